@@ -1,0 +1,41 @@
+"""What a kind is called in paths, and the kinds this package needs itself."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind as the API server serves it: `Resource("apps", "v1", "Deployment", "deployments", True)`."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection (no name: of all namespaces if none is given) or of one object."""
+        parts = ["/apis" if self.group else "/api", self.api_version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        return "/".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"
+
+
+CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
+EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
+LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
