@@ -180,9 +180,7 @@ def parse_quantity(value: str | float) -> Decimal:
     """The value of a resource quantity such as `100m`, `1Gi`, `1e3`. Raises ValueError."""
     match = _QUANTITY.fullmatch(str(value))
     if match is None:
-        raise ValueError(
-            f"{value!r} is not a quantity; write a number with an optional suffix such as m, k, Mi"
-        )
+        raise ValueError(f"{value!r} is not a quantity; write a number with an optional suffix such as m, k, Mi")
     number = Decimal(match[1])
     if match[2]:
         return number.scaleb(int(match[2][1:]))
@@ -202,9 +200,7 @@ def matches_label_selector(selector: Mapping[str, Any] | None, having: Mapping[s
         return False
     if any(having.get(name) != value for name, value in (selector.get("matchLabels") or {}).items()):
         return False
-    return all(
-        _matches_expression(expression, having) for expression in selector.get("matchExpressions") or []
-    )
+    return all(_matches_expression(expression, having) for expression in selector.get("matchExpressions") or [])
 
 
 def _matches_expression(expression: Mapping[str, Any], having: Mapping[str, str]) -> bool:

@@ -1,0 +1,43 @@
+# Every target is a plain command; `make` only saves typing and sees to it that the environment is there.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup demo test lint format bench lock clean
+
+help: ## Show this help.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+setup: .venv/.complete ## Make .venv with everything locked (all other targets do it first).
+
+.venv/.complete: requirements-dev.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: setup ## Start a control plane and the agent, apply ManagedResources, show them; until Ctrl-C.
+	$(BIN)/python -m devcluster demo
+
+test: setup lint ## Run all checks and tests.
+	$(BIN)/python -m devcluster build
+	$(BIN)/python -m pytest -n 4 --dist loadgroup
+
+lint: setup ## Check style, types and layers.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: setup ## Format the code.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## Measure; writes the reports in benchmarks/.
+	$(BIN)/python -m benchmarks
+
+lock: ## Resolve the dependencies anew (needs uv).
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header pyproject.toml -o requirements.txt
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --all-extras pyproject.toml -o requirements-dev.txt
+
+clean: ## Remove what the other targets made here.
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

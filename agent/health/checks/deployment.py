@@ -1,0 +1,110 @@
+"""A Deployment is healthy when it is available; it is rolled out when nothing but its new pods is left.
+
+Health does not compare replica counts: a rolling update would make each Deployment unhealthy for a while, and
+that is what progress is for.
+
+The Deployment's own status does not count pods that are on their way out. They may still hold a lock or serve with
+the old configuration, so the pods are counted as well (`lingering_pods`).
+"""
+
+from collections.abc import Iterable
+
+from agent.health.checks.rule import (
+    Rule,
+    condition,
+    desired_replicas,
+    integer,
+    missing_condition,
+    optional_condition,
+    optional_integer,
+    outdated,
+    partly_updated,
+    required_condition,
+    string,
+)
+from kube.objects import Object, labels, matches_label_selector
+
+NO_DEADLINE = 2**31 - 1
+"""The value of `progressDeadlineSeconds` with which a Deployment gets no condition `Progressing`."""
+
+_GONE_REASONS = ("Evicted", "NodeAffinity", "NodeLost", "Preempting")
+
+
+def health(deployment: Object) -> str | None:
+    return (
+        outdated(deployment)
+        or required_condition(deployment, "Available", "True")
+        or optional_condition(deployment, "Progressing", "True")
+        or optional_condition(deployment, "ReplicaFailure", "False")
+    )
+
+
+def progress(deployment: Object) -> str | None:
+    """What its own status tells; the pods come on top."""
+    old = outdated(deployment)
+    if old is not None:
+        return old
+    progressing = condition(deployment, "Progressing")
+    if progressing is None:
+        if optional_integer(deployment, "spec.progressDeadlineSeconds") == NO_DEADLINE:
+            return _progress_by_replicas(deployment)
+        return missing_condition("Progressing")
+    if progressing.status != "True" or progressing.reason != "NewReplicaSetAvailable":
+        return progressing.message
+    return None
+
+
+def _progress_by_replicas(deployment: Object) -> str | None:
+    desired = desired_replicas(deployment)
+    replicas = integer(deployment, "status.replicas")
+    available = integer(deployment, "status.availableReplicas")
+    not_updated = partly_updated(integer(deployment, "status.updatedReplicas"), desired)
+    if not_updated is not None:
+        return not_updated
+    if replicas > desired:
+        return f"there are more replicas than desired ({replicas}/{desired})"
+    return f"{available} of {desired} replica(s) are available" if available < desired else None
+
+
+def lingering_pods(deployment: Object, pods: Iterable[Object]) -> str | None:
+    """Whether the pods of the Deployment's namespace are exactly those it wants.
+
+    Raises:
+        ValueError: the selector has an unknown operator.
+    """
+    selector = (deployment.get("spec") or {}).get("selector")
+    count = sum(1 for pod in pods if matches_label_selector(selector, labels(pod)) and not _is_over(pod))
+    desired = desired_replicas(deployment)
+    if count > desired:
+        return "there are still non-terminated old pods"
+    return f"there are fewer pods than desired replicas ({count}/{desired})" if count < desired else None
+
+
+def _is_over(pod: Object) -> bool:
+    """Such a pod runs no more, or is about to be gone without anybody waiting for it."""
+    reason = string(pod, "status.reason")
+    if reason.startswith("OutOf") or any(gone in reason for gone in _GONE_REASONS):
+        return True
+    if string(pod, "status.phase") in {"Succeeded", "Failed"}:
+        return True
+    ready, disrupted = condition(pod, "Ready"), condition(pod, "DisruptionTarget")
+    completed = ready is not None and ready.status == "False" and ready.reason == "PodCompleted"
+    return completed or (disrupted is not None and disrupted.status == "True")
+
+
+RULE = Rule(
+    group="apps",
+    kind="Deployment",
+    health=health,
+    progress=progress,
+    reads=(
+        "spec.replicas",
+        "spec.selector",
+        "spec.progressDeadlineSeconds",
+        "status.observedGeneration",
+        "status.replicas",
+        "status.updatedReplicas",
+        "status.availableReplicas",
+    ),
+    conditions=("Available", "Progressing", "ReplicaFailure"),
+)

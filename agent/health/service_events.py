@@ -1,0 +1,83 @@
+"""The warnings about a Service, as text for people.
+
+    -> Events:
+    * service-controller reported 12s ago (x4 over 3m5s): quota exceeded
+
+Ages read as in `kubectl get`.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from kube.objects import Object, parse_time
+
+HEADING = "-> Events:"
+SHOWN = 5
+"""Only the latest ones are told."""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def field_selector(namespace: str, name: str) -> str:
+    """Selects the warnings about a Service in a list of Events."""
+    return (
+        f"involvedObject.apiVersion=v1,involvedObject.kind=Service,involvedObject.name={name},"
+        f"involvedObject.namespace={namespace},type=Warning"
+    )
+
+
+def events_text(events: Iterable[Object], *, now: datetime) -> str:
+    """The latest events, the newest at the end; empty if there are none."""
+    latest = sorted(events, key=lambda event: _time(event, "lastTimestamp") or _NEVER)[-SHOWN:]
+    return "\n".join((HEADING, *(_line(event, now) for event in latest))) if latest else ""
+
+
+def _line(event: Object, now: datetime) -> str:
+    source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
+    return f"* {source} reported {_when(event, now)}: {event.get('message') or ''}"
+
+
+def _when(event: Object, now: datetime) -> str:
+    first, last = _time(event, "firstTimestamp"), _time(event, "lastTimestamp")
+    count = event.get("count") or 0
+    if count > 1:
+        return f"{_age(last, now)} ago (x{count} over {_age(first, now)})"
+    return f"{_age(first or _time(event, 'eventTime'), now)} ago"
+
+
+def _time(event: Object, field: str) -> datetime | None:
+    text = event.get(field)
+    return parse_time(text) if text else None
+
+
+def _age(moment: datetime | None, now: datetime) -> str:
+    return "<unknown>" if moment is None else short_duration((now - moment).total_seconds())
+
+
+def short_duration(seconds: float) -> str:
+    """Two units at most, and the smaller one only while it matters: `90s`, `3m5s`, `47h`, `2d3h`, `400d`."""
+    whole = int(seconds)
+    if whole < 0:
+        return "0s" if whole == -1 else "<invalid>"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if whole < 120:
+        return f"{whole}s"
+    if minutes < 10:
+        return _two_units(minutes, "m", whole % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two_units(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two_units(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two_units(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two_units(great: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{great}{unit}{small}{small_unit}" if small else f"{great}{unit}"

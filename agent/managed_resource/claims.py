@@ -1,0 +1,42 @@
+"""Which ManagedResource wants which object, as far as their plans are known.
+
+An object may move from one ManagedResource to another. Whoever drops it must not delete it then, and whoever gets it
+takes over its stamp. And if two want the same object for good, the one that holds it (whose origin the live object
+carries) keeps it and the other says so, instead of both writing it for ever.
+"""
+
+from collections.abc import Iterable
+
+from agent.managed_resource.target import ObjectId
+from kube.objects import Key
+
+
+class Claims:
+    """Args of its methods: the ManagedResource, and the objects that its present content asks for."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[Key, frozenset[ObjectId]] = {}
+        self._claimants: dict[ObjectId, set[Key]] = {}
+
+    def replace(self, claimant: Key, wanted: Iterable[ObjectId]) -> frozenset[ObjectId]:
+        """Set what a ManagedResource wants; returns what it wanted before and does not any more."""
+        after, before = frozenset(wanted), self._wanted.get(claimant, frozenset())
+        for name in after - before:
+            self._claimants.setdefault(name, set()).add(claimant)
+        for name in before - after:
+            claimants = self._claimants[name]
+            claimants.discard(claimant)
+            if not claimants:
+                del self._claimants[name]
+        if after:
+            self._wanted[claimant] = after
+        else:
+            self._wanted.pop(claimant, None)
+        return before - after
+
+    def others(self, claimant: Key, name: ObjectId) -> set[Key]:
+        """Who else wants an object."""
+        return self._claimants.get(name, set()) - {claimant}
+
+    def claims(self, claimant: Key, name: ObjectId) -> bool:
+        return name in self._wanted.get(claimant, ())

@@ -1,0 +1,308 @@
+"""From the data of Secrets to the objects that a ManagedResource describes.
+
+A data key holds a stream of documents: JSON objects one after the other, or YAML split at lines `---`. The text is
+split before it is parsed, so a broken document spoils only itself. What can't be decoded becomes a `DecodeError`,
+never an exception: the rest is applied, the errors are reported, and nothing is removed meanwhile.
+
+Everything is bounded (decompressed bytes, values, documents, depth), since a Secret of 1 MiB may unfold to anything.
+The functions here only compute; they may run in a thread.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import brotli
+import orjson
+
+from agent.managed_resource.yaml_dialect import Budget, DialectError, json_number, load
+from kube.objects import Key, Object
+
+COMPRESSED_SUFFIX = ".br"
+_MIB = 2**20
+_STEP = 2**16
+"""Decompressed bytes a step; the decoder may give somewhat more than is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one ManagedResource may unfold to."""
+
+    key_bytes: int = 64 * _MIB
+    total_bytes: int = 128 * _MIB
+    values: int = 2_000_000
+    documents: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An object and where it was read; `index` counts the documents of the data key from 0."""
+
+    object: Object
+    secret: Key
+    data_key: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeError:
+    secret: Key
+    data_key: str
+    index: int
+    message: str
+
+    def __str__(self) -> str:
+        return (
+            f"Could not decode resource at index {self.index} in '{self.data_key}' in secret '{self.secret}': "
+            f"{self.message}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeResult:
+    objects: list[Decoded] = field(default_factory=list)
+    errors: list[DecodeError] = field(default_factory=list)
+
+
+def decode_secrets(secrets: Sequence[tuple[Key, Mapping[str, bytes]]], *, limits: Limits | None = None) -> DecodeResult:
+    """Everything in these Secrets: in their order, keys sorted bytewise, documents as they stand."""
+    allowed = limits or Limits()
+    result = DecodeResult()
+    budget = Budget(allowed.values)
+    bytes_left = allowed.total_bytes
+    for secret, data in secrets:
+        for data_key in sorted(data):
+            try:
+                text = _uncompressed(data_key, data[data_key], limit=min(allowed.key_bytes, bytes_left))
+            except DialectError as error:
+                result.errors.append(DecodeError(secret, data_key, 0, str(error)))
+                continue
+            bytes_left -= len(text)
+            _decode_key(secret, data_key, text, budget, allowed.documents, result)
+    return result
+
+
+def _decode_key(secret: Key, data_key: str, text: bytes, budget: Budget, documents: int, result: DecodeResult) -> None:
+    for index, document in enumerate(_documents(text, budget)):
+        if len(result.objects) + len(result.errors) >= documents:
+            document = DialectError(f"more than {documents} documents; use several ManagedResources")  # noqa: PLW2901
+            budget.values = -1
+        if document is None:
+            continue
+        try:
+            result.objects.append(Decoded(_checked(document), secret, data_key, index))
+        except DialectError as error:
+            result.errors.append(DecodeError(secret, data_key, index, str(error)))
+        if budget.values < 0:
+            return
+
+
+# --- bytes
+
+
+def _uncompressed(data_key: str, data: bytes, *, limit: int) -> bytes:
+    if data_key.endswith(COMPRESSED_SUFFIX):
+        data = decompress(data, limit=limit)
+    if len(data) > limit:
+        raise _too_long(limit)
+    return data
+
+
+def decompress(data: bytes, *, limit: int) -> bytes:
+    """The content of a Brotli stream.
+
+    Raises:
+        DialectError: if it is corrupt, truncated, or longer than `limit` bytes.
+    """
+    decoder = brotli.Decompressor()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        part = decoder.process(data, output_buffer_limit=_STEP)
+        while part:
+            size += len(part)
+            if size > limit:
+                raise _too_long(limit)
+            parts.append(part)
+            part = b"" if decoder.is_finished() else decoder.process(b"", output_buffer_limit=_STEP)
+    except brotli.error as error:
+        raise DialectError("the value is no Brotli stream, which the suffix '.br' of its key says") from error
+    if not decoder.is_finished():
+        raise DialectError("the Brotli stream is truncated")
+    return b"".join(parts)
+
+
+def _too_long(limit: int) -> DialectError:
+    return DialectError(f"the content is longer than {limit} bytes; use several ManagedResources")
+
+
+# --- documents
+
+
+def _documents(data: bytes, budget: Budget) -> Iterator[Any]:
+    """The value of each document, or the DialectError in its place."""
+    if data.lstrip()[:1] == b"{":
+        yield from _json_documents(data, budget)
+    else:
+        yield from _yaml_documents(data, budget)
+
+
+_SEPARATOR = re.compile(rb"^---(.*)$", re.MULTILINE)
+
+
+def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
+    """The chunks between separator lines, each with the number of its first line.
+
+    A separator in the very first line of a chunk belongs to that chunk. One with other text than a comment behind
+    it is an error that stands for the chunk before it.
+    """
+    start, line, counted = 0, 1, 0
+    for separator in _SEPARATOR.finditer(data):
+        rest = separator[1].strip()
+        invalid = bool(rest) and not rest.startswith(b"#")
+        if not invalid and separator.start() == start:
+            continue
+        line += data.count(b"\n", counted, start)
+        counted = start
+        if invalid:
+            yield line, DialectError(f"invalid Yaml document separator: {rest.decode(errors='replace')}")
+        else:
+            yield line, data[start : separator.start()]
+        start = separator.end() + 1
+    if start < len(data):
+        yield line + data.count(b"\n", counted, start), data[start:]
+
+
+def _yaml_documents(data: bytes, budget: Budget) -> Iterator[Any]:
+    for first_line, chunk in split(data):
+        if isinstance(chunk, DialectError):
+            yield chunk
+            continue
+        try:
+            yield load(chunk, budget=budget, first_line=first_line)
+        except DialectError as error:
+            yield error
+
+
+_TO_LINE_END = re.compile(r"[^\S\n]*\n?")
+_SPACE = re.compile(r"\s*")
+
+
+def _json_documents(data: bytes, budget: Budget) -> Iterator[Any]:
+    """A stream that begins as JSON may go on as YAML, as long as only one JSON document was read."""
+    try:
+        text = data.decode()
+        budget.take(sum(data.count(mark) for mark in (b",", b":", b"[", b"{")))
+    except (UnicodeDecodeError, DialectError) as error:
+        yield error if isinstance(error, DialectError) else DialectError("the text is not UTF-8")
+        return
+    at = previous_end = read = 0
+    while (at := _space_end(text, at)) < len(text):
+        try:
+            value, at = _JSON.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            broken = DialectError(_json_problem(error))
+            if read > 1:
+                yield broken
+                return
+            rest = _TO_LINE_END.sub("", text[previous_end:], count=1) if read else text
+            yield from _first_error_is(broken, _yaml_documents(rest.encode(), budget))
+            return
+        read += 1
+        previous_end = at
+        yield _encodable(value)
+
+
+def _space_end(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _first_error_is(broken: DialectError, documents: Iterator[Any]) -> Iterator[Any]:
+    # If the text is no YAML either, then the JSON error tells more.
+    for number, document in enumerate(documents):
+        yield broken if number == 0 and isinstance(document, DialectError) else document
+
+
+def _json_problem(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno}, column {error.colno}: invalid JSON: {error.msg}"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _encodable(value: Any) -> Any:
+    try:
+        orjson.dumps(value)
+    except TypeError as error:  # too deep, or half of a surrogate pair
+        return DialectError(f"cannot be written as JSON: {error}")
+    return value
+
+
+def _integer(text: str) -> float:
+    if len(text) <= 20 and -(2**63) <= (number := int(text)) < 2**64:
+        return number
+    return json_number(float(text))
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_JSON = json.JSONDecoder(
+    parse_float=lambda text: json_number(float(text)), parse_int=_integer, parse_constant=_no_constant
+)
+
+
+# --- what every object must hold to
+
+
+def _checked(document: Any) -> Object:
+    if isinstance(document, DialectError):
+        raise document
+    if not isinstance(document, dict):
+        raise DialectError(f"the document is {_type_of(document)}, but must be an object (a mapping)")
+    _check_strings(document, ("apiVersion", "kind"), "")
+    meta = document.get("metadata")
+    if meta is None:
+        return document
+    if not isinstance(meta, dict):
+        raise DialectError(f"metadata is {_type_of(meta)}, but must be a mapping")
+    _check_strings(meta, ("name", "namespace", "generateName"), "metadata.")
+    for name in ("labels", "annotations"):
+        if meta.get(name) is not None:
+            meta[name] = _string_map(meta[name], f"metadata.{name}")
+    return document
+
+
+def _check_strings(mapping: Object, names: Sequence[str], prefix: str) -> None:
+    for name in names:
+        value = mapping.get(name)
+        if value is not None and not isinstance(value, str):
+            raise DialectError(f"{prefix}{name} is {_type_of(value)}, but must be a string; put it into quotes")
+
+
+def _string_map(value: Any, path: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise DialectError(f"{path} is {_type_of(value)}, but must be a mapping")
+    for name, text in value.items():
+        if text is not None and not isinstance(text, str):
+            raise DialectError(f"{path}.{name} is {_type_of(text)}, but must be a string; put it into quotes")
+    return {name: text or "" for name, text in value.items()}
+
+
+def _type_of(value: Any) -> str:
+    # The value itself may be secret.
+    match value:
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case None:
+            return "null"
+    return "a mapping"

@@ -1,0 +1,285 @@
+"""YAML as Go's sigs.k8s.io/yaml reads it: the 1.1 flavour of go-yaml v2, turned into what JSON can hold.
+
+Manifests are written for that reader, and a document that reads differently here would change or break what
+runs in a cluster. PyYAML's own rules differ in many small ways (`y`, `0o644`, `1e3`, `12:30`, `2024-01-02`,
+`=`), so only its C parser is used; what scalars mean is decided here. Parser events become nodes in C, and one
+pass over the nodes makes values: as fast as PyYAML's safe loader.
+
+Input is not trusted to be small or shallow. Nodes are counted while they are composed and again while anchors
+are expanded, so that a bomb of aliases ends as an error before it takes memory.
+"""
+
+import base64
+import binascii
+import math
+import re
+import struct
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import yaml
+from yaml._yaml import CParser
+from yaml.composer import Composer, ComposerError
+from yaml.events import AliasEvent, NodeEvent
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+MAX_DEPTH = 200
+"""Levels of nesting. The JSON encoder stops at 254, Python's own stack at 1000; real objects have about 50."""
+
+
+class DialectError(ValueError):
+    """The text is no YAML, or holds what JSON can't; the message fits into one line."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many values (keys included) may still be made; shared by all that is decoded together."""
+
+    values: int
+
+    def take(self, count: int = 1) -> None:
+        self.values -= count
+        if self.values < 0:
+            raise DialectError(
+                "too many values, counting what anchors expand to; split the content between ManagedResources"
+            )
+
+
+def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
+    """The value of the one document in `text`; None for an empty one.
+
+    Text after a line `...` is not read. Any other text after the end of the document is an error, since it
+    would be lost silently.
+
+    Raises:
+        DialectError: with the line, counted from `first_line`.
+    """
+    try:
+        try:
+            root = _compose(_Composer(text, limit=budget.values), text)
+        except ComposerError as error:
+            if error.problem != "second occurrence":
+                raise
+            root = _compose(_RenamingComposer(text, limit=budget.values), text)
+    except yaml.reader.ReaderError as error:
+        raise DialectError(f"{error.reason} at position {error.position}") from error
+    except yaml.MarkedYAMLError as error:
+        raise DialectError(_located(error, first_line)) from error
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise DialectError(" ".join(str(error).split())) from error
+    return None if root is None else _value(root, budget, MAX_DEPTH)
+
+
+def _compose(composer: "_Composer", text: bytes | str) -> Node | None:
+    if not composer.check_node():
+        return None
+    root = composer.get_node()
+    _check_end(composer, text)
+    return root
+
+
+def _located(error: yaml.MarkedYAMLError, first_line: int) -> str:
+    mark = error.problem_mark or error.context_mark
+    problem = " ".join(str(error.problem or error.context or "not readable").split())
+    return f"line {first_line + mark.line}: {problem}" if mark else problem
+
+
+_DOCUMENT_END = re.compile(rb"^\.\.\.(?:\s|$)", re.MULTILINE)
+
+
+def _check_end(composer: "_Composer", text: bytes | str) -> None:
+    try:
+        more = composer.check_node()
+    except yaml.YAMLError:
+        more = True
+    if more and not _DOCUMENT_END.search(text.encode() if isinstance(text, str) else text):
+        raise DialectError("there is more text after the end of the document; put a line '---' between documents")
+
+
+# --- from text to nodes
+
+_PLAIN = "plain"
+"""Stands for the tag of an untagged, unquoted scalar: what it means is decided when it is made a value."""
+_STR = "tag:yaml.org,2002:str"
+_INT = "tag:yaml.org,2002:int"
+_FLOAT = "tag:yaml.org,2002:float"
+_BOOL = "tag:yaml.org,2002:bool"
+_NULL = "tag:yaml.org,2002:null"
+_BINARY = "tag:yaml.org,2002:binary"
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Composer(CParser):
+    """Makes nodes; the parser calls these methods for every one of them."""
+
+    def __init__(self, text: bytes | str, *, limit: int) -> None:
+        super().__init__(text)
+        self._left = limit
+        self._depth = 0
+
+    def resolve(self, kind: type[Node], _value: str | None, implicit: tuple[bool, bool] | bool) -> str:
+        if kind is ScalarNode:
+            return _PLAIN if isinstance(implicit, tuple) and implicit[0] else _STR
+        return ""
+
+    def descend_resolver(self, _parent: Node | None, _index: Any) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise DialectError(f"nested deeper than {MAX_DEPTH} levels")
+        self._left -= 1
+        if self._left < 0:
+            Budget(0).take()
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+
+class _RenamingComposer(Composer, _Composer):
+    """Lets an anchor be defined anew, which YAML allows and PyYAML's faster composer doesn't."""
+
+    def __init__(self, text: bytes | str, *, limit: int) -> None:
+        _Composer.__init__(self, text, limit=limit)
+        Composer.__init__(self)
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        event = self.peek_event()
+        if isinstance(event, NodeEvent) and not isinstance(event, AliasEvent):
+            self.anchors.pop(event.anchor, None)
+        return super().compose_node(parent, index)
+
+
+# --- from nodes to values
+
+
+def _value(node: Node, budget: Budget, depth: int) -> Any:
+    budget.take()
+    if isinstance(node, ScalarNode):
+        return _scalar(node)
+    if depth == 0:
+        raise DialectError(f"nested deeper than {MAX_DEPTH} levels, or an anchor contains itself")
+    if isinstance(node, MappingNode):
+        return _mapping(node, budget, depth)
+    return [_value(item, budget, depth - 1) for item in node.value]
+
+
+def _mapping(node: MappingNode, budget: Budget, depth: int) -> dict[str, Any]:
+    # In order, the last one wins: so go-yaml treats equal keys, and merged ones too.
+    result: dict[str, Any] = {}
+    for key, value in node.value:
+        if isinstance(key, ScalarNode) and key.value == "<<" and key.tag in (_PLAIN, _MERGE):
+            _merge(result, value, budget, depth)
+        else:
+            result[_key(key)] = _value(value, budget, depth - 1)
+    return result
+
+
+def _merge(result: dict[str, Any], node: Node, budget: Budget, depth: int) -> None:
+    sources = node.value if isinstance(node, SequenceNode) else [node]
+    for source in reversed(sources):
+        if not isinstance(source, MappingNode):
+            raise DialectError("'<<' wants a mapping or a list of mappings")
+        result.update(_value(source, budget, depth - 1))
+
+
+def _key(node: Node) -> str:
+    if not isinstance(node, ScalarNode):
+        raise DialectError("the key of a mapping must be a string, not a list or a mapping")
+    key = _resolved(node)
+    if key is None:
+        raise DialectError("the key of a mapping must be a string, not null; put it into quotes")
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return _float_key(key) if isinstance(key, float) else str(key)
+
+
+def _scalar(node: ScalarNode) -> Any:
+    value = _resolved(node)
+    return json_number(value) if isinstance(value, float) else value
+
+
+def _resolved(node: ScalarNode) -> str | bool | float | None:
+    tag, text = node.tag, node.value
+    if tag == _PLAIN:
+        return plain_scalar(text)
+    if tag == _BINARY:
+        return _binary(text)
+    if tag == _NULL:
+        return None
+    wanted = _TYPED.get(tag)
+    if wanted is None:
+        return str(text)  # strings, and tags that mean nothing here
+    value = plain_scalar(text)
+    if type(value) not in wanted:
+        raise DialectError(f"cannot read a value tagged !!{tag.rpartition(':')[2]}")
+    return value
+
+
+_TYPED = {_INT: (int,), _FLOAT: (int, float), _BOOL: (bool,)}
+
+
+def _binary(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
+    except binascii.Error as error:
+        raise DialectError("a value tagged !!binary is not base64") from error
+
+
+_WORDS: dict[str, bool | float | None] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+}
+_INTEGER = re.compile(
+    r"([-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
+)
+_BASE = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
+_REAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LONGEST_INTEGER = 80
+"""Longer digits are out of the range of 64 bits in every base; Python's int() must not see millions of them."""
+
+
+def plain_scalar(text: str) -> str | bool | float | None:
+    """What an unquoted scalar means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    # go-yaml ignores underscores in numbers, but not in those that start with a point.
+    plain = text if text[0] == "." else text.replace("_", "")
+    if len(plain) < _LONGEST_INTEGER and (match := _INTEGER.fullmatch(plain)):
+        base = match.lastgroup or "dec"
+        number = int(match[base], _BASE[base]) * (-1 if match[1] == "-" else 1)
+        if -(2**63) <= number < 2**64:
+            return number
+    if _REAL.fullmatch(plain):
+        real = float(plain)
+        if math.isfinite(real):
+            return real
+    return text
+
+
+def json_number(value: float) -> float:
+    """As Go writes it to JSON: whole numbers without a point, or an integer field would refuse them."""
+    if not math.isfinite(value):
+        raise DialectError("infinity and not-a-number have no place in JSON; put them into quotes")
+    return int(value) if value.is_integer() and abs(value) < 2**63 else value
+
+
+def _float_key(value: float) -> str:
+    """A key such as `1.5`: the shortest text that means the same as a 32-bit float, as Go's %g prints it."""
+    if math.isinf(value):
+        return ".inf" if value > 0 else "-.inf"
+    if math.isnan(value):
+        return ".nan"
+    try:
+        single = struct.pack("f", value)
+    except OverflowError as error:
+        raise DialectError("the number that is the key of a mapping is too great; put it into quotes") from error
+    texts = (f"{struct.unpack('f', single)[0]:.{digits}e}" for digits in range(9))
+    shortest = next(text for text in texts if struct.pack("f", float(text)) == single)
+    exponent = int(shortest.partition("e")[2])
+    return f"{Decimal(shortest):f}" if -4 <= exponent < 6 else shortest

@@ -1,0 +1,139 @@
+"""The rules that values of the configuration have to keep, as the schema names them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from config.fields import Check, as_object
+from kube.names import dns_label_problems, dns_subdomain_problems, label_value_problems
+from kube.objects import format_duration
+from kube.validation import (
+    ErrorKind,
+    FieldError,
+    invalid,
+    label_errors,
+    label_selector_errors,
+    not_supported,
+    required,
+    toleration_errors,
+)
+
+HIGHEST_PORT = 65535
+
+
+def required_value(detail: str = "") -> Check:
+    def errors(path: str, value: str) -> Iterator[FieldError]:
+        if not value:
+            yield required(path, detail)
+
+    return Check("required", errors)
+
+
+def one_of(*supported: str) -> Check:
+    def errors(path: str, value: str) -> Iterator[FieldError]:
+        if value not in supported:
+            yield not_supported(path, value, supported)
+
+    return Check("one of " + ", ".join(f"`{choice}`" for choice in supported), errors)
+
+
+def at_least(bound: int, detail: str = "") -> Check:
+    detail = detail or f"must be at least {bound}"
+
+    def errors(path: str, value: int) -> Iterator[FieldError]:
+        if value < bound:
+            yield invalid(path, value, detail)
+
+    return Check(detail, errors)
+
+
+def lasts_at_least(seconds: float, detail: str = "") -> Check:
+    detail = detail or f"must be at least {format_duration(seconds)}"
+
+    def errors(path: str, value: float) -> Iterator[FieldError]:
+        if value < seconds:
+            yield invalid_duration(path, value, detail)
+
+    return Check(detail, errors)
+
+
+def _lasts_longer_than_zero(path: str, value: float) -> Iterator[FieldError]:
+    if value <= 0:
+        yield invalid_duration(path, value, "must be greater than zero")
+
+
+def _port(path: str, value: int) -> Iterator[FieldError]:
+    if value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+    if value > HIGHEST_PORT:
+        yield invalid(path, value, f"must be less than or equal to {HIGHEST_PORT}")
+
+
+def _namespace(path: str, value: str) -> Iterator[FieldError]:
+    return (invalid(path, value, problem) for problem in dns_label_problems(value))
+
+
+def _namespace_if_given(path: str, value: str) -> Iterator[FieldError]:
+    if value:
+        yield from _namespace(path, value)
+
+
+def _object_name(path: str, value: str) -> Iterator[FieldError]:
+    return (invalid(path, value, problem) for problem in dns_subdomain_problems(value))
+
+
+def _label_value(path: str, value: str) -> Iterator[FieldError]:
+    return (invalid(path, value, problem) for problem in label_value_problems(value))
+
+
+def _machine_namespace(path: str, value: str) -> Iterator[FieldError]:
+    if value:
+        yield from _namespace(path, value)
+    else:
+        yield invalid(path, value, "machine namespace must be nil or not empty")
+
+
+def _lock_kind(path: str, value: str) -> Iterator[FieldError]:
+    if value in {"endpoints", "configmaps", "endpointsleases", "configmapsleases"}:
+        yield invalid(path, value, f"{value} lock is removed, migrate to leases")
+    elif value != "leases":
+        yield invalid(path, value, f"Invalid lock-type {value}")
+
+
+def _label_selector(path: str, value: Any) -> Iterator[FieldError]:
+    return label_selector_errors(path, as_object(value))
+
+
+def _toleration(path: str, value: Any) -> Iterator[FieldError]:
+    return toleration_errors(path, as_object(value))
+
+
+def each(check: Check) -> Check:
+    """The rule for every element of a list."""
+
+    def errors(path: str, values: tuple[Any, ...]) -> Iterator[FieldError]:
+        for index, value in enumerate(values):
+            yield from check.errors(f"{path}[{index}]", value)
+
+    return Check(f"each: {check.demand}", errors)
+
+
+def even_if_disabled(check: Check) -> Check:
+    return replace(check, even_if_disabled=True)
+
+
+def invalid_duration(path: str, seconds: float, detail: str) -> FieldError:
+    return FieldError(ErrorKind.INVALID, path, format_duration(seconds), detail)
+
+
+longer_than_zero = Check("must be greater than zero", _lasts_longer_than_zero)
+port = Check(f"0 to {HIGHEST_PORT}", _port)
+namespace = Check("name of a namespace (RFC 1123 label)", _namespace)
+namespace_if_given = Check("name of a namespace (RFC 1123 label)", _namespace_if_given)
+not_empty_namespace = Check("name of a namespace, not empty when given", _machine_namespace)
+object_name = Check("name of an object (RFC 1123 subdomain)", _object_name)
+label_value = Check("valid value of a label", _label_value)
+labels = Check("valid names and values of labels", label_errors)
+lock_kind = Check("must be `leases`", _lock_kind)
+label_selector = Check("valid label selector", _label_selector)
+toleration = Check("valid toleration", _toleration)

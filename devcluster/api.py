@@ -1,0 +1,85 @@
+"""Requests to an API server in the simplest way that works: JSON in, JSON out, one connection each.
+
+For setting things up and looking at them from tools and tests; programs that stay use `kube.client`.
+"""
+
+import http.client
+import json
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+
+from kube.errors import Unreachable, from_status
+from kube.objects import Object
+
+_TIMEOUT_SECONDS = 30.0
+
+
+class Api:
+    def __init__(self, *, url: str, ca: str, token: str, user_agent: str = "devcluster") -> None:
+        """`ca` is the PEM of what has signed the server's certificate."""
+        self._address = urlsplit(url).netloc
+        self._tls = ssl.create_default_context(cadata=ca)
+        self._headers = {"Authorization": f"Bearer {token}", "User-Agent": user_agent}
+
+    def get(self, path: str) -> Object:
+        return self.request("GET", path)
+
+    def create(self, path: str, obj: Object) -> Object:
+        """POST to the path of a collection."""
+        return self.request("POST", path, obj)
+
+    def update(self, path: str, obj: Object) -> Object:
+        return self.request("PUT", path, obj)
+
+    def patch(self, path: str, patch: Object) -> Object:
+        """A merge patch."""
+        return self.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def apply(self, path: str, obj: Object) -> Object:
+        """Server-side apply of the whole object, taking over what others hold."""
+        path += "?fieldManager=devcluster&force=true"
+        return self.request("PATCH", path, obj, content_type="application/apply-patch+yaml")
+
+    def delete(self, path: str) -> Object:
+        return self.request("DELETE", path)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+    ) -> Object:
+        """Raises kube.errors.ApiError with the server's message, or Unreachable."""
+        status, answer = self.raw(method, path, body, content_type=content_type, headers=headers)
+        try:
+            parsed = json.loads(answer)
+        except ValueError:
+            parsed = {"message": answer.decode(errors="replace")}
+        if status >= 400:
+            raise from_status(status, parsed)
+        return parsed if isinstance(parsed, dict) else {"value": parsed}
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        """Status and body, whatever they are."""
+        connection = http.client.HTTPSConnection(self._address, context=self._tls, timeout=_TIMEOUT_SECONDS)
+        sent = {**self._headers, "Content-Type": content_type, **(headers or {})}
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), sent)
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{method} {path}: {error}") from error
+        finally:
+            connection.close()

@@ -1,0 +1,56 @@
+"""The binaries of a cluster: found, or else built once.
+
+In this order: the directory that KUBEBUILDER_ASSETS names (as setup-envtest leaves it; etcd and kube-apiserver have
+to be there, the others make the cluster better), the user's cache directory, a build with Go into that directory.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster import build
+from devcluster.errors import DevclusterError
+
+_VARIABLE = "KUBEBUILDER_ASSETS"
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """What can be run; None is a feature that this cluster does without."""
+
+    etcd: Path
+    apiserver: Path
+    controller_manager: Path | None
+    scheduler: Path | None
+    kwok: Path | None
+
+
+def find_or_build() -> Assets:
+    named = os.environ.get(_VARIABLE)
+    if named:
+        return _in_directory(Path(named).expanduser(), source=f"{_VARIABLE}={named}")
+    directory = build.cached_or_built()
+    return _in_directory(directory, source=f"the cache {directory}")
+
+
+def _in_directory(directory: Path, *, source: str) -> Assets:
+    def optional(name: str) -> Path | None:
+        path = directory.absolute() / name
+        return path if path.is_file() and os.access(path, os.X_OK) else None
+
+    def required(name: str) -> Path:
+        path = optional(name)
+        if path is None:
+            raise DevclusterError(
+                f"{source}: there is no program {name} in it; name a directory with etcd and kube-apiserver, or "
+                f"unset {_VARIABLE} to have them built"
+            )
+        return path
+
+    return Assets(
+        etcd=required("etcd"),
+        apiserver=required("kube-apiserver"),
+        controller_manager=optional("kube-controller-manager"),
+        scheduler=optional("kube-scheduler"),
+        kwok=optional("kwok"),
+    )

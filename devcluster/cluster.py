@@ -1,0 +1,291 @@
+"""A cluster: starts the components in order, waits until they are ready, and hands out access.
+
+A `Cluster` object is a view of a state directory (devcluster.state). Whoever starts it decides how long it lives:
+as long as an owner process (the default: this one), or until `stop`. Others find it with `Cluster.running`.
+"""
+
+import asyncio
+import itertools
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from devcluster import components, supervisor
+from devcluster.api import Api
+from devcluster.assets import Assets, find_or_build
+from devcluster.audit import Audit
+from devcluster.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
+from devcluster.errors import DevclusterError
+from devcluster.kubeconfig import client_certificate, kubeconfig, token_credentials
+from devcluster.pki import Authority, CertificateFiles, signing_key, write_private
+from devcluster.state import directory, is_alive, locked, start_lock, sweep
+from kube.errors import AlreadyExists, KubeError
+from kube.objects import Object, condition, key
+
+_START_SECONDS = 60.0
+_numbers = itertools.count(1)
+
+
+class Cluster:
+    """A control plane. Blocking; in a coroutine use `async with`, and asyncio.to_thread for the methods that wait."""
+
+    def __init__(self, *, name: str | None = None, nodes: int = 0, owner: int | None = None) -> None:
+        """`owner` is the id of the process to live as long as: this one unless told otherwise, 0 for none."""
+        self.name = name or f"{os.getpid()}-{next(_numbers)}"
+        self.state = directory(self.name)
+        self._nodes = nodes
+        self._owner = os.getpid() if owner is None else owner
+        self._files = Files(self.state)
+
+    @classmethod
+    def running(cls, name: str) -> "Cluster | None":
+        """The cluster of this name, if one was started completely and is alive."""
+        cluster = cls(name=name, owner=0)
+        return cluster if cluster.is_running() else None
+
+    # --- access
+
+    @property
+    def url(self) -> str:
+        return self._access["url"]
+
+    @property
+    def token(self) -> str:
+        """A bearer token of an administrator, good also through a proxy that ends TLS."""
+        return self._access["token"]
+
+    @property
+    def ca(self) -> str:
+        """What has signed the API server's certificate, PEM."""
+        return self._files.ca.read_text()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig; it uses the token."""
+        return self._files.kubeconfig
+
+    @property
+    def audit_log(self) -> Path:
+        return self._files.audit_log
+
+    @cached_property
+    def authority(self) -> Authority:
+        """Issues further certificates that the API server and its clients trust."""
+        return Authority.load(CertificateFiles(self._files.ca, self._files.pki / "ca.key"))
+
+    @cached_property
+    def api(self) -> Api:
+        return Api(url=self.url, ca=self.ca, token=self.token)
+
+    def audit(self) -> Audit:
+        """What the API server is asked from now on; to be closed."""
+        return Audit(self.audit_log, self.api)
+
+    def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
+        """A kubeconfig with a client certificate for this user; it may do what RBAC says."""
+        path = self.state / f"user-{secrets.token_hex(4)}.kubeconfig"
+        self._write_kubeconfig(path, client_certificate(self.authority.issue_client(user, groups)), self.url)
+        return path
+
+    def kubeconfig_through(self, url: str) -> Path:
+        """The administrator's kubeconfig for another address of the API server, as that of a proxy."""
+        path = self.state / f"through-{secrets.token_hex(4)}.kubeconfig"
+        self._write_kubeconfig(path, token_credentials(self.token), url)
+        return path
+
+    # --- life
+
+    def start(self) -> Self:
+        """Returns when API server, controllers and nodes are ready.
+
+        Raises DevclusterError if it runs already, or does not come up; then nothing is left running.
+        """
+        self._assets  # may take minutes: before anything is held
+        sweep()
+        with locked(start_lock(self.state)):
+            if self.is_running():
+                raise DevclusterError(f"the cluster {self.name!r} runs already")
+            self._remove_remains()
+            try:
+                self._start()
+            except BaseException:
+                self._remove_remains()
+                start_lock(self.state).unlink(missing_ok=True)
+                raise
+        return self
+
+    def stop(self) -> None:
+        """Ends all processes and removes the state; does nothing if it does not run."""
+        with locked(start_lock(self.state)):
+            self._remove_remains()
+            start_lock(self.state).unlink(missing_ok=True)
+
+    def is_running(self) -> bool:
+        return is_alive(self.state) and self._files.ready.exists()
+
+    def component_states(self) -> dict[str, dict[str, Any]]:
+        """For each component its `pid`, and `exit`: None while it runs, then its exit code."""
+        found: dict[str, dict[str, Any]] = supervisor.ask(self.state, "status")["components"]
+        return found
+
+    def start_apiserver(self) -> None:
+        """Starts it again at the same address; returns when it is ready."""
+        self._run(APISERVER, components.apiserver(self._assets, self._files, port=self._port))
+        self._wait_for("the API server to be ready", self._is_ready)
+
+    def stop_apiserver(self, *, kill: bool = False) -> None:
+        """Its port refuses connections until it is started again; with `kill`, it gets no time to say goodbye."""
+        supervisor.ask(self.state, "stop", name=APISERVER, kill=kill)
+
+    def start_etcd(self) -> None:
+        self._run(ETCD, components.etcd(self._assets, self._files))
+        self._wait_for("the API server to be ready", self._is_ready)
+
+    def stop_etcd(self, *, kill: bool = False) -> None:
+        """The API server lives on and answers reads from its cache, at times, and errors."""
+        supervisor.ask(self.state, "stop", name=ETCD, kill=kill)
+
+    def add_nodes(self, count: int) -> None:
+        """Makes sure that the nodes 0 to `count`-1 exist and are ready."""
+        if count and not self._assets.kwok:
+            raise DevclusterError("nodes need the program kwok; KUBEBUILDER_ASSETS names a directory without it")
+        for index in range(count):
+            try:
+                self.api.create("/api/v1/nodes", components.node(index))
+            except AlreadyExists:
+                continue
+        names = {f"node-{index}" for index in range(count)}
+        self._wait_for(f"{count} nodes to be ready", lambda: names <= self._ready_nodes())
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    # --- how it starts
+
+    def _start(self) -> None:
+        self._files.logs.mkdir(parents=True, mode=0o700)
+        # While it starts, it belongs to this process: if that is killed now, nothing is left.
+        supervisor.launch(self.state, owner=os.getpid())
+        self._write_files()
+        assets, files = self._assets, self._files
+        self._run(ETCD, components.etcd(assets, files))
+        self.start_apiserver()
+        if assets.controller_manager:
+            self._run(CONTROLLER_MANAGER, components.controller_manager(assets.controller_manager, files))
+        if assets.scheduler:
+            self._run(SCHEDULER, components.scheduler(assets.scheduler, files))
+        if assets.kwok:
+            self._run(KWOK, components.kwok(assets.kwok, files))
+        self.add_nodes(self._nodes)
+        if assets.controller_manager:
+            self._wait_for("the controllers to work", self._controllers_work)
+        supervisor.ask(self.state, "own", owner=self._owner)
+        files.ready.touch()
+
+    def _write_files(self) -> None:
+        files = self._files
+        files.pki.mkdir()
+        authority = Authority.create("devcluster")
+        authority.key_pair().write(files.pki, "ca")
+        authority.issue_server(components.SERVING_NAMES).write(files.pki, "apiserver")
+        write_private(files.service_account_key, signing_key())
+        files.audit_policy.write_text(components.AUDIT_POLICY)
+
+        access = {"url": f"https://127.0.0.1:{self._port}", "token": secrets.token_urlsafe(32)}
+        write_private(files.access, json.dumps(access).encode())
+        write_private(files.tokens, f"{access['token']},devcluster-admin,devcluster-admin,system:masters\n".encode())
+        self._write_kubeconfig(files.kubeconfig, token_credentials(access["token"]), self.url)
+        for component, (user, groups) in components.COMPONENT_IDENTITIES.items():
+            credentials = client_certificate(authority.issue_client(user, groups))
+            self._write_kubeconfig(files.component_kubeconfig(component), credentials, self.url)
+
+    def _write_kubeconfig(self, path: Path, user: Object, url: str) -> None:
+        write_private(path, kubeconfig(name=f"devcluster-{self.name}", url=url, ca=self.ca, user=user).encode())
+
+    def _remove_remains(self) -> None:
+        if is_alive(self.state):
+            supervisor.ask(self.state, "shutdown")
+            _wait(lambda: not is_alive(self.state), seconds=15, what=f"the supervisor of {self.state} to end")
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    def _run(self, component: str, command: list[str]) -> None:
+        supervisor.ask(self.state, "start", name=component, command=command)
+
+    def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
+        def holds_by_now() -> bool:
+            self._check_components()
+            try:
+                return holds()
+            except KubeError:
+                return False
+
+        _wait(holds_by_now, seconds=_START_SECONDS, what=what)
+
+    def _check_components(self) -> None:
+        for name, component in self.component_states().items():
+            if component["exit"] is not None:
+                log = self._files.log(name)
+                end = "\n  ".join(log.read_text(errors="replace").splitlines()[-10:])
+                raise DevclusterError(f"{name} ended with {component['exit']}; the end of its log:\n  {end}")
+
+    def _is_ready(self) -> bool:
+        status, _ = self.api.raw("GET", "/readyz")
+        return status == 200
+
+    def _ready_nodes(self) -> set[str]:
+        nodes = self.api.get("/api/v1/nodes")["items"]
+        return {key(node).name for node in nodes if _can_take_pods(node)}
+
+    def _controllers_work(self) -> bool:
+        """Namespaces have their ServiceAccount, without which no pod can be created."""
+        self.api.get("/api/v1/namespaces/default/serviceaccounts/default")
+        return True
+
+    @cached_property
+    def _access(self) -> dict[str, str]:
+        try:
+            found: dict[str, str] = json.loads(self._files.access.read_text())
+        except FileNotFoundError:
+            raise DevclusterError(f"the cluster {self.name!r} does not run") from None
+        return found
+
+    @cached_property
+    def _port(self) -> int:
+        return int(supervisor.ask(self.state, "status")["port"])
+
+    @cached_property
+    def _assets(self) -> Assets:
+        return find_or_build()
+
+
+def _can_take_pods(node: Object) -> bool:
+    ready = condition(node, "Ready")
+    return bool(ready and ready["status"] == "True" and not node["spec"].get("taints"))
+
+
+def _wait(holds: Callable[[], bool], *, seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise DevclusterError(f"waited {seconds:.0f} s in vain for {what}")
+        time.sleep(0.05)

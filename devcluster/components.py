@@ -1,0 +1,234 @@
+"""The command lines of the components, and the files they read: plain functions from paths to text."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from devcluster.assets import Assets
+
+AUDIENCES = ("https://kubernetes.default.svc", "gardener")
+SERVICE_CIDR = "10.96.0.0/16"
+SERVING_NAMES = (
+    "127.0.0.1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "10.96.0.1",
+)
+STAGES = Path(__file__).with_name("controlplane") / "stages.yaml"
+NODE_ANNOTATION = ("kwok.x-k8s.io/node", "fake")
+"""KWOK plays the nodes that carry this annotation, and their pods; a test's own nodes stay as the test made them."""
+
+ETCD = "etcd"
+APISERVER = "kube-apiserver"
+CONTROLLER_MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
+KWOK = "kwok"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where things lie in the state directory."""
+
+    state: Path
+
+    @property
+    def pki(self) -> Path:
+        return self.state / "pki"
+
+    @property
+    def ca(self) -> Path:
+        return self.pki / "ca.crt"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.state / "audit.log"
+
+    @property
+    def audit_policy(self) -> Path:
+        return self.state / "audit-policy.yaml"
+
+    @property
+    def tokens(self) -> Path:
+        return self.state / "tokens.csv"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.state / "kubeconfig"
+
+    @property
+    def service_account_key(self) -> Path:
+        return self.pki / "service-accounts.key"
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    @property
+    def access(self) -> Path:
+        """URL and token, JSON."""
+        return self.state / "access.json"
+
+    @property
+    def ready(self) -> Path:
+        """Exists when the cluster was started completely."""
+        return self.state / "ready"
+
+    @property
+    def etcd_socket(self) -> str:
+        return f"unix://{self.state}/etcd.sock"
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
+
+    def component_kubeconfig(self, component: str) -> Path:
+        return self.state / f"{component}.kubeconfig"
+
+
+def etcd(assets: Assets, files: Files) -> list[str]:
+    return [
+        str(assets.etcd),
+        f"--data-dir={files.state}/etcd",
+        f"--listen-client-urls={files.etcd_socket}",
+        # Has to be host and port, though it is told to nobody.
+        "--advertise-client-urls=http://localhost:1",
+        f"--listen-peer-urls=unix://{files.state}/peer.sock",
+        # The data live as long as the cluster; waiting for the disk would make every write ten times slower.
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
+    pki = files.pki
+    return [
+        str(assets.apiserver),
+        f"--etcd-servers={files.etcd_socket}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        "--permit-port-sharing",
+        f"--tls-cert-file={pki}/apiserver.crt",
+        f"--tls-private-key-file={pki}/apiserver.key",
+        f"--client-ca-file={files.ca}",
+        f"--token-auth-file={files.tokens}",
+        "--authorization-mode=Node,RBAC",
+        f"--service-account-issuer={AUDIENCES[0]}",
+        f"--service-account-key-file={files.service_account_key}",
+        f"--service-account-signing-key-file={files.service_account_key}",
+        f"--api-audiences={','.join(AUDIENCES)}",
+        f"--service-cluster-ip-range={SERVICE_CIDR}",
+        # Nobody runs behind the service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
+        "--endpoint-reconciler-type=none",
+        "--allow-privileged",
+        # Without a controller-manager no ServiceAccount is made for the pods of a namespace.
+        *([] if assets.controller_manager else ["--disable-admission-plugins=ServiceAccount"]),
+        "--max-requests-inflight=2000",
+        "--max-mutating-requests-inflight=1000",
+        f"--audit-policy-file={files.audit_policy}",
+        f"--audit-log-path={files.audit_log}",
+        "--audit-log-mode=blocking",
+        "--audit-log-maxsize=100",
+        "--audit-log-maxbackup=2",
+    ]
+
+
+def controller_manager(binary: Path, files: Files) -> list[str]:
+    pki = files.pki
+    return [
+        str(binary),
+        f"--kubeconfig={files.component_kubeconfig(CONTROLLER_MANAGER)}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        f"--root-ca-file={files.ca}",
+        f"--service-account-private-key-file={files.service_account_key}",
+        f"--cluster-signing-cert-file={files.ca}",
+        f"--cluster-signing-key-file={pki}/ca.key",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+    ]
+
+
+def scheduler(binary: Path, files: Files) -> list[str]:
+    return [
+        str(binary),
+        f"--kubeconfig={files.component_kubeconfig(SCHEDULER)}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+    ]
+
+
+def kwok(binary: Path, files: Files) -> list[str]:
+    return [
+        str(binary),
+        f"--kubeconfig={files.component_kubeconfig(KWOK)}",
+        f"--config={STAGES}",
+        f"--manage-nodes-with-annotation-selector={'='.join(NODE_ANNOTATION)}",
+        # Without leases the node lifecycle controller takes nodes for dead after 50 s.
+        "--node-lease-duration-seconds=40",
+        "--cidr=10.64.0.1/16",
+        "--server-address=",
+        "--v=WARN",
+    ]
+
+
+COMPONENT_IDENTITIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    CONTROLLER_MANAGER: ("system:kube-controller-manager", ("system:masters",)),
+    SCHEDULER: ("system:kube-scheduler", ("system:masters",)),
+    KWOK: ("kwok", ("system:masters",)),
+}
+"""User and groups of the client certificates. Permissions of the control plane are not what is tested here."""
+
+AUDIT_POLICY = yaml.safe_dump(
+    {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [
+            {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*"]},
+            # What the control plane itself reads, and its heartbeats, are nobody's question. Its writes are.
+            {
+                "level": "None",
+                "users": ["system:apiserver", *(user for user, _ in COMPONENT_IDENTITIES.values())],
+                "verbs": ["get", "list", "watch"],
+            },
+            {
+                "level": "None",
+                "users": ["system:apiserver", *(user for user, _ in COMPONENT_IDENTITIES.values())],
+                "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}],
+            },
+            {"level": "Metadata"},
+        ],
+    }
+)
+
+
+def node(index: int) -> dict[str, Any]:
+    """A node that KWOK plays; its name, zone and size follow from its number."""
+    name = f"node-{index}"
+    annotation, value = NODE_ANNOTATION
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {annotation: value},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                "topology.kubernetes.io/region": "local",
+                "topology.kubernetes.io/zone": f"local-{'abc'[index % 3]}",
+            },
+        },
+        "status": {
+            "addresses": [
+                {"type": "InternalIP", "address": f"10.65.{index // 250}.{index % 250 + 1}"},
+                {"type": "Hostname", "address": name},
+            ]
+        },
+    }

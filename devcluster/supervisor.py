@@ -1,0 +1,208 @@
+"""The process that holds a cluster's components, so that none of them is ever left behind.
+
+It is a daemon of its own session: Ctrl-C in a terminal does not reach it. It ends, and all components with it, when
+it is told so, when its owner process ends in whatever way (kill -9 included), and when it is killed itself (the
+kernel then kills the components). It knows nothing of Kubernetes: it starts and stops commands.
+
+Requests come over a Unix socket in the state directory, one JSON object a connection:
+
+    {"op": "start", "name": N, "command": [...]}     run it; its output goes to logs/N.log
+    {"op": "stop", "name": N, "kill": bool}          SIGTERM, after five seconds or with `kill` SIGKILL
+    {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code}}, "port": P}
+    {"op": "own", "owner": P}                        from now on end with process P; 0: with none
+    {"op": "shutdown"}                               kill everything, remove the state directory
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from devcluster.errors import DevclusterError
+from devcluster.state import alive_lock
+
+SOCKET = "control.sock"
+_TERMINATION_SECONDS = 5.0
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+class Supervisor:
+    def __init__(self, state: Path, owner: int) -> None:
+        self._state = state
+        self._owner = owner
+        self._components: dict[str, asyncio.subprocess.Process] = {}
+        self._ended = asyncio.Event()
+        self._port = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+
+    async def run(self) -> None:
+        # Bound but not listening: the port stays the cluster's own, also while its API server is down. The API
+        # server shares it (--permit-port-sharing).
+        self._port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self._port.bind(("127.0.0.1", 0))
+        watcher = asyncio.create_task(self._watch_owner())
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._ended.set)
+        server = await asyncio.start_unix_server(self._serve, self._state / SOCKET)
+        await self._ended.wait()
+        server.close()
+        watcher.cancel()
+        for process in self._components.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        for process in self._components.values():
+            await process.wait()
+        shutil.rmtree(self._state, ignore_errors=True)
+
+    async def _watch_owner(self) -> None:
+        while not self._owner or _exists(self._owner):
+            await asyncio.sleep(0.2)
+        self._ended.set()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = json.loads(await reader.readline())
+            answer = await self._handle(request)
+        except Exception as error:  # noqa: BLE001 - told to the one who asked
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        with contextlib.suppress(ConnectionError):
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request["op"]:
+            case "start":
+                await self._start(request["name"], request["command"])
+            case "stop":
+                await self._stop(request["name"], kill=request["kill"])
+            case "status":
+                components = {n: {"pid": p.pid, "exit": p.returncode} for n, p in self._components.items()}
+                return {"components": components, "port": self._port.getsockname()[1]}
+            case "own":
+                self._owner = request["owner"]
+            case "shutdown":
+                self._ended.set()
+            case other:
+                raise ValueError(f"unknown operation {other!r}")
+        return {}
+
+    async def _start(self, name: str, command: list[str]) -> None:
+        running = self._components.get(name)
+        if running and running.returncode is None:
+            raise ValueError(f"{name} runs already")
+        with (self._state / "logs" / f"{name}.log").open("ab") as log:
+            self._components[name] = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._state,
+                preexec_fn=_die_with_parent,
+            )
+
+    async def _stop(self, name: str, *, kill: bool) -> None:
+        process = self._components[name]
+        with contextlib.suppress(ProcessLookupError):
+            if not kill:
+                process.terminate()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), _TERMINATION_SECONDS)
+            if process.returncode is None:
+                process.kill()
+        await process.wait()
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """A process that has ended but that nobody has waited for; it exists, yet it owns nothing any more."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+# --- the side of those who use it
+
+
+def launch(state: Path, *, owner: int) -> None:
+    """Starts the supervisor of `state` (the directory exists) and returns when it takes requests."""
+    log = state / "logs" / "supervisor.log"
+    with log.open("ab") as output:
+        subprocess.run(
+            [sys.executable, "-P", "-m", "devcluster.supervisor", str(state), str(owner)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+            check=False,
+        )
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            ask(state, "status")
+            return
+        except DevclusterError:
+            if time.monotonic() > deadline:
+                text = log.read_text(errors="replace").strip()
+                raise DevclusterError(f"the supervisor did not start:\n{text}") from None
+            time.sleep(0.01)
+
+
+def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:
+    """One request to the supervisor of `state`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(30)
+        try:
+            connection.connect(str(state / SOCKET))
+            connection.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
+            with connection.makefile("rb") as answers:
+                answer: dict[str, Any] = json.loads(answers.readline() or b'{"error": "it ended meanwhile"}')
+        except OSError as error:
+            raise DevclusterError(f"the cluster in {state} does not run: {error}") from error
+    if "error" in answer:
+        raise DevclusterError(f"the supervisor refused '{op}': {answer['error']}")
+    return answer
+
+
+def main() -> None:
+    state, owner = Path(sys.argv[1]), int(sys.argv[2])
+    # The child of a process that ends at once belongs to init: who launched it never has to wait for it.
+    if os.fork():
+        return
+    os.setsid()
+    os.chdir(state)
+    lock = alive_lock(state).open("a")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    asyncio.run(Supervisor(state, owner).run())
+    lock.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""A bounded memory for what may be wanted once more, soon: whole objects, compressed.
+
+Stores keep projections, so that memory does not grow by whole copies of big objects. Whoever needs the whole
+object shortly after its event finds it here and saves a GET; if it was pushed out meanwhile, the GET is made.
+"""
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable
+
+import orjson
+
+from kube.objects import Object, resource_version
+
+_COMPRESS_FROM = 2048
+
+
+class Bodies:
+    """Args: limit: bytes, counted as stored."""
+
+    def __init__(self, *, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
+
+    def put(self, name: Hashable, obj: Object) -> None:
+        self.drop(name)
+        body = orjson.dumps(obj)
+        if len(body) >= _COMPRESS_FROM:
+            body = zlib.compress(body, 1)
+        self._bodies[name] = body
+        self._size += len(body)
+        while self._size > self._limit:
+            _, pushed_out = self._bodies.popitem(last=False)
+            self._size -= len(pushed_out)
+
+    def get(self, name: Hashable, *, version: int) -> Object | None:
+        """The object, if it is here in exactly this version."""
+        body = self._bodies.get(name)
+        if body is None:
+            return None
+        obj: Object = orjson.loads(body if body[:1] == b"{" else zlib.decompress(body))
+        return obj if resource_version(obj) == version else None
+
+    def drop(self, name: Hashable) -> None:
+        body = self._bodies.pop(name, None)
+        if body is not None:
+            self._size -= len(body)

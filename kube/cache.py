@@ -1,0 +1,338 @@
+"""What is in a cluster, kept in memory by watches and shared between users.
+
+A `Store` holds the objects of one kind, each reduced by a projection to what its users read (managedFields are
+always dropped). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with
+its last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do
+nothing else.
+
+Two rules keep a store equal to the server whatever arrives in whatever order. An object never gets older: what
+has a smaller resourceVersion than what is known is dropped, also what `observe` tells (the answer to an own write,
+so that one reads one's writes) if the watch is past it. And what a complete list does not hold is gone, unless it
+was written after the list was made.
+"""
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from kube.client import Client, Form, Selection
+from kube.objects import Key, Object, key, metadata, resource_version
+from kube.resources import Resource
+from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
+
+T = TypeVar("T")
+
+_RESTART_SECONDS = 5.0
+
+log = structlog.get_logger("cache")
+
+
+def without_managed_fields(obj: Object) -> Object:
+    """The projection to whole objects."""
+    metadata(obj).pop("managedFields", None)
+    return obj
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """`old` is None for an object that was not known, `new` for one that is gone; both for a resync."""
+
+    key: Key
+    old: T | None
+    new: T | None
+    initial: bool
+    """From a list or a resync, not from a change that was seen to happen."""
+
+
+Handler = Callable[[Change[T]], None]
+Indexer = Callable[[Any], Iterable[Hashable]]
+
+
+@dataclass(frozen=True, slots=True)
+class View(Generic[T]):
+    """What a store holds. Users with equal views share one store and its watches.
+
+    Args:
+        project: what is kept of an object; it may change and return its argument. Compared by identity.
+        indexes: name -> function from the projection to the values under which `by_index` finds it.
+    """
+
+    resource: Resource
+    project: Callable[[Object], T]
+    form: Form = Form.WHOLE
+    label_selector: str = ""
+    indexes: tuple[tuple[str, Indexer], ...] = ()
+
+
+class Store(Generic[T]):
+    """The objects of one kind."""
+
+    def __init__(self, view: View[T], *, needed_at_start: bool = True, clock: Callable[[], float] = time.monotonic):
+        self.view = view
+        self.needed_at_start = needed_at_start
+        self.started_at = clock()
+        self.synced = asyncio.Event()
+        self._objects: dict[Key, T] = {}
+        self._versions: dict[Key, int] = {}
+        self._indexes: dict[str, dict[Hashable, set[Key]]] = {name: {} for name, _ in view.indexes}
+        self._handlers: list[Handler[T]] = []
+        self._sources: dict[str, Source[T]] = {}
+
+    # --- reading
+
+    def get(self, wanted: Key) -> T | None:
+        return self._objects.get(wanted)
+
+    def version(self, wanted: Key) -> int:
+        """The resourceVersion of what is known of an object, 0 if nothing."""
+        return self._versions.get(wanted, 0)
+
+    def items(self) -> Iterable[tuple[Key, T]]:
+        return self._objects.items()
+
+    def by_index(self, name: str, value: Hashable) -> list[tuple[Key, T]]:
+        return [(k, self._objects[k]) for k in sorted(self._indexes[name].get(value, ()))]
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    # --- listening
+
+    def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
+        """Call the handler for all that is known, then for each change. Returns what ends that."""
+        self._handlers.append(handler)
+        for k, value in list(self._objects.items()):
+            self._call(handler, Change(key=k, old=None, new=value, initial=True))
+        return lambda: self._handlers.remove(handler)
+
+    def resync(self) -> None:
+        """Tell all handlers of all objects again."""
+        for k, value in list(self._objects.items()):
+            self._notify(Change(key=k, old=value, new=value, initial=True))
+
+    # --- writing
+
+    def observe(self, obj: Object) -> None:
+        """Take over the answer to an own write, at once instead of when the watch tells."""
+        source = self._sources.get(key(obj).namespace) or self._sources.get("")
+        # What the watch is past, it has told already; the object may be gone since.
+        if source is not None and resource_version(obj) > source.version:
+            self._put(obj, initial=False)
+
+    def source(self, namespace: str) -> "Source[T]":
+        """A feed of this store; it is synced once all its sources had a complete list."""
+        source = self._sources[namespace] = Source(self, namespace)
+        return source
+
+    def _put(self, obj: Object, *, initial: bool) -> Key:
+        k, version = key(obj), resource_version(obj)
+        if version and version <= self._versions.get(k, 0):
+            return k
+        old, new = self._objects.get(k), self.view.project(obj)
+        self._unindex(k, old)
+        self._objects[k], self._versions[k] = new, version
+        for name, indexer in self.view.indexes:
+            for value in indexer(new):
+                self._indexes[name].setdefault(value, set()).add(k)
+        self._notify(Change(key=k, old=old, new=new, initial=initial))
+        return k
+
+    def _remove(self, k: Key, version: int | None, *, initial: bool) -> None:
+        """Forget an object that went at `version`, unless it was written again since; None: in any case."""
+        old = self._objects.get(k)
+        if old is None or (version is not None and version < self._versions[k]):
+            return
+        del self._objects[k], self._versions[k]
+        self._unindex(k, old)
+        self._notify(Change(key=k, old=old, new=None, initial=initial))
+
+    def _unindex(self, k: Key, old: T | None) -> None:
+        if old is None:
+            return
+        for name, indexer in self.view.indexes:
+            index = self._indexes[name]
+            for value in indexer(old):
+                index[value].discard(k)
+                if not index[value]:
+                    del index[value]
+
+    def _notify(self, change: Change[T]) -> None:
+        for handler in tuple(self._handlers):
+            self._call(handler, change)
+
+    @staticmethod
+    def _call(handler: Handler[T], change: Change[T]) -> None:
+        try:
+            handler(change)
+        except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
+            log.error("An event handler failed", error=error, object=str(change.key))
+
+
+class Source(Generic[T]):
+    """What one watcher feeds into a store: the objects of one namespace, or of all (empty)."""
+
+    def __init__(self, store: Store[T], namespace: str) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._listed: set[Key] | None = None
+        self.complete = False
+        self.version = 0
+        """All that happened up to this resourceVersion is in the store."""
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case ListBegins(version):
+                if version < self.version:
+                    # The cluster went back in time (a restored backup): no version that is known means anything.
+                    self._store._versions = dict.fromkeys(self._store._versions, 0)  # noqa: SLF001 - one thing
+                self._listed, self.version = set(), version
+            case Present(obj):
+                k = self._store._put(obj, initial=self._listed is not None)  # noqa: SLF001
+                if self._listed is None:
+                    self.version = resource_version(obj)
+                else:
+                    self._listed.add(k)
+            case Deleted(obj):
+                self.version = resource_version(obj)
+                self._store._remove(key(obj), self.version, initial=False)  # noqa: SLF001
+            case ListEnds(version):
+                self._end_list(version)
+
+    def _end_list(self, version: int | None) -> None:
+        listed, self._listed = self._listed or set(), None
+        for k in [k for k, _ in self._store.items() if k not in listed]:
+            if not self._namespace or k.namespace == self._namespace:
+                self._store._remove(k, version, initial=True)  # noqa: SLF001
+        self.complete = True
+        if all(source.complete for source in self._store._sources.values()):  # noqa: SLF001
+            self._store.synced.set()
+
+
+@dataclass(slots=True)
+class _Running:
+    store: Store[Any]
+    watchers: list[Watcher]
+    tasks: list[asyncio.Task[None]]
+    users: int = 0
+
+
+class Caches:
+    """The stores of one cluster.
+
+    Args:
+        namespaces: what namespaced kinds are restricted to, one watch each; empty: all, with one watch.
+        resync_period: seconds after which handlers are told of everything again, ± 10 %.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespaces: Sequence[str] = (),
+        resync_period: float = 24 * 3600.0,
+        timings: Timings | None = None,
+    ) -> None:
+        self._client = client
+        self._namespaces = tuple(dict.fromkeys(namespaces))
+        self._resync_period = resync_period
+        self._timings = timings
+        self._running: dict[View[Any], _Running] = {}
+
+    def covers(self, resource: Resource, namespace: str) -> bool:
+        """Whether objects of that namespace are in the stores."""
+        return not resource.namespaced or not self._namespaces or namespace in self._namespaces
+
+    def acquire(self, view: View[T], *, needed_at_start: bool = False) -> Store[T]:
+        """The store of a view, watching from the first user on; not synced yet when it is new."""
+        running = self._running.get(view)
+        if running is None:
+            running = self._running[view] = self._start(view, needed_at_start)
+        running.users += 1
+        return running.store
+
+    async def release(self, view: View[Any]) -> None:
+        """Give a store back; with its last user the watches stop."""
+        running = self._running[view]
+        running.users -= 1
+        if running.users == 0:
+            del self._running[view]
+            await _stop(running.tasks)
+
+    async def tried(self, view: View[Any], *, timeout: float) -> None:
+        """Wait until the watches of a view have their lists, or could not get them, at most `timeout` seconds."""
+        watchers = self._running[view].watchers
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await asyncio.gather(*(watcher.tried.wait() for watcher in watchers))
+
+    @contextlib.asynccontextmanager
+    async def use(self, view: View[T]) -> AsyncIterator[Store[T]]:
+        """A synced store for the length of a block."""
+        store = self.acquire(view)
+        try:
+            await store.synced.wait()
+            yield store
+        finally:
+            await self.release(view)
+
+    def wake(self, group: str) -> None:
+        """End the back-off of watches of a group whose CRDs changed."""
+        for view, running in self._running.items():
+            if view.resource.group == group:
+                for watcher in running.watchers:
+                    watcher.wake()
+
+    def stores(self) -> Iterator[Store[Any]]:
+        return (running.store for running in list(self._running.values()))
+
+    async def close(self) -> None:
+        tasks = [task for running in self._running.values() for task in running.tasks]
+        self._running.clear()
+        await _stop(tasks)
+
+    def _start(self, view: View[T], needed_at_start: bool) -> _Running:
+        store = Store(view, needed_at_start=needed_at_start)
+        running = _Running(store=store, watchers=[], tasks=[])
+        namespaces = self._namespaces if view.resource.namespaced and self._namespaces else ("",)
+        for namespace in namespaces:
+            watcher = Watcher(
+                self._client,
+                view.resource,
+                Selection(namespace=namespace, label_selector=view.label_selector),
+                form=view.form,
+                timings=self._timings,
+            )
+            running.watchers.append(watcher)
+            running.tasks.append(asyncio.create_task(_feed(store.source(namespace), watcher)))
+        running.tasks.append(asyncio.create_task(self._resync(store)))
+        return running
+
+    async def _resync(self, store: Store[Any]) -> None:
+        while True:
+            await asyncio.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
+            store.resync()
+
+
+async def _feed(source: Source[Any], watcher: Watcher) -> None:
+    while True:
+        try:
+            async with contextlib.aclosing(watcher.events()) as events:
+                async for event in events:
+                    source.apply(event)
+        except Exception as error:  # noqa: BLE001 - nothing may end a watch but its last user
+            log.error("A watch failed unexpectedly, starting over", error=error)
+            watcher.start_over()
+            await asyncio.sleep(_RESTART_SECONDS)
+
+
+async def _stop(tasks: Iterable[asyncio.Task[None]]) -> None:
+    stopping = list(tasks)
+    for task in stopping:
+        task.cancel()
+    await asyncio.gather(*stopping, return_exceptions=True)

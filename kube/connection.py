@@ -1,0 +1,257 @@
+"""Where an API server is and as whom to talk to it.
+
+A `Connection` is made from a kubeconfig file or from a Pod's service account. It is a value: opening sessions
+is the client's business. Credentials that change while the process runs (token files, plugins) are asked for
+anew with every request and dropped after a 401, so nothing is ever pinned to the token seen at start.
+
+A kubeconfig can name commands to run and files to read. `load_kubeconfig` refuses those by default, because
+the programs of this project get kubeconfigs out of Secrets; tools that a person runs pass `trusted=True`.
+Only then, and only if the file needs it, kubernetes-asyncio is imported (38 MiB).
+"""
+
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_TOKEN_FILE_SECONDS = 60.0
+_VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
+
+
+class ConfigurationError(Exception):
+    """A kubeconfig or the in-cluster configuration can't be used; the message says what and where."""
+
+
+class Credentials(Protocol):
+    """What goes into the Authorization header."""
+
+    async def authorization(self) -> str | None: ...
+
+    def invalidate(self) -> bool:
+        """Forget what is cached, after a 401. True if the next `authorization` may give something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A header that never changes, or none (client certificates, anonymous)."""
+
+    header: str | None = None
+
+    async def authorization(self) -> str | None:
+        return self.header
+
+    def invalidate(self) -> bool:
+        return False
+
+
+class TokenFile:
+    """A bearer token in a file that somebody else renews; read again once a minute and after a 401."""
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path = path
+        self._clock = clock
+        self._header: str | None = None
+        self._read_at = 0.0
+
+    async def authorization(self) -> str | None:
+        now = self._clock()
+        if self._header is None or now - self._read_at >= _TOKEN_FILE_SECONDS:
+            try:
+                token = self.path.read_text(encoding="ascii").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                if self._header is None:
+                    raise ConfigurationError(f"cannot read the token file {self.path}: {error}") from error
+            else:
+                self._header = f"Bearer {token}"
+            self._read_at = now
+        return self._header
+
+    def invalidate(self) -> bool:
+        self._header = None
+        return True
+
+
+class Plugin:
+    """Credentials of an exec plugin, an OIDC or another auth provider, by way of kubernetes-asyncio."""
+
+    def __init__(self, kubeconfig: Path, context: str | None) -> None:
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._configuration: Any = None
+
+    async def authorization(self) -> str | None:
+        from kubernetes_asyncio import client, config
+
+        if self._configuration is None:
+            self._configuration = client.Configuration()
+            await config.load_kube_config(
+                config_file=str(self._kubeconfig),
+                context=self._context,
+                client_configuration=self._configuration,
+            )
+        header: str | None = await self._configuration.get_api_key_with_prefix("BearerToken")
+        return header
+
+    def invalidate(self) -> bool:
+        self._configuration = None
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An API server and the credentials for it."""
+
+    server: str
+    """`https://host:port`, perhaps with a path."""
+    tls: ssl.SSLContext | None
+    credentials: Credentials
+    identity: tuple[str, ...]
+    """Equal for two connections to the same server with the same credentials."""
+    tls_server_name: str | None = None
+
+
+def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path = SERVICE_ACCOUNT) -> Connection:
+    """The connection of a Pod's service account.
+
+    Raises:
+        ConfigurationError: this process does not run in a Pod, or the mounted files are missing.
+    """
+    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise ConfigurationError(
+            "invalid configuration: no configuration has been provided, "
+            "name a kubeconfig (KUBECONFIG) or run in a Pod with a service account"
+        )
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    token, authority = directory / "token", directory / "ca.crt"
+    if not token.is_file():
+        raise ConfigurationError(f"the service account token {token} is missing; mount it into the Pod")
+    try:
+        context = ssl.create_default_context(cafile=str(authority))
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"cannot load the cluster's CA bundle {authority}: {error}") from error
+    return Connection(server=server, tls=context, credentials=TokenFile(token), identity=(server, str(token)))
+
+
+def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = False) -> Connection:
+    """The connection of a kubeconfig's current context, or of the one named.
+
+    Raises:
+        ConfigurationError: the file can't be read, is no kubeconfig, or is not trusted and names commands,
+            files or impersonation (all users of the file are checked).
+    """
+    try:
+        document = yaml.load(path.read_bytes(), yaml.CSafeLoader)
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"the kubeconfig {path} is no mapping")
+    if not trusted:
+        _refuse_unsupported(document)
+    chosen = _named(document, "contexts", context or document.get("current-context") or "", "context", path)
+    cluster = _named(document, "clusters", chosen.get("cluster") or "", "cluster", path)
+    user = _named(document, "users", chosen["user"], "user", path) if chosen.get("user") else {}
+    server = str(cluster.get("server") or "").rstrip("/")
+    if not server.startswith(("https://", "http://")):
+        raise ConfigurationError(f"the kubeconfig {path} names no server for cluster {chosen.get('cluster')!r}")
+    if cluster.get("proxy-url"):
+        raise ConfigurationError(f"the kubeconfig {path} has a proxy-url, which is not supported; remove it")
+    credentials, secret = _credentials(user, path, context)
+    return Connection(
+        server=server,
+        tls=_tls(cluster, user, path) if server.startswith("https://") else None,
+        credentials=credentials,
+        identity=(server, secret, str(user.get("client-certificate-data") or "")),
+        tls_server_name=cluster.get("tls-server-name") or None,
+    )
+
+
+def _named(document: Mapping[str, Any], field: str, name: str, inner: str, path: Path) -> Mapping[str, Any]:
+    for entry in document.get(field) or []:
+        if isinstance(entry, dict) and entry.get("name") == name:
+            found = entry.get(inner) or {}
+            if isinstance(found, dict):
+                return found
+    raise ConfigurationError(f"the kubeconfig {path} has no entry {name!r} in {field}")
+
+
+def _refuse_unsupported(document: Mapping[str, Any]) -> None:
+    refused = {
+        "client-certificate": "client certificate files",
+        "client-key": "client key files",
+        "as": "impersonations",
+        "as-uid": "impersonations",
+        "as-groups": "impersonations",
+        "as-user-extra": "impersonations",
+        "auth-provider": "auth provider configurations",
+        "exec": "exec configurations",
+    }
+    for entry in document.get("users") or []:
+        user = entry.get("user") if isinstance(entry, dict) else None
+        for field, what in refused.items():
+            if isinstance(user, dict) and user.get(field):
+                raise ConfigurationError(
+                    f'{what} are not supported (user "{entry.get("name")}"), '
+                    f"these are the valid fields: [{_VALID_FIELDS}]"
+                )
+
+
+def _credentials(user: Mapping[str, Any], path: Path, context: str | None) -> tuple[Credentials, str]:
+    """The credentials, and a text that is equal for equal ones."""
+    if user.get("exec") or user.get("auth-provider"):
+        return Plugin(path, context), f"plugin {path} {context}"
+    if user.get("tokenFile"):
+        file = path.parent / str(user["tokenFile"])
+        return TokenFile(file), f"file {file}"
+    if user.get("token"):
+        return Fixed(f"Bearer {user['token']}"), f"token {user['token']}"
+    if user.get("username"):
+        pair = base64.b64encode(f"{user['username']}:{user.get('password', '')}".encode()).decode()
+        return Fixed(f"Basic {pair}"), f"basic {pair}"
+    return Fixed(), ""
+
+
+def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl.SSLContext:
+    try:
+        authority = cluster.get("certificate-authority-data")
+        file = cluster.get("certificate-authority")
+        context = ssl.create_default_context(
+            cadata=base64.b64decode(authority).decode() if authority else None,
+            cafile=str(path.parent / file) if file and not authority else None,
+        )
+        if cluster.get("insecure-skip-tls-verify"):
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
+        if certificate and key:
+            _load_key_pair(context, base64.b64decode(certificate), base64.b64decode(key))
+        elif user.get("client-certificate") and user.get("client-key"):
+            context.load_cert_chain(path.parent / user["client-certificate"], path.parent / user["client-key"])
+    except (OSError, ValueError, binascii.Error) as error:
+        raise ConfigurationError(f"the kubeconfig {path} holds certificates that can't be used: {error}") from error
+    return context
+
+
+def _load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """OpenSSL takes files only; an unnamed one in memory keeps the key off the disk."""
+    if not hasattr(os, "memfd_create"):  # not on Linux
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(certificate + b"\n" + key)
+            file.flush()
+            context.load_cert_chain(file.name)
+        return
+    descriptor = os.memfd_create("key-pair")
+    try:
+        os.write(descriptor, certificate + b"\n" + key)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,230 @@
+"""A control loop: workers that take keys from a queue and reconcile what they name.
+
+A reconciliation is level based: it gets a key, looks at the state of the world, and says what should happen with the
+key next. All that can come of it is told apart in one place, `Controller._settle`:
+
+    Done()             fine; nothing until the key is added again
+    RequeueAfter(s)    fine; again after s seconds
+    Requeue()          not there yet; again after a delay that grows from time to time
+    an error raised    again after a delay that grows from time to time, unless it is a TerminalError
+
+Errors are `KubeError`, `ReconcileError` and what the operating system reports; a reconciliation that raises anything
+else has a bug: that is counted as a panic, logged with its traceback, and otherwise treated like an error. So is one
+that exceeds its time limit. None of them ends a worker.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+import structlog
+
+from kube.errors import KubeError
+from kube.metrics import ControllerMetrics
+from kube.objects import Key, format_duration
+from kube.queue import QueueShutDownError, WorkQueue
+from kube.resources import Resource
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueAfter:
+    """All is well so far; look again after so many seconds (at once if there are none left)."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """Look again, later and later while this goes on."""
+
+
+Result = Done | RequeueAfter | Requeue
+
+
+class ReconcileError(Exception):
+    """A reconciliation failed for a reason that its message tells."""
+
+
+class TerminalError(ReconcileError):
+    """A failure that will not go away by trying again, only by a change of the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A reconciliation that raised: why, and what follows from it."""
+
+    error: Exception
+    text: str
+    is_panic: bool = False
+    is_terminal: bool = False
+    is_timeout: bool = False
+
+
+def failure_of(error: Exception) -> Failure:
+    """Judge an error; of a group, what its members have in common."""
+    members = list(_members(error))
+    bug = next((e for e in members if not isinstance(e, (KubeError, ReconcileError, OSError))), None)
+    if bug is not None:
+        return Failure(error, f"panic: {type(bug).__name__}: {bug} [recovered]", is_panic=True)
+    text = "; ".join(str(e) or type(e).__name__ for e in members)
+    return Failure(error, text, is_terminal=all(isinstance(e, TerminalError) for e in members))
+
+
+def _members(error: Exception) -> Iterator[Exception]:
+    if isinstance(error, ExceptionGroup):
+        for member in error.exceptions:
+            yield from _members(member)
+    else:
+        yield error
+
+
+class Controller:
+    """Reconciles the keys that are added to its `queue`, each by one worker at a time.
+
+    Its metrics exist from its construction on, so construct it where it is going to run: on becoming leader.
+
+    Args:
+        name: of the controller, in metrics and logs.
+        reconcile: one pass over what a key names. Cancelled at the time limit and when the controller stops.
+        kind: what the keys name, if they all name objects of one kind; only for logs.
+        concurrency: how many keys are worked on at once.
+        time_limit: seconds that one pass may take.
+        max_backoff: seconds between attempts that keep failing, at most.
+        stop_within: seconds that running passes get to unwind when the controller stops.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[Key], Awaitable[Result]],
+        *,
+        kind: Resource | None = None,
+        concurrency: int = 1,
+        time_limit: float = 180.0,
+        max_backoff: float = 1000.0,
+        stop_within: float = 5.0,
+    ) -> None:
+        self.name = name
+        self.queue: WorkQueue[Key] = WorkQueue(name, max_backoff=max_backoff)
+        self._reconcile = reconcile
+        self._kind = kind
+        self._concurrency = concurrency
+        self._time_limit = time_limit
+        self._stop_within = stop_within
+        self._metrics = ControllerMetrics.of(name, workers=concurrency)
+
+    async def run(self) -> None:
+        """Work until cancelled. Then no key is taken any more, and running reconciliations are cancelled."""
+        log.info("Starting workers", controller=self.name, **{"worker count": self._concurrency})
+        workers = [
+            asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
+            for number in range(self._concurrency)
+        ]
+        try:
+            # Unlike gather, wait returns at once when it is cancelled, so that the bound below holds.
+            ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in ended:
+                worker.result()
+        finally:
+            self.queue.shut_down()
+            for worker in workers:
+                worker.cancel()
+            _, stuck = await asyncio.wait(workers, timeout=self._stop_within)
+            if stuck:
+                log.error("Reconciliations did not stop in time", controller=self.name, count=len(stuck))
+
+    async def _work(self) -> None:
+        # Each worker is a task with a logging context of its own, so nothing needs to be unbound.
+        structlog.contextvars.bind_contextvars(controller=self.name)
+        if self._kind is not None:
+            structlog.contextvars.bind_contextvars(controllerGroup=self._kind.group, controllerKind=self._kind.kind)
+        while True:
+            try:
+                key = await self.queue.get()
+            except QueueShutDownError:
+                return
+            try:
+                await self._process(key)
+            except Exception:
+                log.exception("The outcome of a reconciliation could not be handled")
+                self.queue.add_rate_limited(key)
+            finally:
+                self.queue.done(key)
+
+    async def _process(self, key: Key) -> None:
+        self._bind(key)
+        started = time.perf_counter()
+        self._metrics.active_workers.inc()
+        try:
+            outcome = await self._attempt(key)
+        finally:
+            self._metrics.active_workers.dec()
+            self._metrics.seconds.observe(time.perf_counter() - started)
+        self._settle(key, outcome)
+
+    def _bind(self, key: Key) -> None:
+        structlog.contextvars.bind_contextvars(namespace=key.namespace, name=key.name, reconcileID=str(uuid.uuid4()))
+        if self._kind is not None:
+            reference = {"namespace": key.namespace, "name": key.name}
+            structlog.contextvars.bind_contextvars(**{self._kind.kind: reference})
+
+    async def _attempt(self, key: Key) -> Result | Failure:
+        """One reconciliation; it raises nothing but the cancellation of this worker."""
+        limit = asyncio.timeout(self._time_limit)
+        try:
+            async with limit:
+                return await self._reconcile(key)
+        except asyncio.CancelledError:
+            worker = asyncio.current_task()
+            if worker is not None and worker.cancelling():
+                raise
+            # Nobody cancelled this worker: the reconciliation awaited something that was cancelled.
+            return failure_of(RuntimeError("cancelled from within"))
+        except Exception as error:  # noqa: BLE001 - whatever it raises must not end the worker
+            if limit.expired():
+                text = f"the reconciliation exceeded its time limit of {format_duration(self._time_limit)}"
+                return Failure(error, text, is_timeout=True)
+            return failure_of(error)
+
+    def _settle(self, key: Key, outcome: Result | Failure) -> None:
+        match outcome:
+            case Done():
+                self._metrics.success.inc()
+                self.queue.forget(key)
+            case RequeueAfter(seconds=seconds):
+                self._metrics.requeue_after.inc()
+                self.queue.forget(key)
+                self.queue.add_after(key, seconds)
+            case Requeue():
+                self._metrics.requeue.inc()
+                self.queue.add_rate_limited(key)
+            case Failure():
+                self._count(outcome)
+                traceback = {"exc_info": outcome.error} if outcome.is_panic else {}
+                log.error("Reconciler error", error=outcome.text, **traceback)
+                if outcome.is_terminal:
+                    self.queue.forget(key)
+                else:
+                    self.queue.add_rate_limited(key)
+            case _:
+                assert_never(outcome)
+
+    def _count(self, failure: Failure) -> None:
+        self._metrics.error.inc()
+        self._metrics.errors.inc()
+        if failure.is_terminal:
+            self._metrics.terminal_errors.inc()
+        if failure.is_panic:
+            self._metrics.panics.inc()
+        if failure.is_timeout:
+            self._metrics.timeouts.inc()

@@ -1,0 +1,86 @@
+"""From apiVersion and kind to a path and a scope, as the API server tells.
+
+One GET a group version, when a kind of it is first asked for, then from memory. A kind that is missing is looked
+up again, at most once in `_REFRESH_SECONDS` a group version, since its CRD may have come meanwhile; `invalidate`
+makes the next question go to the API server at once (called when a CRD comes, changes or goes, and when a path
+turned out to be gone).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+from kube.client import Client
+from kube.errors import KindNotServed, NotFound
+from kube.objects import group_of
+from kube.resources import Resource
+
+_REFRESH_SECONDS = 1.0
+_MOST_GROUP_VERSIONS = 1000
+
+
+@dataclass(slots=True)
+class _GroupVersion:
+    kinds: Mapping[str, Resource] = field(default_factory=dict)
+    read_at: float | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Discovery:
+    """What one API server serves."""
+
+    def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._group_versions: dict[str, _GroupVersion] = {}
+
+    async def find(self, api_version: str, kind: str) -> Resource:
+        """The resource of a kind in exactly this version.
+
+        Raises:
+            KindNotServed: the API server does not serve it (or did not a second ago).
+            ApiError, Unreachable: it could not be asked.
+        """
+        if not api_version or not kind or api_version.count("/") > 1:
+            raise KindNotServed(api_version, kind)
+        known = self._group_versions.get(api_version)
+        if known is None:
+            if len(self._group_versions) >= _MOST_GROUP_VERSIONS:
+                # Manifests may name anything; what is really served is read again soon enough.
+                self._group_versions.clear()
+            known = self._group_versions[api_version] = _GroupVersion()
+        if found := known.kinds.get(kind):
+            return found
+        async with known.lock:
+            if kind not in known.kinds and self._is_stale(known):
+                # The time is taken before asking: what changes while the answer travels is asked for again.
+                now = self._clock()
+                known.kinds = await self._read(api_version)
+                known.read_at = now
+        if found := known.kinds.get(kind):
+            return found
+        raise KindNotServed(api_version, kind)
+
+    def invalidate(self, group: str) -> None:
+        """Forget all versions of a group."""
+        for api_version in [v for v in self._group_versions if group_of(v) == group]:
+            del self._group_versions[api_version]
+
+    def _is_stale(self, known: _GroupVersion) -> bool:
+        return known.read_at is None or self._clock() - known.read_at >= _REFRESH_SECONDS
+
+    async def _read(self, api_version: str) -> dict[str, Resource]:
+        group, _, version = api_version.rpartition("/")
+        path = f"/apis/{api_version}" if group else f"/api/{api_version}"
+        try:
+            answer = orjson.loads(await self._client.request("GET", path))
+        except NotFound:
+            return {}
+        return {
+            entry["kind"]: Resource(group, version, entry["kind"], entry["name"], bool(entry["namespaced"]))
+            for entry in answer.get("resources") or []
+            if "/" not in entry["name"] and "get" in entry.get("verbs", ())
+        }

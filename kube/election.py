@@ -1,0 +1,384 @@
+"""Leader election by a Lease: of all processes that want to, at most one leads at any time.
+
+The lease names its holder. The holder renews it every `retry_period`; the others look at it and take it when its
+holder gave it up or has not renewed it for the duration written in it, counted by their own clock since they saw it
+change. Clocks of different machines are never compared.
+
+That no two processes ever write as leaders rests on the holder's side, on `Tenure`: its end is `renew_deadline` after
+the *start* of the last renewal that succeeded, and lies therefore before the moment at which anybody else may take
+over, which is at least `lease_duration` after that renewal reached the API server. `Tenure.guard` belongs in front of
+every write; it holds even when the event loop was blocked or the machine asleep, when no timer could go off in time.
+
+What to do about a lease is decided by a pure function, `decide`; what is written is built by pure functions too.
+"""
+
+import asyncio
+import math
+import random
+import socket
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import structlog
+
+from kube.client import Client
+from kube.errors import ApiError, KubeError, NotFound
+from kube.events import EventRecorder
+from kube.metrics import leader_election_master_status
+from kube.objects import Object, format_micro_time
+from kube.resources import LEASES
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+JITTER_FACTOR = 1.2
+_REMOVED_LOCKS = frozenset({"endpoints", "configmaps", "endpointsleases", "configmapsleases"})
+_UNWIND_SECONDS = 1.0
+# Unlike the monotonic clock, this one also counts the time for which the machine was suspended.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class LeadershipLost(KubeError):
+    """The process does not lead, or no longer, and must not act as if it did."""
+
+    def __init__(self) -> None:
+        super().__init__("leader election lost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionSettings:
+    """Which lease, and the times of the election in seconds.
+
+    Raises:
+        ValueError: when the times or the kind of lock would not work.
+    """
+
+    namespace: str
+    name: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    resource_lock: str = "leases"
+
+    def __post_init__(self) -> None:
+        if self.resource_lock in _REMOVED_LOCKS:
+            raise ValueError(f"{self.resource_lock} lock is removed, migrate to leases")
+        if self.resource_lock != "leases":
+            raise ValueError(f"Invalid lock-type {self.resource_lock}")
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError("leaseDuration must be greater than renewDeadline")
+        if self.renew_deadline <= JITTER_FACTOR * self.retry_period:
+            raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+        if self.retry_period <= 0:
+            raise ValueError("retryPeriod must be greater than zero")
+
+    @property
+    def request_timeout(self) -> float:
+        return max(self.renew_deadline / 2, 1.0)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def new_identity() -> str:
+    """A name for this process that no other process has or will have."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+def boot_clock() -> float:
+    """Seconds since some fixed moment, suspension included."""
+    return time.clock_gettime(_CLOCK)
+
+
+# --- rules
+
+
+class Action(Enum):
+    """What a candidate or a leader does about the lease it sees."""
+
+    CREATE = "create"
+    RENEW = "renew"
+    TAKE = "take"
+    WAIT = "wait"
+
+
+def decide(lease: Object | None, *, identity: str, unchanged_for: float, default_duration: float) -> Action:
+    """Judge a lease.
+
+    Args:
+        lease: as the API server holds it, None if there is none.
+        identity: of this process.
+        unchanged_for: seconds of the own clock since the lease was first seen as it is.
+        default_duration: seconds after which a lease expires that does not say.
+    """
+    if lease is None:
+        return Action.CREATE
+    spec = lease.get("spec") or {}
+    holder = spec.get("holderIdentity") or ""
+    if holder == identity:
+        return Action.RENEW
+    if not holder or unchanged_for >= (spec.get("leaseDurationSeconds") or default_duration):
+        return Action.TAKE
+    return Action.WAIT
+
+
+def held_spec(old: Object | None, *, identity: str, lease_duration: float, now: datetime) -> Object:
+    """The spec of a lease that `identity` takes or renews; `old` is its spec so far, None if it is new."""
+    moment = format_micro_time(now)
+    spec: dict[str, Any] = {
+        **(old or {}),
+        "holderIdentity": identity,
+        # Rounded up: others must not take the lease for expired before the holder does.
+        "leaseDurationSeconds": math.ceil(lease_duration),
+        "renewTime": moment,
+    }
+    if old is None:
+        spec |= {"acquireTime": moment, "leaseTransitions": 0}
+    elif old.get("holderIdentity") != identity:
+        spec |= {"acquireTime": moment, "leaseTransitions": (old.get("leaseTransitions") or 0) + 1}
+    return spec
+
+
+def released_spec(old: Object, *, now: datetime) -> Object:
+    """The spec of a lease that its holder gives up."""
+    moment = format_micro_time(now)
+    return {**old, "holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": moment, "renewTime": moment}
+
+
+class Tenure:
+    """Until when this process may act as the leader.
+
+    Args:
+        renew_deadline: seconds for which a renewal is good.
+        now: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, *, renew_deadline: float, now: Callable[[], float] = boot_clock) -> None:
+        self._renew_deadline = renew_deadline
+        self._now = now
+        self.deadline = -math.inf
+
+    def renewed(self, started: float) -> None:
+        """A renewal that was started at that time succeeded."""
+        self.deadline = started + self._renew_deadline
+
+    def end(self) -> None:
+        self.deadline = -math.inf
+
+    @property
+    def remaining(self) -> float:
+        """Seconds, not positive if this process does not lead."""
+        return self.deadline - self._now()
+
+    def is_leading(self) -> bool:
+        return self.remaining > 0
+
+    def guard(self) -> None:
+        """To be called before every write. Raises LeadershipLost."""
+        if not self.is_leading():
+            raise LeadershipLost
+
+
+# --- the election
+
+
+class LeaderElector:
+    """Takes part in an election, and leads when it wins.
+
+    Args:
+        client: for the lease only: without a write guard, and without a rate limit behind which renewals would queue.
+        recorder: tells of taking and giving up the lead as events of the lease.
+        now: seconds of a clock that never goes back.
+        utcnow: what is written into the lease.
+        jitter: a random number from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ElectionSettings,
+        *,
+        identity: str,
+        recorder: EventRecorder | None = None,
+        now: Callable[[], float] = boot_clock,
+        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.identity = identity
+        self.tenure = Tenure(renew_deadline=settings.renew_deadline, now=now)
+        self._client = client
+        self._settings = settings
+        self._recorder = recorder
+        self._now = now
+        self._utcnow = utcnow
+        self._sleep = sleep
+        self._jitter = jitter
+        self._lease: Object | None = None
+        self._is_own_writing = False
+        self._lease_seen = -math.inf
+        self._status = leader_election_master_status.labels(settings.name)
+        self._status.set(0)
+
+    async def run(self, lead: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Wait for leadership, then `lead` until that ends by itself, leadership is lost, or this is cancelled.
+
+        While `lead` is ending, the lease is renewed still; it is given up once `lead` has ended. An exception of
+        `lead` is passed on.
+
+        Raises:
+            LeadershipLost: leadership ended while leading. `lead` was cancelled, but hardly waited for.
+        """
+        await self._acquire()
+        leading = asyncio.create_task(lead(), name="leading")
+        renewing = asyncio.create_task(self._keep_renewing(), name="leader election")
+        try:
+            await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self._stop(leading, renewing)
+            for error in _errors(renewing, leading):
+                log.error("Leading ended with an error", lease=str(self._settings), error=str(error))
+            raise
+        await self._stop(leading, renewing)
+        for error in _errors(renewing, leading):
+            raise error
+
+    async def _stop(self, leading: asyncio.Task[object], renewing: asyncio.Task[None]) -> None:
+        """End leading, then renewing, then the lease; the lease only if nobody acts in its name any more."""
+        try:
+            leading.cancel()
+            await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
+            if not leading.done():
+                await asyncio.wait((leading,), timeout=_UNWIND_SECONDS)
+        finally:
+            may_release = leading.done() and self.tenure.is_leading()
+            self.tenure.end()
+            self._status.set(0)
+            self._tell("stopped leading")
+            renewing.cancel()
+            await asyncio.wait((renewing,))
+            if may_release:
+                await self._release()
+
+    async def _acquire(self) -> None:
+        log.info(f"attempting to acquire leader lease {self._settings}...")
+        known_holder = ""
+        while not await self._succeeds():
+            holder = _holder(self._lease)
+            if holder and holder != known_holder:
+                log.info(f"new leader elected: {holder}", lease=str(self._settings))
+                known_holder = holder
+            await self._sleep(self._settings.retry_period * (1 + JITTER_FACTOR * self._jitter()))
+        log.info(f"successfully acquired lease {self._settings}", identity=self.identity)
+        self._status.set(1)
+        self._tell("became leader")
+
+    async def _keep_renewing(self) -> None:
+        """Renew the lease; ends only by LeadershipLost."""
+        while True:
+            self.tenure.guard()
+            await self._sleep(min(self._settings.retry_period, self.tenure.remaining))
+            self.tenure.guard()
+            if not await self._succeeds() and _holder(self._lease) not in {"", self.identity}:
+                self.tenure.end()  # somebody else leads, so do not even use up the deadline
+
+    async def _succeeds(self) -> bool:
+        """Take or renew the lease if it may be. Whatever goes wrong is logged and counts as no."""
+        started = self._now()
+        try:
+            async with asyncio.timeout(self._time_for_request()):
+                held = await self._take_or_renew()
+        except (KubeError, TimeoutError) as error:
+            text = str(error) or "no answer in time"
+            log.error("The leader lease could not be read or written", lease=str(self._settings), error=text)
+            return False
+        except Exception:
+            log.exception("The leader election met something unexpected", lease=str(self._settings))
+            return False
+        if held:
+            self.tenure.renewed(started)
+        return held
+
+    def _time_for_request(self) -> float:
+        timeout = self._settings.request_timeout
+        return min(timeout, self.tenure.remaining) if self.tenure.is_leading() else timeout
+
+    async def _take_or_renew(self) -> bool:
+        if self._is_own_writing:
+            # At rest a renewal is one request: if the lease was changed meanwhile, the API server refuses this.
+            try:
+                await self._write_held()
+            except ApiError as error:
+                log.info("The leader lease was changed by somebody else", lease=str(self._settings), error=str(error))
+            else:
+                return True
+        await self._read()
+        action = decide(
+            self._lease,
+            identity=self.identity,
+            unchanged_for=self._now() - self._lease_seen,
+            default_duration=self._settings.lease_duration,
+        )
+        if action is Action.WAIT:
+            return False
+        await self._write_held()
+        return True
+
+    # --- requests
+
+    async def _read(self) -> None:
+        settings = self._settings
+        try:
+            lease: Object | None = await self._client.get(LEASES, settings.name, namespace=settings.namespace)
+        except NotFound:
+            lease = None
+        if self._lease is None or lease is None or lease.get("spec") != self._lease.get("spec"):
+            self._lease_seen = self._now()
+        self._lease = lease
+
+    async def _write_held(self) -> None:
+        settings = self._settings
+        self._is_own_writing = False
+        spec = held_spec(
+            self._lease.get("spec") or {} if self._lease else None,
+            identity=self.identity,
+            lease_duration=settings.lease_duration,
+            now=self._utcnow(),
+        )
+        if self._lease is None:
+            named = {"name": settings.name, "namespace": settings.namespace}
+            new = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": named, "spec": spec}
+            self._lease = await self._client.create(LEASES, new)
+        else:
+            self._lease = await self._client.replace(LEASES, {**self._lease, "spec": spec})
+        self._is_own_writing = True
+
+    async def _release(self) -> None:
+        """Let others take the lease at once. If that fails, they have to wait until it expires."""
+        try:
+            async with asyncio.timeout(self._settings.request_timeout):
+                await self._read()
+                if self._lease is None or _holder(self._lease) != self.identity:
+                    return
+                spec = released_spec(self._lease["spec"], now=self._utcnow())
+                await self._client.replace(LEASES, {**self._lease, "spec": spec})
+        except (KubeError, TimeoutError) as error:
+            text = str(error) or "no answer in time"
+            log.error("The leader lease could not be released", lease=str(self._settings), error=text)
+
+    def _tell(self, what: str) -> None:
+        if self._recorder is not None and self._lease is not None:
+            self._recorder.event(self._lease, "Normal", "LeaderElection", f"{self.identity} {what}")
+
+
+def _holder(lease: Object | None) -> str:
+    return ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
+
+
+def _errors(*tasks: asyncio.Task[Any]) -> list[BaseException]:
+    ended = (task.exception() for task in tasks if task.done() and not task.cancelled())
+    return [error for error in ended if error is not None]

@@ -1,0 +1,47 @@
+"""The token bucket of a connection: at most `burst` requests at once, `qps` a second over time.
+
+One bucket for all that goes over a connection, so that the configured figure is a real bound. Waiters are
+served in the order in which they came.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+
+class TokenBucket:
+    """Args: qps: requests a second, negative for no limit; burst: how many may go at once."""
+
+    def __init__(
+        self,
+        *,
+        qps: float,
+        burst: int,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._qps = qps
+        self._burst = max(burst, 1)
+        self._clock = clock
+        self._sleep = sleep
+        self._tokens = float(self._burst)
+        self._updated = clock()
+
+    async def acquire(self) -> float:
+        """Take a token, waiting for it if need be. Returns the seconds waited."""
+        if self._qps < 0:
+            return 0.0
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._qps)
+        self._updated = now
+        # A negative balance is a reservation: it makes the next in line wait longer.
+        self._tokens -= 1
+        if self._tokens >= 0:
+            return 0.0
+        delay = -self._tokens / self._qps
+        try:
+            await self._sleep(delay)
+        except asyncio.CancelledError:
+            self._tokens += 1
+            raise
+        return delay

@@ -1,0 +1,125 @@
+"""Errors of fields as the Kubernetes API server words them, and the rules of parts that many kinds have.
+
+An error reads `<path>: <kind>[: <value>][: <detail>]`, for example
+`spec.replicas: Invalid value: -1: must be greater than or equal to 0`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from kube.names import label_name_problems, label_value_problems
+
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+Value = str | int | float | bool | None
+
+
+class ErrorKind(StrEnum):
+    REQUIRED = "Required value"
+    INVALID = "Invalid value"
+    NOT_SUPPORTED = "Unsupported value"
+    FORBIDDEN = "Forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field. `value` is the offending value as it is to be shown."""
+
+    kind: ErrorKind
+    path: str
+    value: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.path, self.kind, self.value, self.detail) if part)
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    return FieldError(ErrorKind.REQUIRED, path, detail=detail)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    return FieldError(ErrorKind.FORBIDDEN, path, detail=detail)
+
+
+def invalid(path: str, value: Value, detail: str) -> FieldError:
+    return FieldError(ErrorKind.INVALID, path, shown(value), detail)
+
+
+def not_supported(path: str, value: Value, supported: Iterable[str]) -> FieldError:
+    choices = ", ".join(map(shown, supported))
+    return FieldError(ErrorKind.NOT_SUPPORTED, path, shown(value), f"supported values: {choices}")
+
+
+def shown(value: Value) -> str:
+    """A value as Go prints it in such an error: strings in quotes, whole numbers without a fraction."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def label_selector_errors(path: str, selector: Mapping[str, Any]) -> Iterator[FieldError]:
+    """The errors of a metav1.LabelSelector."""
+    yield from label_errors(f"{path}.matchLabels", selector.get("matchLabels") or {})
+    for index, expression in enumerate(selector.get("matchExpressions") or []):
+        yield from _expression_errors(f"{path}.matchExpressions[{index}]", expression)
+
+
+def label_errors(path: str, labels: Mapping[str, str]) -> Iterator[FieldError]:
+    """The errors of a map of labels, all at the path of the map."""
+    for name, value in labels.items():
+        yield from _label_name(path, name)
+        yield from _label_value(path, value)
+
+
+def _expression_errors(path: str, expression: Mapping[str, Any]) -> Iterator[FieldError]:
+    values = expression.get("values") or []
+    match operator := expression.get("operator") or "":
+        case "In" | "NotIn":
+            if not values:
+                yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if values:
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield forbidden(f"{path}.values", detail)
+        case _:
+            yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    yield from _label_name(f"{path}.key", expression.get("key") or "")
+    for index, value in enumerate(values):
+        yield from _label_value(f"{path}.values[{index}]", value)
+
+
+def toleration_errors(path: str, toleration: Mapping[str, Any]) -> Iterator[FieldError]:
+    """The errors of one toleration of a Pod."""
+    name, value = toleration.get("key") or "", toleration.get("value") or ""
+    operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
+    if name:
+        yield from _label_name(f"{path}.key", name)
+    elif operator != "Exists":
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(f"{path}.operator", operator, detail)
+    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield invalid(f"{path}.effect", effect, detail)
+    match operator:
+        case "" | "Equal":
+            yield from _label_value(f"{path}.operator", value)
+        case "Exists":
+            if value:
+                detail = "value must be empty when `operator` is 'Exists'"
+                yield invalid(f"{path}.operator", value, detail)
+        case _:
+            yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+    if effect and effect not in TAINT_EFFECTS:
+        yield not_supported(f"{path}.effect", effect, TAINT_EFFECTS)
+
+
+def _label_name(path: str, name: str) -> Iterator[FieldError]:
+    return (invalid(path, name, problem) for problem in label_name_problems(name))
+
+
+def _label_value(path: str, value: str) -> Iterator[FieldError]:
+    return (invalid(path, value, problem) for problem in label_value_problems(value))

@@ -1,0 +1,142 @@
+"""`/metrics`, and `/debug/pprof` when profiling is on.
+
+All metrics live in prometheus_client's default registry, next to its collectors for the process (`process_*`) and
+the interpreter. Exposition is plain text or OpenMetrics as the scraper asks, compressed if it accepts gzip.
+
+The profiling endpoints have the paths of the original but hold what Python has to tell: a deterministic profile of
+the event loop's thread, and the stacks of all tasks.
+"""
+
+import asyncio
+import gzip
+import hashlib
+import io
+
+from aiohttp import web
+from prometheus_client import Gauge, disable_created_metrics
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.registry import REGISTRY, CollectorRegistry
+
+from process.server import HttpServer
+
+_MAX_PROFILE_SECONDS = 60.0
+
+_PPROF_INDEX = """\
+/debug/pprof/
+
+Profiling of a Python process; the answers are text, not the format of Go's pprof tool.
+
+profile?seconds=N  functions by time spent in the event loop's thread during N seconds (default 30, at most 60);
+                   slows this process down while it runs
+trace              where every task stands now
+symbol             not available
+"""
+
+
+def describe_process(*, version: str, configuration: bytes, registry: CollectorRegistry = REGISTRY) -> None:
+    """Sets the metrics that tell replicas apart: their version and a hash of the effective configuration.
+
+    Args:
+        version: as reported, such as `v1.2.3`.
+        configuration: the effective configuration in a stable form; the hash is 48 bits, exact in a float.
+        registry: where the metrics belong.
+    """
+    # The time of creation of each counter and histogram: a third more series that no dashboard reads.
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left it without annotations
+    build_info = Gauge(
+        "resource_manager_build_info", "Always 1; labels describe the build.", ["version"], registry=registry
+    )
+    build_info.labels(version=version).set(1)
+    config_hash = Gauge(
+        "resource_manager_config_hash",
+        "Hash of the effective configuration; replicas of one rollout have the same.",
+        registry=registry,
+    )
+    config_hash.set(int.from_bytes(hashlib.sha256(configuration).digest()[:6], "big"))
+
+
+class MetricsHandler:
+    """Answers scrapes and, if allowed, profiling requests."""
+
+    def __init__(self, *, profiling: bool = False, registry: CollectorRegistry = REGISTRY) -> None:
+        self._profiling = profiling
+        self._registry = registry
+        self._profile_running = False
+
+    async def __call__(self, request: web.BaseRequest) -> web.Response:
+        if request.method not in {"GET", "HEAD"}:
+            return web.Response(status=405, text="method not allowed\n")
+        if request.path == "/metrics":
+            return self._scrape(request)
+        if self._profiling and request.path.startswith("/debug/pprof"):
+            return await self._debug(request)
+        return web.Response(status=404, text="404 page not found\n")
+
+    def _scrape(self, request: web.BaseRequest) -> web.Response:
+        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        body = encode(self._registry)
+        headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
+        if gzip_accepted(request.headers.get("Accept-Encoding", "")):
+            body = gzip.compress(body, compresslevel=5, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        return web.Response(body=body, headers=headers)
+
+    async def _debug(self, request: web.BaseRequest) -> web.Response:
+        match request.path.removeprefix("/debug/pprof"):
+            case "":
+                return web.Response(status=302, headers={"Location": "/debug/pprof/"})
+            case "/":
+                return web.Response(text=_PPROF_INDEX)
+            case "/profile":
+                return await self._profile(request.query.get("seconds", "30"))
+            case "/trace":
+                return web.Response(text=_task_stacks())
+            case "/symbol":
+                return web.Response(status=501, text="not available: profiles here hold names, not addresses\n")
+            case _:
+                return web.Response(status=404, text="404 page not found\n")
+
+    async def _profile(self, seconds_text: str) -> web.Response:
+        try:
+            seconds = float(seconds_text)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= _MAX_PROFILE_SECONDS:
+            limit = f"seconds must be a number above 0 and at most {_MAX_PROFILE_SECONDS:.0f}\n"
+            return web.Response(status=400, text=limit)
+        if self._profile_running:
+            return web.Response(status=409, text="another profile is being taken; try again later\n")
+        self._profile_running = True
+        try:
+            return web.Response(text=await _take_profile(seconds))
+        finally:
+            self._profile_running = False
+
+
+async def _take_profile(seconds: float) -> str:
+    import cProfile
+    import pstats
+
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        profile.disable()
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(100)
+    return text.getvalue()
+
+
+def _task_stacks() -> str:
+    text = io.StringIO()
+    for task in sorted(asyncio.all_tasks(), key=lambda task: task.get_name()):
+        text.write(f"{task.get_name()}:\n")
+        task.print_stack(limit=20, file=text)
+        text.write("\n")
+    return text.getvalue()
+
+
+def metrics_server(*, host: str, port: int, profiling: bool = False) -> HttpServer:
+    """The metrics server, not yet bound."""
+    return HttpServer("metrics", MetricsHandler(profiling=profiling), host=host, port=port, max_connections=32)

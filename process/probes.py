@@ -1,0 +1,268 @@
+"""Liveness and readiness over HTTP: `/healthz`, `/readyz`, and single checks below them.
+
+Bodies are those of the original, since people and scripts read them. An aggregate answers `ok`; with `?verbose`,
+or when a check fails, it lists all checks but withholds reasons, because the endpoint is public. The reason is
+in the log and in the answer for the single check.
+
+Probes must stay cheap and quick: a check has a time limit, and probes that arrive while it runs share its result.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aiohttp import web
+
+from kube.objects import format_duration
+from process.errors import error_text
+from process.logging import get_logger
+from process.server import HttpServer
+
+Clock = Callable[[], float]
+
+NOT_SYNCED = "informers not synced yet"
+
+
+class CheckFailed(Exception):
+    """The check found something wrong; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """A named check; `run` raises any exception, whose text is the reason."""
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+
+
+# --- checks
+
+
+async def _always_good() -> None:
+    pass
+
+
+PING = HealthCheck("ping", _always_good)
+
+
+def cached(
+    check: HealthCheck, *, seconds: float = 5.0, timeout: float = 4.0, clock: Clock = time.monotonic
+) -> HealthCheck:
+    """The same check, run at most once in so many seconds, good or bad, and each time bounded."""
+    shared = _SharedRun(check, timeout=timeout, keep=seconds, clock=clock)
+
+    async def run() -> None:
+        reason = await shared.reason()
+        if reason is not None:
+            raise CheckFailed(reason)
+
+    return HealthCheck(check.name, run)
+
+
+def apiserver_check(
+    get_status: Callable[[], Awaitable[int]], *, name: str = "apiserver-healthz", clock: Clock = time.monotonic
+) -> HealthCheck:
+    """Whether `GET /healthz` of an API server answers 200. The answer is shared for some seconds."""
+
+    async def run() -> None:
+        status = await get_status()
+        if status != 200:
+            raise CheckFailed(f"failed talking to the source cluster's kube-apiserver (status code: {status})")
+
+    return cached(HealthCheck(name, run), clock=clock)
+
+
+def informer_sync(name: str, synced: Callable[[], bool]) -> HealthCheck:
+    """Whether the watches of a cluster have seen all that is there."""
+
+    async def run() -> None:
+        if not synced():
+            raise CheckFailed(NOT_SYNCED)
+
+    return HealthCheck(name, run)
+
+
+def informer_sync_liveness(
+    name: str, synced: Callable[[], bool], *, deadline: float = 180.0, clock: Clock = time.monotonic
+) -> HealthCheck:
+    """Fails once probes have found watches unsynced for this long without a break."""
+    unsynced_since: float | None = None
+    log = get_logger("cache-sync-healthz")
+
+    async def run() -> None:
+        nonlocal unsynced_since
+        if synced():
+            unsynced_since = None
+            return
+        now = clock()
+        if unsynced_since is None:
+            unsynced_since = now
+        if now - unsynced_since >= deadline:
+            raise CheckFailed(NOT_SYNCED)
+        log.info(
+            "Cache sync check failed, but deadline not yet exceeded",
+            check=name,
+            notSyncedFor=format_duration(now - unsynced_since),
+            deadline=format_duration(deadline),
+            error=NOT_SYNCED,
+        )
+
+    return HealthCheck(name, run)
+
+
+class WatchState(NamedTuple):
+    """What readiness has to know of a watch; `started_at` is a reading of the monotonic clock."""
+
+    name: str
+    synced: bool
+    started_at: float
+    needed_at_start: bool
+
+
+class ReadyWatches:
+    """Whether the watches that readiness depends on are synced, as a callable for `informer_sync`.
+
+    A watch that starts late, because a new kind came into use, does not turn readiness off for the moment that
+    it needs to sync: it counts only once it has been unsynced for longer than the patience.
+    """
+
+    def __init__(
+        self,
+        watches: Callable[[], Iterable[WatchState]],
+        *,
+        patience: float = 10.0,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._watches = watches
+        self._patience = patience
+        self._clock = clock
+
+    def __call__(self) -> bool:
+        return not self.missing()
+
+    def missing(self) -> list[str]:
+        """Names of the unsynced watches that count."""
+        now = self._clock()
+        return [
+            watch.name
+            for watch in self._watches()
+            if not watch.synced and (watch.needed_at_start or now - watch.started_at > self._patience)
+        ]
+
+
+class _SharedRun:
+    """Runs a check so that simultaneous callers share one run, and its result is kept for a while."""
+
+    def __init__(self, check: HealthCheck, *, timeout: float, keep: float = 0.0, clock: Clock = time.monotonic) -> None:
+        self._check = check
+        self._timeout = timeout
+        self._keep = keep
+        self._clock = clock
+        self._running: asyncio.Task[str | None] | None = None
+        self._result: tuple[float, str | None] | None = None
+
+    async def reason(self) -> str | None:
+        """Why the check fails; None if it is good."""
+        if self._result is not None and self._clock() - self._result[0] < self._keep:
+            return self._result[1]
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run(), name=f"health check {self._check.name}")
+        # A caller that goes away must not end the run for the others.
+        return await asyncio.shield(self._running)
+
+    async def _run(self) -> str | None:
+        reason = None
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                await self._check.run()
+        except TimeoutError as error:
+            reason = f"no result within {format_duration(self._timeout)}" if limit.expired() else error_text(error)
+        except Exception as error:  # noqa: BLE001 - whatever a check raises is its reason
+            reason = error_text(error)
+        self._result = (self._clock(), reason)
+        return reason
+
+
+# --- answers
+
+
+class CheckStatus(NamedTuple):
+    name: str
+    healthy: bool
+    excluded: bool = False
+
+
+def render_aggregate(
+    statuses: Iterable[CheckStatus], *, verbose: bool = False, unknown_excludes: Sequence[str] = ()
+) -> tuple[int, str]:
+    """HTTP status and body for all checks of one endpoint."""
+    ordered = sorted(statuses)
+    failed = any(not status.healthy for status in ordered)
+    if not failed and not verbose:
+        return 200, "ok"
+    lines = []
+    for status in ordered:
+        if status.excluded:
+            lines.append(f"[+]{status.name} excluded: ok\n")
+        elif status.healthy:
+            lines.append(f"[+]{status.name} ok\n")
+        else:
+            lines.append(f"[-]{status.name} failed: reason withheld\n")
+    if unknown_excludes:
+        names = ", ".join(f'"{name}"' for name in unknown_excludes)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+    lines.append(f"healthz check {'failed' if failed else 'passed'}\n")
+    return (500 if failed else 200), "".join(lines)
+
+
+class ProbeHandler:
+    """Answers probes: `handler(path, …)` for each endpoint such as `/readyz`."""
+
+    def __init__(self, endpoints: dict[str, Sequence[HealthCheck]], *, timeout: float = 10.0) -> None:
+        self._endpoints = {
+            path: {check.name: _SharedRun(check, timeout=timeout) for check in checks}
+            for path, checks in endpoints.items()
+        }
+        self._log = get_logger("healthz")
+
+    async def __call__(self, request: web.BaseRequest) -> web.Response:
+        if request.method not in {"GET", "HEAD"}:
+            return _plain(405, "method not allowed\n")
+        for path, checks in self._endpoints.items():
+            if request.path.rstrip("/") == path:
+                verbose = "verbose" in request.query
+                return _plain(*await self._aggregate(checks, verbose, request.query.getall("exclude", [])))
+            if request.path.startswith(f"{path}/"):
+                return _plain(*await self._single(checks.get(request.path.removeprefix(f"{path}/"))))
+        return _plain(404, "404 page not found\n")
+
+    async def _aggregate(
+        self, checks: dict[str, _SharedRun], verbose: bool, excludes: Sequence[str]
+    ) -> tuple[int, str]:
+        names = [name for name in checks if name not in excludes]
+        reasons = await asyncio.gather(*(checks[name].reason() for name in names))
+        failures = {name: reason for name, reason in zip(names, reasons, strict=True) if reason is not None}
+        if failures:
+            self._log.info("healthz check failed", checks=failures)
+        statuses = [CheckStatus(name, name not in failures, excluded=name in excludes) for name in checks]
+        unknown = sorted({name for name in excludes if name not in checks})
+        return render_aggregate(statuses, verbose=verbose, unknown_excludes=unknown)
+
+    async def _single(self, check: _SharedRun | None) -> tuple[int, str]:
+        if check is None:
+            return 404, "404 page not found\n"
+        reason = await check.reason()
+        return (200, "ok") if reason is None else (500, f"internal server error: {reason}\n")
+
+
+def _plain(status: int, text: str) -> web.Response:
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return web.Response(status=status, text=text, content_type="text/plain", charset="utf-8", headers=headers)
+
+
+def probe_server(*, healthz: Sequence[HealthCheck], readyz: Sequence[HealthCheck], host: str, port: int) -> HttpServer:
+    """The health-probe server, not yet bound; `ping` is always part of liveness."""
+    handler = ProbeHandler({"/healthz": [PING, *healthz], "/readyz": readyz})
+    return HttpServer("health probes", handler, host=host, port=port)

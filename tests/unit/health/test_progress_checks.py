@@ -1,0 +1,228 @@
+"""What a roll-out waits for, kind by kind; None means rolled out."""
+
+from typing import Any
+
+import pytest
+
+from agent.health.checks.deployment import NO_DEADLINE, lingering_pods
+from agent.health.checks.registry import PROGRESS_RULES, progress_rule
+from agent.health.projection import projection
+from kube.objects import Object, group_of
+
+Row = tuple[str, str, Object, str | None]
+
+DEPLOYMENT, STATEFUL_SET, DAEMON_SET = (
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+)
+
+
+def made(*, generation: int = 1, spec: Object | None = None, **status: Any) -> Object:
+    return {"metadata": {"name": "a", "generation": generation}, "spec": spec, "status": status}
+
+
+def deployment(status: str, reason: str, message: str = "") -> Object:
+    progressing = {"type": "Progressing", "status": status, "reason": reason, "message": message}
+    return made(conditions=[progressing], observedGeneration=1)
+
+
+def without_deadline(**status: int) -> Object:
+    spec = {"replicas": 2, "progressDeadlineSeconds": NO_DEADLINE}
+    return made(spec=spec, **{"observedGeneration": 1, **status})
+
+
+def monitoring(status: str, *, observed: int = 1, **parts: Any) -> Object:
+    reconciled = {"type": "Reconciled", "status": status, "observedGeneration": observed}
+    return made(conditions=[reconciled], **parts)
+
+
+ROWS: list[Row] = [
+    (*DEPLOYMENT, made(), "observed generation outdated (0/1)"),
+    (*DEPLOYMENT, made(observedGeneration=1), 'condition "Progressing" is missing'),
+    (*DEPLOYMENT, deployment("True", "NewReplicaSetAvailable", "done"), None),
+    (*DEPLOYMENT, deployment("True", "ReplicaSetUpdated", "is progressing."), "is progressing."),
+    (*DEPLOYMENT, deployment("False", "NewReplicaSetAvailable", "late"), "late"),
+    (*DEPLOYMENT, deployment("Unknown", "DeploymentPaused", "Deployment is paused"), "Deployment is paused"),
+    # An empty message is still a message.
+    (*DEPLOYMENT, deployment("True", "ReplicaSetUpdated"), ""),
+    # Without a deadline there is never a condition.
+    (*DEPLOYMENT, without_deadline(observedGeneration=0), "observed generation outdated (0/1)"),
+    (*DEPLOYMENT, without_deadline(replicas=2), "0 of 2 replica(s) have been updated"),
+    (
+        *DEPLOYMENT,
+        without_deadline(updatedReplicas=2, replicas=3, availableReplicas=2),
+        "there are more replicas than desired (3/2)",
+    ),
+    (
+        *DEPLOYMENT,
+        without_deadline(updatedReplicas=2, replicas=2, availableReplicas=1),
+        "1 of 2 replica(s) are available",
+    ),
+    (*DEPLOYMENT, without_deadline(updatedReplicas=2, replicas=2, availableReplicas=2), None),
+    (*STATEFUL_SET, made(generation=2, observedGeneration=1), "observed generation outdated (1/2)"),
+    (*STATEFUL_SET, made(observedGeneration=1), "0 of 1 replica(s) have been updated"),
+    (
+        *STATEFUL_SET,
+        made(spec={"replicas": 3}, observedGeneration=1, updatedReplicas=2),
+        "2 of 3 replica(s) have been updated",
+    ),
+    (*STATEFUL_SET, made(spec={"replicas": 3}, observedGeneration=1, updatedReplicas=3), None),
+    (*STATEFUL_SET, made(spec={"replicas": 0}, observedGeneration=1), None),
+    (*DAEMON_SET, made(), "observed generation outdated (0/1)"),
+    (
+        *DAEMON_SET,
+        made(observedGeneration=1, desiredNumberScheduled=5, updatedNumberScheduled=3),
+        "3 of 5 replica(s) have been updated",
+    ),
+    (*DAEMON_SET, made(observedGeneration=1, desiredNumberScheduled=5, updatedNumberScheduled=5), None),
+    *(
+        row
+        for kind in ("Prometheus", "Alertmanager")
+        for row in (
+            ("monitoring.coreos.com/v1", kind, made(), 'condition "Reconciled" is missing'),
+            (
+                "monitoring.coreos.com/v1",
+                kind,
+                monitoring("False", observed=1, generation=2, updatedReplicas=1),
+                "observed generation outdated (1/2)",
+            ),
+            (
+                "monitoring.coreos.com/v1",
+                kind,
+                monitoring("False", updatedReplicas=1),
+                'condition "Reconciled" has invalid status False (expected True) due to : ',
+            ),
+            (
+                "monitoring.coreos.com/v1",
+                kind,
+                monitoring("True", spec={"replicas": 2}, updatedReplicas=1),
+                "1 of 2 replica(s) have been updated",
+            ),
+            ("monitoring.coreos.com/v1", kind, monitoring("True", updatedReplicas=1), None),
+        )
+    ),
+    *(
+        row
+        for kind in ("Certificate", "Issuer")
+        for row in (
+            ("cert.gardener.cloud/v1alpha1", kind, made(), "observed generation outdated (0/1)"),
+            ("cert.gardener.cloud/v1alpha1", kind, made(observedGeneration=1, state="Error"), None),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("api_version", "kind", "obj", "expected"), ROWS)
+def test_the_first_thing_that_is_waited_for_is_told(
+    api_version: str, kind: str, obj: Object, expected: str | None
+) -> None:
+    rule = progress_rule(api_version, kind)
+    assert rule is not None
+    assert rule.progress is not None
+    assert rule.progress(obj) == expected
+
+
+@pytest.mark.parametrize(("api_version", "kind", "obj", "expected"), ROWS)
+def test_the_projection_of_an_object_is_as_far_as_the_object(
+    api_version: str, kind: str, obj: Object, expected: str | None
+) -> None:
+    rule = progress_rule(api_version, kind)
+    assert rule is not None
+    assert rule.progress is not None
+    assert rule.progress(projection(group_of(api_version), kind, obj)) == expected
+
+
+def test_seven_kinds_are_rolled_out() -> None:
+    assert {(rule.api_version, rule.kind) for rule in PROGRESS_RULES} == {
+        ("apps/v1", "Deployment"),
+        ("apps/v1", "StatefulSet"),
+        ("apps/v1", "DaemonSet"),
+        ("monitoring.coreos.com/v1", "Prometheus"),
+        ("monitoring.coreos.com/v1", "Alertmanager"),
+        ("cert.gardener.cloud/v1alpha1", "Certificate"),
+        ("cert.gardener.cloud/v1alpha1", "Issuer"),
+    }
+
+
+@pytest.mark.parametrize(("api_version", "kind"), [("v1", "Pod"), ("apps/v1", "ReplicaSet"), ("x/v1", "Issuer")])
+def test_other_kinds_are_never_progressing(api_version: str, kind: str) -> None:
+    assert progress_rule(api_version, kind) is None
+
+
+# --- the pods of a Deployment
+
+OLD_PODS = "there are still non-terminated old pods"
+
+
+def pod(labels: dict[str, str] | None = None, **parts: Any) -> Object:
+    status = {"phase": "Running", **parts}
+    return {"metadata": {"name": "p", "labels": {"app": "x"} if labels is None else labels}, "status": status}
+
+
+def terminating() -> Object:
+    leaving = pod()
+    leaving["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
+    return leaving
+
+
+def with_condition(kind: str, status: str, reason: str = "") -> Object:
+    return pod(conditions=[{"type": kind, "status": status, "reason": reason}])
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "expected"),
+    [
+        (2, [pod(), pod()], None),
+        (0, [], None),
+        (None, [pod()], None),
+        (None, [], "there are fewer pods than desired replicas (0/1)"),
+        (3, [pod(), pod()], "there are fewer pods than desired replicas (2/3)"),
+        (1, [pod(), pod()], OLD_PODS),
+        (0, [pod()], OLD_PODS),
+        (1, [pod(), terminating()], OLD_PODS),
+        (1, [pod(), pod(phase="Pending")], OLD_PODS),
+        (1, [pod(), pod(phase="Unknown", reason="SomethingElse")], OLD_PODS),
+        (1, [pod(), pod({"app": "y"}), pod({})], None),
+        *(
+            (1, [pod(), over], None)
+            for over in (
+                pod(reason="Evicted"),
+                pod(reason="NodeAffinity"),
+                pod(reason="NodeLost"),
+                pod(reason="Preempting"),
+                pod(reason="WasEvictedEarly"),
+                pod(reason="OutOfcpu"),
+                pod(phase="Failed"),
+                pod(phase="Succeeded"),
+                with_condition("Ready", "False", "PodCompleted"),
+                with_condition("DisruptionTarget", "True"),
+            )
+        ),
+        *(
+            (1, [pod(), alive], OLD_PODS)
+            for alive in (
+                pod(reason="NotOutOfcpu"),
+                with_condition("Ready", "False", "ContainersNotReady"),
+                with_condition("Ready", "True", "PodCompleted"),
+                with_condition("DisruptionTarget", "False"),
+            )
+        ),
+    ],
+)
+def test_a_deployment_wants_exactly_its_pods(replicas: int | None, pods: list[Object], expected: str | None) -> None:
+    obj = made(spec={"replicas": replicas, "selector": {"matchLabels": {"app": "x"}}})
+    assert lingering_pods(obj, pods) == expected
+    small_pods = [projection("", "Pod", pod) for pod in pods]
+    assert lingering_pods(projection("apps", "Deployment", obj), small_pods) == expected
+
+
+def test_the_whole_selector_counts() -> None:
+    expression = {"key": "tier", "operator": "NotIn", "values": ["old"]}
+    obj = made(spec={"selector": {"matchLabels": {"app": "x"}, "matchExpressions": [expression]}})
+    assert lingering_pods(obj, [pod(), pod({"app": "x", "tier": "old"})]) is None
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"selector": None}])
+def test_without_a_selector_no_pod_is_counted(spec: Object | None) -> None:
+    assert lingering_pods(made(spec=spec), [pod()]) == "there are fewer pods than desired replicas (0/1)"

@@ -1,0 +1,344 @@
+"""What a controller makes of the outcome of a reconciliation."""
+
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import structlog
+from prometheus_client import REGISTRY
+from structlog.testing import LogCapture
+
+from kube.controller import (
+    Controller,
+    Done,
+    ReconcileError,
+    Requeue,
+    RequeueAfter,
+    Result,
+    TerminalError,
+    failure_of,
+)
+from kube.errors import Conflict, Unreachable
+from kube.objects import Key
+from kube.resources import SECRETS
+
+KEY = Key("default", "thing")
+CONFLICT = Conflict(409, message="the object has been modified")
+
+
+@pytest.fixture
+def logs() -> AsyncIterator[LogCapture]:
+    capture = LogCapture()
+    before = structlog.get_config()["processors"]
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, capture])
+    yield capture
+    structlog.configure(processors=before)
+
+
+@contextlib.asynccontextmanager
+async def running(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(controller.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def new_name() -> str:
+    return f"controller-{uuid.uuid4()}"
+
+
+def counted(controller: Controller, name: str, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(
+        f"controller_runtime_{name}", {"controller": controller.name, **labels}
+    )
+
+
+def results(controller: Controller) -> dict[str, float | None]:
+    kinds = ("success", "requeue", "requeue_after", "error")
+    counts = {kind: counted(controller, "reconcile_total", result=kind) for kind in kinds}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+class Script:
+    """A reconcile function that does what the test wrote down, one entry a call, and then is done."""
+
+    def __init__(self, *steps: Result | BaseException | Callable[[], Awaitable[Result]]) -> None:
+        self.steps = list(steps)
+        self.calls: list[tuple[Key, float]] = []
+
+    async def __call__(self, key: Key) -> Result:
+        self.calls.append((key, time.monotonic()))
+        step = self.steps.pop(0) if self.steps else Done()
+        if isinstance(step, BaseException):
+            raise step
+        return await step() if callable(step) else step
+
+
+async def run_script(script: Script, calls: int, **options: float) -> Controller:
+    """A controller after the script was called so many times for one key that was added once."""
+    controller = Controller(new_name(), script, **options)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await until(lambda: len(script.calls) >= calls and not controller.queue._running)
+    return controller
+
+
+# --- outcomes
+
+
+async def test_what_is_done_is_not_looked_at_again():
+    script = Script(Done())
+    controller = Controller(new_name(), script)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await until(lambda: results(controller) == {"success": 1})
+        assert not controller.queue._delayed
+    assert [key for key, _ in script.calls] == [KEY]
+
+
+async def test_requeue_after_waits_for_so_many_seconds():
+    script = Script(RequeueAfter(0.05), Done())
+    controller = await run_script(script, 2)
+    (_, first), (_, second) = script.calls
+    assert second - first >= 0.05
+    assert results(controller) == {"requeue_after": 1, "success": 1}
+
+
+async def test_requeue_after_no_time_at_all_runs_again_at_once():
+    controller = await run_script(Script(RequeueAfter(-3), Done()), 2)
+    assert results(controller) == {"requeue_after": 1, "success": 1}
+
+
+async def test_requeue_runs_again_with_back_off():
+    script = Script(Requeue(), Requeue(), Requeue(), Done())
+    controller = await run_script(script, 4)
+    times = [at for _, at in script.calls]
+    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    assert [gap >= 0.005 * 2**n for n, gap in enumerate(gaps)] == [True] * 3
+    assert results(controller) == {"requeue": 3, "success": 1}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [CONFLICT, Unreachable("no answer"), ReconcileError("not yet"), ConnectionResetError("reset"), TimeoutError()],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_error_is_counted_and_tried_again(error):
+    controller = await run_script(Script(error, Done()), 2)
+    assert results(controller) == {"error": 1, "success": 1}
+    assert counted(controller, "reconcile_errors_total") == 1
+    assert counted(controller, "reconcile_panics_total") == 0
+    assert counted(controller, "terminal_reconcile_errors_total") == 0
+
+
+async def test_a_terminal_error_is_counted_and_not_tried_again():
+    script = Script(TerminalError("the manifest is no object"))
+    controller = Controller(new_name(), script)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await until(lambda: bool(script.calls) and not controller.queue._running)
+        assert not controller.queue._delayed
+        assert not controller.queue._failures
+    assert results(controller) == {"error": 1}
+    assert counted(controller, "reconcile_errors_total") == 1
+    assert counted(controller, "terminal_reconcile_errors_total") == 1
+
+
+async def test_a_crash_is_counted_as_a_panic_and_tried_again(logs):
+    controller = await run_script(Script(KeyError("spec"), Done()), 2)
+    assert results(controller) == {"error": 1, "success": 1}
+    assert counted(controller, "reconcile_panics_total") == 1
+    (entry,) = [entry for entry in logs.entries if entry["event"] == "Reconciler error"]
+    assert entry["error"] == "panic: KeyError: 'spec' [recovered]"
+    assert isinstance(entry["exc_info"], KeyError)
+
+
+async def test_a_reconciliation_that_takes_too_long_is_cancelled_and_tried_again(logs):
+    async def hang() -> Result:
+        await asyncio.sleep(60)
+        return Done()
+
+    controller = await run_script(Script(hang, Done()), 2, time_limit=0.01)
+    assert results(controller) == {"error": 1, "success": 1}
+    assert counted(controller, "reconcile_timeouts_total") == 1
+    (entry,) = [entry for entry in logs.entries if entry["event"] == "Reconciler error"]
+    assert entry["error"] == "the reconciliation exceeded its time limit of 10ms"
+
+
+async def test_a_reconciliation_that_awaits_something_cancelled_does_not_end_the_worker():
+    controller = await run_script(Script(asyncio.CancelledError(), Done()), 2)
+    assert results(controller) == {"error": 1, "success": 1}
+    assert counted(controller, "reconcile_panics_total") == 1
+
+
+async def test_a_reconciliation_that_answers_nonsense_does_not_end_the_worker(logs):
+    script = Script(lambda: asyncio.sleep(0, "fine"))
+    await run_script(script, 2)
+    assert len(script.calls) == 2
+    assert [entry["log_level"] for entry in logs.entries if "outcome" in entry["event"]] == ["error"]
+
+
+async def test_success_ends_the_back_off():
+    controller = await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
+    assert not controller.queue._failures
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "verdict"),
+    [
+        (CONFLICT, "the object has been modified", ""),
+        (TerminalError("never"), "never", "terminal"),
+        (ValueError("bug"), "panic: ValueError: bug [recovered]", "panic"),
+        (TimeoutError(), "TimeoutError", ""),
+        (ExceptionGroup("both", [CONFLICT, Unreachable("gone")]), "the object has been modified; gone", ""),
+        (ExceptionGroup("one may pass", [CONFLICT, TerminalError("never")]), "the object has been modified; never", ""),
+        (ExceptionGroup("all", [TerminalError("never"), TerminalError("no")]), "never; no", "terminal"),
+        (
+            ExceptionGroup("outer", [CONFLICT, ExceptionGroup("inner", [ValueError("bug")])]),
+            "panic: ValueError: bug [recovered]",
+            "panic",
+        ),
+    ],
+)
+def test_errors_and_groups_of_them_are_judged(error, text, verdict):
+    failure = failure_of(error)
+    assert failure.text == text
+    assert (failure.is_terminal, failure.is_panic) == (verdict == "terminal", verdict == "panic")
+
+
+# --- workers
+
+
+async def test_no_more_keys_are_worked_on_at_once_than_allowed():
+    active: set[Key] = set()
+    most = 0
+
+    async def reconcile(key: Key) -> Result:
+        nonlocal most
+        active.add(key)
+        most = max(most, len(active))
+        await asyncio.sleep(0.001)
+        active.remove(key)
+        return Done()
+
+    controller = Controller(new_name(), reconcile, concurrency=3)
+    async with running(controller):
+        for number in range(12):
+            controller.queue.add(Key("", str(number)))
+        await until(lambda: results(controller) == {"success": 12})
+    assert most == 3
+
+
+async def test_stopping_cancels_what_runs_and_takes_nothing_more():
+    started = asyncio.Event()
+    unwound: list[Key] = []
+
+    async def reconcile(key: Key) -> Result:
+        started.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            unwound.append(key)
+        return Done()
+
+    controller = Controller(new_name(), reconcile)
+    async with running(controller):
+        controller.queue.add(KEY)
+        controller.queue.add(Key("default", "next"))
+        await started.wait()
+    assert unwound == [KEY]
+    assert results(controller) == {}
+    assert counted(controller, "active_workers") == 0
+
+
+async def test_stopping_does_not_wait_forever_for_a_reconciliation_that_does_not_stop(logs):
+    started, release = asyncio.Event(), asyncio.Event()
+
+    async def reconcile(key: Key) -> Result:
+        started.set()
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        return Done()
+
+    controller = Controller(new_name(), reconcile, stop_within=0.01)
+    async with asyncio.timeout(5), running(controller):
+        controller.queue.add(KEY)
+        await started.wait()
+    assert [entry["count"] for entry in logs.entries if "did not stop" in entry["event"]] == [1]
+    release.set()
+    await until(lambda: counted(controller, "active_workers") == 0)
+
+
+async def test_a_queue_that_is_shut_down_ends_the_controller():
+    controller = Controller(new_name(), Script())
+    async with asyncio.timeout(5), running(controller) as task:
+        controller.queue.shut_down()
+        await task
+
+
+# --- metrics and logs
+
+
+def test_all_series_of_a_controller_exist_from_the_start():
+    controller = Controller(new_name(), Script(), concurrency=7)
+    for result in ("success", "requeue", "requeue_after", "error"):
+        assert counted(controller, "reconcile_total", result=result) == 0
+    for name in (
+        "reconcile_errors_total",
+        "terminal_reconcile_errors_total",
+        "reconcile_panics_total",
+        "reconcile_timeouts_total",
+        "reconcile_time_seconds_count",
+        "active_workers",
+    ):
+        assert counted(controller, name) == 0
+    assert counted(controller, "max_concurrent_reconciles") == 7
+
+
+async def test_reconciliations_are_timed():
+    controller = await run_script(Script(CONFLICT, Done()), 2)
+    assert counted(controller, "reconcile_time_seconds_count") == 2
+
+
+async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs):
+    async def speak() -> Result:
+        structlog.get_logger().info("hello")
+        raise CONFLICT
+
+    controller = Controller(new_name(), Script(speak), kind=SECRETS)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await until(lambda: results(controller) == {"error": 1, "success": 1})
+    hello, failed = (entry for entry in logs.entries if entry["event"] in {"hello", "Reconciler error"})
+    about = {
+        "controller": controller.name,
+        "controllerGroup": "",
+        "controllerKind": "Secret",
+        "Secret": {"namespace": "default", "name": "thing"},
+        "namespace": "default",
+        "name": "thing",
+    }
+    assert about.items() <= hello.items()
+    assert about.items() <= failed.items()
+    assert failed["error"] == "the object has been modified"
+    assert "exc_info" not in failed
+    assert str(uuid.UUID(hello["reconcileID"])) == failed["reconcileID"]
+
+
+async def test_every_reconciliation_has_an_id_of_its_own(logs):
+    await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
+    ids = [entry["reconcileID"] for entry in logs.entries if entry["event"] == "Reconciler error"]
+    assert len(set(ids)) == 2

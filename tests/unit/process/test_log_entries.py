@@ -1,0 +1,299 @@
+"""The lines that logging writes: keys, levels, formats, sampling, what is left out of them."""
+
+import io
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import structlog
+
+from kube.objects import Key
+from process.logging import Sampling, configure_logging, get_logger
+
+
+class Log:
+    def __init__(self):
+        self.now = 1726757801.123
+        self._bytes = io.BytesIO()
+        self._stream = io.TextIOWrapper(self._bytes, encoding="utf-8")
+
+    def configure(self, **settings):
+        configure_logging(stream=self._stream, clock=lambda: self.now, **settings)
+        return self
+
+    @property
+    def text(self) -> str:
+        return self._bytes.getvalue().decode()
+
+    @property
+    def entries(self) -> list[dict]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+    @property
+    def entry(self) -> dict:
+        (entry,) = self.entries
+        return entry
+
+
+@pytest.fixture
+def log():
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield Log()
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    logging.captureWarnings(capture=False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+def test_a_json_entry_has_level_time_logger_message_and_fields_in_this_order(log):
+    log.configure()
+    get_logger("webhook.seccomp-profile").info("Hello", count=1)
+    assert log.text == (
+        '{"level":"info","ts":"2024-09-19T14:56:41.123Z","logger":"webhook.seccomp-profile","msg":"Hello","count":1}\n'
+    )
+
+
+def test_an_unnamed_logger_leaves_the_key_out(log):
+    log.configure()
+    get_logger().info("Hello")
+    assert log.text == '{"level":"info","ts":"2024-09-19T14:56:41.123Z","msg":"Hello"}\n'
+
+
+def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_message(log):
+    log.configure(log_format="text")
+    get_logger("a").info("one\ntwo\tthree", x="line\nbreak")
+    get_logger().info("bare")
+    assert log.text == (
+        '2024-09-19T14:56:41.123Z\tINFO\ta\tone\\ntwo\\tthree\t{"x":"line\\nbreak"}\n'
+        "2024-09-19T14:56:41.123Z\tINFO\tbare\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        ("debug", ["debug", "info", "info", "error", "error"]),
+        ("info", ["info", "info", "error", "error"]),
+        ("error", ["error", "error"]),
+    ],
+)
+def test_a_level_shows_itself_and_what_is_more_severe_and_there_are_just_three(log, level, expected):
+    log.configure(level=level)
+    logger = get_logger()
+    logger.debug("d")
+    logger.info("i")
+    logger.warning("w")
+    logger.error("e")
+    logger.critical("c")
+    assert [entry["level"] for entry in log.entries] == expected
+
+
+def test_an_error_entry_tells_the_error_and_its_stack_trace(log):
+    log.configure()
+    get_logger().error("Reconciler error", error=raised(ValueError("bad thing")))
+    assert log.entry["error"] == "bad thing"
+    assert "in raised" in log.entry["stacktrace"]
+    assert list(log.entry) == ["level", "ts", "msg", "error", "stacktrace"]
+
+
+def test_the_exception_in_flight_is_logged_too(log):
+    log.configure()
+    try:
+        raise KeyError("x")
+    except KeyError:
+        get_logger().exception("Failed")
+    assert log.entry["level"] == "error"
+    assert log.entry["error"] == "'x'"
+    assert log.entry["stacktrace"].startswith("Traceback")
+
+
+def test_an_error_that_is_only_noted_has_no_stack_trace(log):
+    log.configure()
+    get_logger().info("Will try again", error=raised(TimeoutError()))
+    assert log.entry["error"] == "TimeoutError"
+    assert "stacktrace" not in log.entry
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Key("ns", "a"), {"namespace": "ns", "name": "a"}),
+        (Key("", "node-1"), {"name": "node-1"}),
+        (
+            {"kind": "Secret", "metadata": {"namespace": "ns", "name": "a"}, "data": {"k": "djE="}},
+            {"namespace": "ns", "name": "a"},
+        ),
+        ({"metadata": None, "x": 1}, {"metadata": None, "x": 1}),
+        ([Key("ns", "a")], [{"namespace": "ns", "name": "a"}]),
+        (timedelta(minutes=1), "1m0s"),
+        (datetime(2024, 9, 19, tzinfo=UTC), "2024-09-19T00:00:00+00:00"),
+        (1.5, 1.5),
+        (True, True),
+        (None, None),
+        ({1: {"a"}}, {"1": ["a"]}),
+        (ValueError("no"), "no"),
+        (float("nan"), None),
+        (2**70, 2**70),
+        ("\ud800", "\ud800"),
+    ],
+)
+def test_field_values_are_rendered_for_people(log, value, expected):
+    log.configure()
+    get_logger().info("m", field=value)
+    assert log.entry["field"] == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "token",
+        "bootstrapToken",
+        "access_token",
+        "password",
+        "data",
+        "stringData",
+        "kubeconfig",
+        "Authorization",
+        "tls.key",
+    ],
+)
+def test_fields_named_after_credentials_are_replaced_at_any_depth(log, name):
+    log.configure()
+    get_logger().info("m", **{name: "v3ry-secret"}, nested={"inner": [{name: b"v3ry-secret"}]})
+    assert "v3ry-secret" not in log.text
+    assert log.entry[name] == "[redacted]"
+
+
+JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln-bmF0_dXJl"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"got {JWT} back", "got [redacted] back"),
+        (f"Authorization: Bearer {JWT}", "Authorization: Bearer [redacted]"),
+        ("bearer abcdef.0123456789abcdef rejected", "bearer [redacted] rejected"),
+        ("Get https://me:pw@host/x", "Get https://[redacted]@host/x"),
+        (
+            "x -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- y",
+            "x [redacted] y",
+        ),
+        ("-----BEGIN PRIVATE KEY-----\nMII", "[redacted]"),
+        ("bearer token is missing", "bearer token is missing"),
+        ("mail me@example.org: eyJ", "mail me@example.org: eyJ"),
+    ],
+)
+def test_what_looks_like_a_credential_is_cut_out_of_any_text(log, text, expected):
+    log.configure()
+    get_logger().error(text, field=text, listed=[text], error=raised(ValueError(text)))
+    entry = log.entry
+    assert entry["msg"] == entry["field"] == entry["listed"][0] == entry["error"] == expected
+    assert "MII" not in entry["stacktrace"]
+    assert JWT not in entry["stacktrace"]
+
+
+def test_huge_values_are_cut_off(log):
+    log.configure()
+    deep: list = []
+    for _ in range(100):
+        deep = [deep]
+    get_logger().info("x" * 10**6, many=list(range(10**5)), wide={str(i): i for i in range(10**4)}, deep=deep)
+    assert len(log.text) < 25_000
+    assert log.entry["msg"].endswith("characters more)")
+    assert log.entry["many"][-1] == "… 99900 more"
+
+
+def test_fields_cannot_replace_the_keys_of_the_contract(log):
+    log.configure()
+    get_logger().info("m", level="fatal", ts="never", msg="other")
+    assert log.entry == {"level": "info", "ts": "2024-09-19T14:56:41.123Z", "msg": "m"}
+
+
+def test_context_variables_are_part_of_each_entry(log):
+    log.configure()
+    with structlog.contextvars.bound_contextvars(controller="health", reconcileID="1"):
+        get_logger("x").bind(name="a").info("m")
+    assert log.entry["controller"] == "health"
+    assert log.entry["reconcileID"] == "1"
+    assert log.entry["name"] == "a"
+
+
+def test_loggers_of_the_standard_library_take_the_same_way(log):
+    log.configure()
+    logging.getLogger("aiohttp.server").debug("off")
+    logging.getLogger("aiohttp.server").warning("odd %s", JWT)
+    logging.getLogger("asyncio").error("lost", exc_info=raised(ValueError("why")))
+    warned, lost = log.entries
+    assert warned == {
+        "level": "info",
+        "ts": "2024-09-19T14:56:41.123Z",
+        "logger": "aiohttp.server",
+        "msg": "odd [redacted]",
+    }
+    assert (lost["level"], lost["logger"], lost["error"]) == ("error", "asyncio", "why")
+
+
+def test_loggers_of_structlog_with_a_positional_name_take_the_same_way(log):
+    log.configure()
+    structlog.get_logger("watch").bind(resource="pods").info("m")
+    assert log.entry["logger"] == "watch"
+
+
+def test_a_reader_of_the_log_that_went_away_does_not_stop_the_work(log):
+    log.configure()
+    log._stream.close()
+    get_logger("x").info("nobody hears this")
+    logging.getLogger("y").info("nor this")
+
+
+def test_in_a_second_the_first_hundred_of_a_message_are_written_then_every_hundredth(log):
+    log.configure()
+    logger = get_logger()
+    for number in range(1, 351):
+        logger.info("flood", number=number)
+    logger.info("other")
+    assert [entry["number"] for entry in log.entries[:-1]] == [*range(1, 101), 200, 300]
+    assert log.entries[-1]["msg"] == "other"
+    log.now += 1
+    logger.info("flood", number=0)
+    assert log.entries[-1]["number"] == 0
+
+
+def test_levels_are_sampled_apart(log):
+    log.configure(level="debug")
+    for _ in range(100):
+        get_logger().info("same")
+    get_logger().debug("same")
+    assert len(log.entries) == 101
+
+
+def test_sampling_goes_on_after_the_clock_was_set_back(log):
+    log.configure()
+    for _ in range(150):
+        get_logger().info("same")
+    log.now -= 3600
+    get_logger().info("same")
+    assert len(log.entries) == 101
+
+
+def test_messages_of_variable_text_do_not_fill_memory():
+    sampling = Sampling(lambda: 0.0)
+    passed = 0
+    for number in range(20_000):
+        try:
+            sampling(None, "info", {"event": f"message {number}"})
+            passed += 1
+        except structlog.DropEvent:
+            pass
+    assert len(sampling._counts) == Sampling.MAX_MESSAGES + 1
+    assert passed < Sampling.MAX_MESSAGES + 300

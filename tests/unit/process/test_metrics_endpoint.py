@@ -1,0 +1,127 @@
+"""Exposition of metrics in the form that is asked for, and profiling only when it is on."""
+
+import asyncio
+import gzip
+import hashlib
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.parser import text_string_to_metric_families
+
+from process.metrics import MetricsHandler, describe_process, metrics_server
+
+
+async def fetch(handler, path="/metrics", method="GET", **headers):
+    return await handler(
+        make_mocked_request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    )
+
+
+@pytest.fixture
+def registry():
+    registry = CollectorRegistry()
+    Counter("things", "Things.", registry=registry).inc()
+    return registry
+
+
+async def test_the_default_is_the_text_format_that_every_scraper_reads(registry):
+    response = await fetch(MetricsHandler(registry=registry))
+    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert b"things_total 1.0\n" in response.body
+
+
+async def test_openmetrics_is_given_when_asked_for(registry):
+    response = await fetch(MetricsHandler(registry=registry), Accept="application/openmetrics-text;version=1.0.0")
+    assert response.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert response.body.endswith(b"# EOF\n")
+
+
+async def test_the_answer_is_compressed_when_the_scraper_accepts_gzip(registry):
+    response = await fetch(MetricsHandler(registry=registry), Accept_Encoding="deflate, gzip")
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert b"things_total 1.0\n" in gzip.decompress(response.body)
+
+
+async def test_metrics_of_the_process_are_part_of_the_default_registry():
+    names = {
+        sample.name
+        for family in text_string_to_metric_families((await fetch(MetricsHandler())).text)
+        for sample in family.samples
+    }
+    assert {
+        "process_cpu_seconds_total",
+        "process_open_fds",
+        "process_max_fds",
+        "process_resident_memory_bytes",
+        "process_virtual_memory_bytes",
+        "process_start_time_seconds",
+    } <= names
+
+
+async def test_version_and_configuration_can_be_compared_between_replicas(registry):
+    describe_process(version="v1.2.3", configuration=b"config", registry=registry)
+    text = (await fetch(MetricsHandler(registry=registry))).text
+    assert 'resource_manager_build_info{version="v1.2.3"} 1.0\n' in text
+    expected = float(int(hashlib.sha256(b"config").hexdigest()[:12], 16))
+    assert registry.get_sample_value("resource_manager_config_hash") == expected
+    assert "_created" not in text
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics/", "/debug/pprof", "/debug/pprof/", "/debug/pprof/profile"])
+async def test_other_paths_are_not_found_when_profiling_is_off(path):
+    assert (await fetch(MetricsHandler(), path)).status == 404
+
+
+async def test_metrics_are_only_read():
+    assert (await fetch(MetricsHandler(), method="POST")).status == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "part"),
+    [
+        ("/debug/pprof/", 200, "profile?seconds=N"),
+        ("/debug/pprof/symbol", 501, "not available"),
+        ("/debug/pprof/trace", 200, "tests/unit/process/test_metrics_endpoint.py"),
+        ("/debug/pprof/nope", 404, "not found"),
+        ("/debug/pprof/profile?seconds=61", 400, "at most 60"),
+        ("/debug/pprof/profile?seconds=0", 400, "above 0"),
+        ("/debug/pprof/profile?seconds=nan", 400, "must be a number"),
+        ("/debug/pprof/profile?seconds=x", 400, "must be a number"),
+        ("/debug/pprof/profile?seconds=0.01", 200, "function calls"),
+    ],
+)
+async def test_profiling_paths_answer_with_what_python_can_tell(path, status, part):
+    response = await fetch(MetricsHandler(profiling=True), path)
+    assert response.status == status
+    assert part in response.text
+
+
+async def test_the_index_of_profiles_is_found_without_the_slash():
+    response = await fetch(MetricsHandler(profiling=True), "/debug/pprof")
+    assert (response.status, response.headers["Location"]) == (302, "/debug/pprof/")
+
+
+async def test_only_one_profile_is_taken_at_a_time():
+    handler = MetricsHandler(profiling=True)
+    first = asyncio.create_task(fetch(handler, "/debug/pprof/profile?seconds=0.05"))
+    await asyncio.sleep(0)
+    assert (await fetch(handler, "/debug/pprof/profile?seconds=0.05")).status == 409
+    assert (await first).status == 200
+    assert (await fetch(handler, "/debug/pprof/profile?seconds=0.01")).status == 200
+
+
+async def test_the_metrics_server_serves_over_http():
+    import aiohttp
+
+    server = metrics_server(host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{server.port}/metrics") as response,
+        ):
+            assert response.status == 200
+            assert "python_info" in await response.text()
+    finally:
+        await server.stop()

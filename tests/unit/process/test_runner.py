@@ -1,0 +1,277 @@
+"""The order of start and stop, what ends the process, and with which exit code and text."""
+
+import asyncio
+
+import pytest
+
+from process.runner import Outcome, Runner
+
+LATE = "failed waiting for all runnables to end within grace period of 5s: context deadline exceeded"
+
+
+class LeadershipLost(Exception):
+    pass
+
+
+class Journal(list[str]):
+    """What happened so far, and a way to wait for what is still to happen."""
+
+    def __init__(self):
+        super().__init__()
+        self._written = asyncio.Event()
+
+    def append(self, entry):
+        super().append(entry)
+        self._written.set()
+
+    async def until(self, entry):
+        async with asyncio.timeout(5):
+            while entry not in self:
+                self._written.clear()
+                await self._written.wait()
+
+
+class Part:
+    """A component whose every step the test controls."""
+
+    def __init__(self, name, journal, *, hold_start=False, hold_stop=False, start_error=None, stop_error=None):
+        self.name = name
+        self.journal = journal
+        self.ready = asyncio.Event()
+        self.may_stop = asyncio.Event()
+        self.run = asyncio.get_running_loop().create_future()
+        self.start_error = start_error
+        self.stop_error = stop_error
+        if not hold_start:
+            self.ready.set()
+        if not hold_stop:
+            self.may_stop.set()
+
+    async def start(self):
+        self.journal.append(f"start {self.name}")
+        await self.ready.wait()
+        if self.start_error:
+            raise self.start_error
+        self.journal.append(f"ready {self.name}")
+
+    async def wait(self):
+        await self.run
+
+    async def stop(self):
+        self.journal.append(f"stop {self.name}")
+        await self.may_stop.wait()
+        self.journal.append(f"stopped {self.name}")
+        if self.stop_error:
+            raise self.stop_error
+
+
+class Timer:
+    """Stands in for sleeping: periods end when the test says so."""
+
+    def __init__(self):
+        self.periods = []
+        self.over = asyncio.Event()
+
+    async def __call__(self, seconds):
+        self.periods.append(seconds)
+        await self.over.wait()
+
+
+class Process:
+    def __init__(self, *groups, compose_error=None):
+        self.timer = Timer()
+        self._groups = groups
+        self._compose_error = compose_error
+        self.runner = Runner(self._compose, abort_on=(LeadershipLost,), sleep=self.timer)
+        self.task = asyncio.create_task(self.runner.run())
+
+    async def _compose(self):
+        if self._compose_error:
+            raise self._compose_error
+        return self._groups
+
+    async def outcome(self) -> Outcome:
+        async with asyncio.timeout(5):
+            return await self.task
+
+
+@pytest.fixture
+async def journal():
+    return Journal()
+
+
+async def test_groups_start_in_order_and_stop_in_reverse(journal):
+    process = Process([Part("http", journal)], [Part("cache", journal)], [Part("controllers", journal)])
+    await journal.until("ready controllers")
+    process.runner.request_stop()
+    assert await process.outcome() == Outcome(0)
+    assert journal == [
+        *("start http", "ready http", "start cache", "ready cache", "start controllers", "ready controllers"),
+        *("stop controllers", "stopped controllers", "stop cache", "stopped cache", "stop http", "stopped http"),
+    ]
+
+
+async def test_members_of_a_group_start_and_stop_together(journal):
+    first, second = (Part(name, journal, hold_start=True, hold_stop=True) for name in ("first", "second"))
+    process = Process([first, second])
+    await journal.until("start second")
+    first.ready.set()
+    second.ready.set()
+    await journal.until("ready second")
+    process.runner.request_stop()
+    await journal.until("stop second")
+    assert "stopped first" not in journal
+    first.may_stop.set()
+    second.may_stop.set()
+    assert await process.outcome() == Outcome(0)
+
+
+async def test_a_group_waits_until_the_one_before_is_ready(journal):
+    elector = Part("elector", journal, hold_start=True)
+    process = Process([elector], [Part("controllers", journal)])
+    await journal.until("start elector")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert journal == ["start elector"]
+    elector.ready.set()
+    await journal.until("ready controllers")
+    process.runner.request_stop()
+    assert await process.outcome() == Outcome(0)
+
+
+async def test_a_stop_while_waiting_to_become_ready_stops_what_was_started_and_nothing_else(journal):
+    elector = Part("elector", journal, hold_start=True)
+    process = Process([Part("http", journal)], [elector], [Part("controllers", journal)])
+    await journal.until("start elector")
+    process.runner.request_stop()
+    assert await process.outcome() == Outcome(0)
+    assert journal[-4:] == ["stop elector", "stopped elector", "stop http", "stopped http"]
+    assert "start controllers" not in journal
+
+
+async def test_a_stop_may_be_asked_for_before_the_run_begins():
+    async def compose():
+        return []
+
+    runner = Runner(compose)
+    runner.request_stop()
+    assert await runner.run() == Outcome(0)
+
+
+async def test_an_error_of_putting_things_together_ends_the_process_with_its_text():
+    assert await Process(compose_error=ValueError("bad kubeconfig")).outcome() == Outcome(1, "bad kubeconfig")
+
+
+async def test_an_error_of_a_start_ends_the_process_and_what_was_started_is_stopped(journal):
+    broken = Part("broken", journal, start_error=OSError("address in use"))
+    process = Process([Part("http", journal)], [broken], [Part("never", journal)])
+    assert await process.outcome() == Outcome(1, "address in use")
+    assert journal[-4:] == ["stop broken", "stopped broken", "stop http", "stopped http"]
+    assert "start never" not in journal
+
+
+async def test_errors_of_several_starts_are_all_told(journal):
+    parts = [Part(name, journal, start_error=OSError(name)) for name in ("one", "two", "one")]
+    assert await Process(parts).outcome() == Outcome(1, "[one, two]")
+
+
+async def test_a_component_that_fails_while_running_ends_the_process_gracefully_with_its_text(journal):
+    cache = Part("cache", journal)
+    process = Process([cache], [Part("controllers", journal)])
+    await journal.until("ready controllers")
+    cache.run.set_exception(RuntimeError("watch broke"))
+    assert await process.outcome() == Outcome(1, "watch broke")
+    assert journal[-4:] == ["stop controllers", "stopped controllers", "stop cache", "stopped cache"]
+
+
+async def test_a_component_that_fails_while_others_still_start_ends_the_process(journal):
+    cache = Part("cache", journal)
+    process = Process([cache], [Part("elector", journal, hold_start=True)])
+    await journal.until("start elector")
+    cache.run.set_exception(RuntimeError("watch broke"))
+    assert await process.outcome() == Outcome(1, "watch broke")
+
+
+async def test_a_component_whose_work_is_cancelled_by_mistake_ends_the_process(journal):
+    cache = Part("cache", journal)
+    process = Process([cache])
+    await journal.until("ready cache")
+    cache.run.cancel()
+    assert await process.outcome() == Outcome(1, "cache ended unexpectedly")
+
+
+async def test_a_component_with_nothing_left_to_fail_keeps_its_place(journal):
+    server, cache = Part("server", journal), Part("cache", journal)
+    process = Process([server, cache])
+    await journal.until("ready cache")
+    server.run.set_result(None)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not process.task.done()
+    process.runner.request_stop()
+    assert await process.outcome() == Outcome(0)
+    assert "stopped server" in journal
+
+
+async def test_errors_while_stopping_change_neither_order_nor_exit_code(journal):
+    bad = Part("bad", journal, stop_error=OSError("would not close"))
+    process = Process([Part("http", journal)], [bad])
+    await journal.until("ready bad")
+    process.runner.request_stop()
+    assert await process.outcome() == Outcome(0)
+    assert journal[-1] == "stopped http"
+
+
+async def test_what_has_not_stopped_in_time_is_left_behind_and_the_rest_gets_a_last_chance(journal):
+    stuck = Part("stuck", journal, hold_stop=True)
+    process = Process([Part("elector", journal)], [stuck])
+    await journal.until("ready stuck")
+    process.runner.request_stop()
+    await journal.until("stop stuck")
+    assert process.timer.periods == [5.0]
+    assert "stop elector" not in journal
+    process.timer.over.set()
+    assert await process.outcome() == Outcome(1, LATE)
+    assert journal[-2:] == ["stop elector", "stopped elector"]
+    assert "stopped stuck" not in journal
+
+
+async def test_the_last_chance_is_bounded_too(journal):
+    process = Process([Part("also stuck", journal, hold_stop=True)], [Part("stuck", journal, hold_stop=True)])
+    await journal.until("ready stuck")
+    process.runner.request_stop()
+    await journal.until("stop stuck")
+    process.timer.over.set()
+    assert await process.outcome() == Outcome(1, LATE)
+    assert "stopped also stuck" not in journal
+    assert process.timer.periods == [5.0, 1.0]
+
+
+async def test_a_failure_followed_by_a_late_stop_tells_both(journal):
+    stuck = Part("stuck", journal, hold_stop=True)
+    process = Process([stuck])
+    await journal.until("ready stuck")
+    stuck.run.set_exception(RuntimeError("watch broke"))
+    await journal.until("stop stuck")
+    process.timer.over.set()
+    assert await process.outcome() == Outcome(1, f"[watch broke, {LATE}]")
+
+
+async def test_lost_leadership_ends_the_process_at_once_and_stops_nothing(journal):
+    elector = Part("elector", journal)
+    process = Process([elector], [Part("controllers", journal)])
+    await journal.until("ready controllers")
+    elector.run.set_exception(LeadershipLost("leader election lost"))
+    assert await process.outcome() == Outcome(1, "leader election lost")
+    assert "stop controllers" not in journal
+
+
+async def test_leadership_lost_while_stopping_ends_the_process_at_once(journal):
+    elector = Part("elector", journal)
+    process = Process([elector], [Part("controllers", journal, hold_stop=True)])
+    await journal.until("ready controllers")
+    process.runner.request_stop()
+    await journal.until("stop controllers")
+    elector.run.set_exception(LeadershipLost("leader election lost"))
+    assert await process.outcome() == Outcome(1, "leader election lost")
+    assert "stop elector" not in journal

@@ -1,0 +1,91 @@
+"""A real process with real signals: exit codes and what is printed."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import asyncio, sys, time
+from process.logging import configure_logging
+from process.runner import run_process
+
+class Part:
+    name = "part"
+    async def start(self):
+        if sys.argv[1] == "fail":
+            raise OSError("cannot start")
+        print("ready", flush=True)
+    async def wait(self):
+        await asyncio.Event().wait()
+    async def stop(self):
+        print("stopping", flush=True)
+        if sys.argv[1] == "hang":
+            await asyncio.Event().wait()
+        if sys.argv[1] == "block":
+            time.sleep(60)
+
+async def compose():
+    return [[Part()]]
+
+configure_logging()
+run_process(compose, grace_period=float(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def start():
+    processes = []
+
+    def start(behaviour, *, grace_period=30.0):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, behaviour, str(grace_period)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def finish(process) -> tuple[int, str]:
+    output, _ = process.communicate(timeout=20)
+    return process.returncode, output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_process_cleanly_and_silently(start, number):
+    process = start("obey")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    assert finish(process) == (0, "stopping\n")
+
+
+@pytest.mark.parametrize("behaviour", ["hang", "block"])
+def test_a_second_signal_ends_the_process_at_once_even_if_its_event_loop_is_stuck(start, behaviour):
+    process = start(behaviour)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "stopping\n"
+    process.send_signal(signal.SIGTERM)
+    assert finish(process) == (1, "")
+
+
+def test_exceeding_the_grace_period_is_an_error_that_is_told(start):
+    process = start("hang", grace_period=0.1)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert finish(process) == (
+        1,
+        "stopping\nfailed waiting for all runnables to end within grace period of 100ms: context deadline exceeded\n",
+    )
+
+
+def test_an_error_of_the_start_is_printed_and_ends_the_process(start):
+    assert finish(start("fail")) == (1, "stopping\ncannot start\n")
