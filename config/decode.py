@@ -110,8 +110,9 @@ class Decoder:
     def _scalar(self, kind: type, raw: Any, path: str) -> Any:
         if raw is None:  # as an element of a list or map; elsewhere null is unset
             return kind()
-        if isinstance(raw, int | float) and not isinstance(raw, bool) and kind in {int, float}:
-            if abs(raw) < _INT64 and (kind is float or raw == int(raw)):  # nan and infinity are not less
+        if kind in {int, float}:
+            number = isinstance(raw, int | float) and not isinstance(raw, bool)
+            if number and abs(raw) < _INT64 and (kind is float or raw == int(raw)):  # not nan, not infinite
                 return kind(raw)
         elif isinstance(raw, kind):
             return raw

@@ -81,7 +81,7 @@ def _read(path: Path) -> bytes:
 def _identity_errors(document: Mapping[str, Any]) -> list[str]:
     """Both absent is right: some writers leave them out."""
     found = document.get("apiVersion"), document.get("kind")
-    if found in {(None, None), (API_VERSION, KIND)}:
+    if found in ((None, None), (API_VERSION, KIND)):  # a tuple: what is found may be unhashable
         return []
     return [f"expected apiVersion {API_VERSION} and kind {KIND}, found {found[0]} and {found[1]}"]
 

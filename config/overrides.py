@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import IPv6Address
 from typing import TypeVar
 
 from config.checks import HIGHEST_PORT
@@ -74,7 +75,7 @@ def parse_address(text: str) -> tuple[str, int]:
     if not colon:
         raise ValueError("missing port; write host:port, :port or [IPv6]:port")
     if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
+        host = str(IPv6Address(host[1:-1]))
     elif ":" in host or "[" in host or "]" in host:
         raise ValueError("write an IPv6 address in brackets, as [::1]:8080")
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) > HIGHEST_PORT:

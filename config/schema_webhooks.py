@@ -111,9 +111,12 @@ class NodeAgentAuthorizer:
     machine_namespace: Annotated[
         str | None, setting("Namespace of Machines in the source cluster; unset: there are none.", not_empty_namespace)
     ] = None
-    authorize_with_selectors: Annotated[bool, setting("Whether the API server sends field and label selectors.")] = (
-        False
-    )
+    authorize_with_selectors: Annotated[
+        bool,
+        setting(
+            "Let node agents list and watch only the pods of their Node; needs an API server that sends selectors along."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

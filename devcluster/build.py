@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from devcluster.errors import DevclusterError
 from devcluster.state import locked
@@ -137,7 +138,7 @@ class Progress:
         self._done = threading.Event()
         self._drawing = threading.Thread(target=self._draw, daemon=True)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         self._show("building the control plane; this happens once and takes about 5 minutes\n")
         self._drawing.start()
         return self

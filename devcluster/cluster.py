@@ -103,15 +103,16 @@ class Cluster:
     # --- life
 
     def start(self) -> Self:
-        """Returns when API server, controllers and nodes are ready.
+        """Returns when API server, controllers and nodes are ready; if it runs already, when the nodes are.
 
-        Raises DevclusterError if it runs already, or does not come up; then nothing is left running.
+        Raises DevclusterError if it does not come up; then nothing is left running.
         """
-        self._assets  # may take minutes: before anything is held
+        self._assets = find_or_build()  # may take minutes: before anything is held
         sweep()
         with locked(start_lock(self.state)):
             if self.is_running():
-                raise DevclusterError(f"the cluster {self.name!r} runs already")
+                self.add_nodes(self._nodes)
+                return self
             self._remove_remains()
             try:
                 self._start()

@@ -4,8 +4,8 @@ Nobody can order a real API server to lose an answer or to fall silent, so tests
 it. It ends TLS on both sides, passes bytes on as they come, and asks its rules once per request; a request
 that no rule takes goes through untouched. Whatever breaks upstream breaks downstream: the proxy hides nothing.
 
-    async with FaultProxy(upstream=url, upstream_ca=pem, authority=authority, seed=7) as proxy:
-        proxy.write_kubeconfig(tmp_path / "kubeconfig", token=token)
+    async with FaultProxy(upstream=c.url, upstream_ca=c.ca, authority=c.authority, seed=7) as proxy:
+        proxy.write_kubeconfig(tmp_path / "kubeconfig", token=c.token)
         proxy.rules.add(
             Rule(fault=throttled(retry_after=1), methods=("POST",), path="/secrets$", times=3),
             Rule(fault=Reset(carried_out=True), methods=("PUT", "PATCH"), probability=0.1),
@@ -23,7 +23,6 @@ watches in JSON, since faults of watches work on lines.
 """
 
 import asyncio
-import base64
 import collections
 import contextlib
 import re
@@ -38,7 +37,6 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
-import yaml
 from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
@@ -60,6 +58,7 @@ from devcluster.faults import (
     each_twice,
     first_lines,
 )
+from devcluster.kubeconfig import kubeconfig, token_credentials
 from devcluster.pki import Authority, write_private
 
 _HOST = "127.0.0.1"
@@ -87,6 +86,8 @@ class LogEntry:
     """The name of the fault that a rule chose."""
     status: int | None = None
     """Of the head sent to the client; None when none was."""
+    error: str = ""
+    """What broke although no rule wanted it: the API server's side, or the client went away."""
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +115,7 @@ class FaultProxy:
         self,
         *,
         upstream: str,
-        upstream_ca: bytes,
+        upstream_ca: str,
         authority: Authority,
         seed: int = 0,
     ) -> None:
@@ -124,7 +125,7 @@ class FaultProxy:
         self.log: collections.deque[LogEntry] = collections.deque(maxlen=_LOG_SIZE)
         """The newest requests, oldest first."""
         self._upstream = upstream.rstrip("/")
-        self._upstream_tls = ssl.create_default_context(cadata=upstream_ca.decode())
+        self._upstream_tls = ssl.create_default_context(cadata=upstream_ca)
         self._authority = authority
         self._tls = _serving_tls(authority)
         self._port = 0
@@ -157,16 +158,9 @@ class FaultProxy:
 
     def write_kubeconfig(self, path: Path, *, token: str) -> None:
         """A kubeconfig that leads to the API server through this proxy."""
-        ca = base64.b64encode(self._authority.bundle).decode()
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "proxy", "cluster": {"server": self.url, "certificate-authority-data": ca}}],
-            "users": [{"name": "proxy", "user": {"token": token}}],
-            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
-            "current-context": "proxy",
-        }
-        write_private(path, yaml.safe_dump(config).encode())
+        ca = self._authority.bundle.decode()
+        text = kubeconfig(name="proxy", url=self.url, ca=ca, user=token_credentials(token))
+        write_private(path, text.encode())
 
     def drop_all_connections(self) -> None:
         """Reset every connection of a client, idle or not."""
@@ -207,7 +201,8 @@ class FaultProxy:
             if isinstance(fault, Answer | Reset | Silence):
                 return await self._replace_answer(http, entry, fault)
             return await self._pass_on(http, entry, fault)
-        except (aiohttp.ClientError, OSError, ValueError):  # broken upstream, or the client has gone
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            entry.error = repr(error)
             _reset(http.transport)
             return await _silence()
 

@@ -50,14 +50,13 @@ class Supervisor:
         # server shares it (--permit-port-sharing).
         self._port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         self._port.bind(("127.0.0.1", 0))
-        watcher = asyncio.create_task(self._watch_owner())
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(signum, self._ended.set)
         server = await asyncio.start_unix_server(self._serve, self._state / SOCKET)
+        self._watch_owner()
         await self._ended.wait()
         server.close()
-        watcher.cancel()
         for process in self._components.values():
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -65,10 +64,11 @@ class Supervisor:
             await process.wait()
         shutil.rmtree(self._state, ignore_errors=True)
 
-    async def _watch_owner(self) -> None:
-        while not self._owner or _exists(self._owner):
-            await asyncio.sleep(0.2)
-        self._ended.set()
+    def _watch_owner(self) -> None:
+        if self._owner and not _exists(self._owner):
+            self._ended.set()
+        else:
+            asyncio.get_running_loop().call_later(0.2, self._watch_owner)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

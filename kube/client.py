@@ -297,6 +297,7 @@ class Client:
         form: Form = Form.WHOLE,
         limit: int = 500,
         continue_token: str = "",
+        timeout: float | None = None,
     ) -> Object:
         """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind."""
         params = {**selection.parameters(), "limit": str(limit)}
@@ -304,7 +305,7 @@ class Client:
             params["continue"] = continue_token
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[True]
         path = resource.path(namespace=selection.namespace)
-        page: Object = _loads(await self.request("GET", path, params=params, accept=accept))
+        page: Object = _loads(await self.request("GET", path, params=params, accept=accept, timeout=timeout))
         items = page.get("items") or []
         for item in items:
             item["apiVersion"], item["kind"] = resource.api_version, resource.kind

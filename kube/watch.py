@@ -34,6 +34,8 @@ class Timings:
     """After which the API server is asked to end a watch; up to twice as long, by chance."""
     idle_timeout: float = 150.0
     """A stream that is silent for so long is dead: the API server sends a bookmark about once a minute."""
+    list_timeout: float = 60.0
+    """For one page of a list."""
     first_back_off: float = 0.2
     longest_back_off: float = 30.0
 
@@ -158,7 +160,12 @@ class Watcher:
             return
         token = self._state.continue_token if isinstance(self._state, Listing) else ""
         page = await self._client.list_page(
-            self._resource, self._selection, form=self._form, limit=self._page_size, continue_token=token
+            self._resource,
+            self._selection,
+            form=self._form,
+            limit=self._page_size,
+            continue_token=token,
+            timeout=self._timings.list_timeout,
         )
         self._progressed()
         if isinstance(self._state, Empty):

@@ -10,6 +10,7 @@ Kubernetes objects are reduced to namespace and name.
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from kube.objects import Key, format_duration
@@ -24,8 +25,8 @@ _MAX_DEPTH = 6
 _SECRET_NAMES = frozenset({"data", "stringdata", "binarydata", "tlskey", "clientkeydata", "privatekey", "cookie"})
 _SECRET_ENDINGS = ("token", "password", "passwd", "kubeconfig", "authorization", "clientsecret", "credentials")
 
-# Whether one of these occurs is found much faster than a match of the expression below.
-_SUSPICIOUS = ("eyJ", "earer", "EARER", "PRIVATE KEY", "@")
+# Matches start with or need one of these, which is found much faster.
+_SUSPICIOUS = re.compile("eyJ|[eE][aA][rR][eE][rR]|PRIVATE KEY|@")
 _CREDENTIAL = re.compile(
     r"(?-i:eyJ)[\w-]{8,}(?:\.[\w-]*){0,2}"
     r"|(?<=bearer\s)[\w.~+/=-]{16,}"
@@ -39,7 +40,7 @@ def redact_text(text: str) -> str:
     """The text without what looks like a credential, cut off when very long."""
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}… ({len(text) - MAX_TEXT} characters more)"
-    if any(mark in text for mark in _SUSPICIOUS):
+    if _SUSPICIOUS.search(text):
         return _CREDENTIAL.sub(REDACTED, text)
     return text
 
@@ -57,6 +58,7 @@ def loggable_field(name: str, value: Any, depth: int = 0) -> Any:
     return _loggable(value, depth)
 
 
+@lru_cache(maxsize=1024)
 def _names_a_secret(name: str) -> bool:
     plain = name.lower().replace("-", "").replace("_", "").replace(".", "")
     return plain in _SECRET_NAMES or plain.endswith(_SECRET_ENDINGS)

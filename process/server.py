@@ -7,11 +7,14 @@ that nobody holds this process's memory or file descriptors at will.
 
 import asyncio
 import errno
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -27,6 +30,8 @@ class HttpServer:
         tls: serves HTTPS with this context.
         idle_timeout: seconds after which an idle kept-alive connection is closed.
         header_timeout: seconds within which a new connection must have sent a whole request header.
+        request_timeout: seconds for receiving a request's body and answering it.
+        max_body: bytes of a body that `request.read()` accepts before it raises HTTPRequestEntityTooLarge.
         drain_timeout: seconds that `stop` waits for requests in flight.
     """
 
@@ -41,6 +46,8 @@ class HttpServer:
         max_connections: int = 256,
         idle_timeout: float = 90.0,
         header_timeout: float = 32.0,
+        request_timeout: float = 70.0,
+        max_body: int = 1024**2,
         drain_timeout: float = 1.0,
     ) -> None:
         self.name = name
@@ -51,6 +58,8 @@ class HttpServer:
         self._max_connections = max_connections
         self._idle_timeout = idle_timeout
         self._header_timeout = header_timeout
+        self._request_timeout = request_timeout
+        self._max_body = max_body
         self._drain_timeout = drain_timeout
         self._socket: socket.socket | None = None
         self._runner: web.ServerRunner | None = None
@@ -74,9 +83,8 @@ class HttpServer:
             self._socket = _listening_socket(self._host, self._port)
         except OSError as error:
             host = f"[{self._host}]" if ":" in self._host else self._host
-            raise OSError(
-                error.errno, f"cannot listen on {host}:{self._port} for {self.name}: {error.strerror or error}"
-            ) from error
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+            raise OSError(f"cannot listen on {host}:{self._port} for {self.name}: {reason}") from error
 
     async def start(self) -> None:
         if self._socket is None:
@@ -86,6 +94,8 @@ class HttpServer:
             self._handler,
             max_connections=self._max_connections,
             header_timeout=self._header_timeout,
+            request_timeout=self._request_timeout,
+            max_body=self._max_body,
             keepalive_timeout=self._idle_timeout,
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=self._drain_timeout)
@@ -117,22 +127,55 @@ def _listening_socket(host: str, port: int) -> socket.socket:
 
 
 class _BoundedServer(web.Server):
-    """Counts connections, and closes those that send no complete request header in time."""
+    """Counts connections, and gives up on those that take too long for a request's header or body."""
 
     def __init__(
-        self, handler: Handler, *, max_connections: int, header_timeout: float, keepalive_timeout: float
+        self,
+        handler: Handler,
+        *,
+        max_connections: int,
+        header_timeout: float,
+        request_timeout: float,
+        max_body: int,
+        keepalive_timeout: float,
     ) -> None:
-        super().__init__(self._serve, keepalive_timeout=keepalive_timeout, lingering_time=2.0, access_log=None)
+        loop = asyncio.get_running_loop()
+
+        def make_request(
+            message: RawRequestMessage,
+            payload: StreamReader,
+            protocol: RequestHandler,
+            writer: AbstractStreamWriter,
+            task: "asyncio.Task[None]",
+        ) -> web.BaseRequest:
+            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=max_body)
+
+        super().__init__(
+            self._serve,
+            request_factory=make_request,
+            keepalive_timeout=keepalive_timeout,
+            lingering_time=0.5,
+            access_log=None,
+        )
         self._serve_request = handler
         self._max_connections = max_connections
         self._header_timeout = header_timeout
+        self._request_timeout = request_timeout
         self._awaiting_header: dict[RequestHandler, asyncio.TimerHandle] = {}
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         timer = self._awaiting_header.pop(request.protocol, None)
         if timer is not None:
             timer.cancel()
-        return await self._serve_request(request)
+        try:
+            async with asyncio.timeout(self._request_timeout) as limit:
+                return await self._serve_request(request)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            response = web.Response(status=503, text="request timed out\n")
+            response.force_close()
+            return response
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)

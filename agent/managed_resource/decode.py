@@ -68,35 +68,47 @@ class DecodeResult:
 
 def decode_secrets(secrets: Sequence[tuple[Key, Mapping[str, bytes]]], *, limits: Limits | None = None) -> DecodeResult:
     """Everything in these Secrets: in their order, keys sorted bytewise, documents as they stand."""
-    allowed = limits or Limits()
-    result = DecodeResult()
-    budget = Budget(allowed.values)
-    bytes_left = allowed.total_bytes
+    decoding = _Decoding(limits or Limits())
     for secret, data in secrets:
         for data_key in sorted(data):
-            try:
-                text = _uncompressed(data_key, data[data_key], limit=min(allowed.key_bytes, bytes_left))
-            except DialectError as error:
-                result.errors.append(DecodeError(secret, data_key, 0, str(error)))
-                continue
-            bytes_left -= len(text)
-            _decode_key(secret, data_key, text, budget, allowed.documents, result)
-    return result
+            decoding.read_key(secret, data_key, data[data_key])
+    return decoding.result
 
 
-def _decode_key(secret: Key, data_key: str, text: bytes, budget: Budget, documents: int, result: DecodeResult) -> None:
-    for index, document in enumerate(_documents(text, budget)):
-        if len(result.objects) + len(result.errors) >= documents:
-            document = DialectError(f"more than {documents} documents; use several ManagedResources")  # noqa: PLW2901
-            budget.values = -1
-        if document is None:
-            continue
+class _Decoding:
+    def __init__(self, limits: Limits) -> None:
+        self.result = DecodeResult()
+        self._limits = limits
+        self._budget = Budget(limits.values)
+        self._bytes_left = limits.total_bytes
+        self._documents_left = limits.documents
+
+    def read_key(self, secret: Key, data_key: str, data: bytes) -> None:
+        index = 0
         try:
-            result.objects.append(Decoded(_checked(document), secret, data_key, index))
+            text = _uncompressed(data_key, data, limit=min(self._limits.key_bytes, self._bytes_left))
+            self._bytes_left -= len(text)
+            for index, document in enumerate(_documents(text, self._budget)):
+                self._count_document()
+                self._add(secret, data_key, index, document)
         except DialectError as error:
-            result.errors.append(DecodeError(secret, data_key, index, str(error)))
-        if budget.values < 0:
+            self.result.errors.append(DecodeError(secret, data_key, index, str(error)))
+
+    def _count_document(self) -> None:
+        if self._documents_left == 0:
+            limit = self._limits.documents
+            raise DialectError(f"there are more than {limit} documents; use several ManagedResources")
+        self._documents_left -= 1
+
+    def _add(self, secret: Key, data_key: str, index: int, document: Any) -> None:
+        if document is None:
             return
+        try:
+            self.result.objects.append(Decoded(_checked(document), secret, data_key, index))
+        except DialectError as error:
+            if self._budget.values < 0:
+                raise  # there is no point in going on with this key
+            self.result.errors.append(DecodeError(secret, data_key, index, str(error)))
 
 
 # --- bytes

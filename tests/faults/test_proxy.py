@@ -7,12 +7,14 @@ import json
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 import yaml
 
+from devcluster.cluster import Cluster
 from devcluster.faults import (
     Delay,
     Ending,
@@ -38,17 +40,17 @@ QUIET = 0.3
 
 
 class Client:
-    """A plain client of the ConfigMaps of one namespace."""
+    """A plain client of the Secrets of one namespace, since controllers put none there."""
 
     def __init__(self, *, session: aiohttp.ClientSession, url: str, namespace: str) -> None:
         self.session = session
-        self.path = f"{url}/api/v1/namespaces/{namespace}/configmaps"
+        self.path = f"{url}/api/v1/namespaces/{namespace}/secrets"
 
     def get(self, name: str = "") -> Any:
         return self.session.get(f"{self.path}/{name}" if name else self.path)
 
-    def create(self, name: str, *, data: str = "x") -> Any:
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": data}}
+    def create(self, name: str, *, data: str = "eHh4") -> Any:
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"key": data}}
         return self.session.post(self.path, json=body)
 
     async def exists(self, name: str) -> bool:
@@ -86,14 +88,14 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-async def proxy(cluster) -> AsyncIterator[FaultProxy]:
+async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
     async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
         yield proxy
 
 
 @pytest.fixture
-async def session(cluster) -> AsyncIterator[aiohttp.ClientSession]:
-    trust = ssl.create_default_context(cadata=cluster.ca.decode())
+async def session(cluster: Cluster) -> AsyncIterator[aiohttp.ClientSession]:
+    trust = ssl.create_default_context(cadata=cluster.ca)
     async with aiohttp.ClientSession(
         headers={"Authorization": f"Bearer {cluster.token}", "User-Agent": "fault-test/1"},
         connector=aiohttp.TCPConnector(ssl=trust),
@@ -102,7 +104,7 @@ async def session(cluster) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-def direct(cluster, session: aiohttp.ClientSession, namespace: str) -> Client:
+def direct(cluster: Cluster, session: aiohttp.ClientSession, namespace: str) -> Client:
     """Past the proxy: tells what the API server really holds."""
     return Client(session=session, url=cluster.url, namespace=namespace)
 
@@ -113,11 +115,11 @@ def client(proxy: FaultProxy, session: aiohttp.ClientSession, namespace: str) ->
 
 
 async def test_without_rules_requests_and_watches_go_through(proxy: FaultProxy, client: Client) -> None:
-    async with client.watch() as watch, client.create("a", data="x" * 300_000) as created:
+    async with client.watch() as watch, client.create("a", data="eHh4" * 75_000) as created:
         assert created.status == 201
         event = json.loads(await read_line(watch))
         assert event["type"] == "ADDED"
-        assert event["object"]["data"] == {"key": "x" * 300_000}
+        assert event["object"]["data"] == {"key": "eHh4" * 75_000}
     async with client.get("missing") as answer:
         assert answer.status == 404
         assert (await answer.json())["reason"] == "NotFound"
@@ -222,12 +224,12 @@ async def test_a_delay_is_spent_before_or_after_the_write(
 
 
 async def test_a_trickled_body_arrives_whole_but_slowly(proxy: FaultProxy, client: Client) -> None:
-    async with client.create("a", data="x" * 1000) as answer:
+    async with client.create("a", data="eHh4" * 250) as answer:
         assert answer.status == 201
     proxy.rules.add(Rule(fault=Trickle(size=100, pause=0.02), methods=("GET",)))
     began = time.monotonic()
     async with client.get("a") as answer:
-        assert (await answer.json())["data"] == {"key": "x" * 1000}
+        assert (await answer.json())["data"] == {"key": "eHh4" * 250}
     assert time.monotonic() - began >= 10 * 0.02
 
 
@@ -309,8 +311,8 @@ async def test_open_watches_can_be_ended_from_outside(
     async with client.watch() as watch, client.watch() as other:
         await add(direct, "a")
         assert await read_names(watch, 1) == await read_names(other, 1) == ["a"]
-        assert proxy.end_watches(how, path="/secrets$") == 0
-        assert proxy.end_watches(how, path="/configmaps$") == 2
+        assert proxy.end_watches(how, path="/configmaps$") == 0
+        assert proxy.end_watches(how, path="/secrets$") == 2
         await check_ending(how, watch)
         await check_ending(how, other)
         assert proxy.end_watches(how) == 0
@@ -337,8 +339,9 @@ async def test_late_events_keep_their_order(proxy: FaultProxy, client: Client, d
 
 async def test_a_failed_watch_is_passed_on_untouched(proxy: FaultProxy, client: Client) -> None:
     proxy.rules.add(Rule(fault=EndWatch(how=Ending.RESET)))
-    async with client.session.get(client.path, params={"watch": "1", "resourceVersion": "no"}) as answer:
-        assert answer.status == 400
+    headers = {"Authorization": "Bearer wrong"}
+    async with client.session.get(client.path, params={"watch": "1"}, headers=headers) as answer:
+        assert answer.status == 401
     assert not proxy.injected
 
 
@@ -375,10 +378,13 @@ async def test_an_api_server_that_is_gone_looks_like_a_reset(
     async with FaultProxy(upstream="https://127.0.0.1:1", upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
         with pytest.raises(aiohttp.ClientOSError) as caught:
             await Client(session=session, url=proxy.url, namespace=namespace).version()
+        assert "Connect" in proxy.log[-1].error
     assert caught.value.errno == errno.ECONNRESET
 
 
-async def test_closing_ends_silent_streams_at_once(cluster, session: aiohttp.ClientSession, namespace: str) -> None:
+async def test_closing_ends_silent_streams_at_once(
+    cluster: Cluster, session: aiohttp.ClientSession, namespace: str
+) -> None:
     async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
         client = Client(session=session, url=proxy.url, namespace=namespace)
         proxy.rules.add(Rule(fault=Silence(), methods=("POST",)), Rule(fault=EndWatch(how=Ending.SILENT)))
@@ -406,7 +412,7 @@ async def test_a_client_that_gives_up_frees_its_connection(
     assert not proxy._watches
 
 
-async def test_the_kubeconfig_leads_through_the_proxy(proxy: FaultProxy, cluster, tmp_path) -> None:
+async def test_the_kubeconfig_leads_through_the_proxy(proxy: FaultProxy, cluster: Cluster, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     proxy.write_kubeconfig(path, token=cluster.token)
     assert path.stat().st_mode & 0o777 == 0o600

@@ -114,7 +114,7 @@ def objects(draw: st.DrawFn) -> tuple[Rule, Object]:
         for name in parents:
             parent = parent.setdefault(name, {})
         parent[last] = draw(st.integers(0, 2) | json_values)
-    if rule.conditions and draw(st.booleans()):
+    if draw(st.booleans()) and rule.conditions:
         entry = st.fixed_dictionaries(
             {"type": st.sampled_from([*rule.conditions, "Other"])},
             optional={

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -50,9 +51,11 @@ async def running(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.001)
+    for _ in range(5000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    pytest.fail("what the test waits for did not happen")
 
 
 def new_name() -> str:
@@ -60,9 +63,7 @@ def new_name() -> str:
 
 
 def counted(controller: Controller, name: str, **labels: str) -> float | None:
-    return REGISTRY.get_sample_value(
-        f"controller_runtime_{name}", {"controller": controller.name, **labels}
-    )
+    return REGISTRY.get_sample_value(f"controller_runtime_{name}", {"controller": controller.name, **labels})
 
 
 def results(controller: Controller) -> dict[str, float | None]:
@@ -125,7 +126,7 @@ async def test_requeue_runs_again_with_back_off():
     script = Script(Requeue(), Requeue(), Requeue(), Done())
     controller = await run_script(script, 4)
     times = [at for _, at in script.calls]
-    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
     assert [gap >= 0.005 * 2**n for n, gap in enumerate(gaps)] == [True] * 3
     assert results(controller) == {"requeue": 3, "success": 1}
 

@@ -273,9 +273,7 @@ async def test_the_delay_doubles_with_every_failure_from_5_ms_to_1000_s(queue, c
 
 
 async def test_the_longest_delay_can_be_set(clock):
-    queue: WorkQueue[str] = WorkQueue(
-        f"queue-{uuid.uuid4()}", max_backoff=0.06, now=clock, call_later=clock.call_later
-    )
+    queue: WorkQueue[str] = WorkQueue(f"queue-{uuid.uuid4()}", max_backoff=0.06, now=clock, call_later=clock.call_later)
     delays = [await delay_of_rate_limited(queue, clock, "a") for _ in range(6)]
     assert delays == pytest.approx([0.005, 0.01, 0.02, 0.04, 0.06, 0.06])
 

@@ -43,8 +43,10 @@ async def test_it_listens_on_ipv4_ipv6_without_brackets_and_on_both_for_the_empt
 async def test_an_address_in_use_is_an_error_that_names_server_and_address():
     async with serving() as first:
         second = HttpServer("metrics", answer, host="127.0.0.1", port=first.port)
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{first.port} for metrics: Address already"):
+        with pytest.raises(OSError, match="cannot listen") as caught:
             second.bind()
+        expected = f"cannot listen on 127.0.0.1:{first.port} for metrics: Address already in use"
+        assert str(caught.value) == expected
 
 
 async def test_a_bound_server_that_never_started_gives_its_address_back():
@@ -93,6 +95,28 @@ async def test_connections_above_the_limit_are_closed_and_free_places_are_reused
 async def test_a_header_that_is_too_long_is_refused():
     async with serving() as server:
         assert (await get(f"http://127.0.0.1:{server.port}/{'x' * 10_000}"))[0] == 400
+
+
+async def test_a_body_above_the_limit_is_refused():
+    async def read(request):
+        return web.Response(text=str(len(await request.read())))
+
+    async with serving(read, max_body=100) as server, aiohttp.ClientSession() as session:
+        for size, status in ((100, 200), (101, 413)):
+            async with session.post(f"http://127.0.0.1:{server.port}/", data=b"x" * size) as response:
+                assert response.status == status
+
+
+async def test_a_body_that_never_ends_does_not_hold_the_connection():
+    async def read(request):
+        return web.Response(body=await request.read())
+
+    async with serving(read, request_timeout=0.05) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+        answer = await asyncio.wait_for(reader.read(), 5)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        writer.close()
 
 
 async def test_stopping_lets_a_request_in_flight_finish():

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import structlog
 from aiohttp.test_utils import make_mocked_request
 
 from process.probes import (
@@ -242,6 +243,24 @@ async def test_liveness_fails_after_three_minutes_unsynced_between_probes():
     clock.now += 0.1
     with pytest.raises(CheckFailed, match=NOT_SYNCED):
         await check.run()
+
+
+async def test_liveness_logs_that_it_still_waits():
+    clock = Clock()
+    check = informer_sync_liveness("source-informer-sync", lambda: False, clock=clock)
+    with structlog.testing.capture_logs() as entries:
+        await check.run()
+        clock.now += 60
+        await check.run()
+    assert [entry["notSyncedFor"] for entry in entries] == ["0s", "1m0s"]
+    assert entries[1] == {
+        "log_level": "info",
+        "event": "Cache sync check failed, but deadline not yet exceeded",
+        "check": "source-informer-sync",
+        "notSyncedFor": "1m0s",
+        "deadline": "3m0s",
+        "error": NOT_SYNCED,
+    }
 
 
 async def test_liveness_forgets_as_soon_as_a_probe_sees_the_watches_synced():

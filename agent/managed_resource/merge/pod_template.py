@@ -1,0 +1,34 @@
+"""Pod templates: `kubectl rollout restart` must not be undone, and resources may be an autoscaler's."""
+
+from typing import Any
+
+from agent.managed_resource import keys
+from agent.managed_resource.merge.options import MergeOptions, at, mapping_at, mappings_at, with_value
+from kube.objects import Object
+
+_SCALED = ("cpu", "memory")
+
+
+def merge(result: Object, live: Object, options: MergeOptions, *, path: tuple[str, ...]) -> Object:
+    """Merges the pod template at `path`."""
+    restarted = at(live, *path, "metadata", "annotations", keys.RESTARTED_AT)
+    if restarted is not None:
+        result = with_value(result, (*path, "metadata", "annotations", keys.RESTARTED_AT), restarted)
+    if options.preserve_resources:
+        containers = at(result, *path, "spec", "containers")
+        if isinstance(containers, list):
+            present = {item.get("name"): item for item in reversed(mappings_at(live, *path, "spec", "containers"))}
+            merged = [_with_live_resources(item, present) for item in containers]
+            result = with_value(result, (*path, "spec", "containers"), merged)
+    return result
+
+
+def _with_live_resources(container: Any, present: dict[Any, Object]) -> Any:
+    if not isinstance(container, dict) or container.get("name") not in present:
+        return container
+    live = present[container["name"]]
+    for kind in ("requests", "limits"):
+        scaled = {name: value for name, value in mapping_at(live, "resources", kind).items() if name in _SCALED}
+        for name, value in scaled.items():
+            container = with_value(container, ("resources", kind, name), value)
+    return container

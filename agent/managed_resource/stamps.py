@@ -1,0 +1,83 @@
+"""What is put on every object: labels, and annotations that say where it comes from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.managed_resource import keys
+from kube.objects import Key, Object
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The ManagedResource that an object comes from, and the id of its cluster if there is one."""
+
+    key: Key
+    cluster_id: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.key.namespace}/{self.key.name}"
+        return f"{self.cluster_id}:{name}" if self.cluster_id else name
+
+
+def parse_origin(text: str) -> Origin:
+    """Raises ValueError for what is neither `<namespace>/<name>` nor `<cluster id>:<namespace>/<name>`."""
+    cluster_id, colon, name = text.partition(":")
+    if not colon:
+        cluster_id, name = "", text
+    parts = name.split("/")
+    if len(parts) != 2:
+        raise ValueError(f"unexpected origin format: {text!r}, it must be [<cluster id>:]<namespace>/<name>")
+    return Origin(Key(*parts), cluster_id)
+
+
+class InjectionError(ValueError):
+    """Labels can't be put where they belong, since something of another type stands on the way."""
+
+
+def injected_labels(spec_labels: Mapping[str, str] | None, *, managed_by: str) -> dict[str, str]:
+    """`spec.injectLabels` with the managed-by label, which always wins."""
+    return {**(spec_labels or {}), keys.MANAGED_BY: managed_by}
+
+
+def inject_labels(obj: Object, labels: Mapping[str, str]) -> Object:
+    """The manifest with these labels on the object, on its pod template and on its volume claim templates.
+
+    A `spec.template` that is no mapping is something else than a pod template and is left alone.
+
+    Raises:
+        InjectionError: naming the path.
+    """
+    result = _labelled(obj, labels, "")
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return result
+    changed: Object = {}
+    if isinstance(spec.get("template"), dict):
+        changed["template"] = _labelled(spec["template"], labels, "spec.template.")
+    claims = spec.get("volumeClaimTemplates")
+    if claims is not None:
+        if not isinstance(claims, list):
+            raise InjectionError("spec.volumeClaimTemplates is not a list")
+        changed["volumeClaimTemplates"] = [
+            _labelled(_mapping(claim, path := f"spec.volumeClaimTemplates[{i}]"), labels, f"{path}.")
+            for i, claim in enumerate(claims)
+        ]
+    return {**result, "spec": {**spec, **changed}} if changed else result
+
+
+def _labelled(holder: Object, labels: Mapping[str, str], path: str) -> Object:
+    meta = _mapping(holder.get("metadata"), f"{path}metadata")
+    present = _mapping(meta.get("labels"), f"{path}metadata.labels")
+    for name, value in present.items():
+        if value is not None and not isinstance(value, str):
+            raise InjectionError(f"{path}metadata.labels.{name} is not a string")
+    return {**holder, "metadata": {**meta, "labels": {**present, **labels}}}
+
+
+def _mapping(value: Any, path: str) -> Object:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InjectionError(f"{path} is not a mapping")
+    return value

@@ -1,0 +1,117 @@
+"""Fixtures with real clusters: `cluster`, `target_cluster`, `namespace`, `audit`.
+
+There is one cluster for a whole test run, and a second one for tests that ask for `target_cluster`; both start when
+the first test needs them. With pytest-xdist all workers share them: the clusters belong to the process that
+controls the run, so they live until its end, and end with it in whatever way it ends.
+
+The programs are built, where they have to be, after collection: no time limit of a test is running then.
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from devcluster.assets import find_or_build
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.errors import NotFound
+
+_NODES = 3
+_ROLES = ("source", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class RunClusters:
+    """The clusters of a test run; `owner` is the process that controls it, under pytest-xdist the workers' parent."""
+
+    owner: int
+
+    def name(self, role: str) -> str:
+        return f"test-{self.owner}-{role}"
+
+    def cluster(self, role: str) -> Cluster:
+        return Cluster(name=self.name(role), nodes=_NODES, owner=self.owner).start()
+
+
+_RUN = pytest.StashKey[RunClusters]()
+_WORKER_INPUT = "devcluster_owner"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from_controller = getattr(config, "workerinput", {})
+    config.stash[_RUN] = RunClusters(owner=from_controller.get(_WORKER_INPUT, os.getpid()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """pytest-xdist: tells a worker, before it starts, which run it belongs to."""
+    node.workerinput[_WORKER_INPUT] = os.getpid()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if any("devcluster_run" in getattr(item, "fixturenames", ()) for item in session.items):
+        capture = session.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            find_or_build()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    run = config.stash[_RUN]
+    if run.owner == os.getpid():
+        for role in _ROLES:
+            cluster = Cluster.running(run.name(role))
+            if cluster:
+                cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def devcluster_run(request: pytest.FixtureRequest) -> RunClusters:
+    """What clusters of this run are made with; tests that start their own ask for it, so that they can be built."""
+    return request.config.stash[_RUN]
+
+
+@pytest.fixture(scope="session")
+def cluster(devcluster_run: RunClusters) -> Cluster:
+    """The cluster of the test run. Other tests use it at the same time: keep to a namespace, do not stop it."""
+    return devcluster_run.cluster("source")
+
+
+@pytest.fixture(scope="session")
+def target_cluster(devcluster_run: RunClusters) -> Cluster:
+    """A second cluster, for what has a source and a target."""
+    return devcluster_run.cluster("target")
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """The name of a namespace of the test's own, in which pods can be created; it goes after the test."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    _wait_for_service_account(cluster, name)
+    yield name
+    cluster.api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def audit(cluster: Cluster) -> Iterator[Audit]:
+    """The calls that the cluster's API server gets from now on, those of other tests among them."""
+    opened = cluster.audit()
+    yield opened
+    opened.close()
+
+
+def _wait_for_service_account(cluster: Cluster, namespace: str) -> None:
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            cluster.api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+            return
+        except NotFound:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

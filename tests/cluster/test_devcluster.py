@@ -1,0 +1,194 @@
+"""The cluster behaves as a real one does: nodes, pods, jobs, users, audit, restarts."""
+
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from devcluster.api import Api
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.errors import Forbidden, Unreachable
+from kube.objects import Object, condition
+
+
+def wait_until(holds: Callable[[], object], *, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def kubectl(cluster: Cluster, *arguments: str) -> str:
+    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def is_ready(obj: Object) -> bool:
+    found = condition(obj, "Ready") if "status" in obj else None
+    return bool(found and found["status"] == "True")
+
+
+def pod_template(**spec: object) -> Object:
+    return {"spec": {"containers": [{"name": "main", "image": "example/main"}], **spec}}
+
+
+def test_nodes_are_ready_and_lie_in_three_zones(cluster: Cluster) -> None:
+    nodes = [cluster.api.get(f"/api/v1/nodes/node-{index}") for index in range(3)]
+    assert all(is_ready(node) for node in nodes)
+    assert len({node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes}) == 3
+
+
+def test_kubectl_works_with_the_kubeconfig(cluster: Cluster) -> None:
+    assert "node-0" in kubectl(cluster, "get", "nodes", "-o", "name")
+    assert kubectl(cluster, "auth", "can-i", "*", "*", "--all-namespaces").strip() == "yes"
+
+
+def test_a_node_without_the_annotation_is_left_alone(cluster: Cluster, namespace: str) -> None:
+    name = f"plain-{namespace}"
+    cluster.api.create("/api/v1/nodes", {"metadata": {"name": name}, "spec": {"unschedulable": True}})
+    try:
+        # Once a pod on a played node runs, KWOK has seen the older node too.
+        run_pod(cluster, namespace)
+        assert not is_ready(cluster.api.get(f"/api/v1/nodes/{name}"))
+    finally:
+        cluster.api.delete(f"/api/v1/nodes/{name}")
+
+
+def run_pod(cluster: Cluster, namespace: str) -> Object:
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    cluster.api.create(pods, {"metadata": {"name": "pod"}, **pod_template()})
+    wait_until(lambda: is_ready(cluster.api.get(f"{pods}/pod")))
+    return cluster.api.get(f"{pods}/pod")
+
+
+def test_a_pod_is_scheduled_and_gets_ready(cluster: Cluster, namespace: str) -> None:
+    pod = run_pod(cluster, namespace)
+    assert pod["spec"]["nodeName"].startswith("node-")
+    assert pod["status"]["podIP"]
+    assert [status["ready"] for status in pod["status"]["containerStatuses"]] == [True]
+
+
+def test_a_deleted_pod_is_gone_in_a_moment(cluster: Cluster, namespace: str) -> None:
+    run_pod(cluster, namespace)
+    cluster.api.delete(f"/api/v1/namespaces/{namespace}/pods/pod")
+    wait_until(lambda: not cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"])
+
+
+def test_a_deployment_becomes_available_and_a_job_completes(cluster: Cluster, namespace: str) -> None:
+    labels = {"app": "it"}
+    deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    template = {"metadata": {"labels": labels}, **pod_template()}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    cluster.api.create(deployments, {"metadata": {"name": "it"}, "spec": spec})
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    job = {"metadata": {"name": "it"}, "spec": {"template": pod_template(restartPolicy="Never")}}
+    cluster.api.create(jobs, job)
+    wait_until(lambda: cluster.api.get(f"{deployments}/it").get("status", {}).get("availableReplicas") == 3)
+    wait_until(lambda: cluster.api.get(f"{jobs}/it")["status"].get("succeeded") == 1)
+
+
+def test_tokens_for_the_audience_gardener_are_accepted(cluster: Cluster, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token"
+    request = {"spec": {"audiences": ["gardener"], "expirationSeconds": 3600}}
+    token = cluster.api.create(path, request)["status"]["token"]
+    review = Api(url=cluster.url, ca=cluster.ca, token=token).create(
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
+    )
+    assert review["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
+
+
+def test_a_kubeconfig_for_another_user_has_that_user_s_rights_only(cluster: Cluster) -> None:
+    kubeconfig = cluster.kubeconfig_for("jane", ["readers", "writers"])
+    command = ["kubectl", "--kubeconfig", str(kubeconfig)]
+    whoami = subprocess.run([*command, "auth", "whoami"], check=True, capture_output=True, text=True).stdout
+    assert "jane" in whoami
+    assert "readers writers" in whoami
+    refused = subprocess.run([*command, "get", "secrets"], check=False, capture_output=True, text=True)
+    assert 'User "jane" cannot list resource "secrets"' in refused.stderr
+
+
+def test_the_second_cluster_is_another_one(cluster: Cluster, target_cluster: Cluster, namespace: str) -> None:
+    assert target_cluster.url != cluster.url
+    names = [item["metadata"]["name"] for item in target_cluster.api.get("/api/v1/namespaces")["items"]]
+    assert "kube-system" in names
+    assert namespace not in names
+
+
+def test_audit_counts_the_calls_of_one_client_by_verb_and_resource(
+    cluster: Cluster, namespace: str, audit: Audit
+) -> None:
+    api = Api(url=cluster.url, ca=cluster.ca, token=cluster.token, user_agent=f"counted-{namespace}/1.0")
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    api.create(path, {"metadata": {"name": "before"}})
+    mark = audit.mark()
+    api.create(path, {"metadata": {"name": "one"}})
+    api.get(path)
+    api.get(path)
+    with pytest.raises(Forbidden):
+        api.request("DELETE", f"/api/v1/namespaces/{namespace}/bindings", headers={"Impersonate-User": "nobody"})
+    cluster.api.get(path)
+
+    counted = {("create", "configmaps"): 1, ("list", "configmaps"): 2, ("deletecollection", "bindings"): 1}
+    assert audit.count(since=mark, user_agent=f"counted-{namespace}/") == counted
+    assert audit.count(since=mark, user_agent=f"counted-{namespace}/", verbs=["create"]) == {
+        ("create", "configmaps"): 1
+    }
+    created = audit.calls(since=mark, namespace=namespace, verbs=["create"])
+    assert [(call.name, call.status, call.user) for call in created] == [("one", 201, "devcluster-admin")]
+    assert audit.count(since=audit.mark(), user_agent=f"counted-{namespace}/") == {}
+
+
+def test_audit_counts_leases_and_watches_only_if_asked_for(cluster: Cluster, namespace: str, audit: Audit) -> None:
+    agent = f"watching-{namespace}/"
+    api = Api(url=cluster.url, ca=cluster.ca, token=cluster.token, user_agent=agent)
+    lease = {"metadata": {"name": "leader"}}
+    api.create(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases", lease)
+    # Ends after a second: a watch has two entries in the log, but is one call.
+    api.raw("GET", f"/api/v1/namespaces/{namespace}/pods?watch=true&timeoutSeconds=1")
+    assert audit.count(user_agent=agent) == {}
+    assert audit.count(user_agent=agent, leases=True, watches=True) == {
+        ("create", "leases"): 1,
+        ("watch", "pods"): 1,
+    }
+
+
+def test_the_audit_log_is_read_on_after_a_rotation(cluster: Cluster, namespace: str) -> None:
+    """The log is 100 MB long before it is rotated, so a file of our own takes its place here."""
+    log = cluster.state / f"{namespace}.log"
+    log.touch()
+
+    class Writer:
+        def get(self, path: str) -> Object:
+            with log.open("a") as file:
+                file.write(
+                    '{"requestURI": "%s", "stage": "ResponseComplete", "auditID": "1", "verb": "get", "user": {}}\n'
+                    % path
+                )
+            return {}
+
+    writer = Writer()
+    audit = Audit(log, writer)  # type: ignore[arg-type]
+    writer.get("/first")
+    assert [call.uri for call in audit.calls()] == ["/first"]
+    log.rename(log.with_suffix(".old"))
+    writer.get("/second")
+    assert [call.uri for call in audit.calls()] == ["/first", "/second"]
+    audit.close()
+
+
+@pytest.mark.usefixtures("devcluster_run")
+def test_components_can_be_stopped_and_started_and_the_state_outlives_that() -> None:
+    with Cluster() as own:
+        url = own.url
+        own.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}})
+        own.stop_apiserver(kill=True)
+        with pytest.raises(Unreachable):
+            own.api.get("/version")
+        own.start_apiserver()
+        assert own.url == url
+        own.stop_etcd()
+        own.start_etcd()
+        assert own.api.get("/api/v1/namespaces/default/configmaps/kept")

@@ -1,0 +1,190 @@
+"""Whatever goes wrong between a cache and the API server: once it stops, the cache equals the server, and nothing
+was told twice."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.faults import (
+    Delay,
+    Ending,
+    EndWatch,
+    Fault,
+    LateEvents,
+    RepeatEvents,
+    Reset,
+    Rule,
+    Silence,
+    Trickle,
+    expired,
+    internal_error,
+    throttled,
+    unauthorized,
+    unavailable,
+)
+from devcluster.proxy import FaultProxy
+from kube.cache import Caches, Change, Store, View, without_managed_fields
+from kube.client import Client, Form, Selection, Transport
+from kube.connection import load_kubeconfig
+from kube.errors import KubeError
+from kube.objects import Key, Object, key, resource_version
+from kube.resources import CONFIG_MAPS
+from kube.watch import Timings
+
+QUICK = Timings(server_timeout=3, idle_timeout=1, list_timeout=1, first_back_off=0.02, longest_back_off=0.3)
+PATH = "/configmaps$"
+
+REQUEST_FAULTS: dict[str, Fault] = {
+    "gone": expired(),
+    "throttled": throttled(retry_after=1),
+    "internal error": internal_error(),
+    "unavailable": unavailable(),
+    "reset": Reset(),
+    "reset after the request was carried out": Reset(carried_out=True),
+    "silence": Silence(),
+    "slow answers": Delay(seconds=0.3),
+    "trickling bodies": Trickle(),
+    "expired credentials": unauthorized(),
+}
+WATCH_FAULTS: dict[str, Fault] = {
+    **{f"watch ends: {how}": EndWatch(how=how, after_events=3) for how in Ending},
+    "repeated events": RepeatEvents(),
+    "late events": LateEvents(seconds=0.2),
+}
+
+
+class Mirror:
+    """A copy made of nothing but the changes that a store tells."""
+
+    def __init__(self) -> None:
+        self.versions: dict[Key, int] = {}
+        self.told_twice: list[Key] = []
+
+    def __call__(self, change: Change[Object]) -> None:
+        before = self.versions.get(change.key, 0)
+        if change.new is None:
+            if not before:
+                self.told_twice.append(change.key)
+            self.versions.pop(change.key, None)
+            return
+        version = resource_version(change.new)
+        if version <= before:
+            self.told_twice.append(change.key)
+        self.versions[change.key] = version
+
+
+@asynccontextmanager
+async def proxied(cluster: Cluster, directory: Path, *, seed: int) -> AsyncIterator[tuple[FaultProxy, Client]]:
+    async with FaultProxy(
+        upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority, seed=seed
+    ) as proxy:
+        proxy.write_kubeconfig(directory / "kubeconfig", token=cluster.token)
+        async with Transport(load_kubeconfig(directory / "kubeconfig")) as transport:
+            yield proxy, Client(transport, user_agent="cache-test")
+
+
+async def change_at_random(client: Client, namespace: str, chance: random.Random, *, steps: int) -> None:
+    for step in range(steps):
+        name = f"c-{chance.randrange(12)}"
+        obj = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace},
+            "data": {"step": str(step)},
+        }
+        try:
+            match chance.randrange(3):
+                case 0:
+                    await client.create(CONFIG_MAPS, obj)
+                case 1:
+                    await client.replace(CONFIG_MAPS, obj)
+                case _:
+                    await client.delete(CONFIG_MAPS, name, namespace=namespace)
+        except KubeError:
+            pass  # it exists already, or does not
+        await asyncio.sleep(chance.random() * 0.02)
+
+
+async def equals_server(store: Store[Object], mirror: Mirror, client: Client, namespace: str) -> bool:
+    """Compares until equal, for 15 seconds at most."""
+    for _ in range(150):
+        listed = await client.list(CONFIG_MAPS, Selection(namespace=namespace))
+        server = {key(obj): resource_version(obj) for obj in listed}
+        cached = {k: resource_version(obj) for k, obj in store.items()}
+        if server == cached == mirror.versions:
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("name", [*REQUEST_FAULTS, *WATCH_FAULTS])
+async def test_a_cache_equals_the_server_after(
+    name: str, form: Form, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    chance = random.Random(f"{name} {form}")
+    fault = REQUEST_FAULTS.get(name) or WATCH_FAULTS[name]
+    rule = Rule(fault=fault, path=PATH, methods=("GET",), probability=0.7)
+    async with (
+        Transport(load_kubeconfig(cluster.kubeconfig)) as direct,
+        proxied(cluster, tmp_path, seed=chance.randrange(1000)) as (proxy, client),
+    ):
+        server = Client(direct, user_agent="cache-test-direct")
+        await change_at_random(server, namespace, chance, steps=10)
+        proxy.rules.add(rule)
+        caches = Caches(client, namespaces=[namespace], timings=QUICK)
+        store = caches.acquire(View(CONFIG_MAPS, without_managed_fields, form=form))
+        mirror = Mirror()
+        store.subscribe(mirror)
+        for _ in range(3):
+            await change_at_random(server, namespace, chance, steps=25)
+            proxy.end_watches(chance.choice(list(Ending)))
+        assert proxy.injected.total() > 0
+        proxy.rules.clear()
+        assert await equals_server(store, mirror, server, namespace)
+        assert mirror.told_twice == []
+        await caches.close()
+
+
+async def test_own_writes_are_read_at_once_and_late_answers_bring_nothing_back(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async with proxied(cluster, tmp_path, seed=1) as (proxy, client):
+        caches = Caches(client, namespaces=[namespace], timings=QUICK)
+        async with caches.use(View(CONFIG_MAPS, without_managed_fields)) as store:
+            proxy.rules.add(Rule(fault=LateEvents(seconds=0.5), path=PATH))
+            proxy.end_watches(Ending.CLOSED)
+            obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine", "namespace": namespace}}
+            created = await client.create(CONFIG_MAPS, obj)
+            store.observe(created)
+            assert store.get(Key(namespace, "mine")) is not None
+
+            proxy.rules.clear()
+            await client.delete(CONFIG_MAPS, "mine", namespace=namespace)
+            async with asyncio.timeout(10):
+                while store.get(Key(namespace, "mine")) is not None:
+                    await asyncio.sleep(0.02)
+            store.observe(created)
+            assert store.get(Key(namespace, "mine")) is None
+        await caches.close()
+
+
+async def test_the_last_user_of_a_view_ends_its_watch(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    async with proxied(cluster, tmp_path, seed=1) as (proxy, client):
+        caches = Caches(client, namespaces=[namespace], timings=QUICK)
+        view = View(CONFIG_MAPS, without_managed_fields)
+        first, second = caches.acquire(view), caches.acquire(view)
+        assert first is second
+        await first.synced.wait()
+        await caches.release(view)
+        assert list(caches.stores()) == [first]
+        await caches.release(view)
+        assert list(caches.stores()) == []
+        async with asyncio.timeout(5):
+            while proxy.end_watches(Ending.CLOSED):
+                await asyncio.sleep(0.05)

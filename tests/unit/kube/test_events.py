@@ -1,0 +1,226 @@
+"""What becomes of a recorded event before it is written."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from prometheus_client import REGISTRY
+
+from kube.events import Allowance, EventRecorder, Involved, clip, event_name, event_object
+
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"namespace": "garden", "name": "secret", "uid": "1-2-3", "resourceVersion": "7"},
+}
+
+
+class Clock:
+    seconds = 0.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def utcnow(self) -> datetime:
+        return datetime(2024, 9, 19, 10, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def recorder(clock) -> EventRecorder:
+    """One that does not run: events stay in its queue."""
+    return EventRecorder(None, component="manager", host="pod-a", now=clock.now, utcnow=clock.utcnow)
+
+
+def written(recorder: EventRecorder) -> list[dict[str, object]]:
+    """What would be written now; the queue is empty afterwards."""
+    bodies = []
+    while not recorder._queue.empty():
+        series = recorder._queue.get_nowait()
+        series.is_queued = False
+        bodies.append(event_object(series, component="manager", host="pod-a"))
+    return bodies
+
+
+def dropped(reason: str) -> float:
+    return REGISTRY.get_sample_value("event_recorder_dropped_total", {"reason": reason}) or 0
+
+
+# --- the event object
+
+
+def test_an_event_says_who_says_what_about_which_object(recorder):
+    recorder.event(SECRET, "Warning", "Failed", "it did not work")
+    (event,) = written(recorder)
+    assert event == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "", "namespace": "garden"},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "namespace": "garden",
+            "name": "secret",
+            "uid": "1-2-3",
+        },
+        "type": "Warning",
+        "reason": "Failed",
+        "message": "it did not work",
+        "source": {"component": "manager", "host": "pod-a"},
+        "reportingComponent": "manager",
+        "reportingInstance": "pod-a",
+        "count": 1,
+        "firstTimestamp": "2024-09-19T10:00:00Z",
+        "lastTimestamp": "2024-09-19T10:00:00Z",
+    }
+
+
+def test_events_of_cluster_scoped_objects_are_in_the_default_namespace(recorder):
+    recorder.event({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, "Normal", "Ready", "")
+    (event,) = written(recorder)
+    assert event["metadata"]["namespace"] == "default"
+    assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n"}
+
+
+def test_a_reference_stands_for_its_object():
+    assert Involved.of(Involved.of(SECRET).reference()) == Involved.of(SECRET)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("secret", "secret.ff"),
+        ("a.b-c", "a.b-c.ff"),
+        ("system:kube_scheduler", "system-kube-scheduler.ff"),
+        ("Upper", "upper.ff"),
+        ("a..b.-c-.", "a.b.c.ff"),
+        ("ü", "event.ff"),
+        ("x" * 253, "x" * 250 + ".ff"),
+        ("x" * 249 + ".yyy", "x" * 249 + ".ff"),
+    ],
+)
+def test_the_name_of_an_event_is_valid_whatever_the_object_is_called(name, expected):
+    assert event_name(name, 255) == expected
+
+
+def test_names_are_not_used_twice(recorder):
+    recorder.event(SECRET, "Normal", "A", "")
+    series = recorder._queue.get_nowait()
+    assert len({recorder._new_name(series) for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("short", "short"),
+        ("x" * 1024, "x" * 1024),
+        ("x" * 1025, "x" * 1021 + "…"),
+        ("ü" * 600, "ü" * 510 + "…"),
+        ("lone \ud800 surrogate", "lone ? surrogate"),
+    ],
+)
+def test_a_message_is_cut_to_1024_bytes(message, expected):
+    assert clip(message) == expected
+    assert len(clip(message).encode()) <= 1024
+
+
+# --- repeats
+
+
+def test_repeats_before_the_first_is_written_are_written_with_it(recorder, clock):
+    for _ in range(5):
+        recorder.event(SECRET, "Normal", "Same", "same")
+        clock.seconds += 1
+    (event,) = written(recorder)
+    assert event["count"] == 5
+    assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2024-09-19T10:00:00Z", "2024-09-19T10:00:04Z")
+
+
+def test_a_repeat_within_ten_minutes_raises_the_count(recorder, clock):
+    recorder.event(SECRET, "Normal", "Same", "same")
+    written(recorder)
+    clock.seconds = 600
+    recorder.event(SECRET, "Normal", "Same", "same")
+    assert [event["count"] for event in written(recorder)] == [2]
+
+
+def test_a_repeat_after_more_than_ten_minutes_is_a_new_event(recorder, clock):
+    recorder.event(SECRET, "Normal", "Same", "same")
+    written(recorder)
+    clock.seconds = 601
+    recorder.event(SECRET, "Normal", "Same", "same")
+    assert [event["count"] for event in written(recorder)] == [1]
+
+
+def test_a_new_resource_version_does_not_make_another_event(recorder):
+    changed = {**SECRET, "metadata": {**SECRET["metadata"], "resourceVersion": "8"}}
+    recorder.event(SECRET, "Normal", "Same", "same")
+    recorder.event(changed, "Normal", "Same", "same")
+    assert [event["count"] for event in written(recorder)] == [2]
+
+
+def test_another_object_type_reason_or_message_makes_another_event(recorder):
+    other = {**SECRET, "metadata": {**SECRET["metadata"], "uid": "4-5-6"}}
+    for about, type_, reason, message in [
+        (SECRET, "Normal", "A", "a"),
+        (other, "Normal", "A", "a"),
+        (SECRET, "Warning", "A", "a"),
+        (SECRET, "Normal", "B", "a"),
+        (SECRET, "Normal", "A", "b"),
+    ]:
+        recorder.event(about, type_, reason, message)
+    assert [event["count"] for event in written(recorder)] == [1] * 5
+
+
+# --- bounds
+
+
+def test_an_object_may_have_25_events_and_then_one_in_five_minutes():
+    allowance = Allowance(updated=0)
+    assert [allowance.take(0) for _ in range(27)] == [True] * 25 + [False] * 2
+    assert not allowance.take(299)
+    assert allowance.take(300)
+    assert not allowance.take(300)
+    assert [allowance.take(1e6) for _ in range(26)] == [True] * 25 + [False]
+
+
+def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recorder):
+    before = dropped("rate_limited")
+    for number in range(30):
+        recorder.event(SECRET, "Normal", "Many", str(number))
+    recorder.event({**SECRET, "kind": "ConfigMap"}, "Normal", "Many", "another object")
+    assert [event["message"] for event in written(recorder)] == [*map(str, range(25)), "another object"]
+    assert dropped("rate_limited") - before == 5
+
+
+def test_repeats_that_were_not_written_are_in_the_count_of_the_next_that_is(recorder, clock):
+    for _ in range(30):
+        recorder.event(SECRET, "Normal", "Same", "same")
+        written(recorder)
+    clock.seconds = 300
+    recorder.event(SECRET, "Normal", "Same", "same")
+    assert [event["count"] for event in written(recorder)] == [31]
+
+
+def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder):
+    before = dropped("queue_full")
+    for number in range(1100):
+        recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
+    assert len(written(recorder)) == 1000
+    assert dropped("queue_full") - before == 100
+
+
+def test_what_is_remembered_is_bounded(recorder):
+    for number in range(10_000):
+        recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
+        written(recorder)
+    assert len(recorder._series) == len(recorder._allowances) == 4096
+
+
+@pytest.mark.parametrize("about", [{}, {"metadata": {"name": "x"}}, {"kind": "Node", "metadata": None}, None, "x"])
+def test_recording_never_raises(recorder, about):
+    recorder.event(about, "Normal", "Reason", "message")
+    assert written(recorder) == []

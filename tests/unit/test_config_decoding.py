@@ -1,0 +1,324 @@
+"""Reading YAML and JSON into the typed configuration: types, unknown fields, aliases, bad documents."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from config.errors import ConfigError
+from config.fields import as_object, is_block, members, without_none
+from config.load import decode
+from config.schema import API_VERSION, KIND, ResourceManagerConfiguration
+from config.validation import check
+
+PREFIX = "error decoding config: "
+
+
+def decode_error(text: bytes | str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        decode(text)
+    assert str(caught.value).startswith(PREFIX)
+    return str(caught.value).removeprefix(PREFIX)
+
+
+def test_json_is_read_as_well_as_yaml() -> None:
+    document = {"apiVersion": API_VERSION, "kind": KIND, "logLevel": "debug", "controllers": {"clusterID": "é\n"}}
+    config = decode(json.dumps(document, indent="\t")).config
+    assert (config.log_level, config.controllers.cluster_id) == ("debug", "é\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [(API_VERSION, None), (None, KIND), ("v1", "ConfigMap"), (API_VERSION, "Other"), ("other/v1", KIND), (1, KIND), ([], {})],
+)  # fmt: skip
+def test_another_version_or_kind_is_refused(version: object, kind: object) -> None:
+    error = decode_error(json.dumps({"apiVersion": version, "kind": kind}))
+    assert error == f"expected apiVersion {API_VERSION} and kind {KIND}, found {version} and {kind}"
+
+
+def test_durations_are_seconds_and_whole_numbers_may_be_written_as_floats() -> None:
+    config = decode("""
+        gracefulShutdownTimeout: 1m0.5s
+        sourceClientConnection: {qps: 7, burst: 9.0}
+        controllers: {nodeAgentReconciliationDelay: {minDelay: -1.5h}}
+    """).config
+    assert config.graceful_shutdown_timeout == 60.5
+    assert (config.source_client_connection.qps, config.source_client_connection.burst) == (7.0, 9)
+    assert config.controllers.node_agent_reconciliation_delay.min_delay == -5400.0
+
+
+def test_dates_and_the_like_stay_strings() -> None:
+    config = decode("controllers: {clusterID: 2001-01-01, resourceClass: =}").config
+    assert (config.controllers.cluster_id, config.controllers.resource_class) == ("2001-01-01", "=")
+
+
+def test_null_elements_are_empty_as_in_go() -> None:
+    config = decode("webhooks: {systemComponentsConfig: {nodeSelector: {a: null}, podTolerations: [null]}}").config
+    assert config.webhooks.system_components_config.node_selector == {"a": ""}
+    assert len(config.webhooks.system_components_config.pod_tolerations) == 1
+
+
+def test_selectors_and_tolerations_can_be_had_as_plain_objects() -> None:
+    selector = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "In", "values": ["d"]}]}
+    tolerations = [{"operator": "Exists"}, {"key": "k", "effect": "NoExecute", "tolerationSeconds": 0}]
+    config = decode(json.dumps({
+        "controllers": {"networkPolicy": {
+            "namespaceSelectors": [selector, {}],
+            "ingressControllerSelector": {"namespace": "n", "podSelector": selector},
+        }},
+        "webhooks": {"systemComponentsConfig": {"podTolerations": tolerations}},
+    })).config  # fmt: skip
+    policy = config.controllers.network_policy
+    assert policy.ingress_controller_selector is not None
+    assert as_object(policy.namespace_selectors) == [selector, {}]
+    assert as_object(policy.ingress_controller_selector.pod_selector) == selector
+    assert as_object(config.webhooks.system_components_config.pod_tolerations) == tolerations
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("logLevel: 5", "logLevel: expected a string, found the number 5"),
+        ("logLevel: yes", "logLevel: expected a string, found the boolean true"),
+        ("logLevel: [a]", "logLevel: expected a string, found a list"),
+        ("logLevel: {}", "logLevel: expected a string, found an object"),
+        ("logLevel: !!binary aGk=", "logLevel: expected a string, found a value of type bytes"),
+        ("server: 1.5", "server: expected an object, found the number 1.5"),
+        ("server: {metrics: []}", "server.metrics: expected an object, found a list"),
+        ("server: {metrics: {port: '80'}}", 'server.metrics.port: expected an integer, found the string "80"'),
+        ("server: {metrics: {port: 80.5}}", "server.metrics.port: expected an integer, found the number 80.5"),
+        ("server: {metrics: {port: true}}", "server.metrics.port: expected an integer, found the boolean true"),
+        ("server: {metrics: {port: .inf}}", "server.metrics.port: expected an integer, found the number inf"),
+        ("server: {metrics: {port: 9223372036854775808}}",
+         "server.metrics.port: expected an integer, found a number of more than 64 bits"),
+        ("sourceClientConnection: {qps: .nan}", "sourceClientConnection.qps: expected a number, found the number nan"),
+        ("sourceClientConnection: {qps: '1'}", 'sourceClientConnection.qps: expected a number, found the string "1"'),
+        ("sourceClientConnection: {namespaces: a}",
+         'sourceClientConnection.namespaces: expected a list, found the string "a"'),
+        ("sourceClientConnection: {namespaces: [a, 1]}",
+         "sourceClientConnection.namespaces[1]: expected a string, found the number 1"),
+        ("sourceClientConnection: {namespace: [a]}", "sourceClientConnection.namespace: expected a string, found a list"),
+        ("controllers: {managedResources: {syncPeriod: 60}}",
+         'controllers.managedResources.syncPeriod: expected a duration such as "1h30m", found the number 60'),
+        ("controllers: {health: {syncPeriod: 1d}}",
+         'controllers.health.syncPeriod: time: unknown unit "d" in duration "1d"'),
+        ("controllers: {health: {syncPeriod: ''}}", 'controllers.health.syncPeriod: time: invalid duration ""'),
+        ("controllers: {health: {syncPeriod: '10'}}",
+         'controllers.health.syncPeriod: time: missing unit in duration "10"'),
+        ("webhooks: {seccompProfile: {enabled: 'true'}}",
+         'webhooks.seccompProfile.enabled: expected a boolean, found the string "true"'),
+        ("webhooks: {systemComponentsConfig: {nodeSelector: {a: true}}}",
+         "webhooks.systemComponentsConfig.nodeSelector[a]: expected a string, found the boolean true"),
+        ("webhooks: {systemComponentsConfig: {nodeSelector: [a]}}",
+         "webhooks.systemComponentsConfig.nodeSelector: expected an object, found a list"),
+        ("webhooks: {systemComponentsConfig: {podTolerations: [{tolerationSeconds: 1s}]}}",
+         'webhooks.systemComponentsConfig.podTolerations[0].tolerationSeconds: expected an integer, found the string "1s"'),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_an_error_that_names_the_field(text: str, error: str) -> None:
+    assert decode_error(text) == error
+
+
+def test_all_wrong_types_are_found_at_once() -> None:
+    error = decode_error("{kind: x, logLevel: 1, logFormat: 2}")
+    assert error.startswith("[expected apiVersion ")
+    assert error.endswith(
+        ", logLevel: expected a string, found the number 1, logFormat: expected a string, found the number 2]"
+    )
+
+
+def test_long_values_are_not_repeated_in_full() -> None:
+    assert len(decode_error(json.dumps({"debugging": "x" * 10_000}))) < 120
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("a: [", "line 1, column 5: did not find expected node content"),
+        ("a: b: c", "line 1, column 5: mapping values are not allowed in this context"),
+        ("a: 1\n---\nb: 2", "line 2, column 1: but found another document"),
+        ("a: *nobody", "line 1, column 4: found undefined alias"),
+        ("[a]: b", "line 1, column 1: found unhashable key"),
+        ("!!python/object:os.system x", "line 1, column 1: could not determine a constructor for the tag"),
+        ("hello", "the document is not an object with fields"),
+        ("- a", "the document is not an object with fields"),
+        ("5", "the document is not an object with fields"),
+        ("a: !!int x", "not readable as YAML: invalid literal for int()"),
+        ("a: !!int ''", "not readable as YAML: "),
+        ("a: !!bool x", "not readable as YAML: "),
+        ("a: !!timestamp x", "not readable as YAML: "),
+        ("a: " + "1" * 5000, "not readable as YAML: "),
+        ("\x00", "not readable as YAML: "),
+        (b"\xff\xfe\xfd", "not readable as YAML: "),
+        ("a: \ud800", "not readable as YAML: "),
+        ("[" * 500_000, "not readable as YAML: nested deeper than 64 levels"),
+        ("- " * 500_000, "not readable as YAML: nested deeper than 64 levels"),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_document_is_a_short_error(text: bytes | str, error: str) -> None:
+    found = decode_error(text)
+    assert found.startswith(error)
+    assert "\n" not in found
+    assert len(found) < 300
+
+
+def test_a_document_that_contains_itself_is_read() -> None:
+    assert decode("&a {server: *a}").warnings == (
+        "server.server: unknown field, ignored",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "warnings"),
+    [
+        ("foo: 1", ["foo: unknown field, ignored"]),
+        ("loglevel: debug", ["loglevel: unknown field, ignored; did you mean logLevel?"]),
+        ("sourceClientConnection: {nameSpaces: [a]}",
+         ["sourceClientConnection.nameSpaces: unknown field, ignored; did you mean sourceClientConnection.namespaces?"]),
+        ("targetClientConnection: {disableCachedClient: true}",
+         ["targetClientConnection.disableCachedClient: unknown field, ignored"]),
+        ("controllers: {helth: null, rootCA: {a: {b: 1}}}",
+         ["controllers.helth: unknown field, ignored; did you mean controllers.health?",
+          "controllers.rootCA: unknown field, ignored"]),
+        ("webhooks: {systemComponentsConfig: {podTolerations: [{}, {efect: x}]}}",
+         ["webhooks.systemComponentsConfig.podTolerations[1].efect: unknown field, ignored; "
+          "did you mean webhooks.systemComponentsConfig.podTolerations[1].effect?"]),
+        ("{2: a, true: b, null: c}",
+         ["2: unknown field, ignored", "True: unknown field, ignored", "None: unknown field, ignored"]),
+    ],
+)  # fmt: skip
+def test_unknown_fields_are_warnings_with_the_nearest_known_name(text: str, warnings: list[str]) -> None:
+    assert list(decode(text).warnings) == warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "alias", "name"),
+    [
+        ("controllers: {managedResources: {concurrentSyncs: 7}}", "controllers.managedResources", "controllers.managedResource"),
+        ("controllers: {tokenValidator: {concurrentSyncs: 7}}", "controllers.tokenValidator", "controllers.tokenInvalidator"),
+        ("controllers: {node: {concurrentSyncs: 7}}", "controllers.node", "controllers.nodeCriticalComponents"),
+        ("controllers: {csrApprover: {concurrentSyncs: 7}}", "controllers.csrApprover", "controllers.kubeletCSRApprover"),
+        ("webhooks: {tokenValidator: {enabled: true}}", "webhooks.tokenValidator", "webhooks.tokenInvalidator"),
+        ("sourceClientConnection: {namespace: a}", "sourceClientConnection.namespace", "sourceClientConnection.namespaces"),
+        ("targetClientConnection: {namespace: a}", "targetClientConnection.namespace", "targetClientConnection.namespaces"),
+    ],
+)  # fmt: skip
+def test_an_alias_is_the_field_with_one_warning(text: str, alias: str, name: str) -> None:
+    decoded = decode(text)
+    as_named = text.replace(alias.split(".")[1], name.split(".")[1], 1).replace("namespaces: a", "namespaces: [a]")
+    assert decoded.config == decode(as_named).config != ResourceManagerConfiguration()
+    assert decoded.warnings == (f"{alias}: taken as {name}; please use that name",)
+    # Null is unset: the alias still counts, and an alias that is null is not in use.
+    both = text.replace("{", "{%s: null, " % name.split(".")[1], 1)
+    assert decode(both) == decoded
+    assert decode(as_named.replace("{", "{%s: null, " % alias.split(".")[1], 1)).warnings == ()
+
+
+def test_an_empty_single_namespace_means_all() -> None:
+    assert decode("sourceClientConnection: {namespace: ''}").config.source_client_connection.namespaces == ()
+
+
+def test_of_namespaces_and_its_alias_the_list_wins() -> None:
+    decoded = decode("sourceClientConnection: {namespace: a, namespaces: [b]}")
+    assert decoded.config.source_client_connection.namespaces == ("b",)
+    assert decoded.conflicts == ()
+    assert decoded.warnings == (
+        "sourceClientConnection.namespace: ignored, since sourceClientConnection.namespaces is given too",
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "alias"),
+    [
+        ("controllers", "tokenInvalidator", "tokenValidator"),
+        ("controllers", "nodeCriticalComponents", "node"),
+        ("controllers", "kubeletCSRApprover", "csrApprover"),
+        ("webhooks", "tokenInvalidator", "tokenValidator"),
+    ],
+)
+def test_a_section_given_under_both_names_must_agree(section: str, name: str, alias: str) -> None:
+    same = decode(json.dumps({section: {name: {"enabled": True}, alias: {"enabled": True}}}))
+    assert same.conflicts == ()
+    assert same.warnings == (f"{section}.{alias}: ignored, since {section}.{name} is given too",)
+    differing = decode(json.dumps({section: {name: {"enabled": True}, alias: {"enabled": False}}}))
+    with pytest.raises(ConfigError) as caught:
+        check(differing.config, conflicts=differing.conflicts)
+    error = f"{section}.{alias}: Forbidden: must not differ from {section}.{name}, which is given too"
+    assert error in caught.value.errors
+
+
+def test_managed_resource_must_not_be_given_under_both_names() -> None:
+    decoded = decode("""
+        leaderElection: {resourceNamespace: garden}
+        controllers: {managedResource: {}, managedResources: {}}
+    """)
+    with pytest.raises(ConfigError) as caught:
+        check(decoded.config, conflicts=decoded.conflicts)
+    error = "controllers.managedResources: Forbidden: must not be given together with controllers.managedResource"
+    assert str(caught.value) == error
+
+
+# --- whatever is in a file, it is a configuration or a ConfigError
+
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.binary(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.integers(), inner, max_size=3),
+    max_leaves=8,
+)
+SCALARS = {
+    bool: st.booleans(),
+    int: st.integers(),
+    float: st.floats(),
+    str: st.sampled_from(["", "a", "A/b", "Exists", "Equal", "NoExecute", "In"]) | st.text(max_size=5),
+}
+
+
+def documents(kind: Any) -> st.SearchStrategy[Any]:
+    """Documents that have the shape of the schema, with some wrong values and wrong names."""
+    kind = without_none(kind)
+    if is_block(kind):
+        known = {m.name: documents(m.kind) for m in members(kind)}
+        known |= {m.setting.alias.name: documents(m.kind) for m in members(kind) if m.setting.alias}
+        good = st.fixed_dictionaries({}, optional=known)
+        return st.builds(dict.__or__, good, st.dictionaries(st.text(max_size=3), ANYTHING, max_size=1))
+    arguments = getattr(kind, "__args__", ())
+    if getattr(kind, "__origin__", None) is tuple:
+        return st.lists(documents(arguments[0]), max_size=2)
+    if getattr(kind, "__origin__", None) is dict:
+        return st.dictionaries(st.text(max_size=3), SCALARS[str], max_size=2)
+    return SCALARS.get(kind, st.sampled_from(["0s", "1s", "-1h", "24h", "1.5m"])) | (
+        st.none() | st.integers(max_value=0) | st.sampled_from(["x", [], {}])
+    )
+
+
+def load_or_config_error(text: str) -> None:
+    try:
+        decoded = decode(text)
+        check(decoded.config, conflicts=decoded.conflicts)
+    except ConfigError as error:
+        assert str(error)
+        assert error.errors
+
+
+@given(st.dictionaries(st.text(), ANYTHING))
+@example({"controllers": {"health": {"concurrentSyncs": math.inf}}})
+@example({"server": {"metrics": {"port": 2**70}}})
+def test_any_mapping_is_read_or_refused_with_a_config_error(document: dict[str, Any]) -> None:
+    load_or_config_error(yaml.safe_dump(document))
+
+
+@given(documents(ResourceManagerConfiguration))
+def test_any_document_of_about_the_right_shape_is_read_or_refused(document: dict[str, Any]) -> None:
+    load_or_config_error(yaml.safe_dump(document))
+
+
+@given(st.text() | st.binary())
+def test_any_text_is_read_or_refused_with_a_config_error(text: str | bytes) -> None:
+    try:
+        decode(text)
+    except ConfigError as error:
+        assert error.errors

@@ -1,0 +1,116 @@
+"""What environment and flags change."""
+
+from dataclasses import replace
+
+import pytest
+
+from config.errors import ConfigError
+from config.load import decode
+from config.overrides import Overrides, override, parse_address
+from config.schema import ResourceManagerConfiguration
+from config.validation import validate
+
+FILE = decode("""
+    sourceClientConnection: {kubeconfig: /source}
+    targetClientConnection: {kubeconfig: /target, namespaces: [a, b]}
+    leaderElection: {resourceNamespace: garden}
+    server: {healthProbes: {bindAddress: 10.0.0.1, port: 1}, metrics: {bindAddress: 10.0.0.1, port: 2}}
+""").config
+
+
+def test_the_environment_replaces_the_kubeconfigs_of_the_file() -> None:
+    config = override(FILE, Overrides(), environment={"KUBECONFIG": "/s", "TARGET_KUBECONFIG": "/t", "HOME": "/"})
+    assert config.source_client_connection.kubeconfig == "/s"
+    assert config.target_client_connection.kubeconfig == "/t"
+    assert config.target_client_connection.namespaces == ("a", "b")
+
+
+@pytest.mark.parametrize("environment", [{}, {"KUBECONFIG": "", "TARGET_KUBECONFIG": ""}])
+def test_an_empty_variable_changes_nothing(environment: dict[str, str]) -> None:
+    assert override(FILE, Overrides(), environment=environment) == FILE
+
+
+def test_each_variable_is_for_its_own_connection() -> None:
+    config = override(ResourceManagerConfiguration(), Overrides(), environment={"KUBECONFIG": "/s"})
+    assert config.target_client_connection.kubeconfig == ""
+
+
+def test_address_flags_replace_address_and_port_of_the_file() -> None:
+    flags = Overrides(health_probe_bind_address="127.0.0.1:7", metrics_bind_address=":8")
+    server = override(FILE, flags, environment={}).server
+    assert (server.health_probes.bind_address, server.health_probes.port) == ("127.0.0.1", 7)
+    assert (server.metrics.bind_address, server.metrics.port) == ("", 8)
+    assert server.webhooks == FILE.server.webhooks
+    assert server.metrics.managed_resource_series_limit == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost:80", ("localhost", 80)),
+        (":8080", ("", 8080)),
+        ("[::1]:8080", ("::1", 8080)),
+        ("[::]:0", ("::", 0)),
+        ("0.0.0.0:65535", ("0.0.0.0", 65535)),
+    ],
+)
+def test_addresses_are_read_as_host_and_port(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("8080", "missing port; write host:port, :port or [IPv6]:port"),
+        ("localhost", "missing port; write host:port, :port or [IPv6]:port"),
+        ("::1:80", "write an IPv6 address in brackets, as [::1]:8080"),
+        ("[::1:80", "write an IPv6 address in brackets, as [::1]:8080"),
+        ("[::1]", "write an IPv6 address in brackets, as [::1]:8080"),
+        ("[::1", "write an IPv6 address in brackets, as [::1]:8080"),
+        (":", 'port "" is not a number from 0 to 65535'),
+        ("a:http", 'port "http" is not a number from 0 to 65535'),
+        ("a:-1", 'port "-1" is not a number from 0 to 65535'),
+        ("a:65536", 'port "65536" is not a number from 0 to 65535'),
+        ("a:" + "9" * 9, 'port "999999999" is not a number from 0 to 65535'),
+        ("a:8\n", 'port "8\n" is not a number from 0 to 65535'),
+        ("[localhost]:80", "At least 3 parts expected in 'localhost'"),
+    ],
+)
+def test_a_malformed_address_is_an_error_that_names_flag_and_reason(text: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        override(FILE, Overrides(metrics_bind_address=text), environment={})
+    assert str(caught.value) == f'invalid argument "{text}" for "--metrics-bind-address" flag: {reason}'
+
+
+def test_malformed_addresses_are_reported_together() -> None:
+    with pytest.raises(ConfigError) as caught:
+        override(FILE, Overrides(metrics_bind_address="x", health_probe_bind_address="y"), environment={})
+    assert [error.split()[4] for error in caught.value.errors] == ['"--health-probe-bind-address"', '"--metrics-bind-address"']  # fmt: skip
+
+
+def test_extra_target_namespaces_are_added_once() -> None:
+    config = override(FILE, Overrides(extra_target_namespaces=("c", "a", "c")), environment={})
+    assert config.target_client_connection.namespaces == ("a", "b", "c")
+    assert config.source_client_connection == FILE.source_client_connection
+
+
+def test_an_extra_target_namespace_works_without_a_target_connection_in_the_file() -> None:
+    config = override(ResourceManagerConfiguration(), Overrides(extra_target_namespaces=("x",)), environment={})
+    assert config.target_client_connection.namespaces == ("x",)
+
+
+def test_overrides_are_validated_like_the_file() -> None:
+    flags = Overrides(extra_target_namespaces=("X",), metrics_bind_address="10.0.0.1:1")
+    paths = [error.path for error in validate(override(FILE, flags, environment={}))]
+    assert paths == ["targetClientConnection.namespaces[2]", "server.metrics.port"]
+
+
+def test_any_free_port_may_be_asked_for_twice() -> None:
+    flags = Overrides(health_probe_bind_address="127.0.0.1:0", metrics_bind_address="127.0.0.1:0")
+    assert list(validate(override(FILE, flags, environment={}))) == []
+
+
+def test_overriding_leaves_the_configuration_itself_unchanged() -> None:
+    before = replace(FILE)
+    override(FILE, Overrides(metrics_bind_address=":1"), environment={"KUBECONFIG": "/x"})
+    assert before == FILE
