@@ -113,9 +113,7 @@ class NodeAgentAuthorizer:
     ] = None
     authorize_with_selectors: Annotated[
         bool,
-        setting(
-            "Let node agents list and watch only the pods of their Node; needs an API server that sends selectors along."
-        ),
+        setting("Let node agents list and watch only the pods of their Node, by the selectors of requests."),
     ] = False
 
 

@@ -167,7 +167,10 @@ class Delay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trickle:
-    """The body comes in pieces of `size` bytes with `pause` seconds before each."""
+    """The body comes in pieces of `size` bytes with `pause` seconds before each.
+
+    On a watch it cuts through lines, so such a watch can't be ended from outside.
+    """
 
     size: int = 64
     pause: float = 0.05

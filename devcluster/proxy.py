@@ -153,8 +153,8 @@ class FaultProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.pause()
-        await self._server.shutdown(timeout=1)
         await self._session.close()
+        await self._server.shutdown(timeout=1)
 
     def write_kubeconfig(self, path: Path, *, token: str) -> None:
         """A kubeconfig that leads to the API server through this proxy."""
@@ -256,7 +256,12 @@ class FaultProxy:
         async with self._session.request(
             http.method, url, headers=_end_to_end(http.headers), data=body, allow_redirects=False
         ) as answer:
-            yield answer
+            try:
+                yield answer
+            finally:
+                # Half read, it would be closed in TLS's polite way, which can outlast the proxy.
+                if answer.connection is not None and answer.connection.transport is not None:
+                    answer.connection.transport.abort()
 
     async def _wait(self, fault: Delay) -> None:
         self.injected[fault.name] += 1

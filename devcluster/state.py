@@ -41,15 +41,29 @@ def directory(name: str) -> Path:
 
 
 @contextmanager
-def locked(path: Path, *, blocking: bool = True) -> Iterator[bool]:
-    """Holds the lock file `path`; gives False if it is held by another and `blocking` is False."""
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+def locked(path: Path, *, blocking: bool = True, shared: bool = False) -> Iterator[bool]:
+    """Holds the lock file `path`; gives False if it is held by another and `blocking` is False.
+
+    Who holds it may remove the file: others, that wait for it, then start over with a new one.
+    """
+    how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if blocking else fcntl.LOCK_NB)
+    while True:
+        with path.open("a") as file:
+            try:
+                fcntl.flock(file, how)
+            except BlockingIOError:
+                yield False
+                return
+            if _is_at(path, file.fileno()):
+                yield True
+                return
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def start_lock(state: Path) -> Path:
@@ -64,15 +78,19 @@ def is_alive(state: Path) -> bool:
     """Whether the supervisor of the cluster runs."""
     if not alive_lock(state).exists():
         return False
-    with locked(alive_lock(state), blocking=False) as free:
-        return not free
+    try:
+        # Shared: those who ask do not take each other for the supervisor.
+        with locked(alive_lock(state), blocking=False, shared=True) as free:
+            return not free
+    except FileNotFoundError:
+        return False  # it was removed just now
 
 
 def sweep() -> None:
     """Removes what clusters left whose supervisor was killed, of all checkouts."""
-    for state in root().iterdir():
-        if not state.is_dir():
-            continue
-        with locked(start_lock(state), blocking=False) as free:
+    for lock in root().glob("*.lock"):
+        with locked(lock, blocking=False) as free:
+            state = lock.with_suffix("")
             if free and not is_alive(state):
                 shutil.rmtree(state, ignore_errors=True)
+                lock.unlink(missing_ok=True)

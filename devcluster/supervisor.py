@@ -7,7 +7,7 @@ kernel then kills the components). It knows nothing of Kubernetes: it starts and
 Requests come over a Unix socket in the state directory, one JSON object a connection:
 
     {"op": "start", "name": N, "command": [...]}     run it; its output goes to logs/N.log
-    {"op": "stop", "name": N, "kill": bool}          SIGTERM, after five seconds or with `kill` SIGKILL
+    {"op": "stop", "name": N, "kill": bool}          SIGTERM, after two seconds or with `kill` SIGKILL
     {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code}}, "port": P}
     {"op": "own", "owner": P}                        from now on end with process P; 0: with none
     {"op": "shutdown"}                               kill everything, remove the state directory
@@ -32,7 +32,7 @@ from devcluster.errors import DevclusterError
 from devcluster.state import alive_lock
 
 SOCKET = "control.sock"
-_TERMINATION_SECONDS = 5.0
+_TERMINATION_SECONDS = 2.0
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 

@@ -140,7 +140,8 @@ class Client:
 
     Args:
         limiter: the connection's token bucket, None for no limit.
-        write_guard: called before anything that changes the cluster; raises if this process must not write now.
+        write_guard: called before anything that changes the cluster; gives the seconds for which this process may
+            still write, and raises if it must not write now.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class Client:
         *,
         user_agent: str,
         limiter: TokenBucket | None = None,
-        write_guard: Callable[[], None] | None = None,
+        write_guard: Callable[[], float] | None = None,
     ) -> None:
         self.transport = transport
         self._user_agent = user_agent
@@ -203,21 +204,23 @@ class Client:
         headers: Mapping[str, str],
         timeout: float | None,
     ) -> bytes:
-        await self._admit(method)
-        total = aiohttp.ClientTimeout(total=timeout or _REQUEST_SECONDS, sock_connect=_CONNECT_SECONDS)
-        async with (
-            self._in_flight,
-            self.transport.send(method, path, headers=headers, params=params, body=data, timeout=total) as response,
-        ):
-            if response.status >= 400:
-                raise await _error_of(response)
-            return await response.read()
+        await self._wait_for_token()
+        async with self._in_flight:
+            seconds = timeout or _REQUEST_SECONDS
+            if self._write_guard is not None and method in _WRITES:
+                # Asked last, when the request is about to go out; it must not outlive the permission either.
+                seconds = min(seconds, self._write_guard())
+            total = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
+            async with self.transport.send(
+                method, path, headers=headers, params=params, body=data, timeout=total
+            ) as response:
+                if response.status >= 400:
+                    raise await _error_of(response)
+                return await response.read()
 
-    async def _admit(self, method: str) -> None:
+    async def _wait_for_token(self) -> None:
         if self._limiter is not None:
             self._waited.observe(await self._limiter.acquire())
-        if self._write_guard is not None and method in _WRITES:
-            self._write_guard()
 
     # --- one object
 
@@ -353,7 +356,7 @@ class Client:
             "Accept": JSON if form is Form.WHOLE else _METADATA_ACCEPT[False],
             "Accept-Encoding": "identity",
         }
-        await self._admit("GET")
+        await self._wait_for_token()
         async with self.transport.send(
             "GET",
             resource.path(namespace=selection.namespace),
@@ -367,7 +370,12 @@ class Client:
                 if isinstance(error, errors.Unauthorized):
                     self.transport.connection.credentials.invalidate()
                 raise error
-            yield _events(resource, response)
+            try:
+                yield _events(resource, response)
+            finally:
+                if response.connection is not None and response.connection.transport is not None:
+                    # A polite end of TLS would outlive the session: the API server never stops talking.
+                    response.connection.transport.abort()
 
 
 async def _events(resource: Resource, response: aiohttp.ClientResponse) -> AsyncIterator[Object]:

@@ -177,10 +177,12 @@ class Tenure:
     def is_leading(self) -> bool:
         return self.remaining > 0
 
-    def guard(self) -> None:
-        """To be called before every write. Raises LeadershipLost."""
-        if not self.is_leading():
+    def guard(self) -> float:
+        """To be called before every write: the seconds for which it may go on. Raises LeadershipLost."""
+        remaining = self.remaining
+        if remaining <= 0:
             raise LeadershipLost
+        return remaining
 
 
 # --- the election

@@ -26,6 +26,9 @@ from kube.objects import Object, metadata, resource_version
 from kube.resources import Resource
 
 
+_FAILURES_BEFORE_LIST = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Timings:
     """In seconds."""
@@ -147,8 +150,8 @@ class Watcher:
                     yield ListEnds(None)
                 await self._failed(error)
             except KubeError as error:
-                if isinstance(error, ApiError) and error.status == 400 and isinstance(self._state, Watching):
-                    # A resourceVersion that this API server can't have issued, say after a restored backup.
+                if isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST:
+                    # Perhaps the API server can't go on from this resourceVersion, and says so in another way.
                     self._state = Empty()
                 await self._failed(error)
 

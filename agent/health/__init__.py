@@ -2,7 +2,6 @@
 
     checks/            one module a kind: an object in, what is wrong with it out
     findings.py        applies the checks to an object that a ManagedResource lists
-    service_events.py  the warnings that are shown for a Service without an address
     verdicts.py        from all findings to the condition, and whether it has to be written
     gate.py            whether a ManagedResource is to be checked now
     triggers.py        which events lead to a check of which ManagedResource

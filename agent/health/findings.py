@@ -4,11 +4,11 @@ A controller walks over `references(managed_resource)` in their order and collec
 the condition; all of them are worth a log line and count in the metrics.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agent.health import keys
 from agent.health.checks import deployment
+from agent.health.checks.deployment import PodsWanted
 from agent.health.checks.registry import health_rule, progress_rule
 from agent.health.checks.rule import Malformed, quoted
 from kube.objects import Object, annotations
@@ -108,18 +108,20 @@ def progress_finding(reference: Reference, obj: Object) -> Finding | None:
     return None if waits_for is None else _progressing(reference, waits_for)
 
 
-def needs_pods(reference: Reference, obj: Object) -> bool:
-    """Whether an object without a `progress_finding` has to be judged by `pods_finding` as well."""
+def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
+    """What an object without a `progress_finding` has to be judged by as well: for a Deployment."""
     rule = progress_rule(reference.api_version, reference.kind)
-    return rule is deployment.RULE and not is_skipped(obj)
-
-
-def pods_finding(reference: Reference, obj: Object, pods: Iterable[Object]) -> Finding | None:
-    """Whether the roll-out of the Deployment waits for some of the pods of its namespace."""
+    if rule is not deployment.RULE or is_skipped(obj):
+        return None
     try:
-        waits_for = deployment.lingering_pods(obj, pods)
+        return deployment.pods_wanted(obj)
     except ValueError:
         return None
+
+
+def pods_finding(reference: Reference, wanted: PodsWanted, count: int) -> Finding | None:
+    """Whether the roll-out of the Deployment waits for some of its pods."""
+    waits_for = wanted.judge(count)
     return None if waits_for is None else _progressing(reference, waits_for)
 
 

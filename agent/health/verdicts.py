@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from agent.conditions import with_condition
 from agent.health import keys
 from agent.health.findings import Finding
-from agent.health.service_events import HEADING
+from agent.service_events import HEADING
 from kube.objects import Object, condition, parse_time
 
 EVENTS_KEPT_FOR = timedelta(minutes=5)

@@ -7,18 +7,17 @@ carries) keeps it and the other says so, instead of both writing it for ever.
 
 from collections.abc import Iterable
 
-from agent.managed_resource.target import ObjectId
 from kube.objects import Key
 
 
 class Claims:
-    """Args of its methods: the ManagedResource, and the objects that its present content asks for."""
+    """Objects are named by their object keys."""
 
     def __init__(self) -> None:
-        self._wanted: dict[Key, frozenset[ObjectId]] = {}
-        self._claimants: dict[ObjectId, set[Key]] = {}
+        self._wanted: dict[Key, frozenset[str]] = {}
+        self._claimants: dict[str, set[Key]] = {}
 
-    def replace(self, claimant: Key, wanted: Iterable[ObjectId]) -> frozenset[ObjectId]:
+    def replace(self, claimant: Key, wanted: Iterable[str]) -> frozenset[str]:
         """Set what a ManagedResource wants; returns what it wanted before and does not any more."""
         after, before = frozenset(wanted), self._wanted.get(claimant, frozenset())
         for name in after - before:
@@ -34,9 +33,9 @@ class Claims:
             self._wanted.pop(claimant, None)
         return before - after
 
-    def others(self, claimant: Key, name: ObjectId) -> set[Key]:
+    def others(self, claimant: Key, name: str) -> set[Key]:
         """Who else wants an object."""
         return self._claimants.get(name, set()) - {claimant}
 
-    def claims(self, claimant: Key, name: ObjectId) -> bool:
+    def claims(self, claimant: Key, name: str) -> bool:
         return name in self._wanted.get(claimant, ())

@@ -8,16 +8,13 @@ pushed out is read again.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.api import BY_SECRET, MANAGED_RESOURCES_VIEW
 from kube.bodies import Bodies
-from kube.cache import Caches, Change, Store, View, without_managed_fields
+from kube.cache import Caches, Change, Store, View
 from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata, resource_version, uid
-from kube.resources import SECRETS, Resource
-
-MANAGED_RESOURCES = Resource(
-    "resources.gardener.cloud", "v1alpha1", "ManagedResource", "managedresources", namespaced=True
-)
+from kube.resources import SECRETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +23,29 @@ class SecretVersion:
     version: int
 
 
-def secret_names(managed_resource: Object) -> list[str]:
-    """In the order of `spec.secretRefs`."""
-    references = (managed_resource.get("spec") or {}).get("secretRefs") or []
-    return [reference.get("name") or "" for reference in references]
-
-
-def _secret_keys(managed_resource: Object) -> list[Key]:
-    namespace = key(managed_resource).namespace
-    return [Key(namespace, name) for name in dict.fromkeys(secret_names(managed_resource))]
-
-
-_MANAGED_RESOURCES_VIEW = View(
-    MANAGED_RESOURCES, without_managed_fields, indexes=(("secret", _secret_keys),)
-)
-
-
 class Source:
     """Args: memory: bytes for the data of Secrets that were seen lately."""
 
     def __init__(self, *, client: Client, caches: Caches, memory: int) -> None:
         self.client = client
+        self._caches = caches
         self._data = Bodies(limit=memory)
-        self.managed_resources: Store[Object] = caches.acquire(_MANAGED_RESOURCES_VIEW, needed_at_start=True)
+        self.managed_resources: Store[Object] = caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
         self.secrets: Store[SecretVersion] = caches.acquire(View(SECRETS, self._remember), needed_at_start=True)
         self.secrets.subscribe(self._forget_removed)
 
+    async def synced(self) -> None:
+        """Return when both are known completely."""
+        await self.managed_resources.synced.wait()
+        await self.secrets.synced.wait()
+
+    async def close(self) -> None:
+        await self._caches.release(self.managed_resources.view)
+        await self._caches.release(self.secrets.view)
+
     def users_of(self, secret: Key) -> list[Object]:
         """The ManagedResources that name a Secret."""
-        return [found for _, found in self.managed_resources.by_index("secret", secret)]
+        return [found for _, found in self.managed_resources.by_index(BY_SECRET, secret)]
 
     def subscribe(
         self,
@@ -65,20 +56,21 @@ class Source:
         self.managed_resources.subscribe(managed_resource)
         self.secrets.subscribe(secret)
 
-    async def read_secret(self, wanted: Key) -> Object:
-        """A Secret with its data, as new as the watch tells.
+    def secret_version(self, wanted: Key) -> SecretVersion:
+        """Which version of a Secret is the present one.
 
         Raises:
             NotFound: it does not exist; worded after the kind, as readers of conditions know it.
-            KubeError: it can't be read.
         """
         known = self.secrets.get(wanted)
         if known is None:
             raise NotFound(404, reason="NotFound", message=f'Secret "{wanted.name}" not found')
-        body = self._data.get(wanted, version=known.version)
-        if body is None:
-            body = await self.client.get(SECRETS, wanted.name, namespace=wanted.namespace)
-        return body
+        return known
+
+    async def read_secret(self, wanted: Key) -> Object:
+        """A Secret with its data, as new as the watch tells. Raises KubeError, NotFound as `secret_version`."""
+        body = self._data.get(wanted, version=self.secret_version(wanted).version)
+        return body if body is not None else await self.client.get(SECRETS, wanted.name, namespace=wanted.namespace)
 
     def release_secret(self, wanted: Key) -> None:
         """The data was read and decoded; it will not be wanted again soon."""

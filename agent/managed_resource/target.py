@@ -10,31 +10,21 @@ read. An object that is not in the store may still exist (somebody took its labe
 fails with 'already exists'.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.difference import content_hash
+from agent.managed_resource.references import object_key
 from kube.bodies import Bodies
-from kube.cache import Caches, Change, Store, View
+from kube.cache import Change
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, labels, resource_version, uid
 from kube.objects import key as key_of
 from kube.resources import Resource
-
-_SYNC_SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectId:
-    """An object in the target, whatever the version of its kind."""
-
-    group: str
-    kind: str
-    key: Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,50 +51,25 @@ class Target:
         *,
         client: Client,
         discovery: Discovery,
-        caches: Caches,
-        managed_by: str,
+        kinds: ManagedKinds,
         memory: int,
         on_change: Callable[[str], None],
     ) -> None:
         self.client = client
         self.discovery = discovery
-        self._caches = caches
-        self._managed_by = managed_by
+        self._kinds = kinds.part(self._observe, on_change=self._changed)
         self._on_change = on_change
         self._bodies = Bodies(limit=memory)
-        self._accepted: dict[ObjectId, bytes] = {}
-        self._stores: dict[Resource, Store[Observed]] = {}
-        self._users: dict[Resource, set[Key]] = {}
-
-    # --- which kinds are watched
+        self._accepted: dict[str, bytes] = {}
 
     async def manage(self, user: Key, resources: Iterable[Resource]) -> None:
         """Watch these kinds for a ManagedResource and no others for it; returns when they were listed."""
-        wanted = set(resources)
-        for resource in wanted:
-            self._users.setdefault(resource, set()).add(user)
-            if resource not in self._stores:
-                store = self._caches.acquire(self._view(resource))
-                store.subscribe(lambda change, resource=resource: self._changed(resource, change))
-                self._stores[resource] = store
-        for resource in [r for r, users in self._users.items() if user in users and r not in wanted]:
-            self._users[resource].discard(user)
-            if not self._users[resource]:
-                del self._users[resource]
-                await self._caches.release(self._stores.pop(resource).view)
-        await asyncio.gather(*(self._caches.tried(self._stores[r].view, timeout=_SYNC_SECONDS) for r in wanted))
-
-    def _view(self, resource: Resource) -> View[Observed]:
-        def project(obj: Object) -> Observed:
-            return self._observe(resource, obj)
-
-        return View(resource, project, label_selector=f"{keys.MANAGED_BY}={self._managed_by}")
+        await self._kinds.use(user, resources)
 
     # --- what is known
 
     def observed(self, resource: Resource, key: Key) -> Observed | None:
-        store = self._stores.get(resource)
-        return store.get(key) if store is not None else None
+        return self._kinds.get(resource, key)
 
     def is_accepted(self, resource: Resource, key: Key) -> bool:
         """Whether the live object is as it was after the last pass that looked at it."""
@@ -113,8 +78,7 @@ class Target:
 
     def sees(self, resource: Resource, key: Key) -> bool:
         """Whether an object that carries our label would be known; if not, it has to be read."""
-        store = self._stores.get(resource)
-        return store is not None and store.synced.is_set() and self._caches.covers(resource, key.namespace)
+        return self._kinds.sees(resource, key)
 
     async def read(self, resource: Resource, key: Key) -> Object | None:
         """The whole live object, from the memory of recent events if it is there. Raises KubeError."""
@@ -139,11 +103,10 @@ class Target:
         name = _id(resource, key_of(live))
         self._accepted[name] = content_hash(live)
         self._bodies.drop(name)
-        store = self._stores.get(resource)
-        if store is not None and labels(live).get(keys.MANAGED_BY) == self._managed_by:
-            store.observe(live)
+        if annotations(live).get(keys.ORIGIN):
+            self._kinds.observe(resource, live)
 
-    def forget(self, name: ObjectId) -> None:
+    def forget(self, name: str) -> None:
         self._accepted.pop(name, None)
         self._bodies.drop(name)
 
@@ -158,7 +121,9 @@ class Target:
             content=content,
             origin=notes.get(keys.ORIGIN, ""),
             deleting=is_deleting(obj),
-            has_marks=any(mark in notes for mark in keys.REMOVAL_ANNOTATIONS) or keys.GARBAGE_COLLECTABLE in marks,
+            has_marks=(
+                keys.KEEP_OBJECT in notes or keys.FINALIZE_DELETION_AFTER in notes or keys.GARBAGE_COLLECTABLE in marks
+            ),
         )
 
     def _changed(self, resource: Resource, change: Change[Observed]) -> None:
@@ -172,5 +137,5 @@ class Target:
             self._on_change(origin)
 
 
-def _id(resource: Resource, key: Key) -> ObjectId:
-    return ObjectId(resource.group, resource.kind, key)
+def _id(resource: Resource, key: Key) -> str:
+    return object_key(resource.group, resource.kind, key.namespace, key.name)

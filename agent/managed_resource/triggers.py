@@ -1,6 +1,7 @@
 """Which events of a ManagedResource ask for a pass."""
 
 from agent.managed_resource import keys
+from agent.managed_resource.conditions import HEALTHY
 from kube.cache import Change
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, is_truthy, metadata
 
@@ -57,7 +58,7 @@ def _left(old: Object | None, new: Object | None, resource_class: str) -> bool:
 
 
 def _became_unhealthy(old: Object, new: Object) -> bool:
-    before, after = condition(old, keys.RESOURCES_HEALTHY), condition(new, keys.RESOURCES_HEALTHY)
+    before, after = condition(old, HEALTHY), condition(new, HEALTHY)
     if after is None or after.get("status") != "False":
         return False
     return before is None or before.get("status") == "True"

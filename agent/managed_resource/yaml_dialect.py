@@ -57,11 +57,11 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
     """
     try:
         try:
-            root = _compose(_Composer(text, limit=budget.values), text)
+            root = _compose(_Composer(text, budget=budget), text)
         except ComposerError as error:
             if error.problem != "second occurrence":
                 raise
-            root = _compose(_RenamingComposer(text, limit=budget.values), text)
+            root = _compose(_RenamingComposer(text, budget=budget), text)
     except yaml.reader.ReaderError as error:
         raise DialectError(f"{error.reason} at position {error.position}") from error
     except yaml.MarkedYAMLError as error:
@@ -113,9 +113,10 @@ _MERGE = "tag:yaml.org,2002:merge"
 class _Composer(CParser):
     """Makes nodes; the parser calls these methods for every one of them."""
 
-    def __init__(self, text: bytes | str, *, limit: int) -> None:
+    def __init__(self, text: bytes | str, *, budget: Budget) -> None:
         super().__init__(text)
-        self._left = limit
+        self._budget = budget
+        self._nodes = 0
         self._depth = 0
 
     def resolve(self, kind: type[Node], _value: str | None, implicit: tuple[bool, bool] | bool) -> str:
@@ -127,9 +128,9 @@ class _Composer(CParser):
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise DialectError(f"nested deeper than {MAX_DEPTH} levels")
-        self._left -= 1
-        if self._left < 0:
-            Budget(0).take()
+        self._nodes += 1
+        if self._nodes > self._budget.values:
+            self._budget.take(self._nodes)
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
@@ -138,8 +139,8 @@ class _Composer(CParser):
 class _RenamingComposer(Composer, _Composer):
     """Lets an anchor be defined anew, which YAML allows and PyYAML's faster composer doesn't."""
 
-    def __init__(self, text: bytes | str, *, limit: int) -> None:
-        _Composer.__init__(self, text, limit=limit)
+    def __init__(self, text: bytes | str, *, budget: Budget) -> None:
+        _Composer.__init__(self, text, budget=budget)
         Composer.__init__(self)
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
@@ -276,10 +277,10 @@ def _float_key(value: float) -> str:
     if math.isnan(value):
         return ".nan"
     try:
-        single = struct.pack("f", value)
+        single = struct.pack("<f", value)
     except OverflowError as error:
         raise DialectError("the number that is the key of a mapping is too great; put it into quotes") from error
-    texts = (f"{struct.unpack('f', single)[0]:.{digits}e}" for digits in range(9))
-    shortest = next(text for text in texts if struct.pack("f", float(text)) == single)
+    texts = (f"{struct.unpack('<f', single)[0]:.{digits}e}" for digits in range(9))
+    shortest = next(text for text in texts if struct.pack("<f", float(text)) == single)
     exponent = int(shortest.partition("e")[2])
     return f"{Decimal(shortest):f}" if -4 <= exponent < 6 else shortest

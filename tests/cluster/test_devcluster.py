@@ -1,5 +1,6 @@
 """The cluster behaves as a real one does: nodes, pods, jobs, users, audit, restarts."""
 
+import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -162,11 +163,9 @@ def test_the_audit_log_is_read_on_after_a_rotation(cluster: Cluster, namespace: 
 
     class Writer:
         def get(self, path: str) -> Object:
+            event = {"requestURI": path, "stage": "ResponseComplete", "auditID": "1", "verb": "get", "user": {}}
             with log.open("a") as file:
-                file.write(
-                    '{"requestURI": "%s", "stage": "ResponseComplete", "auditID": "1", "verb": "get", "user": {}}\n'
-                    % path
-                )
+                file.write(json.dumps(event) + "\n")
             return {}
 
     writer = Writer()
@@ -180,8 +179,8 @@ def test_the_audit_log_is_read_on_after_a_rotation(cluster: Cluster, namespace: 
 
 
 @pytest.mark.usefixtures("devcluster_run")
-def test_components_can_be_stopped_and_started_and_the_state_outlives_that() -> None:
-    with Cluster() as own:
+async def test_components_can_be_stopped_and_started_and_the_state_outlives_that() -> None:
+    async with Cluster() as own:
         url = own.url
         own.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}})
         own.stop_apiserver(kill=True)

@@ -132,8 +132,8 @@ def test_label_selectors(selector: dict[str, Any], errors: list[str]) -> None:
         ({"key": "a", "operator": "Equal", "effect": "NoExecute", "tolerationSeconds": 0}, []),
         ({"key": "a", "effect": "PreferNoSchedule"}, []),
         ({"key": "-"}, [f'p.key: Invalid value: "-": name part {NAME}']),
-        ({}, ['p.operator: Invalid value: "": operator must be Exists when `key` is empty, which means '
-              '"match all values and all keys"']),
+        ({}, [('p.operator: Invalid value: "": operator must be Exists when `key` is empty, which means '
+              '"match all values and all keys"')]),
         ({"key": "a", "effect": "NoSchedule", "tolerationSeconds": 1},
          ['p.effect: Invalid value: "NoSchedule": effect must be \'NoExecute\' when `tolerationSeconds` is set']),
         ({"key": "a", "tolerationSeconds": 1},

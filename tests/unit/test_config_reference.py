@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from config.load import decode
 from config.reference import BEGIN, END, inserted, reference
+from config.validation import check
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -32,3 +34,11 @@ def test_blocks_with_the_same_fields_share_a_table() -> None:
     assert "### `sourceClientConnection`, `targetClientConnection`" in titles
     assert "### `controllers.networkPolicy.ingressControllerSelector`" in titles
     assert len(titles) == len(set(titles))
+
+
+def test_the_example_of_the_documentation_is_valid() -> None:
+    example = DOCUMENT.read_text().split("```yaml\n")[1].split("```")[0]
+    decoded = decode(example)
+    check(decoded.config, conflicts=decoded.conflicts)
+    assert decoded.warnings == ()
+    assert decoded.config.webhooks.projected_token_mount.enabled

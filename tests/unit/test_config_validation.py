@@ -60,8 +60,8 @@ VALID_TEXTS = [
     "controllers: {resourceClass: '*', health: {concurrentSyncs: 1, syncPeriod: 15s}}",
     "controllers: {garbageCollector: {enabled: true, syncPeriod: 15s, minimumObjectLifetime: 0s, dryRun: true}}",
     "controllers: {kubeletCSRApprover: {enabled: true, machineNamespace: shoot--a--b}}",
-    "controllers: {networkPolicy: {enabled: true, namespaceSelectors: [{}], fromWorldPeers: none,"
-    " ingressControllerSelector: {namespace: a, podSelector: {}}}}",
+    ("controllers: {networkPolicy: {enabled: true, namespaceSelectors: [{}], fromWorldPeers: none,"
+    " ingressControllerSelector: {namespace: a, podSelector: {}}}}"),
     "controllers: {nodeAgentReconciliationDelay: {enabled: true, minDelay: 5m}}",
     "controllers: {tokenInvalidator: {enabled: true, concurrentSyncs: 0}}\nwebhooks: {tokenInvalidator: {enabled: true}}",
     "controllers: {tokenRequestor: {enabled: true, class: shoot, audiences: []}}",
@@ -136,17 +136,17 @@ def test_without_leader_election_its_fields_are_not_checked() -> None:
         ("controllers: {networkPolicy: {enabled: true, concurrentSyncs: 0}}",
          "controllers.networkPolicy.concurrentSyncs: Invalid value: 0: must be at least 1"),
         ("controllers: {networkPolicy: {enabled: true, namespaceSelectors: [{}, {matchExpressions: [{key: a, operator: is}]}]}}",
-         'controllers.networkPolicy.namespaceSelectors[1].matchExpressions[0].operator: Invalid value: "is": '
-         "not a valid selector operator"),
+         ('controllers.networkPolicy.namespaceSelectors[1].matchExpressions[0].operator: Invalid value: "is": '
+         "not a valid selector operator")),
         ("controllers: {networkPolicy: {enabled: true, ingressControllerSelector: {}}}",
-         "controllers.networkPolicy.ingressControllerSelector.namespace: Required value: "
-         "must specify the namespace of the ingress controller"),
+         ("controllers.networkPolicy.ingressControllerSelector.namespace: Required value: "
+         "must specify the namespace of the ingress controller")),
         ("controllers: {networkPolicy: {enabled: true, ingressControllerSelector: {namespace: A}}}",
          f'controllers.networkPolicy.ingressControllerSelector.namespace: Invalid value: "A": {NAMESPACE_RULE}'),
-        ("controllers: {networkPolicy: {enabled: true, ingressControllerSelector: {namespace: a, podSelector: "
-         "{matchExpressions: [{key: a, operator: In}]}}}}",
-         "controllers.networkPolicy.ingressControllerSelector.podSelector.matchExpressions[0].values: Required value: "
-         "must be specified when `operator` is 'In' or 'NotIn'"),
+        (("controllers: {networkPolicy: {enabled: true, ingressControllerSelector: {namespace: a, podSelector: "
+         "{matchExpressions: [{key: a, operator: In}]}}}}"),
+         ("controllers.networkPolicy.ingressControllerSelector.podSelector.matchExpressions[0].values: Required value: "
+         "must be specified when `operator` is 'In' or 'NotIn'")),
         ("controllers: {networkPolicy: {enabled: true, fromWorldPeers: all}}",
          'controllers.networkPolicy.fromWorldPeers: Unsupported value: "all": supported values: "explicit", "none"'),
         ("controllers: {node: {enabled: true, concurrentSyncs: -2}}",
@@ -154,18 +154,16 @@ def test_without_leader_election_its_fields_are_not_checked() -> None:
         ("controllers: {nodeCriticalComponents: {enabled: true, backoff: -10s}}",
          "controllers.nodeCriticalComponents.backoff: Invalid value: -10s: must be non-negative"),
         ("controllers: {nodeAgentReconciliationDelay: {enabled: true, minDelay: 10m}}",
-         "controllers.nodeAgentReconciliationDelay.minDelay: Invalid value: 10m0s: "
-         "minimum delay must not be higher than maximum delay"),
+         ("controllers.nodeAgentReconciliationDelay.minDelay: Invalid value: 10m0s: "
+         "minimum delay must not be higher than maximum delay")),
         ("controllers: {nodeAgentReconciliationDelay: {enabled: true, minDelay: -1s}}",
          "controllers.nodeAgentReconciliationDelay.minDelay: Invalid value: -1s: must be non-negative"),
-        ("controllers: {nodeAgentReconciliationDelay: {enabled: true, minDelay: -2s, maxDelay: -1s}}",
-         "controllers.nodeAgentReconciliationDelay.maxDelay: Invalid value: -1s: must be non-negative"),
         ("controllers: {tokenInvalidator: {enabled: true}}",
-         "controllers.tokenInvalidator: Forbidden: "
-         "controller and webhook for TokenInvalidator must either be both disabled or enabled"),
+         ("controllers.tokenInvalidator: Forbidden: "
+         "controller and webhook for TokenInvalidator must either be both disabled or enabled")),
         ("webhooks: {tokenInvalidator: {enabled: true}}",
-         "controllers.tokenInvalidator: Forbidden: "
-         "controller and webhook for TokenInvalidator must either be both disabled or enabled"),
+         ("controllers.tokenInvalidator: Forbidden: "
+         "controller and webhook for TokenInvalidator must either be both disabled or enabled")),
         ("controllers: {tokenRequestor: {enabled: true, concurrentSyncs: 0}}",
          "controllers.tokenRequestor.concurrentSyncs: Invalid value: 0: must be at least 1"),
         ("controllers: {tokenRequestor: {enabled: true, audiences: [a, '']}}",
@@ -173,11 +171,11 @@ def test_without_leader_election_its_fields_are_not_checked() -> None:
         ("controllers: {istioClusterConfiguration: {enabled: true, concurrentSyncs: 0}}",
          "controllers.istioClusterConfiguration.concurrentSyncs: Invalid value: 0: must be at least 1"),
         ("webhooks: {highAvailabilityConfig: {enabled: false, defaultNotReadyTolerationSeconds: -1}}",
-         "webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds: Invalid value: -1: "
-         "must be greater than or equal to 0"),
+         ("webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds: Invalid value: -1: "
+         "must be greater than or equal to 0")),
         ("webhooks: {highAvailabilityConfig: {enabled: true, defaultUnreachableTolerationSeconds: -1}}",
-         "webhooks.highAvailabilityConfig.defaultUnreachableTolerationSeconds: Invalid value: -1: "
-         "must be greater than or equal to 0"),
+         ("webhooks.highAvailabilityConfig.defaultUnreachableTolerationSeconds: Invalid value: -1: "
+         "must be greater than or equal to 0")),
         ("webhooks: {highAvailabilityConfig: {enabled: true, behavior: newest}}",
          'webhooks.highAvailabilityConfig.behavior: Unsupported value: "newest": supported values: "seed", "latest"'),
         ("webhooks: {kubernetesServiceHost: {enabled: true}}",
@@ -187,8 +185,8 @@ def test_without_leader_election_its_fields_are_not_checked() -> None:
         ("webhooks: {projectedTokenMount: {enabled: true, expirationSeconds: 599}}",
          "webhooks.projectedTokenMount.expirationSeconds: Invalid value: 599: must be at least 600"),
         ("webhooks: {systemComponentsConfig: {podTolerations: [{operator: Exists}, {key: a, effect: x}]}}",
-         'webhooks.systemComponentsConfig.podTolerations[1].effect: Unsupported value: "x": '
-         'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'),
+         ('webhooks.systemComponentsConfig.podTolerations[1].effect: Unsupported value: "x": '
+         'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"')),
         ("webhooks: {nodeAgentAuthorizer: {enabled: true, machineNamespace: ''}}",
          'webhooks.nodeAgentAuthorizer.machineNamespace: Invalid value: "": machine namespace must be nil or not empty'),
     ],
@@ -220,14 +218,14 @@ def test_labels_have_to_be_valid(text: str, path: str) -> None:
                                 "leaseDuration: Invalid value: 10s: must be greater than `RenewDeadline`"]),
         ("leaseDuration: 10s", ["leaseDuration: Invalid value: 10s: must be greater than `RenewDeadline`"]),
         ("renewDeadline: 20s", ["leaseDuration: Invalid value: 20s: must be greater than `RenewDeadline`"]),
-        ("renewDeadline: 2400ms", ["renewDeadline: Invalid value: 2.4s: "
-                                   "renewDeadline must be greater than retryPeriod*JitterFactor (1.2)"]),
+        ("renewDeadline: 2400ms", [("renewDeadline: Invalid value: 2.4s: "
+                                   "renewDeadline must be greater than retryPeriod*JitterFactor (1.2)")]),
         ("renewDeadline: 2401ms", []),
         ("retryPeriod: -1s", ["retryPeriod: Invalid value: -1s: must be greater than zero"]),
-        ("resourceLock: configmapsleases", ['resourceLock: Invalid value: "configmapsleases": '
-                                            "configmapsleases lock is removed, migrate to leases"]),
-        ("resourceLock: endpoints", ['resourceLock: Invalid value: "endpoints": '
-                                     "endpoints lock is removed, migrate to leases"]),
+        ("resourceLock: configmapsleases", [('resourceLock: Invalid value: "configmapsleases": '
+                                            "configmapsleases lock is removed, migrate to leases")]),
+        ("resourceLock: endpoints", [('resourceLock: Invalid value: "endpoints": '
+                                     "endpoints lock is removed, migrate to leases")]),
         ("resourceLock: etcd", ['resourceLock: Invalid value: "etcd": Invalid lock-type etcd']),
     ],
 )  # fmt: skip
@@ -241,4 +239,14 @@ def test_names_of_the_lease_have_to_be_valid() -> None:
     assert [error.split(": a lowercase")[0] for error in found] == [
         'leaderElection.resourceName: Invalid value: "A"',
         'leaderElection.resourceNamespace: Invalid value: "A"',
+    ]
+
+
+def test_negative_delays_are_refused_beside_their_order() -> None:
+    path = "controllers.nodeAgentReconciliationDelay"
+    text = "controllers: {nodeAgentReconciliationDelay: {enabled: true, minDelay: -1s, maxDelay: -2s}}"
+    assert errors_of(VALID + text) == [
+        f"{path}.minDelay: Invalid value: -1s: must be non-negative",
+        f"{path}.maxDelay: Invalid value: -2s: must be non-negative",
+        f"{path}.minDelay: Invalid value: -1s: minimum delay must not be higher than maximum delay",
     ]

@@ -23,8 +23,6 @@ RULE = Rule(
     versions=("v1alpha1",),
     health=health,
     progress=outdated,
-    reads=("status.state", "status.observedGeneration"),
-    conditions=("Ready",),
 )
 ISSUER_RULE = Rule(
     group="cert.gardener.cloud",
@@ -32,5 +30,4 @@ ISSUER_RULE = Rule(
     versions=("v1alpha1",),
     health=issuer_health,
     progress=outdated,
-    reads=("status.state", "status.observedGeneration"),
 )

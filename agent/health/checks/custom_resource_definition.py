@@ -17,5 +17,4 @@ RULE = Rule(
     kind="CustomResourceDefinition",
     versions=("v1", "v1beta1"),
     health=health,
-    conditions=("NamesAccepted", "Established", "Terminating"),
 )

@@ -67,13 +67,4 @@ RULE = Rule(
     kind="DaemonSet",
     health=health,
     progress=progress,
-    reads=(
-        "spec.updateStrategy",
-        "status.observedGeneration",
-        "status.currentNumberScheduled",
-        "status.desiredNumberScheduled",
-        "status.numberMisscheduled",
-        "status.numberUnavailable",
-        "status.updatedNumberScheduled",
-    ),
 )

@@ -4,10 +4,11 @@ Health does not compare replica counts: a rolling update would make each Deploym
 that is what progress is for.
 
 The Deployment's own status does not count pods that are on their way out. They may still hold a lock or serve with
-the old configuration, so the pods are counted as well (`lingering_pods`).
+the old configuration, so the pods are counted as well (`pods_wanted`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from agent.health.checks.rule import (
     Rule,
@@ -22,7 +23,7 @@ from agent.health.checks.rule import (
     required_condition,
     string,
 )
-from kube.objects import Object, labels, matches_label_selector
+from kube.objects import Object, matches_label_selector
 
 NO_DEADLINE = 2**31 - 1
 """The value of `progressDeadlineSeconds` with which a Deployment gets no condition `Progressing`."""
@@ -66,21 +67,31 @@ def _progress_by_replicas(deployment: Object) -> str | None:
     return f"{available} of {desired} replica(s) are available" if available < desired else None
 
 
-def lingering_pods(deployment: Object, pods: Iterable[Object]) -> str | None:
-    """Whether the pods of the Deployment's namespace are exactly those it wants.
+@dataclass(frozen=True, slots=True)
+class PodsWanted:
+    """Which pods of its namespace a Deployment wants, and how many."""
 
-    Raises:
-        ValueError: the selector has an unknown operator.
-    """
-    selector = (deployment.get("spec") or {}).get("selector")
-    count = sum(1 for pod in pods if matches_label_selector(selector, labels(pod)) and not _is_over(pod))
-    desired = desired_replicas(deployment)
-    if count > desired:
-        return "there are still non-terminated old pods"
-    return f"there are fewer pods than desired replicas ({count}/{desired})" if count < desired else None
+    selector: Object | None
+    count: int
+
+    def select(self, labels: Mapping[str, str]) -> bool:
+        return matches_label_selector(self.selector, labels)
+
+    def judge(self, count: int) -> str | None:
+        """What the roll-out waits for with so many selected pods that are not over."""
+        if count > self.count:
+            return "there are still non-terminated old pods"
+        return f"there are fewer pods than desired replicas ({count}/{self.count})" if count < self.count else None
 
 
-def _is_over(pod: Object) -> bool:
+def pods_wanted(deployment: Object) -> PodsWanted:
+    """Raises ValueError if it does not tell."""
+    wanted = PodsWanted((deployment.get("spec") or {}).get("selector"), desired_replicas(deployment))
+    wanted.select({})
+    return wanted
+
+
+def is_over(pod: Object) -> bool:
     """Such a pod runs no more, or is about to be gone without anybody waiting for it."""
     reason = string(pod, "status.reason")
     if reason.startswith("OutOf") or any(gone in reason for gone in _GONE_REASONS):
@@ -97,14 +108,4 @@ RULE = Rule(
     kind="Deployment",
     health=health,
     progress=progress,
-    reads=(
-        "spec.replicas",
-        "spec.selector",
-        "spec.progressDeadlineSeconds",
-        "status.observedGeneration",
-        "status.replicas",
-        "status.updatedReplicas",
-        "status.availableReplicas",
-    ),
-    conditions=("Available", "Progressing", "ReplicaFailure"),
 )

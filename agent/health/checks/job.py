@@ -8,4 +8,4 @@ def health(job: Object) -> str | None:
     return optional_condition(job, "Failed", "False")
 
 
-RULE = Rule(group="batch", kind="Job", health=health, conditions=("Failed",))
+RULE = Rule(group="batch", kind="Job", health=health)

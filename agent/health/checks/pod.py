@@ -15,7 +15,4 @@ RULE = Rule(
     group="",
     kind="Pod",
     health=health,
-    # Owner, labels, reason and conditions are for the count of a Deployment's pods.
-    reads=("metadata.labels", "metadata.ownerReferences", "status.phase", "status.reason"),
-    conditions=("Ready", "DisruptionTarget"),
 )

@@ -42,8 +42,6 @@ def _rule(kind: str) -> Rule:
         kind=kind,
         health=health,
         progress=progress,
-        reads=("spec.replicas", "status.availableReplicas", "status.updatedReplicas"),
-        conditions=("Available", "Reconciled"),
     )
 
 

@@ -36,9 +36,6 @@ _RULES = {
     )
 }
 
-PROGRESS_RULES = tuple(rule for rule in _RULES.values() if rule.progress is not None)
-"""The kinds that are rolled out, and that the progressing controller watches."""
-
 
 def rule_of(group: str, kind: str) -> Rule | None:
     return _RULES.get((group, kind))

@@ -19,15 +19,13 @@ def replication_controller_health(controller: Object) -> str | None:
     return outdated(controller) or _too_few_ready(controller, "ReplicationController")
 
 
-_READS = ("spec.replicas", "status.observedGeneration", "status.readyReplicas")
 
 RULE = Rule(
     group="apps",
     kind="ReplicaSet",
     health=health,
     # The owner leads from a pod to its Deployment.
-    reads=("metadata.ownerReferences", *_READS),
 )
 REPLICATION_CONTROLLER_RULE = Rule(
-    group="", kind="ReplicationController", health=replication_controller_health, reads=_READS
+    group="", kind="ReplicationController", health=replication_controller_health
 )

@@ -20,7 +20,7 @@ Check = Callable[[Object], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How objects of one kind are judged, and what of them is needed for that."""
+    """How objects of one kind are judged."""
 
     group: str
     kind: str
@@ -28,10 +28,6 @@ class Rule:
     versions: tuple[str, ...] = ("v1",)
     """The versions that have this rule; the first is the one to read if there is a choice."""
     progress: Check | None = None
-    reads: tuple[str, ...] = ()
-    """Dotted paths of the fields that are read besides identity and generation."""
-    conditions: tuple[str, ...] = ()
-    """Types of the conditions that are read."""
 
     @property
     def api_version(self) -> str:

@@ -10,4 +10,4 @@ def health(service: Object) -> str | None:
     return "service is missing ingress status"
 
 
-RULE = Rule(group="", kind="Service", health=health, reads=("spec.type", "status.loadBalancer.ingress"))
+RULE = Rule(group="", kind="Service", health=health)

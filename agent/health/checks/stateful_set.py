@@ -20,10 +20,4 @@ RULE = Rule(
     kind="StatefulSet",
     health=health,
     progress=progress,
-    reads=(
-        "spec.replicas",
-        "status.observedGeneration",
-        "status.readyReplicas",
-        "status.updatedReplicas",
-    ),
 )

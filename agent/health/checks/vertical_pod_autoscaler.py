@@ -12,5 +12,4 @@ RULE = Rule(
     group="autoscaling.k8s.io",
     kind="VerticalPodAutoscaler",
     health=health,
-    conditions=("ConfigUnsupported",),
 )

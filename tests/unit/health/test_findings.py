@@ -8,8 +8,8 @@ from agent.health.findings import (
     health_finding,
     may_have_events,
     missing,
-    needs_pods,
     pods_finding,
+    pods_wanted,
     progress_api_version,
     progress_finding,
     references,
@@ -103,7 +103,7 @@ def test_checks_are_skipped_for_the_exact_annotation_only(value: str, skipped: b
     outdated = deployment(generation=2)
     outdated["metadata"]["annotations"] = {"resources.gardener.cloud/skip-health-check": value}
     assert (progress_finding(WEB, outdated) is None) is skipped
-    assert needs_pods(WEB, outdated) is not skipped
+    assert (pods_wanted(WEB, outdated) is None) is skipped
 
 
 def test_only_an_unhealthy_service_is_told_with_events() -> None:
@@ -144,15 +144,16 @@ def test_a_progressing_object_tells_what_it_waits_for() -> None:
 
 
 def test_only_deployments_need_their_pods() -> None:
-    assert needs_pods(WEB, deployment())
-    assert not needs_pods(Reference("apps/v1", "StatefulSet", "a", "web"), deployment())
-    assert not needs_pods(POD, pod("Running"))
+    assert pods_wanted(WEB, deployment()) is not None
+    assert pods_wanted(Reference("apps/v1", "StatefulSet", "a", "web"), deployment()) is None
+    assert pods_wanted(POD, pod("Running")) is None
 
 
 def test_old_pods_keep_a_deployment_progressing() -> None:
-    own = {"metadata": {"labels": {"app": "x"}}, "status": {"phase": "Running"}}
-    assert pods_finding(WEB, deployment(), [own]) is None
-    assert pods_finding(WEB, deployment(), [own, own]) == Finding(
+    wanted = pods_wanted(WEB, deployment())
+    assert wanted is not None
+    assert pods_finding(WEB, wanted, 1) is None
+    assert pods_finding(WEB, wanted, 2) == Finding(
         WEB,
         "DeploymentProgressing",
         'Deployment "a/web" is progressing: there are still non-terminated old pods',
@@ -170,4 +171,4 @@ def test_progress_of_a_malformed_object_is_left_to_its_health() -> None:
 def test_a_selector_that_is_no_selector_does_not_stop_the_check() -> None:
     odd = deployment()
     odd["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
-    assert pods_finding(WEB, odd, [{"metadata": {}}]) is None
+    assert pods_wanted(WEB, odd) is None

@@ -6,7 +6,6 @@ import pytest
 
 from agent.health.checks.registry import health_rule
 from agent.health.findings import Reference, health_finding
-from agent.health.projection import projection
 from kube.objects import Object, group_of
 
 Row = tuple[str, str, Object, str | None]
@@ -326,15 +325,6 @@ def test_the_first_thing_that_is_wrong_is_told(api_version: str, kind: str, obj:
     assert rule.health(obj) == expected
 
 
-@pytest.mark.parametrize(("api_version", "kind", "obj", "expected"), ROWS)
-def test_the_projection_of_an_object_is_as_healthy_as_the_object(
-    api_version: str, kind: str, obj: Object, expected: str | None
-) -> None:
-    rule = health_rule(api_version, kind)
-    assert rule is not None
-    assert rule.health(projection(group_of(api_version), kind, obj)) == expected
-
-
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
@@ -376,8 +366,7 @@ def test_other_kinds_and_versions_are_healthy_when_they_exist(api_version: str, 
 )
 def test_a_field_of_the_wrong_type_is_a_finding_of_its_own(obj: Object, complaint: str) -> None:
     reference = Reference("monitoring.coreos.com/v1", "Prometheus", "n", "a")
-    for judged in (obj, projection("monitoring.coreos.com", "Prometheus", obj)):
-        finding = health_finding(reference, judged)
-        assert finding is not None
-        assert finding.reason == "HealthCheckError"
-        assert finding.message == f'Error executing health check for Prometheus "n/a": {complaint}'
+    finding = health_finding(reference, obj)
+    assert finding is not None
+    assert finding.reason == "HealthCheckError"
+    assert finding.message == f'Error executing health check for Prometheus "n/a": {complaint}'

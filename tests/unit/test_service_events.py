@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.health.service_events import events_text, field_selector, short_duration
+from agent.service_events import events_text, field_selector, short_duration
 from kube.objects import Object
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)

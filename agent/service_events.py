@@ -9,7 +9,12 @@ Ages read as in `kubectl get`.
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from kube.objects import Object, parse_time
+import structlog
+
+from kube.client import Client, Selection
+from kube.errors import KubeError
+from kube.objects import Key, Object, parse_time
+from kube.resources import EVENTS
 
 HEADING = "-> Events:"
 SHOWN = 5
@@ -24,6 +29,16 @@ def field_selector(namespace: str, name: str) -> str:
         f"involvedObject.apiVersion=v1,involvedObject.kind=Service,involvedObject.name={name},"
         f"involvedObject.namespace={namespace},type=Warning"
     )
+
+
+async def warnings_about(client: Client, service: Key) -> str:
+    """The warnings about a Service, read now; empty if there are none or they can't be read."""
+    selection = Selection(namespace=service.namespace, field_selector=field_selector(service.namespace, service.name))
+    try:
+        return events_text(await client.list(EVENTS, selection), now=datetime.now(UTC))
+    except KubeError as error:
+        structlog.get_logger().info("The events of a Service could not be read", service=service, error=str(error))
+        return ""
 
 
 def events_text(events: Iterable[Object], *, now: datetime) -> str:

@@ -1,0 +1,210 @@
+"""Creating and updating the objects of a ManagedResource, each on its own.
+
+An object costs nothing if it is as it was after the last pass and its manifest is still the same, one call if it is
+new or has to be changed, and a read before that only if nothing is known of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from agent.managed_resource import keys
+from agent.managed_resource.autoscaling import Scaled, is_scaled
+from agent.managed_resource.difference import is_drifted, needs_update
+from agent.managed_resource.equivalences import Equivalences
+from agent.managed_resource.invalid_update import (
+    PropagationPolicyError,
+    deleted_text,
+    may_be_replaced,
+    not_deleted_text,
+    propagation_policy,
+)
+from agent.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
+from agent.managed_resource.messages import apply_error_text
+from agent.managed_resource.plan import Wanted
+from agent.managed_resource.target import Target
+from kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
+from kube.objects import Key, Object, annotations
+from kube.resources import Resource
+
+_ATTEMPTS = 4
+
+
+class ApplyError(Exception):
+    """An object could not be applied; the message is for the condition."""
+
+
+class Outcome(Enum):
+    UNCHANGED = auto()
+    CREATED = auto()
+    UPDATED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What holds for all objects of one pass."""
+
+    origin: str
+    overwrite: Overwrite
+    equivalences: Equivalences
+    scaled: Scaled
+    previous: Mapping[str, Object]
+    """The old references by the object keys of the wanted ones."""
+    is_settled: bool
+    """The last complete pass, perhaps of an earlier process, applied these same manifests."""
+    always_update: bool
+    applied: dict[str, bytes]
+    """Fingerprints of what this process has applied, by object key; kept up to date here."""
+    holder: Callable[[str, str], Key | None]
+    """From an origin and an object key to the other ManagedResource that has the object and wants to keep it."""
+
+
+def is_up_to_date(target: Target, wanted: Wanted, work: Work) -> bool:
+    """Whether it is known, without asking anybody, that there is nothing to do."""
+    if wanted.problem or wanted.resource is None or wanted.is_ignored or work.always_update:
+        return False
+    return _Application(target, wanted, wanted.resource, work).is_up_to_date()
+
+
+async def apply(target: Target, wanted: Wanted, work: Work) -> Outcome:
+    """Make one object as it is wanted.
+
+    Raises:
+        ApplyError: it could not be done.
+    """
+    if wanted.problem or wanted.resource is None:
+        raise ApplyError(wanted.problem)
+    try:
+        if wanted.is_ignored:
+            return await _apply_ignored(target, wanted, wanted.resource)
+        return await _Application(target, wanted, wanted.resource, work).run()
+    except Conflict as error:
+        raise ApplyError(str(error)) from error
+    except NotFound as error:
+        if (error.details.get("kind") or "") != "namespaces":
+            # The kind itself may be gone.
+            target.discovery.invalidate(wanted.resource.group)
+        raise ApplyError(apply_error_text(wanted.text, str(error))) from error
+    except (KubeError, MergeError) as error:
+        raise ApplyError(apply_error_text(wanted.text, str(error))) from error
+
+
+async def _apply_ignored(target: Target, wanted: Wanted, resource: Resource) -> Outcome:
+    live = await target.read(resource, wanted.key)
+    body = merge_ignored(wanted.object(), live)
+    if body is None:
+        return Outcome.UNCHANGED
+    if live is None:
+        await target.client.create(resource, body)
+        return Outcome.CREATED
+    await target.client.replace(resource, body)
+    return Outcome.UPDATED
+
+
+class _Application:
+    """One object on its way."""
+
+    def __init__(self, target: Target, wanted: Wanted, resource: Resource, work: Work) -> None:
+        self._target = target
+        self._wanted = wanted
+        self._resource = resource
+        self._work = work
+        reference = wanted.reference
+        self._horizontally_scaled = self._is_scaled(reference, work.scaled.horizontally)
+        self._vertically_scaled = self._is_scaled(reference, work.scaled.vertically)
+        self._fingerprint = wanted.digest + bytes(
+            (
+                self._horizontally_scaled,
+                self._vertically_scaled,
+                work.overwrite.labels,
+                work.overwrite.annotations,
+            )
+        )
+
+    def _is_scaled(self, reference: Object, targets: frozenset[str]) -> bool:
+        if not targets:
+            return False
+        named = {**reference, "metadata": {"namespace": self._wanted.key.namespace, "name": self._wanted.key.name}}
+        return is_scaled(named, targets, self._work.equivalences)
+
+    def is_up_to_date(self) -> bool:
+        return self._is_known() and self._target.is_accepted(self._resource, self._wanted.key)
+
+    def _is_known(self) -> bool:
+        """Whether this process has applied just this."""
+        return self._work.applied.get(self._wanted.name) == self._fingerprint
+
+    async def run(self) -> Outcome:
+        target, resource, key = self._target, self._resource, self._wanted.key
+        manifest = self._wanted.object()
+        same_manifest = self._is_known() or (self._wanted.name not in self._work.applied and self._work.is_settled)
+        # What would be known if it were there is created without asking first.
+        absent = target.observed(resource, key) is None and target.sees(resource, key)
+        live = None if absent else await target.read(resource, key)
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await self._write(manifest, live, same_manifest=same_manifest)
+            except AlreadyExists:
+                live = await target.read_live(resource, key)
+            except (Conflict, NotFound):
+                if live is None:
+                    raise
+                live = await target.read_live(resource, key)
+        return await self._write(manifest, live, same_manifest=same_manifest)
+
+    async def _write(self, manifest: Object, live: Object | None, *, same_manifest: bool) -> Outcome:
+        if live is not None:
+            self._check_holder(live)
+        merged = merge(
+            manifest,
+            live,
+            origin=self._work.origin,
+            previous=self._work.previous.get(self._wanted.name),
+            overwrite=self._work.overwrite,
+            horizontally_scaled=self._horizontally_scaled,
+            vertically_scaled=self._vertically_scaled,
+        )
+        if live is None:
+            self._done(await self._target.client.create(self._resource, merged))
+            return Outcome.CREATED
+        differs = is_drifted(merged, live) if same_manifest else needs_update(merged, live)
+        if not differs and not self._work.always_update:
+            self._done(live)
+            return Outcome.UNCHANGED
+        try:
+            self._done(await self._target.client.replace(self._resource, merged))
+        except Invalid as error:
+            await self._replace(merged, error)
+        return Outcome.UPDATED
+
+    def _done(self, live: Object) -> None:
+        self._target.accept(self._resource, live)
+        self._work.applied[self._wanted.name] = self._fingerprint
+
+    def _check_holder(self, live: Object) -> None:
+        origin = annotations(live).get(keys.ORIGIN)
+        if not origin or origin == self._work.origin:
+            return
+        holder = self._work.holder(origin, self._wanted.name)
+        if holder is not None:
+            raise ApplyError(
+                f'object "{self._wanted.text}" is held by ManagedResource {holder}; remove it from one of the two'
+            )
+
+    async def _replace(self, merged: Object, refused: Invalid) -> None:
+        """Delete what can't be updated, if that is allowed; the next pass creates it."""
+        text = self._wanted.text
+        if not may_be_replaced(merged, refused.causes):
+            raise refused
+        try:
+            policy = propagation_policy(merged, resource=text)
+            await self._target.client.delete(
+                self._resource, self._wanted.key.name, namespace=self._wanted.key.namespace, propagation=policy or ""
+            )
+        except PropagationPolicyError as error:
+            raise ApplyError(str(error)) from error
+        except NotFound:
+            pass
+        except KubeError as error:
+            raise ApplyError(not_deleted_text(text, str(error))) from error
+        raise ApplyError(deleted_text(text, str(refused)))

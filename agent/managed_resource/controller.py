@@ -1,0 +1,134 @@
+"""The ManagedResource controller: what it watches, and which ManagedResources an event concerns.
+
+source   ManagedResources    see `triggers`
+         Secrets             those that name it
+target   managed objects     the one that an object comes from, if the object is not as it was left
+         CustomResourceDefinitions (by `kinds_changed`)   those whose plans wait for a kind
+"""
+
+import time
+from collections.abc import Iterable
+from functools import partial
+
+import structlog
+
+from agent.api import MANAGED_RESOURCES
+from agent.context import Context
+from agent.managed_kinds import ManagedKinds
+from agent.managed_resource.plans import Plans
+from agent.managed_resource.reconcile import Reconciler, Settings
+from agent.managed_resource.scaling import Autoscalers
+from agent.managed_resource.source import SecretVersion, Source
+from agent.managed_resource.stamps import parse_origin
+from agent.managed_resource.target import Target
+from agent.managed_resource.triggers import asks_for_pass, concerns, is_ignored
+from agent.service_events import warnings_about
+from kube.cache import Change
+from kube.controller import Controller
+from kube.objects import Key, Object, is_deleting, key
+from kube.queue import CHANGE, RESYNC
+
+_BODIES = 16 << 20
+"""Bytes of memory for Secrets, and again for live objects, that wait for their pass."""
+_LONGEST_PASS = 180.0
+_STATUS_SECONDS = 60.0
+"""What a pass may take beyond its time limit to say how it went."""
+
+
+class ManagedResourceLoop:
+    """See the module; `context` says where and with which configuration."""
+
+    def __init__(self, context: Context, kinds: ManagedKinds) -> None:
+        settings = context.config.controllers.managed_resource
+        self._class = context.config.controllers.resource_class
+        self._cluster_id = context.cluster_id
+        self._sync_period = settings.sync_period
+        self._source = Source(client=context.source.client, caches=context.source.caches, memory=_BODIES)
+        self._target = Target(
+            client=context.target.client,
+            discovery=context.target.discovery,
+            kinds=kinds,
+            memory=_BODIES,
+            on_change=self._object_changed,
+        )
+        self._plans = Plans(self._source, context.target.discovery, managed_by=settings.managed_by_label_value)
+        limit = min(settings.sync_period, _LONGEST_PASS)
+        self._reconciler = Reconciler(
+            source=self._source,
+            target=self._target,
+            plans=self._plans,
+            autoscalers=Autoscalers(context.target.caches, context.target.discovery),
+            recorder=context.recorder,
+            settings=Settings(
+                resource_class=self._class,
+                cluster_id=context.cluster_id,
+                sync_period=settings.sync_period,
+                time_limit=limit,
+                always_update=settings.always_update,
+                garbage_collector=context.config.controllers.garbage_collector.enabled,
+            ),
+            wake=self._wake,
+            service_warnings=partial(warnings_about, context.target.client),
+        )
+        self.controller = Controller(
+            "managedresource",
+            self._reconciler.reconcile,
+            kind=MANAGED_RESOURCES,
+            concurrency=settings.concurrent_syncs,
+            time_limit=limit + _STATUS_SECONDS,
+            # Who mends a ManagedResource's surroundings must not wait longer than for the next regular pass.
+            max_backoff=settings.sync_period,
+        )
+        self._log = structlog.get_logger()
+
+    async def start(self) -> None:
+        await self._source.synced()
+        self._source.subscribe(managed_resource=self._managed_resource_changed, secret=self._secret_changed)
+
+    async def close(self) -> None:
+        await self._source.close()
+
+    def kinds_changed(self, group: str) -> None:
+        """The kinds of a group were changed, or there are new ones."""
+        for name in self._plans.waiting_for(group):
+            self.controller.queue.add(name)
+
+    # --- mapping events to keys
+
+    def _managed_resource_changed(self, change: Change[Object]) -> None:
+        subject = change.new or change.old
+        if subject is not None and concerns(subject, resource_class=self._class):
+            self._plans.outdate(change.key)
+        if asks_for_pass(change, resource_class=self._class):
+            self.controller.queue.add(change.key, RESYNC if change.initial else CHANGE)
+
+    def _secret_changed(self, change: Change[SecretVersion]) -> None:
+        if change.old == change.new:
+            return
+        for managed_resource in self._source.users_of(change.key):
+            if not concerns(managed_resource, resource_class=self._class):
+                continue
+            if is_ignored(managed_resource) and not is_deleting(managed_resource):
+                continue
+            self._plans.outdate(key(managed_resource))
+            self.controller.queue.add(key(managed_resource), RESYNC if change.initial else CHANGE)
+
+    def _object_changed(self, origin: str) -> None:
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            self._log.debug("An object has an origin that can't be read", origin=origin)
+            return
+        managed_resource = self._source.managed_resources.get(found.key)
+        if found.cluster_id != self._cluster_id or managed_resource is None:
+            return
+        if not concerns(managed_resource, resource_class=self._class):
+            return
+        if is_ignored(managed_resource) and not is_deleting(managed_resource):
+            return
+        patience = self._plans.memory(found.key).patience(time.monotonic())
+        self.controller.queue.add_after(found.key, min(patience, self._sync_period))
+
+    def _wake(self, names: Iterable[Key]) -> None:
+        for name in names:
+            self.controller.queue.add(name)

@@ -1,0 +1,191 @@
+"""What a ManagedResource asks for: its Secrets decoded, in the order in which it is applied.
+
+A plan is made once for each version of the ManagedResource's spec and of its Secrets. Manifests are held as compact
+JSON, since most passes need no more of them than a digest.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from agent.managed_resource import keys
+from agent.managed_resource.decode import DecodeError, DecodeResult, decode_secrets
+from agent.managed_resource.merge import is_ignored
+from agent.managed_resource.order import in_stages
+from agent.managed_resource.problems import problem_of, superseded
+from agent.managed_resource.references import (
+    in_its_namespace,
+    key_of,
+    reference_of,
+    resource_string,
+    secrets_checksum,
+)
+from agent.managed_resource.stamps import InjectionError, inject_labels, injected_labels
+from kube.discovery import Discovery
+from kube.errors import KubeError
+from kube.objects import Key, Object, annotations, key, metadata
+from kube.resources import Resource
+
+_OFF_THE_LOOP = 64 * 1024
+"""Bytes of data from which on decoding is done in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a plan was made of; an equal basis gives an equal plan, if all kinds were served."""
+
+    uid: str
+    generation: int
+    secrets: tuple[tuple[str, str, int], ...]
+    """Name, uid and resourceVersion, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object to apply."""
+
+    name: str
+    """Its object key."""
+    text: str
+    """Its resource string."""
+    key: Key
+    resource: Resource | None
+    problem: str
+    """Why it can't be applied; then the resource may be missing."""
+    reference: Object
+    manifest: bytes
+    digest: bytes
+    is_ignored: bool
+
+    def object(self) -> Object:
+        obj: Object = orjson.loads(self.manifest)
+        return obj
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    basis: Basis
+    stages: tuple[tuple[Wanted, ...], ...]
+    references: tuple[Object, ...]
+    """As decoded, duplicates included; sorted they are `status.resources`."""
+    released: tuple[Object, ...]
+    """References of objects in mode Ignore."""
+    checksum: str
+    decode_errors: tuple[str, ...]
+    is_complete: bool
+    """Whether all kinds were served; if not, the plan has to be made again to see whether they are now."""
+
+    def wanted(self) -> list[Wanted]:
+        return [wanted for stage in self.stages for wanted in stage]
+
+
+Data = Sequence[tuple[Key, Mapping[str, bytes]]]
+
+
+def data_of(secrets: Sequence[Object]) -> Data:
+    """The data of Secrets. What is no base64 can't come from an API server."""
+    try:
+        return [
+            (key(secret), {name: base64.b64decode(value) for name, value in (secret.get("data") or {}).items()})
+            for secret in secrets
+        ]
+    except binascii.Error as error:
+        raise KubeError(f"the API server sent a Secret whose data is no base64: {error}") from error
+
+
+async def make_plan(
+    managed_resource: Object, *, basis: Basis, data: Data, discovery: Discovery, managed_by: str
+) -> Plan:
+    """Raises nothing for bad content: that is in the plan's errors and problems."""
+    size = sum(len(value) for _, values in data for value in values.values())
+    decoded = await asyncio.to_thread(decode_secrets, data) if size >= _OFF_THE_LOOP else decode_secrets(data)
+    found = await _discover(decoded, discovery)
+    spec = managed_resource.get("spec") or {}
+    labels = injected_labels(spec.get("injectLabels"), managed_by=managed_by)
+    contents = dict(data)
+
+    objects: list[Object] = []
+    references: list[Object] = []
+    released: list[Object] = []
+    fed: list[bytes] = []
+    for item in decoded.objects:
+        resource = found[_kind(item.object)]
+        namespaced = resource.namespaced if isinstance(resource, Resource) else None
+        obj = in_its_namespace(item.object, namespaced=namespaced)
+        reference = reference_of(obj, injected_labels=labels)
+        if annotations(obj).get(keys.MODE) == keys.MODE_IGNORE:
+            released.append(reference)
+            continue
+        objects.append(obj)
+        references.append(reference)
+        fed.append(contents[item.secret][item.data_key])
+    passed_over = superseded(objects)
+    wanted = [
+        _wanted(obj, reference, found[_kind(obj)], labels)
+        for position, (obj, reference) in enumerate(zip(objects, references, strict=True))
+        if position not in passed_over
+    ]
+    return Plan(
+        basis=basis,
+        stages=tuple(tuple(stage) for stage in in_stages(wanted, _sort_key)),
+        references=tuple(references),
+        released=tuple(released),
+        checksum=secrets_checksum(fed),
+        decode_errors=tuple(_texts(decoded.errors)),
+        is_complete=all(isinstance(resource, Resource) for resource in found.values()),
+    )
+
+
+def _texts(errors: Sequence[DecodeError]) -> list[str]:
+    return [str(error) for error in errors]
+
+
+def _sort_key(wanted: Wanted) -> Object:
+    return {"kind": wanted.reference.get("kind"), "metadata": {"name": wanted.key.name}}
+
+
+def _kind(obj: Object) -> tuple[str, str]:
+    return obj.get("apiVersion") or "", obj.get("kind") or ""
+
+
+async def _discover(decoded: DecodeResult, discovery: Discovery) -> dict[tuple[str, str], Resource | KubeError]:
+    found: dict[tuple[str, str], Resource | KubeError] = {}
+    for api_version, kind in {_kind(item.object) for item in decoded.objects}:
+        try:
+            found[api_version, kind] = await discovery.find(api_version, kind)
+        except KubeError as error:
+            found[api_version, kind] = error
+    return found
+
+
+def _wanted(obj: Object, reference: Object, resource: Resource | KubeError, labels: Mapping[str, str]) -> Wanted:
+    problem = ""
+    text = resource_string(obj)
+    ignored = is_ignored(obj)
+    if known := problem_of(obj):
+        problem = f'error during apply of object "{text}": {known.message}'
+    elif isinstance(resource, KubeError):
+        problem = f'error during apply of object "{text}": {resource}'
+    if not ignored:
+        try:
+            obj = inject_labels(obj, labels)
+        except InjectionError as error:
+            problem = f'error injecting labels into object "{text}": {error}'
+    manifest = orjson.dumps(obj)
+    meta = metadata(obj)
+    return Wanted(
+        name=key_of(obj),
+        text=text,
+        key=Key(meta.get("namespace") or "", meta.get("name") or ""),
+        resource=resource if isinstance(resource, Resource) else None,
+        problem=problem,
+        reference=reference,
+        manifest=manifest,
+        digest=hashlib.blake2b(manifest, digest_size=16).digest(),
+        is_ignored=ignored,
+    )

@@ -1,0 +1,156 @@
+"""The plans of all ManagedResources, made when they are needed and kept as long as they hold.
+
+Beside a plan, what this process has done for its ManagedResource is remembered. All of it can be lost at any time: then
+the cluster is looked at more closely, once.
+"""
+
+from dataclasses import dataclass, field
+
+from agent.api import secret_names
+from agent.managed_resource.claims import Claims
+from agent.managed_resource.plan import Basis, Plan, data_of, make_plan
+from agent.managed_resource.source import Source
+from kube.discovery import Discovery
+from kube.errors import KubeError
+from kube.objects import Key, Object, group_of, key, metadata, uid
+
+_DEBOUNCE = 0.1
+_FREE_REPAIRS = 5
+_SHORT_SUCCESSION = 60.0
+
+
+class SecretError(Exception):
+    """A Secret that a ManagedResource names can't be read."""
+
+    def __init__(self, name: str, error: KubeError) -> None:
+        super().__init__(f"could not read secret '{name}': {error}")
+        self.error = error
+
+
+@dataclass(slots=True)
+class Memory:
+    """What this process knows of a ManagedResource beyond what the cluster says."""
+
+    plan: Plan | None = None
+    applied: dict[str, bytes] = field(default_factory=dict)
+    """Fingerprints of what was applied, by object key."""
+    deleted: set[str] = field(default_factory=set)
+    """Object keys for which a DELETE was accepted."""
+    complaint: str = ""
+    """The failure that was last told by an event."""
+    repairs: int = 0
+    """How often drift was put right in short succession."""
+    repaired_at: float = 0.0
+
+    def repaired(self, now: float) -> None:
+        self.repairs = self.repairs + 1 if now - self.repaired_at < _SHORT_SUCCESSION else 1
+        self.repaired_at = now
+
+    def patience(self, now: float) -> float:
+        """Seconds to wait before drift is put right: more and more if somebody else insists."""
+        if now - self.repaired_at >= _SHORT_SUCCESSION:
+            return _DEBOUNCE
+        return _DEBOUNCE * 2.0 ** max(self.repairs - _FREE_REPAIRS, 0)
+
+
+class Plans:
+    def __init__(self, source: Source, discovery: Discovery, *, managed_by: str) -> None:
+        self._source = source
+        self._discovery = discovery
+        self._managed_by = managed_by
+        self._memories: dict[Key, Memory] = {}
+        self._outdated: set[Key] = set()
+        self.claims = Claims()
+
+    def memory(self, name: Key) -> Memory:
+        return self._memories.setdefault(name, Memory())
+
+    def knows(self, name: Key) -> bool:
+        """Whether this process has applied something for a ManagedResource."""
+        return name in self._memories and bool(self._memories[name].applied)
+
+    def has_plan(self, name: Key) -> bool:
+        return name in self._memories and self._memories[name].plan is not None
+
+    def waiting_for(self, group: str) -> list[Key]:
+        """The ManagedResources that have an object of a group, and some kind that is not served."""
+        return [
+            name
+            for name, memory in self._memories.items()
+            if memory.plan is not None
+            and not memory.plan.is_complete
+            and any(group_of(w.reference.get("apiVersion") or "") == group for w in memory.plan.wanted())
+        ]
+
+    def outdate(self, name: Key) -> None:
+        """Something that a plan is made of may have changed."""
+        self._outdated.add(name)
+
+    def forget(self, name: Key) -> None:
+        """A ManagedResource is gone; what it has claimed must have been given up before."""
+        self._memories.pop(name, None)
+        self._outdated.discard(name)
+
+    async def of(self, managed_resource: Object) -> Plan:
+        """The plan as of now.
+
+        Raises:
+            SecretError: a Secret is missing or can't be read.
+        """
+        name = key(managed_resource)
+        memory = self.memory(name)
+        basis = self._basis(managed_resource)
+        plan = memory.plan
+        if plan is None or plan.basis != basis or not plan.is_complete:
+            plan = memory.plan = await self._make(managed_resource, basis)
+        self._outdated.discard(name)
+        return plan
+
+    async def bring_up_to_date(self) -> None:
+        """Make all plans that may be outdated, so that all claims on objects are known.
+
+        To be called before anything is removed: it may have moved to another ManagedResource.
+        """
+        for name in list(self._outdated):
+            managed_resource = self._source.managed_resources.get(name)
+            if managed_resource is None:
+                self._outdated.discard(name)
+                continue
+            try:
+                plan = await self.of(managed_resource)
+            except SecretError:
+                # Its own pass reports that; until then what it has applied stays its own.
+                self._outdated.discard(name)
+            else:
+                self.claims.replace(name, (wanted.name for wanted in plan.wanted()))
+
+    def _basis(self, managed_resource: Object) -> Basis:
+        versions = []
+        for name in secret_names(managed_resource):
+            try:
+                found = self._source.secret_version(Key(key(managed_resource).namespace, name))
+            except KubeError as error:
+                raise SecretError(name, error) from error
+            versions.append((name, found.uid, found.version))
+        generation = metadata(managed_resource).get("generation") or 0
+        return Basis(uid(managed_resource), generation, tuple(versions))
+
+    async def _make(self, managed_resource: Object, basis: Basis) -> Plan:
+        secrets = []
+        namespace = key(managed_resource).namespace
+        for name, _, _ in basis.secrets:
+            try:
+                secrets.append(await self._source.read_secret(Key(namespace, name)))
+            except KubeError as error:
+                raise SecretError(name, error) from error
+        plan = await make_plan(
+            managed_resource,
+            basis=basis,
+            data=data_of(secrets),
+            discovery=self._discovery,
+            managed_by=self._managed_by,
+        )
+        if plan.is_complete:
+            for name, _, _ in basis.secrets:
+                self._source.release_secret(Key(namespace, name))
+        return plan

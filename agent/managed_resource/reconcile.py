@@ -1,0 +1,503 @@
+"""One pass over a ManagedResource.
+
+    ignored?            say so, and leave everything as it is
+    leaving?            remove what is listed (deletion, change of class), then take the finalizer off
+    otherwise           finalizer, plan, list what is about to be created, apply and remove, say how it went
+
+The inventory in `status.resources` is the only memory that outlives this process. It is written before the first object
+is created, so nothing is ever leaked, and once more at the end together with the conditions. Where nothing has changed,
+nothing is written, and where nothing is to be done, nothing is asked.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import structlog
+
+from agent.api import MANAGED_RESOURCES
+from agent.managed_resource import conditions, keys
+from agent.managed_resource.apply import ApplyError, Outcome, Work, apply, is_up_to_date
+from agent.managed_resource.autoscaling import Scaled, TargetReferenceError
+from agent.managed_resource.conditions import Condition, with_conditions
+from agent.managed_resource.equivalences import Equivalences
+from agent.managed_resource.inventory import Inventory, after_pass, before_writing
+from agent.managed_resource.merge import Overwrite
+from agent.managed_resource.messages import apply_message, pending_message, release_message
+from agent.managed_resource.plan import Plan, Wanted
+from agent.managed_resource.plans import Memory, Plans, SecretError
+from agent.managed_resource.references import key_of_reference, sorted_references
+from agent.managed_resource.remove import Leaving, Pending, release, remove
+from agent.managed_resource.scaling import SCALABLE, Autoscalers, ListError
+from agent.managed_resource.source import Source
+from agent.managed_resource.stamps import Origin, parse_origin
+from agent.managed_resource.target import Target
+from agent.managed_resource.triggers import class_of, is_ignored, must_wait
+from agent.status import update_status
+from kube.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.errors import KubeError, NotFound
+from kube.events import EventRecorder
+from kube.objects import Key, Object, annotations, condition, finalizers, format_duration, is_deleting, key, metadata
+from kube.resources import Resource
+
+_PENDING_SECONDS = 5.0
+_WAIT_SECONDS = 30.0
+_AT_ONCE = 10
+"""Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    resource_class: str
+    cluster_id: str
+    sync_period: float
+    time_limit: float
+    """Seconds for applying and removing; what was not reached then is reported as failed."""
+    always_update: bool
+    garbage_collector: bool
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a pass did."""
+
+    created: int = 0
+    updated: int = 0
+    removed: int = 0
+    errors: list[str] = field(default_factory=list)
+    release_errors: list[str] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        done = (("created", self.created), ("changed", self.updated), ("removed", self.removed))
+        return ", ".join(f"{count} {what}" for what, count in done if count)
+
+
+class Reconciler:
+    """Args: wake: has other ManagedResources looked at, since an object became free for them."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        target: Target,
+        plans: Plans,
+        autoscalers: Autoscalers,
+        recorder: EventRecorder,
+        settings: Settings,
+        wake: Callable[[Iterable[Key]], None],
+        service_warnings: Callable[[Key], Awaitable[str]],
+        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._plans = plans
+        self._autoscalers = autoscalers
+        self._recorder = recorder
+        self._settings = settings
+        self._wake = wake
+        self._service_warnings = service_warnings
+        self._utcnow = utcnow
+        self._finalizer = keys.finalizer_of(settings.resource_class)
+        self._log = structlog.get_logger()
+
+    async def reconcile(self, name: Key) -> Result:
+        managed_resource = self._source.managed_resources.get(name)
+        if managed_resource is None:
+            await self._forget(name)
+            return Done()
+        operation = annotations(managed_resource).get(keys.OPERATION)
+        if operation == keys.OPERATION_WAIT_FOR_STATE:
+            return Done()
+        if operation == keys.OPERATION_RECONCILE:
+            managed_resource = await self._patch(managed_resource, {"annotations": {keys.OPERATION: None}})
+        if is_ignored(managed_resource) and not is_deleting(managed_resource):
+            await self._say(managed_resource, conditions.ignored())
+            return Done()
+        responsible = keys.is_responsible(self._settings.resource_class, class_of(managed_resource))
+        if is_deleting(managed_resource):
+            return await self._leave(managed_resource)
+        if not responsible:
+            ours = self._finalizer in finalizers(managed_resource) or self._plans.knows(name)
+            return await self._leave(managed_resource) if ours else Done()
+        if must_wait(managed_resource, resource_class=self._settings.resource_class):
+            return RequeueAfter(_WAIT_SECONDS)
+        return await self._manage(managed_resource)
+
+    async def _forget(self, name: Key) -> None:
+        self._claim(name, ())
+        self._plans.forget(name)
+        await self._target.manage(name, ())
+
+    def _claim(self, name: Key, wanted: Iterable[str]) -> None:
+        """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
+        for given_up in self._plans.claims.replace(name, wanted):
+            self._wake(self._plans.claims.others(name, given_up))
+
+    # --- applying
+
+    async def _manage(self, managed_resource: Object) -> Result:
+        managed_resource = await self._with_finalizer(managed_resource)
+        name = key(managed_resource)
+        memory = self._plans.memory(name)
+        try:
+            plan = await self._plans.of(managed_resource)
+        except SecretError as error:
+            await self._say(managed_resource, [conditions.cannot_read_secret(str(error.error))])
+            self._complain(memory, managed_resource, conditions.CANNOT_READ, str(error))
+            raise ReconcileError(str(error)) from error
+        self._claim(name, (wanted.name for wanted in plan.wanted()))
+
+        step = _Step.of(managed_resource, plan)
+        if step.has_new:
+            managed_resource = await self._write(managed_resource, step.reset(), resources=step.before())
+        work = await self._work(managed_resource, plan, step, memory)
+        if isinstance(work, str):
+            tally = Tally(errors=[work])
+        else:
+            leaving = self._leaving(managed_resource, memory)
+            tally = await self._carry_out(name, plan, step, work=work, leaving=leaving)
+        return await self._conclude(managed_resource, plan, step, memory, tally)
+
+    async def _work(self, managed_resource: Object, plan: Plan, step: "_Step", memory: Memory) -> Work | str:
+        """What all applications need to know, or why it can't be known."""
+        name = key(managed_resource)
+        spec = managed_resource.get("spec") or {}
+        scaled = Scaled()
+        if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
+            try:
+                scaled = await self._autoscalers.targets()
+            except (TargetReferenceError, ListError, KubeError) as error:
+                return str(error)
+        wanted_now = {wanted.name for wanted in plan.wanted()}
+        for gone in [known for known in memory.applied if known not in wanted_now]:
+            del memory.applied[gone]
+        return Work(
+            origin=self._origin(name),
+            overwrite=Overwrite(
+                labels=bool(spec.get("forceOverwriteLabels")),
+                annotations=bool(spec.get("forceOverwriteAnnotations")),
+            ),
+            equivalences=step.equivalences,
+            scaled=scaled,
+            previous=step.previous,
+            is_settled=step.is_settled,
+            always_update=self._settings.always_update,
+            applied=memory.applied,
+            holder=lambda origin, object_key: self._holder(name, origin, object_key),
+        )
+
+    async def _carry_out(self, name: Key, plan: Plan, step: "_Step", *, work: Work, leaving: Leaving) -> Tally:
+        tally = Tally()
+        limit = self._settings.time_limit
+        known_before = dict(work.applied)
+        try:
+            async with asyncio.timeout(limit):
+                used = {wanted.resource for wanted in plan.wanted() if wanted.resource is not None}
+                await self._target.manage(name, used | await self._resources_of(step.dropped))
+                at_once = asyncio.Semaphore(_AT_ONCE)
+                async with asyncio.TaskGroup() as group:
+                    if step.dropped:
+                        group.create_task(self._remove_all(step.dropped, leaving, at_once, tally))
+                    for reference in step.released:
+                        group.create_task(self._release(reference, work.origin, at_once, tally))
+                    group.create_task(self._apply_all(plan, work, at_once, tally))
+        except TimeoutError:
+            tally.errors.append(
+                f"the pass was not finished within {format_duration(limit)}; it goes on with the next one"
+            )
+        if tally.updated and known_before == work.applied:
+            self._plans.memory(name).repaired(time.monotonic())
+        return tally
+
+    async def _apply_all(self, plan: Plan, work: Work, at_once: asyncio.Semaphore, tally: Tally) -> None:
+        """Stage after stage; what fails is noted, the rest goes on."""
+        for stage in plan.stages:
+            outstanding = [wanted for wanted in stage if not is_up_to_date(self._target, wanted, work)]
+            errors = await asyncio.gather(*(self._apply_one(wanted, work, at_once, tally) for wanted in outstanding))
+            tally.errors += [error for error in errors if error]
+
+    async def _apply_one(self, wanted: Wanted, work: Work, at_once: asyncio.Semaphore, tally: Tally) -> str:
+        """The text of an error, if there was one."""
+        async with at_once:
+            try:
+                outcome = await apply(self._target, wanted, work)
+            except ApplyError as error:
+                return str(error)
+        tally.created += outcome is Outcome.CREATED
+        tally.updated += outcome is Outcome.UPDATED
+        return ""
+
+    async def _release(self, reference: Object, origin: str, at_once: asyncio.Semaphore, tally: Tally) -> None:
+        async with at_once:
+            error = await release(self._target, reference, origin)
+        if error is not None:
+            tally.release_errors.append(error)
+
+    async def _conclude(
+        self, managed_resource: Object, plan: Plan, step: "_Step", memory: Memory, tally: Tally
+    ) -> Result:
+        said = step.reset() if step.is_changed and not step.has_new else []
+        if tally.errors or tally.release_errors:
+            if tally.errors:
+                failure, doing = conditions.apply_failed(apply_message(tally.errors)), "apply all new"
+            else:
+                failure, doing = conditions.release_failed(release_message(tally.release_errors)), "release orphaned"
+            await self._write(managed_resource, [*said, failure])
+            self._tell(managed_resource, tally)
+            self._complain(memory, managed_resource, failure.reason, failure.message)
+            raise ReconcileError(f"could not {doing} resources: {failure.message}")
+        if tally.pending:
+            message = pending_message((pending.name, pending.text) for pending in tally.pending)
+            names = {pending.name for pending in tally.pending}
+            left = [reference for reference in step.dropped if key_of_reference(reference) in names]
+            await self._write(
+                managed_resource,
+                [*said, conditions.deletion_pending(message)],
+                resources=after_pass(plan.references, left),
+            )
+            self._tell(managed_resource, tally)
+            return RequeueAfter(_next_look(tally.pending))
+        await self._write(
+            managed_resource,
+            [*said, conditions.applied(plan.decode_errors)],
+            resources=step.final,
+            secretsDataChecksum=plan.checksum,
+            observedGeneration=metadata(managed_resource).get("generation"),
+        )
+        self._tell(managed_resource, tally)
+        if plan.decode_errors:
+            text = conditions.applied(plan.decode_errors)
+            self._complain(memory, managed_resource, text.reason, text.message)
+        else:
+            memory.complaint = ""
+        return RequeueAfter(self._settings.sync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
+
+    # --- removing
+
+    async def _leave(self, managed_resource: Object) -> Result:
+        """The ManagedResource goes, or belongs to another class now."""
+        name = key(managed_resource)
+        memory = self._plans.memory(name)
+        self._claim(name, ())
+        memory.applied.clear()
+        said = conditions.leaving()
+        listed = (managed_resource.get("status") or {}).get("resources") or []
+        tally = Tally()
+        if not (managed_resource.get("spec") or {}).get("keepObjects"):
+            await self._target.manage(name, await self._resources_of(listed))
+            leaving = self._leaving(managed_resource, memory)
+            await self._remove_all(listed, leaving, asyncio.Semaphore(_AT_ONCE), tally)
+            present = (managed_resource.get("status") or {}).get("conditions") or []
+            message = pending_message((pending.name, pending.text) for pending in tally.pending)
+            last = conditions.deletion_pending(message) if tally.pending else conditions.deleting(present)
+            said = [*said, last]
+        seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
+        managed_resource = await self._write(managed_resource, said, **seen)
+        if tally.pending:
+            return RequeueAfter(_next_look(tally.pending))
+        await self._without_finalizer(managed_resource)
+        await self._forget(name)
+        return Done()
+
+    async def _remove_all(
+        self, references: Sequence[Object], leaving: Leaving, at_once: asyncio.Semaphore, tally: Tally
+    ) -> None:
+        """One step for each; what is not gone yet is noted."""
+        await self._plans.bring_up_to_date()
+
+        async def one(reference: Object) -> None:
+            async with at_once:
+                pending = await remove(self._target, reference, leaving)
+            if pending is None:
+                tally.removed += 1
+            else:
+                tally.pending.append(pending)
+
+        await asyncio.gather(*(one(reference) for reference in references))
+
+    def _leaving(self, managed_resource: Object, memory: Memory) -> Leaving:
+        name = key(managed_resource)
+        return Leaving(
+            origin=self._origin(name),
+            delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
+            garbage_collector=self._settings.garbage_collector,
+            held_by_other=lambda origin, object_key: self._holder(name, origin, object_key) is not None,
+            wanted_by_other=lambda object_key: self._is_wanted_by_other(name, object_key),
+            deleted=memory.deleted,
+            now=self._utcnow(),
+            service_warnings=self._service_warnings,
+        )
+
+    async def _resources_of(self, references: Sequence[Object]) -> set[Resource]:
+        found = set()
+        for api_version, kind in {(r.get("apiVersion") or "", r.get("kind") or "") for r in references}:
+            try:
+                found.add(await self._target.discovery.find(api_version, kind))
+            except KubeError:
+                continue  # the removal of its objects finds that out, too, and reports it
+        return found
+
+    # --- who has which object
+
+    def _origin(self, name: Key) -> str:
+        return str(Origin(name, self._settings.cluster_id))
+
+    def _holder(self, own: Key, origin: str, object_key: str) -> Key | None:
+        """The other ManagedResource of this origin, if it exists and still wants the object."""
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            return None
+        if found.cluster_id != self._settings.cluster_id or found.key == own:
+            return None
+        other = self._source.managed_resources.get(found.key)
+        if other is None or is_deleting(other):
+            return None
+        if self._plans.has_plan(found.key):
+            return found.key if self._plans.claims.claims(found.key, object_key) else None
+        listed = (other.get("status") or {}).get("resources") or []
+        return found.key if any(key_of_reference(reference) == object_key for reference in listed) else None
+
+    def _is_wanted_by_other(self, own: Key, object_key: str) -> bool:
+        for name in self._plans.claims.others(own, object_key):
+            other = self._source.managed_resources.get(name)
+            if other is not None and not is_deleting(other) and not is_ignored(other):
+                return True
+        return False
+
+    # --- writing to the ManagedResource
+
+    async def _with_finalizer(self, managed_resource: Object) -> Object:
+        present = finalizers(managed_resource)
+        if self._finalizer in present:
+            return managed_resource
+        try:
+            return await self._patch(managed_resource, {"finalizers": [*present, self._finalizer]}, locked=True)
+        except KubeError as error:
+            raise ReconcileError(f"failed to add finalizer: {error}") from error
+
+    async def _without_finalizer(self, managed_resource: Object) -> None:
+        present = finalizers(managed_resource)
+        if self._finalizer not in present:
+            return
+        left = [name for name in present if name != self._finalizer]
+        try:
+            await self._patch(managed_resource, {"finalizers": left or None}, locked=True)
+        except NotFound:
+            return
+        except KubeError as error:
+            raise ReconcileError(f"failed to remove finalizer: {error}") from error
+
+    async def _patch(self, managed_resource: Object, meta: Object, *, locked: bool = False) -> Object:
+        name = key(managed_resource)
+        if locked:
+            meta = {**meta, "resourceVersion": metadata(managed_resource)["resourceVersion"]}
+        patched = await self._source.client.patch(
+            MANAGED_RESOURCES, name.name, {"metadata": meta}, namespace=name.namespace
+        )
+        if finalizers(patched) or not is_deleting(patched):
+            self._source.managed_resources.observe(patched)
+        return patched
+
+    async def _say(self, managed_resource: Object, said: Sequence[Condition]) -> Object:
+        return await self._write(managed_resource, said)
+
+    async def _write(self, managed_resource: Object, said: Sequence[Condition], **fields: object) -> Object:
+        """Set conditions and other fields of the status, if they are not so yet."""
+        now = self._utcnow()
+
+        def compute(status: Object) -> Object:
+            return {**status, **fields, "conditions": with_conditions(status.get("conditions") or [], said, now=now)}
+
+        try:
+            return await update_status(
+                self._source.client, self._source.managed_resources, MANAGED_RESOURCES, managed_resource, compute
+            )
+        except NotFound:
+            return managed_resource
+        except KubeError as error:
+            raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
+
+    # --- telling
+
+    def _tell(self, managed_resource: Object, tally: Tally) -> None:
+        if text := str(tally):
+            self._log.info("Objects were changed", created=tally.created, changed=tally.updated, removed=tally.removed)
+            self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects: {text}.")
+
+    def _complain(self, memory: Memory, managed_resource: Object, reason: str, message: str) -> None:
+        """Tell of a failure, once as long as it stays the same."""
+        if memory.complaint != message:
+            memory.complaint = message
+            self._recorder.event(managed_resource, "Warning", reason, message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """From what the status lists to what the plan wants."""
+
+    equivalences: Equivalences
+    previous: Mapping[str, Object]
+    pairs: Sequence[tuple[Object, Object | None]]
+    dropped: Sequence[Object]
+    released: Sequence[Object]
+    carried: Sequence[Object]
+    """Not wanted as far as can be seen, but some documents could not be decoded."""
+    final: list[Object]
+    is_changed: bool
+    is_settled: bool
+    present: Sequence[Object]
+
+    @classmethod
+    def of(cls, managed_resource: Object, plan: Plan) -> "_Step":
+        status = managed_resource.get("status") or {}
+        equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
+        inventory = Inventory(status.get("resources") or [], equivalences)
+        pairs = [(reference, inventory.find(reference)) for reference in sorted_references(plan.references)]
+        released = [old for reference in plan.released if (old := inventory.find(reference)) is not None]
+        unwanted = inventory.unwanted()
+        carried = unwanted if plan.decode_errors else []
+        final = after_pass((reference for reference, _ in pairs), carried)
+        changed = conditions.needs_reset(
+            old_references=status.get("resources") or [],
+            new_references=final,
+            old_checksum=status.get("secretsDataChecksum") or "",
+            new_checksum=plan.checksum,
+        )
+        applied = condition(managed_resource, conditions.APPLIED) or {}
+        complete = applied.get("status") == "True" or applied.get("reason") == conditions.DECODING_FAILED
+        observed = status.get("observedGeneration") == metadata(managed_resource).get("generation")
+        return cls(
+            equivalences=equivalences,
+            previous={key_of_reference(reference): old for reference, old in pairs if old is not None},
+            pairs=pairs,
+            dropped=[] if plan.decode_errors else unwanted,
+            released=released,
+            carried=carried,
+            final=final,
+            is_changed=changed,
+            is_settled=complete and observed and not changed,
+            present=status.get("conditions") or [],
+        )
+
+    @property
+    def has_new(self) -> bool:
+        """Whether something is to be created that is not listed yet."""
+        return any(old is None for _, old in self.pairs)
+
+    def before(self) -> list[Object]:
+        """What has to be listed before anything is created."""
+        return before_writing(self.pairs, [*self.carried, *self.dropped, *self.released])
+
+    def reset(self) -> list[Condition]:
+        return conditions.reset(self.present)
+
+
+def _next_look(pending: Sequence[Pending]) -> float:
+    """Seconds; the watch of a kind tells when an object is gone, this is for what it does not tell."""
+    due = [p.due.total_seconds() for p in pending if p.due is not None]
+    return min([_PENDING_SECONDS, *due])

@@ -1,0 +1,113 @@
+"""What becomes of an object that is no longer wanted. All is decided by the live object."""
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import Enum, auto
+
+from agent.managed_resource import keys
+from kube.objects import (
+    Object,
+    annotations,
+    finalizers,
+    group_of,
+    is_truthy,
+    label_selector_text,
+    labels,
+    metadata,
+    parse_duration,
+    parse_time,
+)
+
+_OWNING_GROUPS = frozenset({"apps", "extensions", "batch"})
+
+
+class Verdict(Enum):
+    DELETE = auto()
+    KEEP = auto()
+    """It stays, and is not managed any more."""
+    HANDED_OVER = auto()
+    """Another ManagedResource has it now."""
+    COLLECTED = auto()
+    """The garbage collector deletes it when nothing refers to it any more."""
+
+
+def verdict(live: Object, *, origin: str, held_by_other: Callable[[str], bool], garbage_collector: bool) -> Verdict:
+    """Whether the object is deleted.
+
+    Args:
+        live: as read from the target just now.
+        origin: of the ManagedResource that lists the object.
+        held_by_other: whether the ManagedResource of another origin exists and wants the object.
+        garbage_collector: whether there is one in this process.
+    """
+    if is_truthy(annotations(live).get(keys.KEEP_OBJECT)):
+        return Verdict.KEEP
+    if garbage_collector and _is_garbage_collectable(live):
+        return Verdict.COLLECTED
+    # Objects without an origin are ours as well: ignored ones are listed, but not stamped.
+    stamped = annotations(live).get(keys.ORIGIN)
+    if stamped and stamped != origin and held_by_other(stamped):
+        return Verdict.HANDED_OVER
+    return Verdict.DELETE
+
+
+def _is_garbage_collectable(live: Object) -> bool:
+    return (
+        live.get("apiVersion") == "v1"
+        and live.get("kind") in {"ConfigMap", "Secret"}
+        and is_truthy(labels(live).get(keys.GARBAGE_COLLECTABLE))
+    )
+
+
+def claims_selector(live: Object) -> str | None:
+    """The label selector of the volume claims of a StatefulSet; None if it has none.
+
+    A selector without labels would select every claim in the namespace, so it counts as none.
+    """
+    if live.get("kind") != "StatefulSet" or _group(live) not in {"apps", "extensions"}:
+        return None
+    spec = live.get("spec") or {}
+    match_labels = (spec.get("selector") or {}).get("matchLabels")
+    return label_selector_text(match_labels) if spec.get("volumeClaimTemplates") and match_labels else None
+
+
+def propagation_policy(live: Object) -> str | None:
+    """Workloads go after their pods; for all others the API server's default holds."""
+    return "Foreground" if _group(live) in _OWNING_GROUPS else None
+
+
+def _group(obj: Object) -> str:
+    return group_of(obj.get("apiVersion") or "")
+
+
+def must_be_finalized(live: Object, *, now: datetime) -> bool:
+    """Whether the object has been waiting for its finalizers longer than it says that it wants to wait.
+
+    Raises:
+        ValueError: if what it says is no duration.
+    """
+    text = annotations(live).get(keys.FINALIZE_DELETION_AFTER)
+    if not text:
+        return False
+    try:
+        patience = parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"failed parsing duration of {keys.FINALIZE_DELETION_AFTER} annotation: {error}") from error
+    since = metadata(live).get("deletionTimestamp")
+    if not since or patience <= 0 or not (finalizers(live) or _namespace_finalizers(live)):
+        return False
+    return (now - parse_time(since)).total_seconds() >= patience
+
+
+def is_namespace(live: Object) -> bool:
+    return live.get("apiVersion") == "v1" and live.get("kind") == "Namespace"
+
+
+def _namespace_finalizers(live: Object) -> list[str]:
+    return (live.get("spec") or {}).get("finalizers") or [] if is_namespace(live) else []
+
+
+def without_finalizers(namespace: Object) -> Object:
+    """The body for the `finalize` subresource, the only way to take a Namespace's own finalizer away."""
+    meta = {name: value for name, value in metadata(namespace).items() if name != "finalizers"}
+    return {**namespace, "metadata": meta, "spec": {**(namespace.get("spec") or {}), "finalizers": []}}

@@ -1,0 +1,224 @@
+"""Removing the objects that a ManagedResource lists and no longer wants, and releasing those in mode Ignore.
+
+Each object is removed on its own. It is pending until it is gone, which the watch of its kind tells; a DELETE is sent
+once, with uid and resourceVersion as preconditions, so it hits exactly the object that was judged.
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.managed_resource import keys
+from agent.managed_resource.messages import pending_text
+from agent.managed_resource.references import key_of_reference, resource_string_of_reference
+from agent.managed_resource.removal import (
+    Verdict,
+    claims_selector,
+    is_namespace,
+    must_be_finalized,
+    propagation_policy,
+    verdict,
+    without_finalizers,
+)
+from agent.managed_resource.target import Observed, Target
+from kube.client import Selection
+from kube.errors import Conflict, KindNotServed, KubeError, NotFound
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, metadata, parse_duration, parse_time, uid
+from kube.resources import Resource
+
+_ATTEMPTS = 3
+_VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What holds for all removals of one pass."""
+
+    origin: str
+    delete_volume_claims: bool
+    garbage_collector: bool
+    held_by_other: Callable[[str, str], bool]
+    """Whether the origin is that of another ManagedResource that has the object of this key and wants to keep it."""
+    wanted_by_other: Callable[[str], bool]
+    """Whether another ManagedResource asks for the object of this key."""
+    deleted: set[str]
+    """Object keys for which this process has sent a DELETE; kept up to date here."""
+    now: datetime
+    service_warnings: Callable[[Key], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An object that is not gone yet."""
+
+    name: str
+    text: str
+    due: timedelta | None = None
+    """When to look again, if time alone will change something."""
+
+
+async def remove(target: Target, reference: Object, leaving: Leaving) -> Pending | None:
+    """One step towards the removal of an object; None if it is gone, or not ours any more."""
+    name = key_of_reference(reference)
+    text = resource_string_of_reference(reference)
+    try:
+        resource = await target.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
+        return await _Removal(target, resource, reference, leaving).run()
+    except KindNotServed:
+        target.forget(name)
+        return None
+    except (KubeError, ValueError) as error:
+        return Pending(name, pending_text(text, error=str(error)))
+
+
+class _Removal:
+    def __init__(self, target: Target, resource: Resource, reference: Object, leaving: Leaving) -> None:
+        self._target = target
+        self._resource = resource
+        self._leaving = leaving
+        self._name = key_of_reference(reference)
+        self._text = resource_string_of_reference(reference)
+        namespace = reference.get("namespace") or "" if resource.namespaced else ""
+        self._key = Key(namespace, reference.get("name") or "")
+
+    async def run(self) -> Pending | None:
+        if self._leaving.wanted_by_other(self._name):
+            return None
+        observed = self._target.observed(self._resource, self._key)
+        if observed is not None and self._is_simple(observed):
+            if observed.deleting:
+                return await self._pending(waiting=True)
+            if not self._is_ours(observed.origin):
+                return None
+            try:
+                await self._delete(observed.uid, str(observed.version))
+            except Conflict:
+                return await self._look_closer()
+            except NotFound:
+                self._forget()
+                return None
+            return await self._pending()
+        seen_to_go = self._target.sees(self._resource, self._key) and self._name in self._leaving.deleted
+        if observed is None and seen_to_go:
+            self._forget()
+            return None
+        return await self._look_closer()
+
+    def _is_simple(self, observed: Observed) -> bool:
+        """Nothing but its origin has a say in its removal."""
+        return not observed.has_marks and not (
+            self._leaving.delete_volume_claims and self._resource.kind == "StatefulSet"
+        )
+
+    def _is_ours(self, origin: str) -> bool:
+        own = not origin or origin == self._leaving.origin
+        return own or not self._leaving.held_by_other(origin, self._name)
+
+    async def _look_closer(self) -> Pending | None:
+        """With the whole live object at hand."""
+        leaving = self._leaving
+        live: Object | None = None
+        for attempt in range(_ATTEMPTS):
+            live = await self._target.read_live(self._resource, self._key)
+            if live is None:
+                self._forget()
+                return None
+            decided = verdict(
+                live,
+                origin=leaving.origin,
+                held_by_other=lambda origin: leaving.held_by_other(origin, self._name),
+                garbage_collector=leaving.garbage_collector,
+            )
+            if decided is not Verdict.DELETE:
+                self._forget()
+                return None
+            try:
+                await self._delete_claims(live)
+                if not is_deleting(live) or self._name not in leaving.deleted:
+                    await self._delete(uid(live), metadata(live)["resourceVersion"], live)
+            except NotFound:
+                self._forget()
+                return None
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            break
+        if live is not None and must_be_finalized(live, now=leaving.now):
+            await self._finalize(live)
+        return await self._pending(waiting=live is not None and is_deleting(live), due=self._due(live))
+
+    def _forget(self) -> None:
+        self._leaving.deleted.discard(self._name)
+        self._target.forget(self._name)
+
+    async def _delete(self, uid_: str, version: str, live: Object | None = None) -> None:
+        subject = live or {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
+        await self._target.client.delete(
+            self._resource,
+            self._key.name,
+            namespace=self._key.namespace,
+            propagation=propagation_policy(subject) or "",
+            uid=uid_,
+            resource_version=version,
+        )
+        self._leaving.deleted.add(self._name)
+
+    async def _delete_claims(self, live: Object) -> None:
+        selector = claims_selector(live) if self._leaving.delete_volume_claims else None
+        if selector is None:
+            return
+        selection = Selection(namespace=self._key.namespace, label_selector=selector)
+        if await self._target.client.list(_VOLUME_CLAIMS, selection):
+            await self._target.client.delete_collection(_VOLUME_CLAIMS, selection)
+
+    async def _finalize(self, live: Object) -> None:
+        """Take the finalizers away from what has waited for them long enough."""
+        with contextlib.suppress(NotFound):
+            if finalizers(live):
+                version = {"uid": uid(live)}
+                live = await self._target.client.patch(
+                    self._resource,
+                    self._key.name,
+                    {"metadata": {"finalizers": None, **version}},
+                    namespace=self._key.namespace,
+                )
+            if is_namespace(live):
+                await self._target.client.replace(self._resource, without_finalizers(live), subresource="finalize")
+
+    def _due(self, live: Object | None) -> timedelta | None:
+        """Until the finalizers may be taken away."""
+        after = annotations(live or {}).get(keys.FINALIZE_DELETION_AFTER)
+        if not after:
+            return None
+        since = metadata(live or {}).get("deletionTimestamp")
+        begun = parse_time(since) if since else self._leaving.now
+        return max(begun + timedelta(seconds=parse_duration(after)) - self._leaving.now, timedelta(seconds=1))
+
+    async def _pending(self, *, waiting: bool = False, due: timedelta | None = None) -> Pending:
+        events = ""
+        if waiting and self._resource.kind == "Service" and not self._resource.group:
+            events = await self._leaving.service_warnings(self._key)
+        return Pending(self._name, pending_text(self._text, events=events), due)
+
+
+async def release(target: Target, reference: Object, origin: str) -> str | None:
+    """Take our stamps off an object that is to be left alone; the text of an error if that failed."""
+    text = resource_string_of_reference(reference)
+    doing = "getting"
+    try:
+        resource = await target.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
+        key = Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")
+        live = await target.read(resource, key)
+        if live is None or annotations(live).get(keys.ORIGIN) != origin:
+            return None
+        doing = "patching"
+        stamps = {"metadata": {"annotations": {keys.ORIGIN: None, keys.DESCRIPTION: None}}}
+        await target.client.patch(resource, key.name, stamps, namespace=key.namespace)
+        target.forget(key_of_reference(reference))
+    except (KindNotServed, NotFound):
+        return None
+    except KubeError as error:
+        return f'error {doing} object "{text}": {error}'
+    return None

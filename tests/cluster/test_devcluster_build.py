@@ -1,0 +1,111 @@
+"""The programs are found where they should be, built once where not, and what is missing is said."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devcluster import assets, build
+from devcluster.errors import DevclusterError
+
+PROJECT = Path(__file__).resolve().parents[2]
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+
+FAKE_GO = """#!/bin/sh
+# Stands for Go: says what packages it compiles, and leaves two programs where -o says.
+echo "$*" >>"$GO_CALLS"
+case "$1" in
+list) printf 'a\\nb\\nc\\n' ;;
+build)
+    for argument; do case "$argument" in -o=*) out="${argument#-o=}" ;; esac; done
+    printf 'a\\nb\\nc\\n' >&2
+    sleep 0.5
+    for program in controlplane kwok; do printf '#!/bin/sh\\n' >"$out$program"; chmod +x "$out$program"; done ;;
+esac
+"""
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program named go, first in PATH; the cache is empty."""
+    program = tmp_path / "bin" / "go"
+    program.parent.mkdir()
+    program.write_text(FAKE_GO)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("GO_CALLS", str(tmp_path / "calls"))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    return program
+
+
+def calls(go: Path) -> list[str]:
+    return [line.split()[0] for line in (go.parents[1] / "calls").read_text().splitlines()]
+
+
+def test_what_is_built_is_kept_in_the_cache(go: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = assets.find_or_build()
+    assert found.etcd.parent.parent == tmp_path / "cache" / "resource-manager-devcluster"
+    assert {path.name for path in found.etcd.parent.iterdir()} == {*PROGRAMS, "controlplane"}
+    assert "built the control plane in 0:0" in capsys.readouterr().err
+
+    assert assets.find_or_build() == found
+    assert calls(go) == ["list", "build"]
+    assert capsys.readouterr().err == ""
+
+
+def test_processes_that_come_together_build_once(go: Path) -> None:
+    script = "from devcluster.assets import find_or_build; print(find_or_build().etcd)"
+    command = [sys.executable, "-c", script]
+    both = [
+        subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    results = [process.communicate() for process in both]
+    assert len({output for output, _ in results}) == 1
+    assert sum("waiting for another process" in messages for _, messages in results) == 1
+    assert calls(go) == ["list", "build"]
+
+
+def test_a_missing_go_is_said_with_the_remedy(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(go.parent / "nothing"))
+    with pytest.raises(DevclusterError, match=r"Go is not installed.*1\.26 or newer.*KUBEBUILDER_ASSETS"):
+        assets.find_or_build()
+
+
+def test_what_go_complains_of_is_shown_and_nothing_is_kept(go: Path) -> None:
+    go.write_text("#!/bin/sh\necho 'go: go.mod requires go >= 1.26.0 (running go 1.19)' >&2\nexit 1\n")
+    with pytest.raises(DevclusterError, match=r"'go list' failed:\n  go: go.mod requires go >= 1.26.0[^\n]*\n.*Go"):
+        assets.find_or_build()
+    assert [path.suffix for path in build.cache_directory().iterdir()] == [".lock"]
+
+
+def test_a_named_directory_is_used_and_may_lack_what_is_optional(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    for name in ("etcd", "kube-apiserver"):
+        (tmp_path / name).touch(mode=0o755)
+    found = assets.find_or_build()
+    assert found.apiserver == tmp_path / "kube-apiserver"
+    assert found.controller_manager is found.scheduler is found.kwok is None
+
+
+def test_a_named_directory_without_the_api_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    (tmp_path / "etcd").touch(mode=0o755)
+    with pytest.raises(DevclusterError, match=r"KUBEBUILDER_ASSETS=.*no program kube-apiserver in it; name a"):
+        assets.find_or_build()
+
+
+def test_the_progress_tells_time_phase_and_packages() -> None:
+    progress = build.Progress(terminal=False)
+    progress.phase("looking for modules")
+    progress.step()
+    assert progress.line() == "0:00  looking for modules: 1 fetched"
+    progress.total = 3
+    progress.phase("compiling")
+    for _ in range(2):
+        progress.step()
+    assert progress.line() == "0:00  compiling: 2 of up to 3 packages"

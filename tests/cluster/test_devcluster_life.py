@@ -1,0 +1,222 @@
+"""Clusters are found by name, do not disturb each other, and leave nothing behind, however their owner ends."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from devcluster import __main__ as command_line
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+from devcluster.state import directory, locked, start_lock, sweep
+
+pytestmark = pytest.mark.usefixtures("devcluster_run")
+PROJECT = Path(__file__).resolve().parents[2]
+
+OWNER = """
+import sys, time
+from devcluster.cluster import Cluster
+with Cluster(name=sys.argv[1]) as cluster:
+    print("up", flush=True)
+    time.sleep(600)
+"""
+
+
+def wait_until(holds: Callable[[], object], *, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def devcluster(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "devcluster", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=PROJECT)
+
+
+def processes_of(cluster: Cluster) -> list[int]:
+    """All processes, of any kind, that were started for the cluster."""
+    needle = os.fsencode(cluster.state)
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if needle in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def supervisor_of(cluster: Cluster) -> int:
+    components = {component["pid"] for component in cluster.component_states().values()}
+    return next(pid for pid in processes_of(cluster) if pid not in components)
+
+
+def is_held(lock: Path) -> bool:
+    with locked(lock, blocking=False) as free:
+        return not free
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """The name of a cluster that is gone after the test."""
+    name = f"life-{os.getpid()}"
+    yield name
+    Cluster(name=name).stop()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_nothing_is_left_when_the_owner_gets(signum: signal.Signals, name: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, name], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"up\n"
+        cluster = Cluster(name=name)
+        assert len(processes_of(cluster)) >= 3
+        owner.send_signal(signum)
+    wait_until(lambda: not processes_of(cluster))
+    wait_until(lambda: not cluster.state.exists())
+
+
+def test_nothing_is_left_when_the_owner_is_killed_while_it_starts(name: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER, name], cwd=PROJECT, stdout=subprocess.DEVNULL) as owner:
+        cluster = Cluster(name=name)
+        wait_until(lambda: len(processes_of(cluster)) >= 3)
+        owner.kill()
+    wait_until(lambda: not processes_of(cluster))
+    wait_until(lambda: not cluster.state.exists())
+
+
+def test_components_die_with_their_supervisor_and_the_name_can_be_used_again(name: str) -> None:
+    cluster = Cluster(name=name).start()
+    os.kill(supervisor_of(cluster), signal.SIGKILL)
+    wait_until(lambda: not processes_of(cluster))
+    assert not cluster.is_running()
+    assert cluster.state.exists()
+    with Cluster(name=name) as again:
+        assert again.api.get("/version")
+
+
+def test_remains_of_killed_clusters_are_swept_away_and_those_of_starting_ones_are_not() -> None:
+    stale, starting = Cluster(name=f"stale-{os.getpid()}"), Cluster(name=f"starting-{os.getpid()}")
+    for cluster in (stale, starting):
+        cluster.state.mkdir()
+        start_lock(cluster.state).touch()
+    with subprocess.Popen(["flock", start_lock(starting.state), "cat"], stdin=subprocess.PIPE) as holder:
+        wait_until(lambda: is_held(start_lock(starting.state)))
+        sweep()
+        assert not stale.state.exists()
+        assert starting.state.exists()
+        holder.communicate()
+    sweep()
+    assert not starting.state.exists()
+
+
+def test_two_names_live_side_by_side_on_the_command_line(name: str) -> None:
+    other = f"{name}-b"
+    try:
+        assert "came up after" in devcluster("up", "--name", name, "--nodes", "0").stdout
+        again = devcluster("up", "--name", name, "--nodes", "1")
+        assert "is up already" in again.stdout
+        assert devcluster("up", "--name", other, "--nodes", "0").returncode == 0
+
+        listed = devcluster("exec", "--name", name, "--", "kubectl", "get", "nodes", "-o", "name")
+        assert listed.stdout == "node/node-0\n"
+        assert devcluster("exec", "--name", other, "--", "kubectl", "get", "nodes", "-o", "name").stdout == ""
+        failing = devcluster("exec", "--name", other, "--", "sh", "-c", "echo $KUBECONFIG; exit 7")
+        assert failing.returncode == 7
+        assert failing.stdout == devcluster("kubeconfig", "--name", other).stdout
+
+        assert devcluster("down", "--name", other).stdout == f"the cluster '{other}' is down\n"
+        assert devcluster("status", "--name", other).returncode == 1
+        status = devcluster("status", "--name", name)
+        assert status.returncode == 0
+        assert "kube-apiserver" in status.stdout
+        assert not processes_of(Cluster(name=other))
+    finally:
+        Cluster(name=other).stop()
+
+
+def test_two_checkouts_have_their_own_clusters(tmp_path: Path) -> None:
+    for package in ("devcluster", "kube"):
+        shutil.copytree(PROJECT / package, tmp_path / package)
+    script = "from devcluster.state import directory; print(directory('default'))"
+    command = [sys.executable, "-c", script]
+    here, there = (
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=checkout).stdout.strip()
+        for checkout in (PROJECT, tmp_path)
+    )
+    assert here == str(directory("default"))
+    assert there != here
+
+
+def test_commands_that_need_a_cluster_say_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["kubeconfig", "--name", "nowhere"]) == 1
+    assert capsys.readouterr().err == (
+        "error: the cluster 'nowhere' is not up; start it by: python -m devcluster up --name nowhere\n"
+    )
+    assert command_line.main(["exec", "--name", "nowhere", "--"]) == 1
+    assert "name the command to run" in capsys.readouterr().err
+    assert command_line.main(["down", "--name", "nowhere"]) == 0
+
+
+def test_a_component_that_fails_is_named_with_the_end_of_its_log(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for program, text in {"etcd": "exec sleep 60", "kube-apiserver": "echo no such luck >&2; exit 3"}.items():
+        (tmp_path / program).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    cluster = Cluster(name=name)
+    with pytest.raises(DevclusterError, match=r"kube-apiserver ended with 3; the end of its log:\n  no such luck"):
+        cluster.start()
+    assert not processes_of(cluster)
+    assert not cluster.state.exists()
+
+
+SHARED = """
+import pytest
+from devcluster.cluster import Cluster
+
+@pytest.mark.parametrize("number", range(4))
+def test_it(cluster: Cluster, namespace: str, worker_id: str, number: int) -> None:
+    with open("seen", "a") as file:
+        file.write(f"{worker_id} {cluster.state} {namespace}\\n")
+"""
+
+
+@pytest.mark.parametrize("end", ["done", "killed"])
+def test_parallel_workers_share_one_cluster_that_ends_with_the_run(end: str, tmp_path: Path) -> None:
+    hang = "\n\ndef test_hang(cluster: Cluster) -> None:\n    __import__('time').sleep(600)\n"
+    (tmp_path / "test_shared.py").write_text(SHARED + (hang if end == "killed" else ""))
+    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "devcluster.pytest_plugin", "-c", "/dev/null"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    for inherited in [variable for variable in environment if variable.startswith("PYTEST_")]:
+        del environment[inherited]
+    seen = tmp_path / "seen"
+    with subprocess.Popen(
+        [*command, f"--rootdir={tmp_path}", "test_shared.py"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as run:
+        if end == "killed":
+            wait_until(lambda: seen.exists() and len(seen.read_text().splitlines()) == 4, seconds=60)
+            run.kill()
+        output, _ = run.communicate(timeout=120)
+        assert run.returncode == (0 if end == "done" else -signal.SIGKILL), output
+    lines = [line.split() for line in seen.read_text().splitlines()]
+    workers, states, namespaces = (set(column) for column in zip(*lines, strict=True))
+    assert workers == {"gw0", "gw1"}
+    assert len(states) == 1
+    assert len(namespaces) == 4
+    wait_until(lambda: not Path(states.pop() if states else "/nowhere").exists())

@@ -1,0 +1,107 @@
+"""The event recorder on a real API server: counting up, missing rights, expiry."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from kube.client import Client, Selection, Transport
+from kube.connection import load_kubeconfig
+from kube.events import EventRecorder
+from kube.objects import Object, key
+from kube.resources import CONFIG_MAPS, EVENTS
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield Client(transport, user_agent="test")
+
+
+@contextlib.asynccontextmanager
+async def recording(client: Client) -> AsyncIterator[EventRecorder]:
+    recorder = EventRecorder(client, component="test")
+    running = asyncio.create_task(recorder.run())
+    try:
+        yield recorder
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+
+@pytest.fixture
+async def about(client: Client, namespace: str) -> Object:
+    """The object that events are about."""
+    return await client.create(
+        CONFIG_MAPS,
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "thing", "namespace": namespace}},
+    )
+
+
+async def events_of(client: Client, namespace: str) -> list[dict[str, Any]]:
+    return await client.list(EVENTS, Selection(namespace=namespace))
+
+
+async def test_a_repeated_event_is_counted_up(client, namespace, about):
+    async with recording(client) as recorder:
+        for _ in range(3):
+            recorder.event(about, "Warning", "Failed", "it did not work")
+            await recorder.drain(5)
+        recorder.event(about, "Normal", "Applied", "it did")
+        await recorder.drain(5)
+    events = await events_of(client, namespace)
+    assert {(e["type"], e["reason"], e["message"], e["count"]) for e in events} == {
+        ("Warning", "Failed", "it did not work", 3),
+        ("Normal", "Applied", "it did", 1),
+    }
+    assert {e["involvedObject"]["uid"] for e in events} == {about["metadata"]["uid"]}
+
+
+async def test_an_event_that_has_expired_is_written_anew(client, namespace, about):
+    async with recording(client) as recorder:
+        recorder.event(about, "Normal", "Applied", "it did")
+        await recorder.drain(5)
+        await client.delete_collection(EVENTS, Selection(namespace=namespace))
+        recorder.event(about, "Normal", "Applied", "it did")
+        await recorder.drain(5)
+    assert [e["count"] for e in await events_of(client, namespace)] == [2]
+
+
+async def test_who_may_only_create_events_creates_repeats_anew(cluster, client, namespace, about):
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    rules = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
+    cluster.api.create(f"{rbac}/roles", {"metadata": {"name": "r"}, "rules": rules})
+    cluster.api.create(
+        f"{rbac}/rolebindings",
+        {
+            "metadata": {"name": "r"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": namespace}],
+        },
+    )
+    async with (
+        Transport(load_kubeconfig(cluster.kubeconfig_for(namespace))) as transport,
+        recording(Client(transport, user_agent="test")) as recorder,
+    ):
+        for _ in range(2):
+            recorder.event(about, "Normal", "Applied", "it did")
+            await recorder.drain(5)
+    assert sorted(e["count"] for e in await events_of(client, namespace)) == [1, 2]
+
+
+async def test_events_of_cluster_scoped_objects_with_odd_names_are_accepted(client, namespace):
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"system:{namespace}:Odd_Name"},
+    }
+    async with recording(client) as recorder:
+        recorder.event(role, "Normal", "Applied", "ü" * 2000)
+        await recorder.drain(5)
+    found = [e for e in await events_of(client, "default") if e["involvedObject"]["name"] == role["metadata"]["name"]]
+    assert [key(e).namespace for e in found] == ["default"]
+    await client.delete(EVENTS, key(found[0]).name, namespace="default")

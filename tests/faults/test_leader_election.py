@@ -1,0 +1,223 @@
+"""Leader election on a real API server: leases, events, hand-over, loss."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.faults import Reset, Rule, Silence
+from devcluster.proxy import FaultProxy
+from kube.client import Client, Selection, Transport
+from kube.connection import load_kubeconfig
+from kube.election import ElectionSettings, LeaderElector, LeadershipLost
+from kube.errors import KubeError
+from kube.events import EventRecorder
+from kube.objects import Object
+from kube.resources import EVENTS, LEASES
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield Client(transport, user_agent="test/leader-election")
+
+
+@pytest.fixture
+async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
+    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def faulty(cluster: Cluster, proxy: FaultProxy) -> AsyncIterator[Client]:
+    """A client through the proxy."""
+    async with Transport(load_kubeconfig(cluster.kubeconfig_through(proxy.url))) as transport:
+        yield Client(transport, user_agent="test/leader-election")
+
+
+@pytest.fixture
+async def recorder(client: Client) -> AsyncIterator[EventRecorder]:
+    recorder = EventRecorder(client, component="test")
+    running = asyncio.create_task(recorder.run())
+    yield recorder
+    await recorder.drain(5)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
+@pytest.fixture
+def settings(namespace: str) -> ElectionSettings:
+    return ElectionSettings(namespace=namespace, name="lease", lease_duration=2, renew_deadline=1.5, retry_period=0.1)
+
+
+class Candidate:
+    """A process that wants to lead."""
+
+    def __init__(
+        self, client: Client, settings: ElectionSettings, identity: str, *, recorder: EventRecorder | None = None
+    ) -> None:
+        self.elector = LeaderElector(client, settings, identity=identity, recorder=recorder)
+        self.is_told_to_lead = asyncio.Event()
+        self.task = asyncio.create_task(self.elector.run(self._lead))
+
+    async def _lead(self) -> None:
+        self.is_told_to_lead.set()
+        await asyncio.Event().wait()
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, KubeError):
+            await self.task
+
+
+async def spec_of(client: Client, settings: ElectionSettings) -> Object:
+    lease = await client.get(LEASES, settings.name, namespace=settings.namespace)
+    return lease["spec"]
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("what the test waits for did not happen")
+
+
+async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(client, settings, recorder):
+    first = Candidate(client, settings, "pod-a_1", recorder=recorder)
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    second = Candidate(client, settings, "pod-b_2", recorder=recorder)
+    held = await spec_of(client, settings)
+    assert (held["holderIdentity"], held["leaseDurationSeconds"], held["leaseTransitions"]) == ("pod-a_1", 2, 0)
+    await asyncio.sleep(0.5)
+    assert not second.is_told_to_lead.is_set()
+    renewed = await spec_of(client, settings)
+    assert renewed == {**held, "renewTime": renewed["renewTime"]}
+    assert renewed["renewTime"] > held["renewTime"]
+
+    await first.stop()
+    assert not first.elector.tenure.is_leading()
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 1)
+    taken = await spec_of(client, settings)
+    assert (taken["holderIdentity"], taken["leaseTransitions"]) == ("pod-b_2", 1)
+    await second.stop()
+
+    released = await spec_of(client, settings)
+    assert released["holderIdentity"] == ""
+    assert (released["leaseDurationSeconds"], released["leaseTransitions"]) == (1, 1)
+    assert released["acquireTime"] == released["renewTime"]
+    await recorder.drain(5)
+    events = await client.list(EVENTS, Selection(namespace=settings.namespace))
+    told = {(e["type"], e["reason"], e["involvedObject"]["kind"], e["message"]) for e in events}
+    assert told == {
+        ("Normal", "LeaderElection", "Lease", f"{identity} {what}")
+        for identity in ("pod-a_1", "pod-b_2")
+        for what in ("became leader", "stopped leading")
+    }
+
+
+async def test_at_rest_a_renewal_is_one_request(client, settings, monkeypatch):
+    candidate = Candidate(client, settings, "pod-a_1")
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    methods: list[str] = []
+    request = client.request
+
+    async def spy(method: str, path: str, **options: object) -> bytes:
+        methods.append(method)
+        return await request(method, path, **options)
+
+    monkeypatch.setattr(client, "request", spy)
+    await eventually(lambda: len(methods) >= 3)
+    assert set(methods) == {"PUT"}
+    await candidate.stop()
+
+
+async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadline(client, settings):
+    candidate = Candidate(client, settings, "pod-a_1")
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    while True:
+        lease = await client.get(LEASES, settings.name, namespace=settings.namespace)
+        lease["spec"]["holderIdentity"] = "thief"
+        with contextlib.suppress(KubeError):
+            await client.replace(LEASES, lease)
+            break
+    with pytest.raises(LeadershipLost, match="leader election lost"):
+        await asyncio.wait_for(candidate.task, 1)
+    assert not candidate.elector.tenure.is_leading()
+    assert (await spec_of(client, settings))["holderIdentity"] == "thief"
+
+
+async def test_a_lease_that_was_deleted_is_made_again(client, settings):
+    candidate = Candidate(client, settings, "pod-a_1")
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    await client.delete(LEASES, settings.name, namespace=settings.namespace)
+    await asyncio.sleep(0.5)
+    assert (await spec_of(client, settings))["holderIdentity"] == "pod-a_1"
+    assert candidate.elector.tenure.is_leading()
+    await candidate.stop()
+
+
+async def test_whoever_vanishes_is_followed_when_the_lease_has_expired(client, settings):
+    await client.create(
+        LEASES,
+        {
+            "metadata": {"name": settings.name, "namespace": settings.namespace},
+            "spec": {"holderIdentity": "gone", "leaseDurationSeconds": 1, "leaseTransitions": 7},
+        },
+    )
+    started = asyncio.get_running_loop().time()
+    candidate = Candidate(client, settings, "pod-a_1")
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    assert asyncio.get_running_loop().time() - started >= 1
+    assert (await spec_of(client, settings))["leaseTransitions"] == 8
+    await candidate.stop()
+
+
+async def test_an_exception_of_leading_is_passed_on_and_the_lease_released(client, settings):
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await LeaderElector(client, settings, identity="pod-a_1").run(fail)
+    assert (await spec_of(client, settings))["holderIdentity"] == ""
+
+
+async def test_of_many_candidates_one_leads(client, settings):
+    candidates = [Candidate(client, settings, f"pod-{number}_x") for number in range(8)]
+    for _ in range(100):
+        assert sum(candidate.elector.tenure.is_leading() for candidate in candidates) <= 1
+        await asyncio.sleep(0.01)
+    assert sum(candidate.is_told_to_lead.is_set() for candidate in candidates) == 1
+    for candidate in candidates:
+        await candidate.stop()
+
+
+async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(client, faulty, proxy, settings):
+    first = Candidate(faulty, settings, "pod-a_1")
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    second = Candidate(client, settings, "pod-b_2")
+    proxy.rules.add(Rule(fault=Silence(), path="/leases"))
+    loop = asyncio.get_running_loop()
+    cut_off = loop.time()
+    with pytest.raises(LeadershipLost):
+        await asyncio.wait_for(first.task, 5)
+    assert loop.time() - cut_off <= settings.renew_deadline + 0.2
+    assert not second.is_told_to_lead.is_set()
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 5)
+    assert (await spec_of(client, settings))["leaseTransitions"] == 1
+    await second.stop()
+
+
+async def test_renewals_whose_answers_are_lost_do_not_end_leadership(client, faulty, proxy, settings):
+    candidate = Candidate(faulty, settings, "pod-a_1")
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("PUT",), probability=0.5))
+    await eventually(lambda: proxy.injected["reset-carried-out"] >= 5)
+    assert candidate.elector.tenure.is_leading()
+    proxy.rules.clear()
+    await candidate.stop()
+    spec = await spec_of(client, settings)
+    assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("", 0)

@@ -1,0 +1,76 @@
+"""What happens when the API server refuses an update as invalid."""
+
+from typing import Any
+
+import pytest
+
+from agent.managed_resource.invalid_update import (
+    PropagationPolicyError,
+    deleted_text,
+    may_be_replaced,
+    not_deleted_text,
+    propagation_policy,
+)
+from kube.objects import Object
+
+IMMUTABLE = {
+    "reason": "FieldValueForbidden",
+    "message": "Forbidden: field is immutable when `immutable` is set",
+    "field": "data",
+}
+
+
+def obj(kind: str, api_version: str = "v1", **annotations: str) -> Object:
+    notes = {f"resources.gardener.cloud/{name.replace('_', '-')}": value for name, value in annotations.items()}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", "annotations": notes}}
+
+
+@pytest.mark.parametrize(
+    ("merged", "causes", "replaced"),
+    [
+        (obj("Deployment", "apps/v1"), [], False),
+        (obj("Deployment", "apps/v1"), [IMMUTABLE], False),
+        (obj("Deployment", "apps/v1", delete_on_invalid_update="true"), [], True),
+        (obj("Deployment", "apps/v1", delete_on_invalid_update="TRUE"), [], True),
+        (obj("Deployment", "apps/v1", delete_on_invalid_update="no"), [], False),
+        (obj("ConfigMap"), [IMMUTABLE], True),
+        (obj("Secret"), [{"reason": "FieldValueInvalid"}, IMMUTABLE], True),
+        (obj("Secret", delete_on_invalid_update="no"), [IMMUTABLE], True),
+        (obj("Secret"), [{**IMMUTABLE, "reason": "FieldValueInvalid"}], False),
+        (obj("Secret"), [{**IMMUTABLE, "message": "field is immutable"}], False),
+        (obj("Secret"), [{"reason": "FieldValueForbidden"}], False),
+        (obj("Secret", "example.com/v1"), [IMMUTABLE], False),
+    ],
+)
+def test_it_is_replaced_if_it_says_so_or_is_immutable(merged: Object, causes: list[Any], replaced: bool) -> None:
+    assert may_be_replaced(merged, causes) is replaced
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
+def test_the_annotation_says_what_becomes_of_dependents(policy: str) -> None:
+    merged = obj("Job", deletion_propagation_on_invalid_update=policy)
+    assert propagation_policy(merged, resource="r") == policy
+
+
+def test_without_annotation_the_api_server_decides() -> None:
+    assert propagation_policy(obj("Job"), resource="r") is None
+
+
+@pytest.mark.parametrize("policy", ["Whatever", "", "background"])
+def test_an_unknown_policy_is_an_error(policy: str) -> None:
+    with pytest.raises(PropagationPolicyError) as caught:
+        propagation_policy(obj("Job", deletion_propagation_on_invalid_update=policy), resource="batch/v1/Job/ns/j")
+    assert str(caught.value) == (
+        f'invalid deletion propagation policy on object batch/v1/Job/ns/j: "{policy}" is invalid, '
+        "supported values: [Background Foreground Orphan]"
+    )
+
+
+def test_the_deletion_is_told_as_a_failure() -> None:
+    assert deleted_text("v1/ConfigMap/demo/cm", "why") == (
+        "deleted object \"v1/ConfigMap/demo/cm\" because of 'invalid' update error, and 'delete-on-invalid-update' "
+        "annotation on object or the resource is an immutable ConfigMap/Secret: why"
+    )
+    assert not_deleted_text("v1/ConfigMap/demo/cm", "why") == (
+        "error deleting object \"v1/ConfigMap/demo/cm\" after 'invalid' update error: why"
+    )

@@ -1,0 +1,99 @@
+"""Labels that are injected, and the origin."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from agent.managed_resource.stamps import InjectionError, Origin, inject_labels, injected_labels, parse_origin
+from kube.objects import Key
+
+LABELS = {"team": "red"}
+
+
+def test_the_managed_by_label_always_wins() -> None:
+    given = {"resources.gardener.cloud/managed-by": "me", "x": "y"}
+    assert injected_labels(given, managed_by="gardener") == {
+        "resources.gardener.cloud/managed-by": "gardener",
+        "x": "y",
+    }
+    assert injected_labels(None, managed_by="g") == {"resources.gardener.cloud/managed-by": "g"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        ({}, {"metadata": {"labels": LABELS}}),
+        (
+            {"metadata": {"name": "n", "labels": {"app": "x", "team": "blue"}}},
+            {"metadata": {"name": "n", "labels": {"app": "x", "team": "red"}}},
+        ),
+        (
+            {"spec": {"template": {}}},
+            {"metadata": {"labels": LABELS}, "spec": {"template": {"metadata": {"labels": LABELS}}}},
+        ),
+        (
+            {"spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}, "selector": {}}},
+            {
+                "metadata": {"labels": LABELS},
+                "spec": {
+                    "template": {"metadata": {"labels": {"a": "b", "team": "red"}}, "spec": {"x": 1}},
+                    "selector": {},
+                },
+            },
+        ),
+        (
+            {"spec": {"volumeClaimTemplates": [{"metadata": {"name": "v"}}, {}]}},
+            {
+                "metadata": {"labels": LABELS},
+                "spec": {
+                    "volumeClaimTemplates": [
+                        {"metadata": {"name": "v", "labels": LABELS}},
+                        {"metadata": {"labels": LABELS}},
+                    ]
+                },
+            },
+        ),
+        (
+            {"spec": {"jobTemplate": {"spec": {"template": {}}}}},
+            {"metadata": {"labels": LABELS}, "spec": {"jobTemplate": {"spec": {"template": {}}}}},
+        ),
+        ({"spec": {"template": "text"}}, {"metadata": {"labels": LABELS}, "spec": {"template": "text"}}),
+        ({"spec": {"template": None}}, {"metadata": {"labels": LABELS}, "spec": {"template": None}}),
+        ({"spec": ["x"]}, {"metadata": {"labels": LABELS}, "spec": ["x"]}),
+    ],
+)
+def test_labels_go_on_the_object_and_on_its_templates(manifest: dict[str, Any], expected: dict[str, Any]) -> None:
+    before = deepcopy(manifest)
+    assert inject_labels(manifest, LABELS) == expected
+    assert manifest == before
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"template": {"metadata": "x"}}, "spec.template.metadata is not a mapping"),
+        ({"template": {"metadata": {"labels": ["x"]}}}, "spec.template.metadata.labels is not a mapping"),
+        ({"template": {"metadata": {"labels": {"a": 1}}}}, "spec.template.metadata.labels.a is not a string"),
+        ({"volumeClaimTemplates": {}}, "spec.volumeClaimTemplates is not a list"),
+        ({"volumeClaimTemplates": ["x"]}, "spec.volumeClaimTemplates[0] is not a mapping"),
+    ],
+)
+def test_a_wrong_type_on_the_way_is_an_error_that_names_the_path(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(InjectionError) as caught:
+        inject_labels({"spec": spec}, LABELS)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"), [("ns/mr", Origin(Key("ns", "mr"))), ("id:ns/mr", Origin(Key("ns", "mr"), "id"))]
+)
+def test_an_origin_is_read_as_it_is_written(text: str, origin: Origin) -> None:
+    assert parse_origin(text) == origin
+    assert str(origin) == text
+
+
+@pytest.mark.parametrize("text", ["", "mr", "a/b/c", "id:mr", "id:a/b/c", "a:b:c/d/e"])
+def test_what_is_no_origin_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="unexpected origin format"):
+        parse_origin(text)

@@ -1,0 +1,1 @@
+"""The TLS admission server, one module a webhook."""
