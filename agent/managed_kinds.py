@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from kube.cache import Caches, Change, Indexer, Store, View
-from kube.client import Form
 from kube.objects import Key, Object
 from kube.resources import Resource
 
@@ -41,7 +40,6 @@ class ManagedKinds:
         keep: Callable[[Resource, Object], T],
         *,
         on_change: Callable[[Resource, Change[T]], None],
-        form: Callable[[Resource], Form] = lambda _: Form.WHOLE,
         index: Callable[[T], Iterable[Hashable]] = lambda _: (),
     ) -> "Part[T]":
         """A reader of the watches.
@@ -49,12 +47,11 @@ class ManagedKinds:
         Args:
             keep: what it wants to know of an object; it must not change the object.
             on_change: called for each change of what is kept, also for what a list tells.
-            form: what `keep` needs of the objects of a kind. A kind is watched whole if one part needs that.
             index: the values under which `Part.by_index` finds an object.
         """
         if self._stores:
             raise RuntimeError("all parts have to be there before the first watch")
-        part = Part(self, len(self._parts), keep, on_change, form, index)
+        part = Part(self, number=len(self._parts), keep=keep, on_change=on_change, index=index)
         self._parts.append(part)
         return part
 
@@ -96,13 +93,11 @@ class ManagedKinds:
         def keep(obj: Object) -> Kept:
             return tuple(part.keep(resource, obj) for part in parts)
 
-        forms = {part.form(resource) for part in parts}
         indexes = tuple((str(part.number), part.indexer()) for part in parts)
         store = self.caches.acquire(
             View(
                 resource,
                 keep,
-                form=Form.WHOLE if Form.WHOLE in forms else Form.METADATA,
                 label_selector=self._label_selector,
                 indexes=indexes,
             )
@@ -122,15 +117,14 @@ class Part(Generic[T]):
     def __init__(
         self,
         kinds: ManagedKinds,
+        *,
         number: int,
         keep: Callable[[Resource, Object], T],
         on_change: Callable[[Resource, Change[T]], None],
-        form: Callable[[Resource], Form],
         index: Callable[[T], Iterable[Hashable]],
     ) -> None:
         self.number = number
         self.keep = keep
-        self.form = form
         self._kinds = kinds
         self._on_change = on_change
         self._index = index

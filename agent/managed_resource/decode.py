@@ -184,7 +184,9 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
             yield line, data[start : separator.start()]
         start = separator.end() + 1
     if start < len(data):
-        yield line + data.count(b"\n", counted, start), data[start:]
+        # A block scalar at the end has a line break in its value, whether the text ends with one or not.
+        rest = data[start:]
+        yield line + data.count(b"\n", counted, start), rest if rest.endswith(b"\n") else rest + b"\n"
 
 
 def _yaml_documents(data: bytes, budget: Budget) -> Iterator[Any]:

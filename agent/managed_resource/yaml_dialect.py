@@ -57,11 +57,11 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
     """
     try:
         try:
-            root = _compose(_Composer(text, budget=budget), text)
+            root = _compose(_Composer(text, budget=budget), text, first_line)
         except ComposerError as error:
             if error.problem != "second occurrence":
                 raise
-            root = _compose(_RenamingComposer(text, budget=budget), text)
+            root = _compose(_RenamingComposer(text, budget=budget), text, first_line)
     except yaml.reader.ReaderError as error:
         raise DialectError(f"{error.reason} at position {error.position}") from error
     except yaml.MarkedYAMLError as error:
@@ -71,30 +71,37 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
     return None if root is None else _value(root, budget, MAX_DEPTH)
 
 
-def _compose(composer: "_Composer", text: bytes | str) -> Node | None:
+def _compose(composer: "_Composer", text: bytes | str, first_line: int) -> Node | None:
     if not composer.check_node():
         return None
     root = composer.get_node()
-    _check_end(composer, text)
+    if root is not None and _has_more(composer) and not _is_ended(text):
+        raise DialectError(
+            f"line {first_line + root.end_mark.line}: the document ends here, but there is more text; "
+            "check the indentation, or put a line '---' between documents"
+        )
     return root
+
+
+def _has_more(composer: "_Composer") -> bool:
+    try:
+        return composer.check_node()
+    except yaml.YAMLError:
+        return True
+
+
+_DOCUMENT_END = re.compile(rb"^\.\.\.(?:\s|$)", re.MULTILINE)
+
+
+def _is_ended(text: bytes | str) -> bool:
+    """Whether a line says that the document ends, so that what follows is left out on purpose."""
+    return _DOCUMENT_END.search(text.encode() if isinstance(text, str) else text) is not None
 
 
 def _located(error: yaml.MarkedYAMLError, first_line: int) -> str:
     mark = error.problem_mark or error.context_mark
     problem = " ".join(str(error.problem or error.context or "not readable").split())
     return f"line {first_line + mark.line}: {problem}" if mark else problem
-
-
-_DOCUMENT_END = re.compile(rb"^\.\.\.(?:\s|$)", re.MULTILINE)
-
-
-def _check_end(composer: "_Composer", text: bytes | str) -> None:
-    try:
-        more = composer.check_node()
-    except yaml.YAMLError:
-        more = True
-    if more and not _DOCUMENT_END.search(text.encode() if isinstance(text, str) else text):
-        raise DialectError("there is more text after the end of the document; put a line '---' between documents")
 
 
 # --- from text to nodes

@@ -23,7 +23,7 @@ from agent.health.checks.rule import (
     required_condition,
     string,
 )
-from kube.objects import Object, matches_label_selector
+from kube.objects import Object, key, matches_label_selector
 
 NO_DEADLINE = 2**31 - 1
 """The value of `progressDeadlineSeconds` with which a Deployment gets no condition `Progressing`."""
@@ -69,8 +69,9 @@ def _progress_by_replicas(deployment: Object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PodsWanted:
-    """Which pods of its namespace a Deployment wants, and how many."""
+    """Which pods a Deployment wants, and how many."""
 
+    namespace: str
     selector: Object | None
     count: int
 
@@ -86,7 +87,8 @@ class PodsWanted:
 
 def pods_wanted(deployment: Object) -> PodsWanted:
     """Raises ValueError if it does not tell."""
-    wanted = PodsWanted((deployment.get("spec") or {}).get("selector"), desired_replicas(deployment))
+    selector = (deployment.get("spec") or {}).get("selector")
+    wanted = PodsWanted(key(deployment).namespace, selector, desired_replicas(deployment))
     wanted.select({})
     return wanted
 

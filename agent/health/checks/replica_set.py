@@ -19,13 +19,10 @@ def replication_controller_health(controller: Object) -> str | None:
     return outdated(controller) or _too_few_ready(controller, "ReplicationController")
 
 
-
 RULE = Rule(
     group="apps",
     kind="ReplicaSet",
     health=health,
     # The owner leads from a pod to its Deployment.
 )
-REPLICATION_CONTROLLER_RULE = Rule(
-    group="", kind="ReplicationController", health=replication_controller_health
-)
+REPLICATION_CONTROLLER_RULE = Rule(group="", kind="ReplicationController", health=replication_controller_health)

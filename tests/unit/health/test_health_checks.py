@@ -6,7 +6,7 @@ import pytest
 
 from agent.health.checks.registry import health_rule
 from agent.health.findings import Reference, health_finding
-from kube.objects import Object, group_of
+from kube.objects import Object
 
 Row = tuple[str, str, Object, str | None]
 

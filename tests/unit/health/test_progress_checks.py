@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agent.health.checks.deployment import NO_DEADLINE, is_over, pods_wanted
-from agent.health.checks.registry import PROGRESS_RULES, progress_rule
-from kube.objects import Object, group_of
+from agent.health.checks.registry import progress_rule
+from kube.objects import Object, labels
 
 Row = tuple[str, str, Object, str | None]
 

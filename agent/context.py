@@ -1,0 +1,53 @@
+"""What a control loop gets and what it is: the seam between the process and the controllers."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from config.schema import ResourceManagerConfiguration
+from kube.cache import Caches
+from kube.client import Client, Transport
+from kube.controller import Controller
+from kube.discovery import Discovery
+from kube.events import EventRecorder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster, as all of this process share it; source and target may be the same."""
+
+    transport: Transport
+    client: Client
+    """Limited by the connection's rate, and refuses to write when this process may not lead any more."""
+    caches: Caches
+    discovery: Discovery
+    namespaces: tuple[str, ...]
+    """What the caches are restricted to; empty: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What control loops are made from."""
+
+    config: ResourceManagerConfiguration
+    source: Cluster
+    target: Cluster
+    recorder: EventRecorder
+    """Writes events into the source cluster."""
+    cluster_id: str
+    """Identity of the source cluster, part of the origin of objects; empty: none."""
+
+
+class ControlLoop(Protocol):
+    """A controller and the watches that feed its queue; made only where this process leads."""
+
+    @property
+    def controller(self) -> Controller: ...
+
+    async def start(self) -> None:
+        """Acquire stores, wait until they are synced, and subscribe; the controller's workers start after that."""
+
+    def kinds_changed(self, group: str) -> None:
+        """CustomResourceDefinitions of this group came, changed or went in the target cluster."""
+
+    async def close(self) -> None:
+        """Give the stores back; the workers have ended. Also called if `start` failed or was cancelled."""

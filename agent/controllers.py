@@ -1,0 +1,18 @@
+"""Which control loops there are: what a leader runs, and what every replica holds ready for them."""
+
+from collections.abc import Sequence
+
+from agent.context import Cluster, Context, ControlLoop
+from agent.managed_resource.source import Source
+
+_SECRETS_BYTES = 16 << 20
+
+
+def hold_ready(source: Cluster) -> Source:
+    """The caches that every replica keeps, so that it can take over at once."""
+    return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
+
+
+def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLoop]:  # noqa: ARG001
+    """The control loops that the configuration switches on; called when this process begins to lead."""
+    return []

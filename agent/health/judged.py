@@ -1,0 +1,97 @@
+"""What is kept in memory of a managed object: what is wrong with it, and whose it is.
+
+Objects are judged when the watch tells them, so that a store holds no more than the result. Most objects are fine, and
+the fine ones of a ManagedResource share one value.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import structlog
+
+from agent.health import keys
+from agent.health.checks.deployment import PodsWanted
+from agent.health.checks.registry import health_rule, progress_rule
+from agent.health.checks.rule import quoted
+from agent.health.findings import Finding, Reference, health_finding, pods_wanted, progress_finding
+from kube.client import Form
+from kube.objects import Key, Object, annotations, key
+from kube.resources import Resource
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    origin: Key | None = None
+    """The ManagedResource that it belongs to."""
+    finding: Finding | None = None
+    pods: PodsWanted | None = None
+    """The pods that have to be counted as well, if there is no finding."""
+
+
+NOTHING = Judged()
+
+Judge = Callable[[Resource, Object], Judged]
+
+
+def judge_health(resource: Resource, obj: Object, *, cluster_id: str) -> Judged:
+    finding = health_finding(reference_to(resource, obj), obj)
+    origin = _origin(resource, obj, cluster_id)
+    return _fine(origin) if finding is None else Judged(origin, finding)
+
+
+def health_form(resource: Resource) -> Form:
+    """What of the objects of a kind is read to judge their health."""
+    return Form.WHOLE if health_rule(resource.api_version, resource.kind) else Form.METADATA
+
+
+def judge_progress(resource: Resource, obj: Object, *, cluster_id: str) -> Judged:
+    if progress_form(resource) is Form.METADATA:
+        return NOTHING
+    reference = reference_to(resource, obj)
+    origin = _origin(resource, obj, cluster_id)
+    finding = progress_finding(reference, obj)
+    wanted = pods_wanted(reference, obj) if finding is None else None
+    return _fine(origin) if finding is None and wanted is None else Judged(origin, finding, wanted)
+
+
+def progress_form(resource: Resource) -> Form:
+    """What of the objects of a kind is read to judge their progress."""
+    return Form.WHOLE if progress_rule(resource.api_version, resource.kind) else Form.METADATA
+
+
+def reference_to(resource: Resource, obj: Object) -> Reference:
+    name = key(obj)
+    return Reference(resource.api_version, resource.kind, name.namespace, name.name)
+
+
+@lru_cache(maxsize=10_000)
+def _fine(origin: Key | None) -> Judged:
+    return Judged(origin)
+
+
+def _origin(resource: Resource, obj: Object, cluster_id: str) -> Key | None:
+    try:
+        return origin(obj, cluster_id=cluster_id)
+    except ValueError as error:
+        name = f"{resource.kind} {key(obj)}"
+        log.error("An object does not tell its ManagedResource", object=name, error=str(error))
+        return None
+
+
+def origin(obj: Object, *, cluster_id: str) -> Key | None:
+    """The ManagedResource that the object belongs to; None if to none, or to one of another cluster.
+
+    Raises:
+        ValueError: the annotation is not `[<cluster id>:]<namespace>/<name>`.
+    """
+    text = annotations(obj).get(keys.ORIGIN)
+    if text is None:
+        return None
+    cluster, colon, path = text.rpartition(":")
+    namespace, _, name = path.partition("/")
+    if ":" in cluster or "/" in name or not namespace or not name:
+        raise ValueError(f"unexpected origin format: {quoted(text)}")
+    return Key(namespace, name) if (cluster if colon else "") == cluster_id else None

@@ -1,0 +1,80 @@
+"""What is known of the objects that ManagedResources list: from the watches, and where these don't reach, by reading.
+
+An object that a watch should see but does not is read as well before anything is said about it: it may lack our label,
+as objects do that their manifest asks to be left alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from agent.context import Cluster
+from agent.health.findings import Reference
+from agent.health.judged import Judge, Judged
+from agent.managed_kinds import Part
+from kube.client import Form
+from kube.errors import KindNotServed, KubeError, NotFound
+from kube.objects import Key, group_of
+from kube.resources import Resource
+
+KindName = tuple[str, str]
+"""apiVersion and kind."""
+Kinds = Mapping[KindName, Resource | KubeError]
+
+
+class Objects:
+    """Args: part: of the watches, that keeps what `judge` tells; form: what `judge` needs of the objects of a kind."""
+
+    def __init__(self, *, part: Part[Judged], judge: Judge, form: Callable[[Resource], Form], cluster: Cluster) -> None:
+        self._part = part
+        self._judge = judge
+        self._form = form
+        self._client = cluster.client
+        self._discovery = cluster.discovery
+        self._unserved: dict[Key, frozenset[str]] = {}
+
+    async def watch(self, user: Key, names: Iterable[KindName]) -> Kinds:
+        """Watch these kinds for a ManagedResource and no others for it; with each name what it stands for."""
+        kinds = {name: await self._find(name) for name in sorted(set(names))}
+        unserved = frozenset(group_of(k.api_version) for k in kinds.values() if isinstance(k, KindNotServed))
+        if unserved:
+            self._unserved[user] = unserved
+        else:
+            self._unserved.pop(user, None)
+        await self._part.use(user, [kind for kind in kinds.values() if isinstance(kind, Resource)])
+        return kinds
+
+    def waiting_for(self, group: str) -> list[Key]:
+        """The ManagedResources that list objects of kinds of this group that are not served."""
+        return [user for user, groups in self._unserved.items() if group in groups]
+
+    def known(self, resource: Resource, reference: Reference) -> Judged | None:
+        """What the watches tell."""
+        return self._part.get(resource, _key(resource, reference))
+
+    async def read(self, user: Key, resource: Resource, reference: Reference) -> Judged | None:
+        """The object as it is right now, None if it does not exist.
+
+        Raises:
+            KindNotServed: its kind does not exist any more.
+            KubeError: it can't be read.
+        """
+        name = _key(resource, reference)
+        try:
+            obj = await self._client.get(resource, name.name, namespace=name.namespace, form=self._form(resource))
+        except NotFound as error:
+            if not error.details.get("name"):
+                # Not the object but the path is unknown.
+                self._discovery.invalidate(resource.group)
+                self._unserved[user] = self._unserved.get(user, frozenset()) | {resource.group}
+                await self._discovery.find(resource.api_version, resource.kind)
+            return None
+        return self._judge(resource, obj)
+
+    async def _find(self, name: KindName) -> Resource | KubeError:
+        try:
+            return await self._discovery.find(*name)
+        except KubeError as error:
+            return error
+
+
+def _key(resource: Resource, reference: Reference) -> Key:
+    return Key(reference.namespace if resource.namespaced else "", reference.name)

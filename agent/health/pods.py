@@ -1,0 +1,92 @@
+"""The pods of the target cluster, as far as they are counted for Deployments.
+
+Pods don't carry our label, so all of them are watched, and of each only the labels are kept. There is a watch as
+long as some ManagedResource has Deployments.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agent.health.checks.deployment import PodsWanted, is_over
+from kube.cache import Caches, Change, Store, View
+from kube.client import Client, Selection
+from kube.objects import Key, Object, key, label_selector_text, labels
+from kube.resources import Resource
+
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+
+_LIST_SECONDS = 20.0
+_BY_NAMESPACE = "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPod:
+    namespace: str
+    labels: Mapping[str, str]
+
+
+def counted(pod: Object) -> CountedPod | None:
+    """None for a pod that is over, and therefore not counted."""
+    return None if is_over(pod) else CountedPod(key(pod).namespace, labels(pod))
+
+
+def _namespaces(pod: CountedPod | None) -> tuple[str, ...]:
+    return (pod.namespace,) if pod is not None else ()
+
+
+_VIEW = View(PODS, counted, indexes=((_BY_NAMESPACE, _namespaces),))
+
+
+class Pods:
+    """Args: on_change: called with a pod that counts from now on, or no more."""
+
+    def __init__(self, *, client: Client, caches: Caches, on_change: Callable[[CountedPod], None]) -> None:
+        self._client = client
+        self._caches = caches
+        self._on_change = on_change
+        self._store: Store[CountedPod | None] | None = None
+        self._users: set[Key] = set()
+
+    async def use(self, user: Key) -> None:
+        """Watch pods for a ManagedResource; returns when they were listed, or could not be."""
+        self._users.add(user)
+        if self._store is None:
+            self._store = self._caches.acquire(_VIEW)
+            self._stop = self._store.subscribe(self._changed)
+        if not self._store.synced.is_set():
+            await self._caches.tried(_VIEW, timeout=_LIST_SECONDS)
+
+    async def forget(self, user: Key) -> None:
+        """The ManagedResource has no Deployments (any more)."""
+        self._users.discard(user)
+        if not self._users:
+            await self.close()
+
+    async def count(self, wanted: PodsWanted) -> int:
+        """How many pods there are that a Deployment selects. Raises KubeError."""
+        pods = self._known(wanted.namespace)
+        if pods is None:
+            match_labels = (wanted.selector or {}).get("matchLabels") or {}
+            selection = Selection(wanted.namespace, label_selector_text(match_labels))
+            pods = [counted(pod) for pod in await self._client.list(PODS, selection)]
+        return sum(1 for pod in pods if pod is not None and wanted.select(pod.labels))
+
+    async def close(self) -> None:
+        if self._store is not None:
+            self._store = None
+            self._stop()
+            await self._caches.release(_VIEW)
+
+    def _known(self, namespace: str) -> list[CountedPod | None] | None:
+        store = self._store
+        if store is None or not store.synced.is_set() or not self._caches.covers(PODS, namespace):
+            return None
+        return [pod for _, pod in store.by_index(_BY_NAMESPACE, namespace)]
+
+    def _changed(self, change: Change[CountedPod | None]) -> None:
+        # What the first list holds is no news: who uses the pods has waited for it.
+        if self._store is None or not self._store.synced.is_set() or change.old == change.new:
+            return
+        for pod in (change.old, change.new):
+            if pod is not None:
+                self._on_change(pod)
