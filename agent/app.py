@@ -13,6 +13,7 @@ Each starts when the one before is ready, and they stop in reverse.
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from agent.caches import by_name
 from agent.clusters import Line, endpoints
 from agent.context import Cluster
 from agent.controllers import compose_controllers, hold_ready
@@ -67,11 +68,10 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
         server.bind()
     # From here on watches run: readiness must not see a moment without the watches it depends on.
     held = hold_ready(source)
-    by_name = {"source": source} if ends.are_one else {"source": source, "target": target}
     return [
         [Sessions({source_line.transport, target_line.transport})],
         servers,
-        [ReadyCaches(by_name, timeout=config.controllers.cache_sync_timeout)],
+        [ReadyCaches(by_name(source, target), timeout=config.controllers.cache_sync_timeout)],
         [EventWriter(recorder)],
         [Election(elector)] if elector else [],
         [

@@ -2,9 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from typing import Any
 
 from agent.context import Cluster
+from kube.cache import Store
 from kube.objects import format_duration
+
+
+def by_name(source: Cluster, target: Cluster) -> dict[str, Cluster]:
+    """The clusters by what they are called in messages; one that is both counts once."""
+    return {"source": source} if source is target else {"source": source, "target": target}
 
 
 class CachesNotSynced(Exception):
@@ -27,9 +34,8 @@ async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, t
         async with limit:
             await filling
             for cluster in clusters.values():
-                for store in cluster.caches.stores():
-                    if store.needed_at_start:
-                        await store.synced.wait()
+                for store in _needed(cluster):
+                    await store.synced.wait()
     except TimeoutError:
         if not limit.expired():
             raise
@@ -40,10 +46,14 @@ async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, t
 
 
 def missing(clusters: Mapping[str, Cluster]) -> str:
-    """What has not been listed yet, for people."""
+    """What is needed and has not been listed yet, for people."""
     parts = []
     for name, cluster in clusters.items():
-        resources = sorted({str(store.view.resource) for store in cluster.caches.stores() if not store.synced.is_set()})
+        resources = sorted({str(store.view.resource) for store in _needed(cluster) if not store.synced.is_set()})
         if resources:
             parts.append(f"{', '.join(resources)} of the {name} cluster at {cluster.transport.connection.server}")
     return "; ".join(parts) or "a controller did not start"
+
+
+def _needed(cluster: Cluster) -> list[Store[Any]]:
+    return [store for store in cluster.caches.stores() if store.needed_at_start]

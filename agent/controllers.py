@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 
 from agent.context import Cluster, Context, ControlLoop
+from agent.managed_kinds import ManagedKinds
+from agent.managed_resource import keys
+from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.source import Source
 
 _SECRETS_BYTES = 16 << 20
@@ -13,6 +16,8 @@ def hold_ready(source: Cluster) -> Source:
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
 
-def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLoop]:  # noqa: ARG001
+def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLoop]:
     """The control loops that the configuration switches on; called when this process begins to lead."""
-    return []
+    managed_by = context.config.controllers.managed_resource.managed_by_label_value
+    kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
+    return [ManagedResourceLoop(context, source=held, kinds=kinds)]

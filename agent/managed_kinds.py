@@ -94,14 +94,7 @@ class ManagedKinds:
             return tuple(part.keep(resource, obj) for part in parts)
 
         indexes = tuple((str(part.number), part.indexer()) for part in parts)
-        store = self.caches.acquire(
-            View(
-                resource,
-                keep,
-                label_selector=self._label_selector,
-                indexes=indexes,
-            )
-        )
+        store = self.caches.acquire(View(resource, keep, label_selector=self._label_selector, indexes=indexes))
         self._stores[resource] = store
         for part in parts:
             store.subscribe(partial(part.changed, resource))

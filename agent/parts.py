@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.bootstrap import cluster_identity
-from agent.caches import fill
+from agent.caches import by_name, fill
 from agent.context import Cluster, Context, ControlLoop
 from agent.kinds import KindsFollower
 from config.schema import ResourceManagerConfiguration
@@ -151,7 +151,7 @@ class Controllers:
         # Before the controllers: what they learn of kinds from now on is corrected when it changes.
         await self._kinds.start(patience=_KINDS_SECONDS)
         self._loops = self._compose(context)
-        clusters = {"source": self._source, "target": self._target}
+        clusters = by_name(self._source, self._target)
         await fill(self._start_loops(), clusters, timeout=settings.cache_sync_timeout)
         self._running = [asyncio.create_task(loop.controller.run(), name=loop.controller.name) for loop in self._loops]
 

@@ -1,4 +1,4 @@
-"""The command line: `python -m devcluster up`, `exec -- CMD`, `down`."""
+"""The command line: `python -m devcluster demo`, or `up`, `exec -- CMD`, `down`."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from devcluster import assets
 from devcluster.cluster import Cluster
+from devcluster.demo import story
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
 
@@ -17,6 +18,7 @@ examples:
   python -m devcluster exec -- kubectl get nodes
   export KUBECONFIG="$(python -m devcluster kubeconfig)"
   python -m devcluster down
+  python -m devcluster demo
 
 The first `up` builds the control plane, which needs Go and takes about 5 minutes, unless KUBEBUILDER_ASSETS names a
 directory with etcd and kube-apiserver. Clusters belong to this checkout: another checkout has its own.
@@ -89,6 +91,11 @@ def _build(_: argparse.Namespace) -> int:
     return 0
 
 
+def _demo(options: argparse.Namespace) -> int:
+    story.run(name=options.name, once=options.once)
+    return 0
+
+
 def _running(name: str) -> Cluster:
     cluster = Cluster.running(name)
     if cluster is None:
@@ -104,11 +111,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    named = argparse.ArgumentParser(add_help=False)
-    named.add_argument("--name", default="default", type=_name, help="which cluster (default: %(default)s)")
 
-    def command(name: str, run: object, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text, parents=[named])
+    def command(name: str, run: object, text: str, *, cluster: str = "default") -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.add_argument("--name", default=cluster, type=_name, help="which cluster (default: %(default)s)")
         added.set_defaults(run=run)
         return added
 
@@ -120,6 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     run = command("exec", _exec, "run a command with KUBECONFIG set to a cluster's")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command and its arguments")
     command("build", _build, "find or build the programs, and print their directory")
+    demo = command("demo", _demo, "show the agent at work in a cluster of its own, until Ctrl-C", cluster="demo")
+    demo.add_argument("--once", action="store_true", help="end by itself when everything was shown")
     return parser
 
 

@@ -1,7 +1,7 @@
-"""A bounded memory for what may be wanted once more, soon: whole objects, compressed.
+"""A bounded memory for whole objects, compressed.
 
-Stores keep projections, so that memory does not grow by whole copies of big objects. Whoever needs the whole
-object shortly after its event finds it here and saves a GET; if it was pushed out meanwhile, the GET is made.
+Stores keep projections, so that memory does not grow by whole copies of big objects. Whoever needs a whole
+object finds it here and saves a GET; if it was pushed out by newer ones meanwhile, the GET is made.
 """
 
 import zlib

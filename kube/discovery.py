@@ -1,9 +1,9 @@
 """From apiVersion and kind to a path and a scope, as the API server tells.
 
 One GET a group version, when a kind of it is first asked for, then from memory. A kind that is missing is looked
-up again, at most once in `_REFRESH_SECONDS` a group version, since its CRD may have come meanwhile; `invalidate`
-makes the next question go to the API server at once (called when a CRD comes, changes or goes, and when a path
-turned out to be gone).
+up again, since it may have come meanwhile: after a second, then less and less often. `invalidate` makes the next
+question go to the API server at once (called when a CRD comes, changes or goes, and when a path turned out to be
+gone).
 """
 
 import asyncio
@@ -18,14 +18,17 @@ from kube.errors import KindNotServed, NotFound
 from kube.objects import group_of
 from kube.resources import Resource
 
-_REFRESH_SECONDS = 1.0
+_FIRST_REFRESH_SECONDS = 1.0
+_LONGEST_REFRESH_SECONDS = 600.0
 _MOST_GROUP_VERSIONS = 1000
 
 
 @dataclass(slots=True)
 class _GroupVersion:
     kinds: Mapping[str, Resource] = field(default_factory=dict)
-    read_at: float | None = None
+    stale_at: float = float("-inf")
+    """When a kind that is not among them is worth another question."""
+    patience: float = _FIRST_REFRESH_SECONDS
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -55,11 +58,12 @@ class Discovery:
         if found := known.kinds.get(kind):
             return found
         async with known.lock:
-            if kind not in known.kinds and self._is_stale(known):
-                # The time is taken before asking: what changes while the answer travels is asked for again.
-                now = self._clock()
+            # The time is taken before asking: what changes while the answer travels is asked for again.
+            now = self._clock()
+            if kind not in known.kinds and now >= known.stale_at:
                 known.kinds = await self._read(api_version)
-                known.read_at = now
+                known.stale_at = now + known.patience
+                known.patience = min(known.patience * 2, _LONGEST_REFRESH_SECONDS)
         if found := known.kinds.get(kind):
             return found
         raise KindNotServed(api_version, kind)
@@ -68,9 +72,6 @@ class Discovery:
         """Forget all versions of a group."""
         for api_version in [v for v in self._group_versions if group_of(v) == group]:
             del self._group_versions[api_version]
-
-    def _is_stale(self, known: _GroupVersion) -> bool:
-        return known.read_at is None or self._clock() - known.read_at >= _REFRESH_SECONDS
 
     async def _read(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")

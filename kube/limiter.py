@@ -9,6 +9,26 @@ import time
 from collections.abc import Awaitable, Callable
 
 
+class Allowance:
+    """Permissions that nobody waits for: what gets none is left out."""
+
+    def __init__(self, *, burst: int, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._burst = burst
+        self._per_second = per_second
+        self._clock = clock
+        self._left = float(burst)
+        self._updated = clock()
+
+    def take(self) -> bool:
+        now = self._clock()
+        self._left = min(self._burst, self._left + (now - self._updated) * self._per_second)
+        self._updated = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
 class TokenBucket:
     """Args: qps: requests a second, negative for no limit; burst: how many may go at once."""
 

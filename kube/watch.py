@@ -25,7 +25,6 @@ from kube.errors import ApiError, Gone, KubeError, NotFound, Unreachable, from_s
 from kube.objects import Object, metadata, resource_version
 from kube.resources import Resource
 
-
 _FAILURES_BEFORE_LIST = 4
 
 
@@ -231,9 +230,10 @@ class Watcher:
 
     async def _back_off(self, failures: int) -> None:
         longest = min(self._timings.first_back_off * 2 ** min(failures, 16), self._timings.longest_back_off)
-        self._woken.clear()
         try:
             async with asyncio.timeout(longest * random.uniform(0.5, 1)):  # noqa: S311 - jitter
                 await self._woken.wait()
         except TimeoutError:
             pass
+        # Not before: who wakes during an attempt knows more than the attempt did.
+        self._woken.clear()

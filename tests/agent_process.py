@@ -203,7 +203,7 @@ class AgentProcess:
         return self
 
     def wait_until_leading(self, *, seconds: float = 20) -> Self:
-        self.wait_for(lambda: self.is_leading(), what="leadership", seconds=seconds)
+        self.wait_for(self.is_leading, what="leadership", seconds=seconds)
         return self
 
     def is_leading(self) -> bool:

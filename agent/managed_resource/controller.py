@@ -29,7 +29,7 @@ from kube.objects import Key, Object, is_deleting, key
 from kube.queue import CHANGE, RESYNC
 
 _BODIES = 16 << 20
-"""Bytes of memory for Secrets, and again for live objects, that wait for their pass."""
+"""Bytes of memory for live objects, compressed; some ten thousand of usual size."""
 _LONGEST_PASS = 180.0
 _STATUS_SECONDS = 60.0
 """What a pass may take beyond its time limit to say how it went."""
@@ -38,12 +38,12 @@ _STATUS_SECONDS = 60.0
 class ManagedResourceLoop:
     """See the module; `context` says where and with which configuration."""
 
-    def __init__(self, context: Context, kinds: ManagedKinds) -> None:
+    def __init__(self, context: Context, *, source: Source, kinds: ManagedKinds) -> None:
         settings = context.config.controllers.managed_resource
         self._class = context.config.controllers.resource_class
         self._cluster_id = context.cluster_id
         self._sync_period = settings.sync_period
-        self._source = Source(client=context.source.client, caches=context.source.caches, memory=_BODIES)
+        self._source = source
         self._target = Target(
             client=context.target.client,
             discovery=context.target.discovery,
@@ -52,12 +52,13 @@ class ManagedResourceLoop:
             on_change=self._object_changed,
         )
         self._plans = Plans(self._source, context.target.discovery, managed_by=settings.managed_by_label_value)
+        self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
         limit = min(settings.sync_period, _LONGEST_PASS)
         self._reconciler = Reconciler(
             source=self._source,
             target=self._target,
             plans=self._plans,
-            autoscalers=Autoscalers(context.target.caches, context.target.discovery),
+            autoscalers=self._autoscalers,
             recorder=context.recorder,
             settings=Settings(
                 resource_class=self._class,
@@ -86,10 +87,11 @@ class ManagedResourceLoop:
         self._source.subscribe(managed_resource=self._managed_resource_changed, secret=self._secret_changed)
 
     async def close(self) -> None:
-        await self._source.close()
+        """Nothing to give back: the caches end with the process."""
 
     def kinds_changed(self, group: str) -> None:
         """The kinds of a group were changed, or there are new ones."""
+        self._autoscalers.kinds_changed(group)
         for name in self._plans.waiting_for(group):
             self.controller.queue.add(name)
 

@@ -1,6 +1,6 @@
 """What a ManagedResource asks for: its Secrets decoded, in the order in which it is applied.
 
-A plan is made once for each version of the ManagedResource's spec and of its Secrets. Manifests are held as compact
+A plan is made once for each version of the Secrets and of the labels to inject. Manifests are held as compact
 JSON, since most passes need no more of them than a digest.
 """
 
@@ -39,8 +39,7 @@ _OFF_THE_LOOP = 64 * 1024
 class Basis:
     """What a plan was made of; an equal basis gives an equal plan, if all kinds were served."""
 
-    uid: str
-    generation: int
+    injected_labels: tuple[tuple[str, str], ...]
     secrets: tuple[tuple[str, str, int], ...]
     """Name, uid and resourceVersion, in order."""
 
@@ -98,15 +97,12 @@ def data_of(secrets: Sequence[Object]) -> Data:
         raise KubeError(f"the API server sent a Secret whose data is no base64: {error}") from error
 
 
-async def make_plan(
-    managed_resource: Object, *, basis: Basis, data: Data, discovery: Discovery, managed_by: str
-) -> Plan:
+async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_by: str) -> Plan:
     """Raises nothing for bad content: that is in the plan's errors and problems."""
     size = sum(len(value) for _, values in data for value in values.values())
     decoded = await asyncio.to_thread(decode_secrets, data) if size >= _OFF_THE_LOOP else decode_secrets(data)
     found = await _discover(decoded, discovery)
-    spec = managed_resource.get("spec") or {}
-    labels = injected_labels(spec.get("injectLabels"), managed_by=managed_by)
+    labels = injected_labels(dict(basis.injected_labels), managed_by=managed_by)
     contents = dict(data)
 
     objects: list[Object] = []

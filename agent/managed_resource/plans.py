@@ -4,6 +4,7 @@ Beside a plan, what this process has done for its ManagedResource is remembered.
 the cluster is looked at more closely, once.
 """
 
+import asyncio
 from dataclasses import dataclass, field
 
 from agent.api import secret_names
@@ -12,7 +13,7 @@ from agent.managed_resource.plan import Basis, Plan, data_of, make_plan
 from agent.managed_resource.source import Source
 from kube.discovery import Discovery
 from kube.errors import KubeError
-from kube.objects import Key, Object, group_of, key, metadata, uid
+from kube.objects import Key, Object, group_of, is_deleting, key
 
 _DEBOUNCE = 0.1
 _FREE_REPAIRS = 5
@@ -60,6 +61,7 @@ class Plans:
         self._managed_by = managed_by
         self._memories: dict[Key, Memory] = {}
         self._outdated: set[Key] = set()
+        self._one_at_a_time = asyncio.Lock()
         self.claims = Claims()
 
     def memory(self, name: Key) -> Memory:
@@ -111,9 +113,13 @@ class Plans:
 
         To be called before anything is removed: it may have moved to another ManagedResource.
         """
+        async with self._one_at_a_time:
+            await self._bring_up_to_date()
+
+    async def _bring_up_to_date(self) -> None:
         for name in list(self._outdated):
             managed_resource = self._source.managed_resources.get(name)
-            if managed_resource is None:
+            if managed_resource is None or is_deleting(managed_resource):
                 self._outdated.discard(name)
                 continue
             try:
@@ -132,8 +138,8 @@ class Plans:
             except KubeError as error:
                 raise SecretError(name, error) from error
             versions.append((name, found.uid, found.version))
-        generation = metadata(managed_resource).get("generation") or 0
-        return Basis(uid(managed_resource), generation, tuple(versions))
+        labels = (managed_resource.get("spec") or {}).get("injectLabels") or {}
+        return Basis(tuple(sorted(labels.items())), tuple(versions))
 
     async def _make(self, managed_resource: Object, basis: Basis) -> Plan:
         secrets = []
@@ -144,7 +150,6 @@ class Plans:
             except KubeError as error:
                 raise SecretError(name, error) from error
         plan = await make_plan(
-            managed_resource,
             basis=basis,
             data=data_of(secrets),
             discovery=self._discovery,

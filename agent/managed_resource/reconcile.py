@@ -40,6 +40,7 @@ from agent.status import update_status
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.events import EventRecorder
+from kube.limiter import Allowance
 from kube.objects import Key, Object, annotations, condition, finalizers, format_duration, is_deleting, key, metadata
 from kube.resources import Resource
 
@@ -47,6 +48,11 @@ _PENDING_SECONDS = 5.0
 _WAIT_SECONDS = 30.0
 _AT_ONCE = 10
 """Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
+
+_NEWS_BURST, _NEWS_PER_SECOND = 10, 0.2
+"""Of events that tell of success, for all ManagedResources: when hundreds change at once, the API server has other
+things to do. Failures are always told.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,7 @@ class Reconciler:
         self._service_warnings = service_warnings
         self._utcnow = utcnow
         self._finalizer = keys.finalizer_of(settings.resource_class)
+        self._news = Allowance(burst=_NEWS_BURST, per_second=_NEWS_PER_SECOND)
         self._log = structlog.get_logger()
 
     async def reconcile(self, name: Key) -> Result:
@@ -261,6 +268,7 @@ class Reconciler:
             )
             self._tell(managed_resource, tally)
             return RequeueAfter(_next_look(tally.pending))
+        memory.deleted.clear()
         await self._write(
             managed_resource,
             [*said, conditions.applied(plan.decode_errors)],
@@ -427,7 +435,8 @@ class Reconciler:
     def _tell(self, managed_resource: Object, tally: Tally) -> None:
         if text := str(tally):
             self._log.info("Objects were changed", created=tally.created, changed=tally.updated, removed=tally.removed)
-            self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects: {text}.")
+            if self._news.take():
+                self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects: {text}.")
 
     def _complain(self, memory: Memory, managed_resource: Object, reason: str, message: str) -> None:
         """Tell of a failure, once as long as it stays the same."""

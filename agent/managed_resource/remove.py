@@ -120,7 +120,9 @@ class _Removal:
         leaving = self._leaving
         live: Object | None = None
         for attempt in range(_ATTEMPTS):
-            live = await self._target.read_live(self._resource, self._key)
+            # What the watch told is good enough to begin with: the preconditions of the DELETE see to the rest.
+            read = self._target.read_live if attempt else self._target.read
+            live = await read(self._resource, self._key)
             if live is None:
                 self._forget()
                 return None
@@ -150,7 +152,6 @@ class _Removal:
         return await self._pending(waiting=live is not None and is_deleting(live), due=self._due(live))
 
     def _forget(self) -> None:
-        self._leaving.deleted.discard(self._name)
         self._target.forget(self._name)
 
     async def _delete(self, uid_: str, version: str, live: Object | None = None) -> None:

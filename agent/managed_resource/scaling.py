@@ -4,7 +4,7 @@ from agent.managed_resource.autoscaling import Scaled, list_error_text, scaled_b
 from kube.cache import Caches, Store, View
 from kube.discovery import Discovery
 from kube.errors import KindNotServed
-from kube.objects import Object, metadata
+from kube.objects import Object, group_of, metadata
 from kube.resources import Resource
 
 _SYNC_SECONDS = 20.0
@@ -32,6 +32,11 @@ class Autoscalers:
         self._caches = caches
         self._discovery = discovery
         self._stores: dict[Resource, Store[Object]] = {}
+        self._absent: set[str] = set()
+        """apiVersions whose autoscalers are not served."""
+
+    def kinds_changed(self, group: str) -> None:
+        self._absent = {api_version for api_version in self._absent if group_of(api_version) != group}
 
     async def targets(self) -> Scaled:
         """What is scaled now.
@@ -40,17 +45,19 @@ class Autoscalers:
             ListError, TargetReferenceError: it can't be told.
             KubeError: the API server could not be asked which kinds it serves.
         """
-        found: list[list[Object]] = []
+        found: dict[str, list[Object]] = {}
         for api_version, kind, short in _KINDS:
+            if api_version in self._absent:
+                continue
             try:
                 store = await self._store(await self._discovery.find(api_version, kind))
             except KindNotServed:
-                found.append([])
+                self._absent.add(api_version)
                 continue
             if not store.synced.is_set():
                 raise ListError(list_error_text(short, "no list of them could be had yet"))
-            found.append([autoscaler for _, autoscaler in store.items()])
-        return scaled_by(*found)
+            found[short] = [autoscaler for _, autoscaler in store.items()]
+        return scaled_by(found.get("HPA", ()), found.get("HVPA", ()))
 
     async def _store(self, resource: Resource) -> Store[Object]:
         store = self._stores.get(resource)

@@ -5,8 +5,8 @@ each object only little is kept (`Observed`): above all a hash of its content. W
 right, is remembered as such a hash too (`accept`); so 'is everything as it should be' is answered from memory, a
 status update of a Deployment is nobody's business, and a manual change shows at once: its event has another hash.
 
-The whole object of such an event waits in a bounded memory until the pass that puts it right, which then needs no
-read. An object that is not in the store may still exist (somebody took its label away), so it is read, or its creation
+Whole objects are held compressed, in a bounded memory, so that the pass that has to change one needs no read. An
+object that is not in the store may still exist (somebody took its label away), so it is read, or its creation
 fails with 'already exists'.
 """
 
@@ -42,7 +42,7 @@ class Observed:
 
 
 class Target:
-    """Args: memory: bytes for objects that wait for their pass; on_change: called with the origin of an object
+    """Args: memory: bytes for whole objects; on_change: called with the origin of an object
     that is not as it was accepted.
     """
 
@@ -100,9 +100,7 @@ class Target:
 
     def accept(self, resource: Resource, live: Object) -> None:
         """From now on, only another content than this is a change."""
-        name = _id(resource, key_of(live))
-        self._accepted[name] = content_hash(live)
-        self._bodies.drop(name)
+        self._accepted[_id(resource, key_of(live))] = content_hash(live)
         if annotations(live).get(keys.ORIGIN):
             self._kinds.observe(resource, live)
 
@@ -113,8 +111,7 @@ class Target:
     def _observe(self, resource: Resource, obj: Object) -> Observed:
         name, content = _id(resource, key_of(obj)), content_hash(obj)
         notes, marks = annotations(obj), labels(obj)
-        if self._accepted.get(name) != content:
-            self._bodies.put(name, obj)
+        self._bodies.put(name, obj)
         return Observed(
             uid=uid(obj),
             version=resource_version(obj),

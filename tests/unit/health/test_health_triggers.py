@@ -1,18 +1,15 @@
-"""Which events lead to a check."""
+"""Which events lead to a check, and what is kept of objects to tell."""
 
 from typing import Any
 
 import pytest
 
-from agent.health.checks import deployment, pod, prometheus
-from agent.health.triggers import (
-    health_matters,
-    managed_resource_matters,
-    origin,
-    owner,
-    progress_matters,
-)
+from agent.health.checks.deployment import PodsWanted
+from agent.health.findings import Finding, Reference
+from agent.health.judged import NOTHING, Judged, judge_health, judge_progress, origin
+from agent.health.triggers import LATER, SOON, delay, managed_resource_matters
 from kube.objects import Key, Object
+from kube.resources import Resource
 
 PREFIX = "resources.gardener.cloud"
 
@@ -106,109 +103,84 @@ def test_a_malformed_origin_is_an_error(text: str) -> None:
         origin(from_origin(text), cluster_id="x")
 
 
-def owned(*owners: tuple[str, str, str]) -> Object:
-    references = [{"apiVersion": v, "kind": k, "name": n} for v, k, n in owners]
-    return {"metadata": {"ownerReferences": references}}
-
-
-def test_the_last_owner_of_the_kind_counts() -> None:
-    child = owned(
-        ("apps/v1", "ReplicaSet", "first"),
-        ("apps/v1", "ReplicaSet", "last"),
-        ("example.com/v1", "ReplicaSet", "foreign"),
-        ("apps/v1", "StatefulSet", "other"),
-    )
-    assert owner(child, "ReplicaSet") == "last"
-    assert owner(child, "Deployment") is None
-    assert owner({}, "ReplicaSet") is None
-
-
 # --- managed objects
 
-
-def pod_in(phase: str, version: int, *, skip: str | None = None, **metadata: Any) -> Object:
-    annotations = {} if skip is None else {f"{PREFIX}/skip-health-check": skip}
-    return {
-        "metadata": {"resourceVersion": str(version), "annotations": annotations, **metadata},
-        "status": {"phase": phase},
-    }
+POD = Reference("v1", "Pod", "a", "p")
+MR = Key("a", "mr")
+FINE = Judged(MR)
+PENDING, FAILED = (Judged(MR, Finding(POD, "PodUnhealthy", message)) for message in ("pending", "failed"))
+TWO, THREE = (Judged(MR, None, PodsWanted("a", {"matchLabels": {"app": "x"}}, count)) for count in (2, 3))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
+    ("old", "new", "health", "progress"),
     [
-        (None, pod_in("Pending", 1), True),
-        (pod_in("Running", 1), None, True),
-        (None, pod_in("Pending", 1, skip="true"), False),
-        (pod_in("Pending", 1, skip="true"), None, False),
-        (None, pod_in("Pending", 1, skip="True"), True),
-        (pod_in("Running", 1), pod_in("Running", 1), True),
-        (pod_in("Running", 1), pod_in("Running", 2), False),
-        (pod_in("Running", 1), pod_in("Failed", 2), True),
-        (pod_in("Failed", 1), pod_in("Running", 2), True),
-        # Another message alone is no news.
-        (pod_in("Pending", 1), pod_in("Failed", 2), False),
-        (pod_in("Pending", 1, skip="true"), pod_in("Running", 2, skip="true"), False),
-        (pod_in("Pending", 1, skip="true"), pod_in("Pending", 2), True),
-        (pod_in("Pending", 1), pod_in("Pending", 2, skip="true"), True),
+        (None, FINE, SOON, None),
+        (FINE, None, SOON, None),
+        (None, PENDING, SOON, SOON),
+        (PENDING, None, SOON, SOON),
+        (FINE, FINE, None, None),
+        (PENDING, PENDING, None, None),
+        (FINE, PENDING, SOON, SOON),
+        (PENDING, FINE, SOON, SOON),
+        # Other words for a known problem are not urgent.
+        (PENDING, FAILED, LATER, LATER),
+        (TWO, TWO, None, None),
+        (TWO, THREE, SOON, SOON),
+        (PENDING, TWO, SOON, SOON),
     ],
 )
-def test_a_change_of_health_leads_to_a_check(old: Object | None, new: Object | None, expected: bool) -> None:
-    assert health_matters(pod.RULE, old, new) is expected
+def test_a_check_is_due_when_what_is_wrong_changes(
+    old: Judged | None, new: Judged | None, health: float | None, progress: float | None
+) -> None:
+    assert delay(old, new, existence_matters=True) == health
+    assert delay(old, new, existence_matters=False) == progress
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        (None, pod_in("", 1), True),
-        (pod_in("", 1), None, True),
-        (pod_in("", 1), pod_in("", 2), False),
-        (pod_in("", 1), pod_in("", 2, skip="true"), True),
-    ],
-)
-def test_without_a_rule_existence_matters(old: Object | None, new: Object | None, expected: bool) -> None:
-    assert health_matters(None, old, new) is expected
+# --- what is kept of an object
+
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 
-def deployed(version: int, *, observed: int = 1, replicas: int = 1, skip: str | None = None) -> Object:
+def live(*, spec: Any = None, status: Any = None, origin: str = "a/mr", **annotations: str) -> Object:
+    noted = {f"{PREFIX}/origin": origin, **{f"{PREFIX}/{name}": value for name, value in annotations.items()}}
+    metadata = {"name": "p", "namespace": "a", "generation": 1, "annotations": noted}
+    return {"metadata": metadata, "spec": spec or {}, "status": status or {}}
+
+
+def test_an_object_is_kept_as_what_is_wrong_with_it() -> None:
+    judged = judge_health(PODS, live(status={"phase": "Pending"}), cluster_id="")
+    assert judged.origin == MR
+    assert judged.finding is not None
+    assert judged.finding.reference == POD
+    assert judge_health(PODS, live(status={"phase": "Running"}), cluster_id="") == FINE
+    assert judge_health(PODS, live(status={"phase": "Pending"}, **{"skip-health-check": "true"}), cluster_id="") == FINE
+
+
+def test_fine_objects_of_a_managed_resource_share_one_value() -> None:
+    assert judge_health(PODS, live(status={"phase": "Running"}), cluster_id="") is judge_health(
+        SECRETS, live(), cluster_id=""
+    )
+
+
+@pytest.mark.parametrize("origin", ["other:a/mr", "nonsense", "a/b/c"])
+def test_an_object_of_somebody_else_is_judged_for_nobody(origin: str) -> None:
+    judged = judge_health(PODS, live(origin=origin, status={"phase": "Pending"}), cluster_id="")
+    assert judged.origin is None
+    assert judged.finding is not None
+
+
+def test_the_pods_of_a_deployment_count_once_nothing_else_is_waited_for() -> None:
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}}
     progressing = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}
-    return {
-        "metadata": {
-            "generation": 1,
-            "resourceVersion": str(version),
-            "annotations": {} if skip is None else {f"{PREFIX}/skip-health-check": skip},
-        },
-        "spec": {"replicas": replicas},
-        "status": {"observedGeneration": observed, "conditions": [progressing]},
-    }
+    done = live(spec=spec, status={"observedGeneration": 1, "conditions": [progressing]})
+    assert judge_progress(DEPLOYMENTS, done, cluster_id="") == TWO
+    outdated = judge_progress(DEPLOYMENTS, live(spec=spec), cluster_id="")
+    assert outdated.finding is not None
+    assert outdated.pods is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        (None, deployed(1), False),
-        (deployed(1), None, False),
-        (deployed(1), deployed(1), True),
-        (deployed(1), deployed(2), False),
-        (deployed(1, observed=0), deployed(2), True),
-        (deployed(1), deployed(2, observed=0), True),
-        (deployed(1), deployed(2, replicas=2), True),
-        (deployed(1, skip="true"), deployed(2, skip="true", observed=0), False),
-        (deployed(1, skip="true"), deployed(2), True),
-    ],
-)
-def test_a_change_of_progress_leads_to_a_check(old: Object | None, new: Object | None, expected: bool) -> None:
-    assert progress_matters(deployment.RULE, old, new) is expected
-
-
-def monitored(version: int, status: Any) -> Object:
-    return {"metadata": {"resourceVersion": str(version), "generation": 1}, "status": status}
-
-
-def test_a_malformed_object_is_not_healthy_and_not_progressing() -> None:
-    broken, also_broken = monitored(1, "broken"), monitored(2, {"conditions": "broken"})
-    assert not health_matters(prometheus.RULE, broken, also_broken)
-    assert not progress_matters(prometheus.RULE, broken, also_broken)
-    waiting = monitored(3, {})
-    assert not health_matters(prometheus.RULE, broken, waiting)
-    assert progress_matters(prometheus.RULE, broken, waiting)
+def test_nothing_is_kept_of_what_is_never_rolled_out() -> None:
+    assert judge_progress(PODS, live(status={"phase": "Pending"}), cluster_id="") is NOTHING

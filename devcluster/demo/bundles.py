@@ -1,0 +1,54 @@
+"""What the demo applies: each YAML file of this package becomes a Secret and the ManagedResource that names it."""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import brotli
+import yaml
+
+from kube.objects import Object
+
+GROUP = "/apis/resources.gardener.cloud/v1alpha1"
+_KEY = "objects.yaml.br"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A set of objects that belong together, as the YAML text that somebody wrote."""
+
+    name: str
+    text: bytes
+
+    @property
+    def objects(self) -> int:
+        return sum(1 for document in yaml.safe_load_all(self.text) if document)
+
+    @property
+    def compressed(self) -> bytes:
+        compressed: bytes = brotli.compress(self.text)
+        return compressed
+
+    def secret(self) -> Object:
+        return {"metadata": {"name": self.name}, "data": {_KEY: base64.b64encode(self.compressed).decode()}}
+
+    def managed_resource(self) -> Object:
+        return {
+            "apiVersion": "resources.gardener.cloud/v1alpha1",
+            "kind": "ManagedResource",
+            "metadata": {"name": self.name},
+            "spec": {"secretRefs": [{"name": self.name}]},
+        }
+
+
+def bundles() -> Iterator[Bundle]:
+    for path in sorted(Path(__file__).parent.glob("*.yaml")):
+        yield Bundle(path.stem, path.read_bytes())
+
+
+def custom_resource_definitions() -> list[Object]:
+    """Those that the agent needs, from the manifests for its installation."""
+    crds = Path(__file__).resolve().parents[2] / "manifests" / "crds"
+    files = [path for path in sorted(crds.glob("*.yaml")) if path.name != "kustomization.yaml"]
+    return [document for path in files for document in yaml.safe_load_all(path.read_bytes())]

@@ -1,0 +1,91 @@
+"""The programs of this project, run as a user would run them: a command line, a configuration file, a log file.
+
+A program belongs to its cluster: it runs under the cluster's supervisor and ends with it, however the demo ends.
+"""
+
+import contextlib
+import json
+import socket
+import sys
+import time
+import urllib.request
+from typing import Any
+
+from devcluster import supervisor
+from devcluster.cluster import Cluster
+from devcluster.components import Files
+from devcluster.errors import DevclusterError
+
+_HOST = "127.0.0.1"
+_READY_SECONDS = 30.0
+_LOG_LINES = 15
+
+
+class Program:
+    """`python -m <module> --config FILE`, for a cluster that is source and target.
+
+    Args:
+        config: what is to be in the file beside the addresses of its servers.
+    """
+
+    def __init__(self, module: str, cluster: Cluster, config: dict[str, Any]) -> None:
+        self.module = module
+        self.log = Files(cluster.state).log(module)
+        self.config_file = cluster.state / f"{module}.json"
+        self._cluster = cluster
+        health, metrics = _free_ports(2)
+        self._health = f"http://{_HOST}:{health}"
+        self.metrics = f"http://{_HOST}:{metrics}/metrics"
+        servers = {"healthProbes": health, "metrics": metrics}
+        self._config = {
+            "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+            "kind": "ResourceManagerConfiguration",
+            "server": {name: {"bindAddress": _HOST, "port": port} for name, port in servers.items()},
+            **config,
+        }
+
+    def start(self) -> None:
+        """Returns when /readyz is good; raises DevclusterError when it never is."""
+        self.config_file.write_text(json.dumps(self._config, indent=2))
+        # The user's own clusters are none of the demo's business.
+        environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._cluster.kubeconfig}"]
+        command = [sys.executable, "-m", self.module, "--config", str(self.config_file)]
+        supervisor.ask(self._cluster.state, "start", name=self.module, command=[*environment, *command])
+        deadline = time.monotonic() + _READY_SECONDS
+        while not _is_good(f"{self._health}/readyz"):
+            self.check()
+            if time.monotonic() > deadline:
+                raise DevclusterError(f"the {self.module} is not ready after {_READY_SECONDS:.0f} s; {self.log_end()}")
+            time.sleep(0.02)
+
+    def check(self) -> None:
+        """Raises DevclusterError if it does not run any more."""
+        code = self._cluster.component_states()[self.module]["exit"]
+        if code is not None:
+            raise DevclusterError(f"the {self.module} ended with {code}; {self.log_end()}")
+
+    def log_end(self) -> str:
+        end = "\n  ".join(self.log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+        return f"the end of its log:\n  {end}"
+
+    def stop(self) -> None:
+        """Gives it time to say goodbye; what does not use it is ended with the cluster."""
+        with contextlib.suppress(DevclusterError):
+            supervisor.ask(self._cluster.state, "stop", name=self.module, kill=False)
+
+
+def _free_ports(count: int) -> list[int]:
+    # All are held until all are known, so that they differ.
+    held = [socket.create_server((_HOST, 0)) for _ in range(count)]
+    ports = [int(server.getsockname()[1]) for server in held]
+    for server in held:
+        server.close()
+    return ports
+
+
+def _is_good(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - an http URL made above
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,69 @@
+"""How the demo talks: progress on stderr, what there is to see on stdout.
+
+On a terminal, a step that runs is one line that its outcome replaces, and there are colours unless NO_COLOR is set.
+Elsewhere a line appears when a step is done, and nothing else.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+_GREEN, _RED, _BOLD = "32", "31", "1"
+_CLEAR_LINE = "\r\033[K"
+_GAP = "   "
+
+
+@dataclass(slots=True)
+class Step:
+    """What is said when it is done; the text of its beginning unless something better is known."""
+
+    outcome: str
+
+
+class Screen:
+    def __init__(self) -> None:
+        self._redraws = sys.stderr.isatty()
+
+    @contextmanager
+    def step(self, beginning: str, *, timed: bool = True) -> Iterator[Step]:
+        """Tells that something takes place, how it went and, if `timed`, how long it took; errors are passed on."""
+        step = Step(beginning)
+        start = time.monotonic()
+        self._draw(f"… {beginning}")
+        try:
+            yield step
+        except Exception:
+            self._finish(_colored("✘", _RED, sys.stderr.isatty()), beginning, start if timed else None)
+            raise
+        except BaseException:
+            self._draw("")
+            raise
+        self._finish(_colored("✔", _GREEN, sys.stderr.isatty()), step.outcome, start if timed else None)
+
+    def heading(self, text: str) -> None:
+        self.show(f"\n{_colored(text, _BOLD, sys.stdout.isatty())}")
+
+    def show(self, text: str) -> None:
+        print(text, flush=True)
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Rows of cells, the first is the header."""
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            self.show(_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+    def _draw(self, line: str) -> None:
+        if self._redraws:
+            print(f"{_CLEAR_LINE}{line}", end="", file=sys.stderr, flush=True)
+
+    def _finish(self, mark: str, text: str, start: float | None) -> None:
+        self._draw("")
+        took = f" ({time.monotonic() - start:.1f} s)" if start is not None else ""
+        print(f"{mark} {text}{took}", file=sys.stderr, flush=True)
+
+
+def _colored(text: str, color: str, terminal: bool) -> str:
+    return f"\033[{color}m{text}\033[0m" if terminal and not os.environ.get("NO_COLOR") else text

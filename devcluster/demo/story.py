@@ -1,0 +1,262 @@
+"""The demo from top to bottom. Whoever reads this knows what it does; the rest of the package is how."""
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from devcluster import assets
+from devcluster.cluster import Cluster
+from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_definitions
+from devcluster.demo.program import Program
+from devcluster.demo.screen import Screen
+from devcluster.errors import DevclusterError
+from kube.objects import Object, condition
+
+_NODES = 2
+_NAMESPACE = "garden"
+_EVENTS = f"/api/v1/namespaces/{_NAMESPACE}/events"
+_MANAGED_RESOURCES = f"{GROUP}/namespaces/{_NAMESPACE}/managedresources"
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_APPLIED_SECONDS = 60.0
+_RIGHT_AGAIN_SECONDS = 30.0
+_GOOD = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
+
+
+class ManualChange(NamedTuple):
+    """Somebody's command, and what it amounts to."""
+
+    command: str
+    path: str
+    patch: Object
+    field: tuple[str, str]
+
+
+_MANUAL_CHANGES = (
+    ManualChange(
+        command="kubectl -n shop scale deployment storefront --replicas=0",
+        path="/apis/apps/v1/namespaces/shop/deployments/storefront",
+        patch={"spec": {"replicas": 0}},
+        field=("spec", "replicas"),
+    ),
+    ManualChange(
+        command="""kubectl -n shop patch configmap storefront --type=merge -p '{"data":{"greeting":"Go away!"}}'""",
+        path="/api/v1/namespaces/shop/configmaps/storefront",
+        patch={"data": {"greeting": "Go away!"}},
+        field=("data", "greeting"),
+    ),
+)
+
+
+def run(*, name: str, once: bool) -> None:
+    """Shows everything, then stays until Ctrl-C, or not with `once`. Nothing is left running in any case.
+
+    Raises DevclusterError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
+    """
+    if Cluster.running(name):
+        raise DevclusterError(f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another --name")
+    try:
+        # Both mean the same here; they are set since a shell lets its background jobs ignore Ctrl-C.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+        with _stage(name) as demo:
+            demo.show()
+            if not once:
+                demo.stay()
+    except KeyboardInterrupt:
+        if once:
+            raise
+
+
+@contextmanager
+def _stage(name: str) -> Iterator["Demo"]:
+    """Clears everything away at the end, whatever happened."""
+    demo = Demo(Cluster(name=name, nodes=_NODES), Screen())
+    try:
+        yield demo
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        demo.stop()
+
+
+class Demo:
+    def __init__(self, cluster: Cluster, screen: Screen) -> None:
+        self._cluster = cluster
+        self._screen = screen
+        self._programs: list[Program] = []
+
+    def show(self) -> None:
+        self._start_control_plane()
+        agent = self._start_agent()
+        self._apply(list(bundles()))
+        self._show_table("kubectl get managedresources --all-namespaces", f"{GROUP}/managedresources", "NAMESPACE")
+        told = self._told()
+        for change in _MANUAL_CHANGES:
+            self._change_by_hand(change)
+        # Events are written a moment after the change that they tell of.
+        self._wait_for("an Event that tells of the changes", lambda: self._told() > told)
+        self._show_table(f"kubectl -n {_NAMESPACE} get events", _EVENTS)
+        self._show_around(agent)
+
+    def stay(self) -> None:
+        """Returns never; raises DevclusterError when a program ends."""
+        self._screen.heading("Everything stays up until Ctrl-C.")
+        while True:
+            for program in self._programs:
+                program.check()
+            time.sleep(1)
+
+    def stop(self) -> None:
+        with self._screen.step("stopping everything", timed=False) as step:
+            for program in self._programs:
+                program.stop()
+            self._cluster.stop()
+            step.outcome = "everything is stopped, nothing is left"
+
+    # --- scenes
+
+    def _start_control_plane(self) -> None:
+        assets.find_or_build()  # has a progress display of its own
+        with self._screen.step("starting a control plane") as step:
+            self._cluster.start()
+            step.outcome = f"a Kubernetes control plane with {_NODES} nodes is up at {self._cluster.url}"
+        with self._screen.step("creating the CustomResourceDefinition of ManagedResources", timed=False) as step:
+            for crd in custom_resource_definitions():
+                self._api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+            self._wait_for("the kind ManagedResource to be served", self._is_kind_served)
+            self._api.create("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
+            step.outcome = "ManagedResource is a kind of this cluster"
+
+    def _start_agent(self) -> Program:
+        agent = Program("agent", self._cluster, {"leaderElection": {"resourceNamespace": _NAMESPACE}})
+        with self._screen.step("starting the agent") as step:
+            self._start(agent)
+            step.outcome = f"the agent is ready; its log: {agent.log}"
+        return agent
+
+    def _apply(self, wanted: list[Bundle]) -> None:
+        for bundle in wanted:
+            sizes = f"{len(bundle.text)} bytes of YAML are {len(bundle.compressed)} in a Secret"
+            text = f"ManagedResource {_NAMESPACE}/{bundle.name} with {bundle.objects} objects ({sizes})"
+            with self._screen.step(text, timed=False):
+                self._api.create(f"/api/v1/namespaces/{_NAMESPACE}/secrets", bundle.secret())
+                self._api.create(_MANAGED_RESOURCES, bundle.managed_resource())
+        with self._screen.step("waiting until all of it is applied and healthy") as step:
+            self._wait_for("all ManagedResources to be good", self._are_good, explain=self._what_is_bad)
+            step.outcome = "all of it is applied, rolled out and healthy"
+
+    def _change_by_hand(self, change: ManualChange) -> None:
+        self._command(change.command)
+        section, name = change.field
+        before = self._api.get(change.path)[section][name]
+        by_hand = self._api.patch(change.path, change.patch)[section][name]
+        start = time.monotonic()
+        with self._screen.step("waiting for it to be put right", timed=False) as step:
+            self._wait_for(
+                f"{section}.{name} to be {before!r} again",
+                lambda: self._api.get(change.path)[section][name] == before,
+                seconds=_RIGHT_AGAIN_SECONDS,
+            )
+            milliseconds = (time.monotonic() - start) * 1000
+            step.outcome = (
+                f"{section}.{name} was {before!r}, then {by_hand!r}, and was put right after {milliseconds:.0f} ms"
+            )
+
+    def _show_around(self, agent: Program) -> None:
+        self._screen.heading("To look around in another terminal:")
+        missing = "" if shutil.which("kubectl") else "     # kubectl is not installed here"
+        self._screen.show(f"""\
+  export KUBECONFIG={self._cluster.kubeconfig}
+  kubectl get managedresources --all-namespaces{missing}
+  kubectl -n {_NAMESPACE} get managedresource shop --output=yaml
+  kubectl -n shop get all,configmaps
+  kubectl -n shop delete deployment storefront     # it comes back
+  kubectl -n {_NAMESPACE} delete managedresource vouchers     # its objects go, too
+  curl -s {agent.metrics} | grep -v '^#'
+  tail -f {agent.log}
+  cat {agent.config_file}""")
+
+    # --- how
+
+    @property
+    def _api(self) -> Any:
+        return self._cluster.api
+
+    def _start(self, program: Program) -> None:
+        self._programs.append(program)
+        program.start()
+
+    def _command(self, text: str) -> None:
+        self._screen.heading(f"$ {text}")
+
+    def _show_table(self, command: str, path: str, *extra: str) -> None:
+        """The API server itself makes the table that kubectl shows, so kubectl need not be there.
+
+        `extra` are fields of the metadata to show first.
+        """
+        self._command(command)
+        table = self._api.request("GET", path, headers={"Accept": _TABLE})
+        columns = [i for i, column in enumerate(table["columnDefinitions"]) if not column["priority"]]
+        header = [*extra, *(table["columnDefinitions"][i]["name"].upper() for i in columns)]
+        rows = [
+            [
+                *(row["object"]["metadata"][name.lower()] for name in extra),
+                *("<none>" if row["cells"][i] is None else str(row["cells"][i]) for i in columns),
+            ]
+            for row in table["rows"]
+        ]
+        self._screen.table([header, *rows])
+
+    def _told(self) -> int:
+        """How often ManagedResources had something to tell."""
+        events = self._api.get(_EVENTS)["items"]
+        return sum(e.get("count") or 1 for e in events if e["involvedObject"]["kind"] == "ManagedResource")
+
+    def _wait_for(
+        self,
+        what: str,
+        holds: Callable[[], bool],
+        *,
+        seconds: float = _APPLIED_SECONDS,
+        explain: Callable[[], str] = str,
+    ) -> None:
+        """Returns once it holds; raises DevclusterError when a program ends, or after so many seconds."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            for program in self._programs:
+                program.check()
+            if time.monotonic() > deadline:
+                reasons = [explain(), *(f"{program.module}: {program.log_end()}" for program in self._programs)]
+                raise DevclusterError(f"waited {seconds:.0f} s in vain for {what}\n" + "\n".join(filter(None, reasons)))
+            time.sleep(0.002)
+
+    def _is_kind_served(self) -> bool:
+        status, _ = self._api.raw("GET", _MANAGED_RESOURCES)
+        return bool(status == 200)
+
+    def _are_good(self) -> bool:
+        return not any(_bad_conditions(found) for found in self._managed_resources())
+
+    def _what_is_bad(self) -> str:
+        return "\n".join(
+            f"  {found['metadata']['name']}: {text}"
+            for found in self._managed_resources()
+            for text in _bad_conditions(found)
+        )
+
+    def _managed_resources(self) -> list[Object]:
+        items: list[Object] = self._api.get(_MANAGED_RESOURCES)["items"]
+        return items
+
+
+def _bad_conditions(managed_resource: Object) -> list[str]:
+    """What is not yet as it should be, for people."""
+    texts = []
+    for kind, wanted in _GOOD.items():
+        found = condition(managed_resource, kind) or {"status": "not there", "message": ""}
+        if found["status"] != wanted:
+            texts.append(f"{kind} is {found['status']}. {found['message']}".strip())
+    return texts

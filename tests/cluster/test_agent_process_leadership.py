@@ -1,0 +1,93 @@
+"""Agents as processes: one leads, another takes over when it stops or is killed."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+from agent_process import AgentProcess, configuration
+
+from devcluster.cluster import Cluster
+
+LEASE_SECONDS = 3
+RETRY_SECONDS = 0.2
+
+
+@pytest.fixture
+def config(namespace: str) -> dict[str, Any]:
+    times = {"leaseDuration": f"{LEASE_SECONDS}s", "renewDeadline": "2s", "retryPeriod": f"{RETRY_SECONDS}s"}
+    return configuration(namespace, leaderElection=times)
+
+
+def lease(cluster: Cluster, namespace: str) -> dict[str, Any]:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/gardener-resource-manager"
+    spec: dict[str, Any] = cluster.api.get(path)["spec"]
+    return spec
+
+
+def test_the_lease_names_the_leader_and_is_released_at_its_end(cluster: Cluster, namespace: str, config):
+    with AgentProcess(config, kubeconfig=cluster.kubeconfig) as agent:
+        agent.wait_until_leading()
+        spec = lease(cluster, namespace)
+        assert re.fullmatch(r".+_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", spec["holderIdentity"])
+        assert (spec["leaseDurationSeconds"], spec["leaseTransitions"]) == (LEASE_SECONDS, 0)
+        identity = spec["holderIdentity"]
+        assert agent.stop() == 0
+    released = lease(cluster, namespace)
+    assert (released["holderIdentity"], released["leaseDurationSeconds"], released["leaseTransitions"]) == ("", 1, 0)
+    events = cluster.api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    found = {(event["type"], event["reason"], event["involvedObject"]["kind"], event["message"]) for event in events}
+    assert {
+        ("Normal", "LeaderElection", "Lease", f"{identity} became leader"),
+        ("Normal", "LeaderElection", "Lease", f"{identity} stopped leading"),
+    } <= found
+
+
+def test_who_does_not_lead_is_ready_and_takes_over_at_once_when_the_leader_stops(
+    cluster: Cluster, namespace: str, config
+):
+    with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
+        first.wait_until_leading()
+        with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
+            second.wait_until_ready()
+            second.wait_for_log(f"attempting to acquire leader lease {namespace}/gardener-resource-manager...")
+            assert second.metric("leader_election_master_status") == 0
+            assert not [s for s in second.metrics() if s.startswith(("controller_runtime_", "workqueue_depth"))]
+            assert "Using cluster id" not in second.messages()
+            series = 'controller_runtime_max_concurrent_reconciles{controller="managedresource"}'
+            first.wait_for(lambda: first.metrics().get(series) == 5, what="the metrics of a leader's controllers")
+
+            assert first.stop() == 0
+            stopped = time.monotonic()
+            second.wait_until_leading(seconds=10)
+            assert time.monotonic() - stopped < LEASE_SECONDS - 0.5
+            second.wait_for_log("Using cluster id")
+
+
+def test_when_the_leader_is_killed_the_other_takes_over_when_the_lease_has_expired(
+    cluster: Cluster, namespace: str, config
+):
+    with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
+        first.wait_until_leading()
+        with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
+            second.wait_until_ready()
+            second.wait_for_log(f"attempting to acquire leader lease {namespace}/gardener-resource-manager...")
+            time.sleep(RETRY_SECONDS * 3)  # so that it has seen a lease that is being renewed
+            holder = lease(cluster, namespace)["holderIdentity"]
+            first.kill()
+            killed = time.monotonic()
+            second.wait_until_leading(seconds=15)
+            took = time.monotonic() - killed
+            spec = lease(cluster, namespace)
+            assert spec["holderIdentity"] != holder
+            assert spec["leaseTransitions"] == 1
+    # The last renewal was up to a retry period before the kill; candidates look every 1 to 2.2 periods.
+    assert LEASE_SECONDS - RETRY_SECONDS - 0.5 < took < LEASE_SECONDS + 2.2 * RETRY_SECONDS + 3
+
+
+def test_without_election_it_acts_as_leader_at_once(cluster: Cluster, namespace: str):
+    config = configuration(namespace, leaderElection={"leaderElect": False})
+    with AgentProcess(config, kubeconfig=cluster.kubeconfig) as agent:
+        agent.wait_until_ready().wait_for_log("Using cluster id")
+        assert agent.metric("leader_election_master_status") is None
+        assert cluster.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases")["items"] == []

@@ -1,0 +1,118 @@
+"""The demo shows what it promises, and leaves nothing behind however it ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+
+pytestmark = pytest.mark.usefixtures("devcluster_run")
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+class RunningDemo:
+    """A demo in a process of its own; all that it says comes through one pipe."""
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        self.cluster = Cluster(name=name, owner=0)
+        self.text = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "devcluster", "demo", "--name", name, *arguments],
+            cwd=PROJECT,
+            env={**os.environ, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def read_until(self, text: str) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.text += line
+            if text in line:
+                return
+        raise AssertionError(f"the demo ended without having said {text!r}:\n{self.text}")
+
+    def end(self) -> int:
+        """Its exit code, once it has said everything."""
+        assert self.process.stdout is not None
+        self.text += self.process.stdout.read()
+        return self.process.wait(10)
+
+    def left_processes(self) -> list[str]:
+        state = os.fsencode(self.cluster.state)
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if state in command:
+                found.append(command.replace(b"\0", b" ").decode())
+        return found
+
+    def assert_nothing_is_left(self) -> None:
+        assert self.left_processes() == []
+        assert not self.cluster.state.exists()
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    name = f"demo-{os.getpid()}"
+    yield name
+    Cluster(name=name).stop()
+
+
+def test_it_shows_bundles_that_become_healthy_and_manual_changes_that_are_put_right(name: str) -> None:
+    demo = RunningDemo(name, "--once")
+    assert demo.end() == 0, demo.text
+    assert "\033" not in demo.text
+    for bundle in ("monitoring", "shop", "vouchers"):
+        assert re.search(rf"^garden +{bundle} +<none> +True +True +False +\d+s$", demo.text, re.MULTILINE), demo.text
+    assert re.search(r"^✔ spec.replicas was 2, then 0, and was put right after \d+ ms$", demo.text, re.MULTILINE)
+    assert re.search(r"^✔ data.greeting was 'Welcome!', .* was put right after \d+ ms$", demo.text, re.MULTILINE)
+    assert re.search(r"Normal +Reconciled +managedresource/shop", demo.text)
+    assert f"export KUBECONFIG={demo.cluster.kubeconfig}" in demo.text
+    demo.assert_nothing_is_left()
+
+
+def test_it_stays_until_ctrl_c(name: str) -> None:
+    demo = RunningDemo(name)
+    demo.read_until("Ctrl-C")
+    assert {"agent", "kube-apiserver"} <= demo.cluster.component_states().keys()
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.end() == 0, demo.text
+    demo.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_can_be_ended_while_it_still_starts(name: str, number: signal.Signals) -> None:
+    demo = RunningDemo(name)
+    demo.read_until("control plane")
+    demo.process.send_signal(number)
+    assert demo.end() == 0, demo.text
+    demo.assert_nothing_is_left()
+
+
+def test_an_agent_that_dies_is_an_error_that_shows_its_log(name: str) -> None:
+    demo = RunningDemo(name)
+    demo.read_until("the agent is ready")
+    os.kill(demo.cluster.component_states()["agent"]["pid"], signal.SIGKILL)
+    assert demo.end() == 1, demo.text
+    assert "error: the agent ended with -9; the end of its log:" in demo.text
+    assert "resource-manager" in demo.text.partition("the end of its log:")[2]
+    demo.assert_nothing_is_left()
+
+
+def test_a_second_one_of_the_same_name_is_refused(name: str) -> None:
+    with Cluster(name=name):
+        second = RunningDemo(name, "--once")
+        assert second.end() == 1
+        assert "choose another --name" in second.text
+        assert Cluster.running(name)
