@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from agent.context import Cluster, Context, ControlLoop
+from agent.health.controller import HealthLoop, ProgressLoop
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
@@ -20,4 +21,8 @@ def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLo
     """The control loops that the configuration switches on; called when this process begins to lead."""
     managed_by = context.config.controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
-    return [ManagedResourceLoop(context, source=held, kinds=kinds)]
+    return [
+        ManagedResourceLoop(context, source=held, kinds=kinds),
+        HealthLoop(context, kinds),
+        ProgressLoop(context, kinds),
+    ]

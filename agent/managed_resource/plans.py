@@ -18,6 +18,7 @@ from kube.objects import Key, Object, group_of, is_deleting, key
 _DEBOUNCE = 0.1
 _FREE_REPAIRS = 5
 _SHORT_SUCCESSION = 60.0
+_MOST_DOUBLINGS = 15
 
 
 class SecretError(Exception):
@@ -44,14 +45,18 @@ class Memory:
     repaired_at: float = 0.0
 
     def repaired(self, now: float) -> None:
-        self.repairs = self.repairs + 1 if now - self.repaired_at < _SHORT_SUCCESSION else 1
+        self.repairs = self.repairs + 1 if self._is_recent(now) else 1
         self.repaired_at = now
 
     def patience(self, now: float) -> float:
         """Seconds to wait before drift is put right: more and more if somebody else insists."""
-        if now - self.repaired_at >= _SHORT_SUCCESSION:
-            return _DEBOUNCE
-        return _DEBOUNCE * 2.0 ** max(self.repairs - _FREE_REPAIRS, 0)
+        return self._growing() if self._is_recent(now) else _DEBOUNCE
+
+    def _is_recent(self, now: float) -> bool:
+        return now - self.repaired_at < max(_SHORT_SUCCESSION, 2 * self._growing())
+
+    def _growing(self) -> float:
+        return float(_DEBOUNCE * 2 ** min(max(self.repairs - _FREE_REPAIRS, 0), _MOST_DOUBLINGS))
 
 
 class Plans:

@@ -216,7 +216,7 @@ class Reconciler:
             tally.errors.append(
                 f"the pass was not finished within {format_duration(limit)}; it goes on with the next one"
             )
-        if tally.updated and known_before == work.applied:
+        if (tally.updated or tally.created) and known_before == work.applied:
             self._plans.memory(name).repaired(time.monotonic())
         return tally
 

@@ -12,8 +12,8 @@ import pytest
 
 from agent.caches import CachesNotSynced
 from agent.clusters import Line, endpoints
-from agent.context import Context, ControlLoop
 from agent.context import Cluster as AgentCluster
+from agent.context import Context, ControlLoop
 from agent.parts import Controllers
 from config.load import decode
 from config.schema import ClientConnection, ResourceManagerConfiguration

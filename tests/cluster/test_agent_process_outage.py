@@ -1,7 +1,6 @@
 """The agent as a process, with a cluster of its own: an API server that goes away, and the identity of the cluster."""
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 import pytest

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import pytest
 
@@ -30,6 +32,16 @@ class RunningDemo:
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self.process:
+            if self.process.poll() is None:
+                self.process.terminate()
 
     def read_until(self, text: str) -> None:
         assert self.process.stdout is not None
@@ -70,49 +82,50 @@ def name() -> Iterator[str]:
 
 
 def test_it_shows_bundles_that_become_healthy_and_manual_changes_that_are_put_right(name: str) -> None:
-    demo = RunningDemo(name, "--once")
-    assert demo.end() == 0, demo.text
-    assert "\033" not in demo.text
-    for bundle in ("monitoring", "shop", "vouchers"):
-        assert re.search(rf"^garden +{bundle} +<none> +True +True +False +\d+s$", demo.text, re.MULTILINE), demo.text
-    assert re.search(r"^✔ spec.replicas was 2, then 0, and was put right after \d+ ms$", demo.text, re.MULTILINE)
-    assert re.search(r"^✔ data.greeting was 'Welcome!', .* was put right after \d+ ms$", demo.text, re.MULTILINE)
-    assert re.search(r"Normal +Reconciled +managedresource/shop", demo.text)
-    assert f"export KUBECONFIG={demo.cluster.kubeconfig}" in demo.text
-    demo.assert_nothing_is_left()
+    with RunningDemo(name, "--once") as demo:
+        assert demo.end() == 0, demo.text
+        assert "\033" not in demo.text
+        for bundle in ("monitoring", "shop", "vouchers"):
+            assert re.search(rf"^garden +{bundle} +<none> +True +True +False +\d+s$", demo.text, re.MULTILINE), (
+                demo.text
+            )
+        assert re.search(r"^✔ spec.replicas was 2, then 0, and was put right after \d+ ms$", demo.text, re.MULTILINE)
+        assert re.search(r"^✔ data.greeting was 'Welcome!', .* was put right after \d+ ms$", demo.text, re.MULTILINE)
+        assert re.search(r"Normal +Reconciled +managedresource/shop", demo.text)
+        assert f"export KUBECONFIG={demo.cluster.kubeconfig}" in demo.text
+        demo.assert_nothing_is_left()
 
 
 def test_it_stays_until_ctrl_c(name: str) -> None:
-    demo = RunningDemo(name)
-    demo.read_until("Ctrl-C")
-    assert {"agent", "kube-apiserver"} <= demo.cluster.component_states().keys()
-    demo.process.send_signal(signal.SIGINT)
-    assert demo.end() == 0, demo.text
-    demo.assert_nothing_is_left()
+    with RunningDemo(name) as demo:
+        demo.read_until("Ctrl-C")
+        assert {"agent", "kube-apiserver"} <= demo.cluster.component_states().keys()
+        demo.process.send_signal(signal.SIGINT)
+        assert demo.end() == 0, demo.text
+        demo.assert_nothing_is_left()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_can_be_ended_while_it_still_starts(name: str, number: signal.Signals) -> None:
-    demo = RunningDemo(name)
-    demo.read_until("control plane")
-    demo.process.send_signal(number)
-    assert demo.end() == 0, demo.text
-    demo.assert_nothing_is_left()
+    with RunningDemo(name) as demo:
+        demo.read_until("control plane")
+        demo.process.send_signal(number)
+        assert demo.end() == 0, demo.text
+        demo.assert_nothing_is_left()
 
 
 def test_an_agent_that_dies_is_an_error_that_shows_its_log(name: str) -> None:
-    demo = RunningDemo(name)
-    demo.read_until("the agent is ready")
-    os.kill(demo.cluster.component_states()["agent"]["pid"], signal.SIGKILL)
-    assert demo.end() == 1, demo.text
-    assert "error: the agent ended with -9; the end of its log:" in demo.text
-    assert "resource-manager" in demo.text.partition("the end of its log:")[2]
-    demo.assert_nothing_is_left()
+    with RunningDemo(name) as demo:
+        demo.read_until("the agent is ready")
+        os.kill(demo.cluster.component_states()["agent"]["pid"], signal.SIGKILL)
+        assert demo.end() == 1, demo.text
+        assert "error: the agent ended with -9; the end of its log:" in demo.text
+        assert "resource-manager" in demo.text.partition("the end of its log:")[2]
+        demo.assert_nothing_is_left()
 
 
 def test_a_second_one_of_the_same_name_is_refused(name: str) -> None:
-    with Cluster(name=name):
-        second = RunningDemo(name, "--once")
+    with Cluster(name=name), RunningDemo(name, "--once") as second:
         assert second.end() == 1
         assert "choose another --name" in second.text
         assert Cluster.running(name)
