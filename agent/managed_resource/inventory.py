@@ -1,8 +1,8 @@
 """What was managed so far against what is wanted now.
 
-`status.resources` is the memory of what has to be removed one day. It must never forget an object, whatever fails
-in between, so before the first write it gets the union of the old and the new references (`before_writing`); only
-a pass that came to its end leaves the new ones alone (`after_pass`).
+`status.resources` lists what the last complete pass left. It is the memory of what has to be removed one day and must
+never forget an object, whatever fails in between. So before a pass creates anything, what is to be created is listed,
+too, in `status.pendingResources`, and only a pass that came to its end (`after_pass`) clears that list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from agent.managed_resource.equivalences import Equivalences
 from agent.managed_resource.references import key_of_reference, object_key, sorted_references
 from kube.objects import Object, group_of
+
+PENDING = "pendingResources"
 
 
 class Inventory:
@@ -40,25 +42,20 @@ class Inventory:
         return sorted_references(reference for key, reference in self._references.items() if key not in self._wanted)
 
 
-def before_writing(wanted: Iterable[tuple[Object, Object | None]], kept: Sequence[Object]) -> list[Object]:
-    """What to store before anything is written: whatever happens then, no object is forgotten.
+def all_listed(managed_resource: Object) -> list[Object]:
+    """Everything that the ManagedResource may have in the target."""
+    status = managed_resource.get("status") or {}
+    return [*(status.get("resources") or []), *(status.get(PENDING) or [])]
 
-    A known object keeps the labels and annotations of its old reference, since these tell what is still to be taken
-    away from it. It gets the apiVersion and kind of the new one: listed under two equivalent kinds it would be removed
-    under the former.
+
+def before_writing(new: Iterable[Object], pending: Sequence[Object]) -> list[Object]:
+    """The `status.pendingResources` to store before anything is created.
 
     Args:
-        wanted: the new references, each with the old one that was found for it.
-        kept: old references that are not wanted, or are about to be released.
+        new: the references that are listed nowhere yet.
+        pending: what is listed there already; it stays until a pass is complete.
     """
-    return sorted_references([*(_with_old_traits(new, old) for new, old in wanted), *kept])
-
-
-def _with_old_traits(new: Object, old: Object | None) -> Object:
-    if old is None:
-        return new
-    traits = {name: old[name] for name in ("labels", "annotations") if old.get(name)}
-    return {name: value for name, value in new.items() if name not in {"labels", "annotations"}} | traits
+    return sorted_references([*pending, *new])
 
 
 def after_pass(new: Iterable[Object], carried_over: Sequence[Object] = ()) -> list[Object]:

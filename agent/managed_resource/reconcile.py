@@ -4,9 +4,9 @@
     leaving?            remove what is listed (deletion, change of class), then take the finalizer off
     otherwise           finalizer, plan, list what is about to be created, apply and remove, say how it went
 
-The inventory in `status.resources` is the only memory that outlives this process. It is written before the first object
-is created, so nothing is ever leaked, and once more at the end together with the conditions. Where nothing has changed,
-nothing is written, and where nothing is to be done, nothing is asked.
+The inventory in the status is the only memory that outlives this process (see `inventory`). It is written before
+the first object is created, so nothing is ever leaked, and once more at the end together with the conditions. Where
+nothing has changed, nothing is written, and where nothing is to be done, nothing is asked.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from agent.managed_resource.apply import ApplyError, Outcome, Work, apply, is_up
 from agent.managed_resource.autoscaling import Scaled, TargetReferenceError
 from agent.managed_resource.conditions import Condition, with_conditions
 from agent.managed_resource.equivalences import Equivalences
-from agent.managed_resource.inventory import Inventory, after_pass, before_writing
+from agent.managed_resource.inventory import PENDING, Inventory, after_pass, all_listed, before_writing
 from agent.managed_resource.merge import Overwrite
 from agent.managed_resource.messages import apply_message, pending_message, release_message
 from agent.managed_resource.plan import Plan, Wanted
@@ -160,7 +160,7 @@ class Reconciler:
 
         step = _Step.of(managed_resource, plan)
         if step.has_new:
-            managed_resource = await self._write(managed_resource, step.reset(), resources=step.before())
+            managed_resource = await self._announce(managed_resource, step)
         work = await self._work(managed_resource, plan, step, memory)
         if isinstance(work, str):
             tally = Tally(errors=[work])
@@ -168,6 +168,15 @@ class Reconciler:
             leaving = self._leaving(managed_resource, memory)
             tally = await self._carry_out(name, plan, step, work=work, leaving=leaving)
         return await self._conclude(managed_resource, plan, step, memory, tally)
+
+    async def _announce(self, managed_resource: Object, step: "_Step") -> Object:
+        """List what is about to be created, so that nothing is leaked whatever happens."""
+        written = await self._write(managed_resource, step.reset(), **{PENDING: step.before()})
+        if not (written.get("status") or {}).get(PENDING):
+            # The CustomResourceDefinition in this cluster is the original's, which does not have the field.
+            listed = sorted_references([*all_listed(written), *step.before()])
+            written = await self._write(written, [], resources=listed)
+        return written
 
     async def _work(self, managed_resource: Object, plan: Plan, step: "_Step", memory: Memory) -> Work | str:
         """What all applications need to know, or why it can't be known."""
@@ -259,13 +268,7 @@ class Reconciler:
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if tally.pending:
             message = pending_message((pending.name, pending.text) for pending in tally.pending)
-            names = {pending.name for pending in tally.pending}
-            left = [reference for reference in step.dropped if key_of_reference(reference) in names]
-            await self._write(
-                managed_resource,
-                [*said, conditions.deletion_pending(message)],
-                resources=after_pass(plan.references, left),
-            )
+            await self._write(managed_resource, [*said, conditions.deletion_pending(message)])
             self._tell(managed_resource, tally)
             return RequeueAfter(_next_look(tally.pending))
         memory.deleted.clear()
@@ -273,6 +276,7 @@ class Reconciler:
             managed_resource,
             [*said, conditions.applied(plan.decode_errors)],
             resources=step.final,
+            **{PENDING: None},
             secretsDataChecksum=plan.checksum,
             observedGeneration=metadata(managed_resource).get("generation"),
         )
@@ -293,7 +297,7 @@ class Reconciler:
         self._claim(name, ())
         memory.applied.clear()
         said = conditions.leaving()
-        listed = (managed_resource.get("status") or {}).get("resources") or []
+        listed = all_listed(managed_resource)
         tally = Tally()
         if not (managed_resource.get("spec") or {}).get("keepObjects"):
             await self._target.manage(name, await self._resources_of(listed))
@@ -367,7 +371,7 @@ class Reconciler:
             return None
         if self._plans.has_plan(found.key):
             return found.key if self._plans.claims.claims(found.key, object_key) else None
-        listed = (other.get("status") or {}).get("resources") or []
+        listed = all_listed(other)
         return found.key if any(key_of_reference(reference) == object_key for reference in listed) else None
 
     def _is_wanted_by_other(self, own: Key, object_key: str) -> bool:
@@ -459,13 +463,14 @@ class _Step:
     final: list[Object]
     is_changed: bool
     is_settled: bool
+    pending: Sequence[Object]
     present: Sequence[Object]
 
     @classmethod
     def of(cls, managed_resource: Object, plan: Plan) -> "_Step":
         status = managed_resource.get("status") or {}
         equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
-        inventory = Inventory(status.get("resources") or [], equivalences)
+        inventory = Inventory(all_listed(managed_resource), equivalences)
         pairs = [(reference, inventory.find(reference)) for reference in sorted_references(plan.references)]
         released = [old for reference in plan.released if (old := inventory.find(reference)) is not None]
         unwanted = inventory.unwanted()
@@ -490,6 +495,7 @@ class _Step:
             final=final,
             is_changed=changed,
             is_settled=complete and observed and not changed,
+            pending=status.get(PENDING) or [],
             present=status.get("conditions") or [],
         )
 
@@ -499,8 +505,8 @@ class _Step:
         return any(old is None for _, old in self.pairs)
 
     def before(self) -> list[Object]:
-        """What has to be listed before anything is created."""
-        return before_writing(self.pairs, [*self.carried, *self.dropped, *self.released])
+        """What has to be listed beside `status.resources` before anything is created."""
+        return before_writing((new for new, old in self.pairs if old is None), self.pending)
 
     def reset(self) -> list[Condition]:
         return conditions.reset(self.present)

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.managed_resource.equivalences import Equivalences
-from agent.managed_resource.inventory import Inventory, after_pass, before_writing
+from agent.managed_resource.inventory import Inventory, after_pass, all_listed, before_writing
 from kube.objects import Object
 
 
@@ -61,25 +61,15 @@ def test_a_list_joins_the_first_set_found_and_does_not_merge_others() -> None:
     assert set(equivalences.others("a", "A")) == {("b", "B"), ("c", "C")}
 
 
-def test_before_writing_old_and_new_objects_are_listed() -> None:
-    new, old = ref("v1", "ConfigMap", "new"), ref("v1", "ConfigMap", "dropped")
-    assert before_writing([(new, None)], [old]) == [old, new]
+def test_before_writing_what_is_new_is_listed_beside_what_is_pending_already() -> None:
+    pending, new = ref("v1", "ConfigMap", "a"), ref("v1", "ConfigMap", "b")
+    assert before_writing([new], [pending]) == [pending, new]
 
 
-def test_before_writing_a_known_object_keeps_the_traits_that_are_still_to_be_taken_away() -> None:
-    old = ref("v1", "ConfigMap", labels={"tier": "a"}, annotations={"x": "y"})
-    new = ref("v1", "ConfigMap", labels={"app": "b"})
-    assert before_writing([(new, old)], []) == [old]
-    assert before_writing([(old, new)], []) == [new]
-
-
-def test_before_writing_an_object_is_not_listed_under_two_equivalent_kinds() -> None:
-    old, new = ref("extensions/v1beta1", "Ingress", labels={"a": "1"}), ref("networking.k8s.io/v1", "Ingress")
-    stored = before_writing([(new, old)], [])
-    assert stored == [{**new, "labels": {"a": "1"}}]
-    again = Inventory(stored, Equivalences())
-    again.find(new)
-    assert again.unwanted() == []
+def test_everything_that_was_ever_announced_is_listed() -> None:
+    done, pending = ref("v1", "ConfigMap", "a"), ref("v1", "ConfigMap", "b")
+    assert all_listed({"status": {"resources": [done], "pendingResources": [pending]}}) == [done, pending]
+    assert all_listed({}) == []
 
 
 def test_after_a_pass_only_the_new_objects_are_listed_and_those_whose_fate_is_unknown() -> None:

@@ -1,0 +1,113 @@
+"""Recorded scenarios: what was done to a cluster in which the original ran, and what it looked like afterwards.
+
+Each line of `managed_resources.jsonl.gz` is a scenario: its steps, and for each observation the objects in normal form
+(`scenario_normal`) as two releases of the original left them, `seed` and `newest`. Equal to either is right. Where the
+original itself behaves badly there is `peer_defect`, and `want` tells the part of the observations that would be right.
+
+Steps are one of
+    {put: [object]}                              create it, or replace what is there
+    {patch: ref, body, type, sub}
+    {delete: [ref]}
+    {sleep: seconds}
+    {observe: name, of: [ref], stable, bound}    when nothing has changed for `stable` seconds, at most `bound`
+
+with ref = 'apps/v1 Deployment [namespace/]name'. `x-data` of a Secret holds what its data is made of (`encoded`). $NS,
+$NS2 and $NS3 are the scenario's own namespaces.
+"""
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import brotli
+import msgspec
+import yaml
+
+from kube.objects import Object
+
+_FILE = Path(__file__).with_name("managed_resources.jsonl.gz")
+
+Observations = dict[str, dict[str, Any]]
+"""By the name of the observation the objects in normal form, by ref."""
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    id: str
+    area: str
+    steps: list[Object]
+    expect: dict[str, Observations] = {}
+    peer_defect: str = ""
+    want: Observations = {}
+
+    def steps_in(self, namespace: str) -> list[Object]:
+        steps: list[Object] = json.loads(json.dumps(self.steps).replace("$NS", namespace))
+        return steps
+
+    def namespaces(self, first: str) -> list[str]:
+        text = json.dumps(self.steps)
+        return [first, *(first + number for number in "23" if f"$NS{number}" in text)]
+
+    @property
+    def has_variable_data(self) -> bool:
+        """Whether the data of its Secrets, and so their checksum, differs from run to run."""
+        return any("$NS" in json.dumps(obj.get("x-data")) for step in self.steps for obj in step.get("put", ()))
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes."""
+        return sum(step.get("stable", 5) + step.get("sleep", 0) for step in self.steps)
+
+
+def load_scenarios() -> list[Scenario]:
+    with gzip.open(_FILE) as lines:
+        return [msgspec.json.decode(line, type=Scenario) for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str, *, namespace: str) -> "Ref":
+        api_version, kind, name = text.split(" ")
+        if "/" in name:
+            namespace, name = name.split("/")
+        return cls(api_version, kind, namespace, name)
+
+    @classmethod
+    def of(cls, obj: Object) -> "Ref":
+        meta = obj["metadata"]
+        return cls(obj["apiVersion"], obj["kind"], meta.get("namespace") or "", meta["name"])
+
+
+class _Dumper(yaml.SafeDumper):
+    """Checksums were recorded of just this layout; short strings are quoted since 'y' and 'on' mean something."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if len(text) < 4 else "")
+)
+
+
+def encoded(key: str, value: Any) -> str:
+    """The base64 text of one key: {base64: ...} as it is, else a text or objects, as JSON, YAML or Brotli by the key."""
+    if isinstance(value, dict):
+        return str(value["base64"])
+    text = value if isinstance(value, str) else _document(key, value)
+    content = brotli.compress(text.encode()) if key.endswith(".br") else text.encode()
+    return base64.b64encode(content).decode()
+
+
+def _document(key: str, objects: list[Object]) -> str:
+    if ".json" in key:
+        return "".join(f"{json.dumps(obj)}\n" for obj in objects)
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False)

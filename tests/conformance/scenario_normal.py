@@ -1,0 +1,182 @@
+"""Normal forms: objects without what differs from run to run, so that observations can be compared.
+
+Left out are uids, versions, times, managed fields and what other controllers add. Addresses and ports that the API
+server has allocated become numbers in the order of their appearance, so a change of one still shows; an object that was
+made anew is told by `incarnation`.
+"""
+
+import base64
+import copy
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from kube.objects import Object
+
+COMPARED_CONDITIONS = ("ResourcesApplied",)
+"""To be removed, with its two uses, when the agent runs the controllers of health: then all are compared."""
+
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_COUNT = re.compile(r"\(x\d+ over \w+\)")
+_AGE = re.compile(r"\b(\d+[smhdy])+ ago")
+_PENDING = re.compile(r"errors occurred: \[(deletion of .*)\]", re.DOTALL)
+
+_VOLATILE = frozenset(
+    "uid resourceVersion creationTimestamp generation managedFields selfLink deletionGracePeriodSeconds".split()
+)
+_OF_OTHER_CONTROLLERS = frozenset(
+    {
+        "deployment.kubernetes.io/revision",
+        "deprecated.daemonset.template.generation",
+        "node.alpha.kubernetes.io/ttl",
+        "volumes.kubernetes.io/controller-managed-attach-detach",
+    }
+)
+_UNSETTLED_REFERENCES = ("resources", "secretsDataChecksum")
+"""While applying fails it is open whether these are stored before or after."""
+
+
+class Normal:
+    """The normal forms of one scenario's objects."""
+
+    def __init__(self, *, namespace: str, checksum_varies: bool) -> None:
+        self._namespace = namespace
+        self._checksum_varies = checksum_varies
+        self._allocated: dict[tuple[str, Any], str] = {}
+        self._uids: dict[tuple[str, str, str], list[str]] = {}
+
+    def of(self, live: Object | None, *, final: bool = False) -> Any:
+        """Args: final: this is what the observation tells; only such looks count incarnations."""
+        if live is None:
+            return "absent"
+        obj = copy.deepcopy(live)
+        incarnation = self._incarnation(obj) if final else 1
+        status = obj.pop("status", None)
+        obj["metadata"] = {
+            name: True if name == "deletionTimestamp" else value
+            for name, value in obj["metadata"].items()
+            if name not in _VOLATILE
+        }
+        match obj["kind"]:
+            case "ManagedResource" if status is not None:
+                obj["status"] = self._status(status)
+            case "Secret":
+                obj["data"] = {name: _decoded(text) for name, text in (obj.get("data") or {}).items()}
+            case "CustomResourceDefinition":
+                obj["spec"].pop("conversion", None)
+            case "Namespace":
+                obj["spec"] = {}
+            case "Service":
+                self._number_allocations(obj["spec"])
+        normal: Object = self._walk(obj)
+        return normal if incarnation == 1 else {**normal, "incarnation": incarnation}
+
+    def _incarnation(self, obj: Object) -> int:
+        if obj["kind"] == "ManagedResource":
+            return 1
+        meta = obj["metadata"]
+        known = self._uids.setdefault((obj["kind"], meta.get("namespace") or "", meta["name"]), [])
+        if meta["uid"] not in known:
+            known.append(meta["uid"])
+        return known.index(meta["uid"]) + 1
+
+    def _status(self, status: Object) -> Object:
+        told = {name: status[name] for name in (*_UNSETTLED_REFERENCES, "observedGeneration") if name in status}
+        conditions = [
+            {field: found.get(field) for field in ("type", "status", "reason", "message")}
+            for found in compared(status.get("conditions") or [])
+        ]
+        if any(found["reason"] == "ApplyFailed" for found in conditions):
+            for name in _UNSETTLED_REFERENCES:
+                told.pop(name, None)
+        elif self._checksum_varies and "secretsDataChecksum" in told:
+            told["secretsDataChecksum"] = f"<{len(told['secretsDataChecksum'])} digits>"
+        return {**told, "conditions": sorted(conditions, key=lambda found: found["type"])}
+
+    def _number_allocations(self, spec: Object) -> None:
+        if spec.get("clusterIP") not in {None, "", "None"}:
+            spec["clusterIP"] = self._number("ip", spec["clusterIP"])
+            spec["clusterIPs"] = ["<allocated>"]
+        for holder in (*spec.get("ports", ()), spec):
+            for name in ("nodePort", "healthCheckNodePort"):
+                if holder.get(name):
+                    holder[name] = self._number("port", holder[name])
+
+    def _number(self, what: str, value: Any) -> str:
+        number = 1 + sum(kind == what for kind, _ in self._allocated)
+        return self._allocated.setdefault((what, value), f"<allocated {what} {number}>")
+
+    def _walk(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                self.text(name): self._walk(inner)
+                for name, inner in value.items()
+                if name not in _OF_OTHER_CONTROLLERS and not (inner == {} and name in {"labels", "annotations"})
+            }
+        if isinstance(value, list):
+            return [self._walk(inner) for inner in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def text(self, text: str) -> str:
+        text = _TIME.sub("<time>", _UID.sub("<uid>", text)).replace(self._namespace, "$NS")
+        text = _AGE.sub("<age> ago", _COUNT.sub("(x<n> over <age>)", text))
+        if pending := _PENDING.search(text):  # the original lists these as they happen to end
+            parts = sorted(re.split(r", (?=deletion of )", pending[1]))
+            text = text.replace(pending[1], ", ".join(parts))
+        return text
+
+
+def _decoded(text: str) -> str:
+    return base64.b64decode(text).decode(errors="replace")
+
+
+def compared(conditions: Iterable[Object]) -> list[Object]:
+    return [found for found in conditions if found["type"] in COMPARED_CONDITIONS]
+
+
+def expected(value: Any) -> Any:
+    """What was recorded, without the conditions that are not compared."""
+    if isinstance(value, dict):
+        kept = {name: expected(inner) for name, inner in value.items()}
+        if value.get("kind") == "ManagedResource" and "conditions" in (value.get("status") or {}):
+            kept["status"]["conditions"] = compared(value["status"]["conditions"])
+        return kept
+    return [expected(inner) for inner in value] if isinstance(value, list) else value
+
+
+def is_settled(normal: Any) -> bool:
+    """False while a ManagedResource says that something is under way or wrong; it may say something else soon."""
+    if not isinstance(normal, dict) or normal.get("kind") != "ManagedResource":
+        return True
+    status = normal.get("status") or {}
+    conditions = status.get("conditions") or []
+    return bool(
+        conditions
+        and status.get("observedGeneration") is not None
+        and all(found["status"] == str(found["type"] != "ResourcesProgressing") for found in conditions)
+    )
+
+
+# --- comparing
+
+
+def without_wording(value: Any) -> Any:
+    """Without texts that are for people: messages of conditions, descriptions."""
+    if isinstance(value, dict):
+        is_condition = {"reason", "status"} <= value.keys()
+        return {
+            name: without_wording(inner)
+            for name, inner in value.items()
+            if not name.endswith("gardener.cloud/description") and not (is_condition and name == "message")
+        }
+    return [without_wording(inner) for inner in value] if isinstance(value, list) else value
+
+
+def contains(whole: Any, part: Any) -> bool:
+    """Whether everything in `part` is in `whole`; items of lists in any order."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(contains(whole.get(name), inner) for name, inner in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return all(any(contains(candidate, inner) for candidate in whole) for inner in part)
+    return bool(part == whole)

@@ -1,0 +1,204 @@
+"""Plays scenarios in one cluster, or in a source and a target cluster, and tells what they look like then.
+
+Nothing is cleaned up: the clusters are for this alone.
+"""
+
+import asyncio
+import contextlib
+import copy
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scenario_data import Observations, Ref, Scenario, encoded
+from scenario_normal import Normal, is_settled
+
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.discovery import Discovery
+from kube.errors import AlreadyExists, KindNotServed, KubeError, NotFound
+from kube.objects import Object
+from kube.resources import NAMESPACES, Resource
+
+_STABLE, _STABLE_IF_UNSETTLED, _BOUND = 5.0, 17.0, 60.0
+"""Seconds. A ManagedResource that is not settled is looked at beyond a whole sync period of 15 s."""
+_SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One cluster, as its administrator sees it."""
+
+    client: Client
+    discovery: Discovery
+
+    async def get(self, ref: Ref) -> Object | None:
+        try:
+            resource = await self.discovery.find(ref.api_version, ref.kind)
+            return await self.client.get(resource, ref.name, namespace=ref.namespace)
+        except (NotFound, KindNotServed):
+            return None
+
+    async def put(self, obj: Object) -> None:
+        resource = await self.discovery.find(obj["apiVersion"], obj["kind"])
+        try:
+            await self.client.create(resource, obj)
+        except AlreadyExists:
+            live = await self.client.get(
+                resource, obj["metadata"]["name"], namespace=obj["metadata"].get("namespace") or ""
+            )
+            version = {"resourceVersion": live["metadata"]["resourceVersion"]}
+            await self.client.replace(resource, {**obj, "metadata": {**obj["metadata"], **version}})
+
+    async def patch(self, ref: Ref, body: Object, *, content_type: str, subresource: str) -> None:
+        resource = await self.discovery.find(ref.api_version, ref.kind)
+        await self.client.patch(
+            resource, ref.name, body, namespace=ref.namespace, content_type=content_type, subresource=subresource
+        )
+
+    async def delete(self, ref: Ref) -> None:
+        with contextlib.suppress(NotFound, KindNotServed):
+            resource = await self.discovery.find(ref.api_version, ref.kind)
+            await self.client.delete(resource, ref.name, namespace=ref.namespace)
+
+
+@contextlib.asynccontextmanager
+async def connected(kubeconfig: Path) -> AsyncIterator[Site]:
+    async with Transport(load_kubeconfig(kubeconfig)) as transport:
+        client = Client(transport, user_agent="scenarios")
+        yield Site(client, Discovery(client))
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What was seen, or what went wrong."""
+
+    seen: Observations
+    error: str = ""
+
+
+class Stage:
+    """Where scenarios are played; source and target may be the same."""
+
+    def __init__(self, source: Site, target: Site, *, prefix: str, at_once: int) -> None:
+        self._sites = source, target
+        self._prefix = prefix
+        self._at_once = at_once
+
+    async def play_all(self, scenarios: Sequence[Scenario]) -> dict[str, Played]:
+        limit = asyncio.Semaphore(self._at_once)
+        played: dict[str, Played] = {}
+
+        async def play(number: int, scenario: Scenario) -> None:
+            async with limit:
+                played[scenario.id] = await self._play(scenario, f"{self._prefix}-{number:03}")
+
+        # Long ones first, so that at the end nobody waits for one of them.
+        by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
+        await asyncio.gather(*(play(number, scenario) for number, scenario in by_length))
+        return played
+
+    async def _play(self, scenario: Scenario, namespace: str) -> Played:
+        namespaces = scenario.namespaces(namespace)
+        play = _Play(*self._sites, scenario=scenario, namespace=namespace)
+        try:
+            await asyncio.gather(*(_make_namespace(site, name) for site in self._distinct for name in namespaces))
+            await play.run()
+        except KubeError as error:
+            return Played(play.seen, f"{type(error).__name__}: {error}")
+        return Played(play.seen)
+
+    @property
+    def _distinct(self) -> Sequence[Site]:
+        source, target = self._sites
+        return [source] if source is target else [source, target]
+
+
+async def _make_namespace(site: Site, name: str) -> None:
+    await site.client.create(NAMESPACES, {"metadata": {"name": name}})
+    async with asyncio.timeout(30):
+        while True:
+            with contextlib.suppress(NotFound):
+                await site.client.get(_SERVICE_ACCOUNTS, "default", namespace=name)
+                return
+            await asyncio.sleep(0.2)
+
+
+class _Play:
+    """One scenario on its way."""
+
+    def __init__(self, source: Site, target: Site, *, scenario: Scenario, namespace: str) -> None:
+        self._source = source
+        self._target = target
+        self._scenario = scenario
+        self._namespace = namespace
+        self._normal = Normal(namespace=namespace, checksum_varies=scenario.has_variable_data)
+        self._inputs: set[Ref] = set()
+        """The Secrets that ManagedResources are made of; all other Secrets are managed ones."""
+        self.seen: Observations = {}
+
+    async def run(self) -> None:
+        for step in self._scenario.steps_in(self._namespace):
+            match step:
+                case {"put": objects}:
+                    for obj in objects:
+                        await self._put(obj)
+                case {"patch": text, "body": body}:
+                    ref = self._ref(text)
+                    content_type = step.get("type", "application/merge-patch+json")
+                    await self._site(ref).patch(ref, body, content_type=content_type, subresource=step.get("sub", ""))
+                case {"delete": refs}:
+                    for ref in map(self._ref, refs):
+                        await self._site(ref).delete(ref)
+                case {"sleep": seconds}:
+                    await asyncio.sleep(seconds)
+                case {"observe": name, "of": refs}:
+                    self.seen[name] = await self._observe(
+                        refs, stable=step.get("stable", _STABLE), bound=step.get("bound", _BOUND)
+                    )
+                case _:
+                    raise ValueError(f"{self._scenario.id}: unknown step {step}")
+
+    def _ref(self, text: str) -> Ref:
+        return Ref.parse(text, namespace=self._namespace)
+
+    def _site(self, ref: Ref) -> Site:
+        return self._source if ref.kind == "ManagedResource" or ref in self._inputs else self._target
+
+    async def _put(self, recorded: Object) -> None:
+        obj = copy.deepcopy(recorded)
+        data = {key: encoded(key, value) for key, value in obj.pop("x-data", {}).items()}
+        if data:
+            obj["data"] = {**obj.get("data", {}), **data}
+        obj["metadata"].setdefault("namespace", self._namespace)  # all that scenarios put is namespaced
+        ref = Ref.of(obj)
+        if "x-data" in recorded:
+            self._inputs.add(ref)
+        site = self._site(ref)
+        for owner in obj["metadata"].get("ownerReferences", ()):
+            if " " in owner["uid"]:  # a ref instead of the uid, which nobody knows beforehand
+                owner["uid"] = (await site.get(self._ref(owner["uid"])) or {})["metadata"]["uid"]
+        await site.put(obj)
+
+    # --- looking
+
+    async def _observe(self, refs: Sequence[str], *, stable: float, bound: float) -> Mapping[str, Any]:
+        await asyncio.sleep(1)  # for the first effect of the steps before
+        began = since = time.monotonic()
+        last = None
+        while True:
+            live = dict(zip(refs, await asyncio.gather(*map(self._get, refs)), strict=True))
+            now = {ref: self._normal.of(obj) for ref, obj in sorted(live.items())}
+            if now != last:
+                since, last = time.monotonic(), now
+            settled = all(map(is_settled, now.values()))
+            patience = stable if settled else max(stable, _STABLE_IF_UNSETTLED)
+            if time.monotonic() - since >= patience or time.monotonic() - began > max(bound, stable * 2):
+                return {self._normal.text(ref): self._normal.of(obj, final=True) for ref, obj in sorted(live.items())}
+            await asyncio.sleep(1)
+
+    async def _get(self, text: str) -> Object | None:
+        ref = self._ref(text)
+        return await self._site(ref).get(ref)

@@ -1,0 +1,87 @@
+"""Which events of a ManagedResource ask for a pass."""
+
+from typing import Any
+
+import pytest
+
+from agent.managed_resource.triggers import asks_for_pass
+from kube.cache import Change
+from kube.objects import Key, Object
+
+FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
+IGNORE = "resources.gardener.cloud/ignore"
+OPERATION = "gardener.cloud/operation"
+
+
+def managed_resource(*, generation: int = 1, of: str | None = None, healthy: str | None = None, **meta: Any) -> Object:
+    conditions = [{"type": "ResourcesHealthy", "status": healthy}] if healthy else []
+    return {
+        "metadata": {"name": "mr", "namespace": "ns", "generation": generation, **meta},
+        "spec": {"class": of, "secretRefs": []},
+        "status": {"conditions": conditions},
+    }
+
+
+def asks(old: Object | None, new: Object | None, *, resource_class: str = "resources") -> bool:
+    change = Change(key=Key("ns", "mr"), old=old, new=new, initial=False)
+    return asks_for_pass(change, resource_class=resource_class)
+
+
+PLAIN = managed_resource()
+IGNORED = managed_resource(annotations={IGNORE: "true"})
+
+
+@pytest.mark.parametrize(
+    ("what", "old", "new", "expected"),
+    [
+        ("it is created", None, PLAIN, True),
+        ("it is gone", PLAIN, None, True),
+        ("it is created for another class", None, managed_resource(of="seed"), False),
+        ("another class's goes", managed_resource(of="seed"), None, False),
+        ("an update without a change", PLAIN, PLAIN, False),
+        ("labels change", PLAIN, managed_resource(labels={"a": "b"}), False),
+        ("the spec changes", PLAIN, managed_resource(generation=2), True),
+        ("an operation is asked for", PLAIN, managed_resource(annotations={OPERATION: "reconcile"}), True),
+        ("a restore is under way", PLAIN, managed_resource(annotations={OPERATION: "restore"}), True),
+        ("a migration is under way", PLAIN, managed_resource(annotations={OPERATION: "migrate"}), True),
+        ("it shall wait", PLAIN, managed_resource(annotations={OPERATION: "wait-for-state"}), False),
+        ("its objects become unhealthy", managed_resource(healthy="True"), managed_resource(healthy="False"), True),
+        ("its objects are first found unhealthy", PLAIN, managed_resource(healthy="False"), True),
+        ("unhealthy after unknown", managed_resource(healthy="Unknown"), managed_resource(healthy="False"), False),
+        ("unhealthy as before", managed_resource(healthy="False"), managed_resource(healthy="False"), False),
+        ("its objects become healthy", managed_resource(healthy="False"), managed_resource(healthy="True"), False),
+        ("it becomes ignored", PLAIN, IGNORED, True),
+        ("it is no longer ignored", IGNORED, PLAIN, True),
+        ("ignored, the spec changes", IGNORED, managed_resource(generation=2, annotations={IGNORE: "true"}), False),
+        (
+            "ignored, it is deleted",
+            IGNORED,
+            managed_resource(generation=2, annotations={IGNORE: "true"}, deletionTimestamp="2026-01-01T00:00:00Z"),
+            True,
+        ),
+        (
+            "the class changes, and it is still to be cleaned up",
+            managed_resource(finalizers=[FINALIZER]),
+            managed_resource(generation=2, of="seed", finalizers=[FINALIZER]),
+            True,
+        ),
+        (
+            "class and finalizer are taken away in one go",
+            managed_resource(finalizers=[FINALIZER]),
+            managed_resource(generation=2, of="seed"),
+            True,
+        ),
+        (
+            "another class has cleaned up",
+            managed_resource(finalizers=[FINALIZER + "-seed"]),
+            managed_resource(finalizers=[]),
+            True,
+        ),
+    ],
+)
+def test_a_pass_is_asked_for_when(what: str, old: Object | None, new: Object | None, expected: bool) -> None:
+    assert asks(old, new) is expected, what
+
+
+def test_an_instance_for_every_class_sees_all() -> None:
+    assert asks(None, managed_resource(of="anything"), resource_class="*")
