@@ -4,7 +4,7 @@ An object costs nothing if it is as it was after the last pass and its manifest 
 new or has to be changed, and a read before that only if nothing is known of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -55,7 +55,7 @@ class Work:
     always_update: bool
     applied: dict[str, bytes]
     """Fingerprints of what this process has applied, by object key; kept up to date here."""
-    holder: Callable[[str, str], Key | None]
+    holder: Callable[[str, str], Awaitable[Key | None]]
     """From an origin and an object key to the other ManagedResource that has the object and wants to keep it."""
 
 
@@ -154,7 +154,7 @@ class _Application:
 
     async def _write(self, manifest: Object, live: Object | None, *, same_manifest: bool) -> Outcome:
         if live is not None:
-            self._check_holder(live)
+            await self._check_holder(live)
         merged = merge(
             manifest,
             live,
@@ -181,11 +181,11 @@ class _Application:
         self._target.accept(self._resource, live)
         self._work.applied[self._wanted.name] = self._fingerprint
 
-    def _check_holder(self, live: Object) -> None:
+    async def _check_holder(self, live: Object) -> None:
         origin = annotations(live).get(keys.ORIGIN)
         if not origin or origin == self._work.origin:
             return
-        holder = self._work.holder(origin, self._wanted.name)
+        holder = await self._work.holder(origin, self._wanted.name)
         if holder is not None:
             raise ApplyError(
                 f'object "{self._wanted.text}" is held by ManagedResource {holder}; remove it from one of the two'

@@ -113,15 +113,17 @@ class Plans:
         self._outdated.discard(name)
         return plan
 
-    async def bring_up_to_date(self) -> None:
+    async def bring_up_to_date(self) -> set[Key]:
         """Make all plans that may be outdated, so that all claims on objects are known.
 
-        To be called before anything is removed: it may have moved to another ManagedResource.
+        To be called before anything is removed: it may have moved to another ManagedResource. Returns the
+        ManagedResources that want an object that another one gave up just now.
         """
         async with self._one_at_a_time:
-            await self._bring_up_to_date()
+            return await self._bring_up_to_date()
 
-    async def _bring_up_to_date(self) -> None:
+    async def _bring_up_to_date(self) -> set[Key]:
+        waiting: set[Key] = set()
         for name in list(self._outdated):
             managed_resource = self._source.managed_resources.get(name)
             if managed_resource is None or is_deleting(managed_resource):
@@ -133,7 +135,9 @@ class Plans:
                 # Its own pass reports that; until then what it has applied stays its own.
                 self._outdated.discard(name)
             else:
-                self.claims.replace(name, (wanted.name for wanted in plan.wanted()))
+                for given_up in self.claims.replace(name, (wanted.name for wanted in plan.wanted())):
+                    waiting |= self.claims.others(name, given_up)
+        return waiting
 
     def _basis(self, managed_resource: Object) -> Basis:
         versions = []

@@ -203,7 +203,7 @@ class Reconciler:
             is_settled=step.is_settled,
             always_update=self._settings.always_update,
             applied=memory.applied,
-            holder=lambda origin, object_key: self._holder(name, origin, object_key),
+            holder=lambda origin, object_key: self._holder_by_now(name, origin, object_key),
         )
 
     async def _carry_out(self, name: Key, plan: Plan, step: "_Step", *, work: Work, leaving: Leaving) -> Tally:
@@ -254,9 +254,15 @@ class Reconciler:
             tally.release_errors.append(error)
 
     async def _conclude(
-        self, managed_resource: Object, plan: Plan, step: "_Step", memory: Memory, tally: Tally
+        self,
+        managed_resource: Object,
+        plan: Plan,
+        step: "_Step",
+        memory: Memory,
+        tally: Tally,
+        said: Sequence[Condition],
     ) -> Result:
-        said = step.reset() if step.is_changed and not step.has_new else []
+        """Args: said: conditions that are still to be set, beside the outcome."""
         if tally.errors or tally.release_errors:
             if tally.errors:
                 failure, doing = conditions.apply_failed(apply_message(tally.errors)), "apply all new"
@@ -319,7 +325,7 @@ class Reconciler:
         self, references: Sequence[Object], leaving: Leaving, at_once: asyncio.Semaphore, tally: Tally
     ) -> None:
         """One step for each; what is not gone yet is noted."""
-        await self._plans.bring_up_to_date()
+        await self._look_at_all()
 
         async def one(reference: Object) -> None:
             async with at_once:
@@ -373,6 +379,17 @@ class Reconciler:
             return found.key if self._plans.claims.claims(found.key, object_key) else None
         listed = all_listed(other)
         return found.key if any(key_of_reference(reference) == object_key for reference in listed) else None
+
+    async def _holder_by_now(self, own: Key, origin: str, object_key: str) -> Key | None:
+        """The same after a look at all that has changed: the object may just have been given up by the other."""
+        if self._holder(own, origin, object_key) is None:
+            return None
+        await self._look_at_all()
+        return self._holder(own, origin, object_key)
+
+    async def _look_at_all(self) -> None:
+        """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""
+        self._wake(await self._plans.bring_up_to_date())
 
     def _is_wanted_by_other(self, own: Key, object_key: str) -> bool:
         for name in self._plans.claims.others(own, object_key):

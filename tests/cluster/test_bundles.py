@@ -219,25 +219,30 @@ def test_it_is_applied_kept_and_removed_as_a_whole(stage: Stage) -> None:
 
 
 def test_another_pass_over_what_is_applied_writes_nothing(stage: Stage) -> None:
-    stage.create()
-    stage.wait_for(stage.is_applied, what="the bundle to be applied")
-    # Controllers are done with it by then, and the agent with looking at what they did.
-    time.sleep(2)
     audit = stage.target.audit()
     try:
+        stage.create()
+        stage.wait_for(stage.is_applied, what="the bundle to be applied")
+        assert len(written(audit, stage)) >= sum("namespace" in obj["metadata"] for obj in stage.bundle.objects)
+        # Controllers are done with the objects by then, and the agent with looking at what they did.
+        time.sleep(2)
+        mark = audit.mark()
         stage.source.api.patch(stage.path, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
         stage.wait_for(
             lambda: "gardener.cloud/operation" not in stage.managed_resource()["metadata"].get("annotations", {}),
             what="the annotation to be consumed",
         )
         time.sleep(2)
-        assert written(audit, stage) == []
+        assert written(audit, stage, since=mark) == []
     finally:
         audit.close()
 
 
-def written(audit: Audit, stage: Stage) -> list[str]:
-    """What the agent changed in objects of the bundle."""
-    paths = set(stage.bundle.paths)
-    calls = audit.calls(user_agent=USER_AGENT, verbs=("create", "update", "patch", "delete"))
-    return [f"{call.verb} {call.uri}" for call in calls if call.uri.partition("?")[0] in paths]
+def written(audit: Audit, stage: Stage, *, since: int = 0) -> list[str]:
+    """What the agent wrote to objects of the bundle: all that has its prefix but the ManagedResource beside it.
+
+    Those outside of namespaces are missing when they are created, since their name is not in the address then.
+    """
+    calls = audit.calls(since=since, user_agent=USER_AGENT, verbs=("create", "update", "patch", "delete"), leases=True)
+    beside = f"/namespaces/{stage.namespace}/"
+    return [f"{call.verb} {call.uri}" for call in calls if stage.namespace in call.uri and beside not in call.uri]

@@ -8,13 +8,9 @@ made anew is told by `incarnation`.
 import base64
 import copy
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from kube.objects import Object
-
-COMPARED_CONDITIONS = ("ResourcesApplied",)
-"""To be removed, with its two uses, when the agent runs the controllers of health: then all are compared."""
 
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -23,7 +19,15 @@ _AGE = re.compile(r"\b(\d+[smhdy])+ ago")
 _PENDING = re.compile(r"errors occurred: \[(deletion of .*)\]", re.DOTALL)
 
 _VOLATILE = frozenset(
-    "uid resourceVersion creationTimestamp generation managedFields selfLink deletionGracePeriodSeconds".split()
+    {
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "selfLink",
+        "deletionGracePeriodSeconds",
+    }
 )
 _OF_OTHER_CONTROLLERS = frozenset(
     {
@@ -85,7 +89,7 @@ class Normal:
         told = {name: status[name] for name in (*_UNSETTLED_REFERENCES, "observedGeneration") if name in status}
         conditions = [
             {field: found.get(field) for field in ("type", "status", "reason", "message")}
-            for found in compared(status.get("conditions") or [])
+            for found in status.get("conditions") or []
         ]
         if any(found["reason"] == "ApplyFailed" for found in conditions):
             for name in _UNSETTLED_REFERENCES:
@@ -129,20 +133,6 @@ class Normal:
 
 def _decoded(text: str) -> str:
     return base64.b64decode(text).decode(errors="replace")
-
-
-def compared(conditions: Iterable[Object]) -> list[Object]:
-    return [found for found in conditions if found["type"] in COMPARED_CONDITIONS]
-
-
-def expected(value: Any) -> Any:
-    """What was recorded, without the conditions that are not compared."""
-    if isinstance(value, dict):
-        kept = {name: expected(inner) for name, inner in value.items()}
-        if value.get("kind") == "ManagedResource" and "conditions" in (value.get("status") or {}):
-            kept["status"]["conditions"] = compared(value["status"]["conditions"])
-        return kept
-    return [expected(inner) for inner in value] if isinstance(value, list) else value
 
 
 def is_settled(normal: Any) -> bool:

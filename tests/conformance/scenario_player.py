@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import copy
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,13 +87,15 @@ class Stage:
         self._prefix = prefix
         self._at_once = at_once
 
-    async def play_all(self, scenarios: Sequence[Scenario]) -> dict[str, Played]:
+    async def play_all(self, scenarios: Sequence[Scenario]) -> dict[str, list[Played]]:
+        """By id; a scenario that comes more than once is played as often."""
         limit = asyncio.Semaphore(self._at_once)
-        played: dict[str, Played] = {}
+        played: dict[str, list[Played]] = {}
 
         async def play(number: int, scenario: Scenario) -> None:
             async with limit:
-                played[scenario.id] = await self._play(scenario, f"{self._prefix}-{number:03}")
+                found = await self._play(scenario, f"{self._prefix}-{number:03}")
+            played.setdefault(scenario.id, []).append(found)
 
         # Long ones first, so that at the end nobody waits for one of them.
         by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
@@ -184,7 +186,7 @@ class _Play:
 
     # --- looking
 
-    async def _observe(self, refs: Sequence[str], *, stable: float, bound: float) -> Mapping[str, Any]:
+    async def _observe(self, refs: Sequence[str], *, stable: float, bound: float) -> dict[str, Any]:
         await asyncio.sleep(1)  # for the first effect of the steps before
         began = since = time.monotonic()
         last = None

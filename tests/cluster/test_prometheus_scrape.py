@@ -1,0 +1,132 @@
+"""A real Prometheus scrapes an agent, and finds the series that dashboards and alerts read.
+
+Needs the program `prometheus` (Debian's package of that name), and is skipped without it.
+"""
+
+import json
+import shutil
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_process import AgentProcess, configuration, free_port
+
+from devcluster.cluster import Cluster
+
+CONTROLLER_SERIES = [
+    "controller_runtime_reconcile_total",
+    "controller_runtime_reconcile_errors_total",
+    "controller_runtime_terminal_reconcile_errors_total",
+    "controller_runtime_reconcile_panics_total",
+    "controller_runtime_reconcile_timeouts_total",
+    "controller_runtime_reconcile_time_seconds_bucket",
+    "controller_runtime_max_concurrent_reconciles",
+    "controller_runtime_active_workers",
+]
+QUEUE_SERIES = [
+    "workqueue_depth",
+    "workqueue_adds_total",
+    "workqueue_queue_duration_seconds_bucket",
+    "workqueue_work_duration_seconds_bucket",
+    "workqueue_unfinished_work_seconds",
+    "workqueue_longest_running_processor_seconds",
+    "workqueue_retries_total",
+]
+PROCESS_SERIES = [
+    "process_cpu_seconds_total",
+    "process_open_fds",
+    "process_max_fds",
+    "process_resident_memory_bytes",
+    "process_virtual_memory_bytes",
+    "process_start_time_seconds",
+    "rest_client_requests_total",
+    "leader_election_master_status",
+    "resource_manager_build_info",
+]
+CONTROLLERS = {"managedresource", "health", "health-progressing"}
+
+
+class Prometheus:
+    """A Prometheus on loopback that scrapes one target every second."""
+
+    def __init__(self, directory: Path, target: str) -> None:
+        self.port = free_port()
+        config = directory / "prometheus.yml"
+        config.write_text(
+            json.dumps(
+                {
+                    "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+                    "scrape_configs": [{"job_name": "agent", "static_configs": [{"targets": [target]}]}],
+                }
+            )
+        )
+        self.process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={directory / 'data'}",
+                f"--web.listen-address=127.0.0.1:{self.port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The samples of an instant query; asks until there are some, for 20 seconds at most."""
+        url = f"http://127.0.0.1:{self.port}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+            except OSError:
+                found = []
+            if found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=10)
+
+
+@pytest.fixture
+def prometheus(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Prometheus]:
+    if shutil.which("prometheus") is None:
+        pytest.skip("needs the program prometheus")
+    with AgentProcess(configuration(namespace), kubeconfig=cluster.kubeconfig).start() as agent:
+        agent.wait_until_leading()
+        scraper = Prometheus(tmp_path, f"127.0.0.1:{agent.metrics_port}")
+        try:
+            yield scraper
+        finally:
+            scraper.stop()
+
+
+def test_prometheus_finds_every_series_of_every_controller(prometheus: Prometheus) -> None:
+    assert [sample["value"][1] for sample in prometheus.query('up{job="agent"} == 1')] == ["1"]
+    for name in CONTROLLER_SERIES:
+        assert {sample["metric"]["controller"] for sample in prometheus.query(name)} == CONTROLLERS, name
+    for name in QUEUE_SERIES:
+        assert {sample["metric"]["name"] for sample in prometheus.query(name)} == CONTROLLERS, name
+    for name in PROCESS_SERIES:
+        assert prometheus.query(name), name
+
+
+def test_the_series_that_dashboards_start_from_exist_before_anything_has_happened(prometheus: Prometheus) -> None:
+    for controller in CONTROLLERS:
+        samples = prometheus.query(f'controller_runtime_reconcile_total{{controller="{controller}"}}')
+        results = {sample["metric"]["result"] for sample in samples}
+        assert results == {"success", "error", "requeue", "requeue_after"}
+    buckets = prometheus.query('controller_runtime_reconcile_time_seconds_bucket{controller="health"}')
+    bounds = {float(sample["metric"]["le"]) for sample in buckets}
+    assert {0.005, 0.35, 1.75, 60.0, float("inf")} <= bounds
+    assert len(bounds) == 41
+    buckets = prometheus.query('workqueue_queue_duration_seconds_bucket{name="health"}')
+    assert len({sample["metric"]["le"] for sample in buckets}) == 13
+    assert [s["value"][1] for s in prometheus.query("leader_election_master_status")] == ["1"]
