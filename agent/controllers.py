@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import structlog
+
 from agent.context import Cluster, Context, ControlLoop
 from agent.health.controller import HealthLoop, ProgressLoop
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.source import Source
+from config.schema import ResourceManagerConfiguration
 
 _SECRETS_BYTES = 16 << 20
 
@@ -17,8 +20,16 @@ def hold_ready(source: Cluster) -> Source:
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
 
+def _missing(config: ResourceManagerConfiguration) -> list[str]:
+    """What is switched on, but not part of this version."""
+    controllers = {name: getattr(config.controllers, name) for name in config.controllers.__dataclass_fields__}
+    return [name for name, block in controllers.items() if getattr(block, "enabled", False)]
+
+
 def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLoop]:
     """The control loops that the configuration switches on; called when this process begins to lead."""
+    for name in _missing(context.config):
+        structlog.get_logger().info("A controller is switched on that this version does not have yet", missing=name)
     managed_by = context.config.controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
     return [

@@ -234,7 +234,7 @@ class Client:
         timeout: float | None = None,
     ) -> Object:
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[False]
-        path = resource.path(namespace=namespace, name=name)
+        path = resource.path(namespace=namespace, name=_one(name))
         return _as(resource, await self.request("GET", path, accept=accept, timeout=timeout))
 
     async def create(self, resource: Resource, obj: Object, *, timeout: float | None = None) -> Object:
@@ -246,7 +246,9 @@ class Client:
     ) -> Object:
         """PUT. The object's resourceVersion, if it has one, is the precondition."""
         meta = metadata(obj)
-        path = resource.path(namespace=meta.get("namespace") or "", name=meta["name"], subresource=subresource)
+        path = resource.path(
+            namespace=meta.get("namespace") or "", name=_one(meta.get("name") or ""), subresource=subresource
+        )
         return _as(resource, await self.request("PUT", path, body=obj, timeout=timeout))
 
     async def patch(
@@ -260,7 +262,7 @@ class Client:
         content_type: str = MERGE_PATCH,
         timeout: float | None = None,
     ) -> Object:
-        path = resource.path(namespace=namespace, name=name, subresource=subresource)
+        path = resource.path(namespace=namespace, name=_one(name), subresource=subresource)
         answer = await self.request("PATCH", path, body=body, content_type=content_type, timeout=timeout)
         return _as(resource, answer)
 
@@ -283,7 +285,7 @@ class Client:
             options["propagationPolicy"] = propagation
         if preconditions:
             options["preconditions"] = preconditions
-        path = resource.path(namespace=namespace, name=name)
+        path = resource.path(namespace=namespace, name=_one(name))
         await self.request("DELETE", path, body=options, timeout=timeout)
 
     # --- many objects
@@ -400,6 +402,13 @@ async def _events(resource: Resource, response: aiohttp.ClientResponse) -> Async
             if event.get("type") != "ERROR":
                 obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
             yield event
+
+
+def _one(name: str) -> str:
+    """The name, for a path to one object: without one it would lead to all of them."""
+    if not name:
+        raise ValueError("an object without a name can't be asked for")
+    return name
 
 
 def _loads(body: bytes) -> Object:

@@ -51,7 +51,12 @@ class ManagedResourceLoop:
             memory=_BODIES,
             on_change=self._object_changed,
         )
-        self._plans = Plans(self._source, context.target.discovery, managed_by=settings.managed_by_label_value)
+        self._plans = Plans(
+            self._source,
+            context.target.discovery,
+            managed_by=settings.managed_by_label_value,
+            only_workloads=settings.inject_labels_only_into_workloads,
+        )
         self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
         limit = min(settings.sync_period, _LONGEST_PASS)
         self._reconciler = Reconciler(

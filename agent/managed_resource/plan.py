@@ -71,7 +71,7 @@ class Plan:
     basis: Basis
     stages: tuple[tuple[Wanted, ...], ...]
     references: tuple[Object, ...]
-    """As decoded, duplicates included; sorted they are `status.resources`."""
+    """As decoded, duplicates included, those without a name left out; sorted they are `status.resources`."""
     released: tuple[Object, ...]
     """References of objects in mode Ignore."""
     checksum: str
@@ -97,8 +97,11 @@ def data_of(secrets: Sequence[Object]) -> Data:
         raise KubeError(f"the API server sent a Secret whose data is no base64: {error}") from error
 
 
-async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_by: str) -> Plan:
-    """Raises nothing for bad content: that is in the plan's errors and problems."""
+async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_by: str, only_workloads: bool) -> Plan:
+    """Raises nothing for bad content: that is in the plan's errors and problems.
+
+    With `only_workloads` labels are put on the pod templates of known workloads only.
+    """
     size = sum(len(value) for _, values in data for value in values.values())
     decoded = await asyncio.to_thread(decode_secrets, data) if size >= _OFF_THE_LOOP else decode_secrets(data)
     found = await _discover(decoded, discovery)
@@ -118,12 +121,13 @@ async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_b
             released.append(reference)
             continue
         objects.append(obj)
-        references.append(reference)
+        if reference.get("name"):
+            references.append(reference)
         fed.append(contents[item.secret][item.data_key])
     passed_over = superseded(objects)
     wanted = [
-        _wanted(obj, reference, found[_kind(obj)], labels)
-        for position, (obj, reference) in enumerate(zip(objects, references, strict=True))
+        _wanted(obj, found[_kind(obj)], labels, only_workloads=only_workloads)
+        for position, obj in enumerate(objects)
         if position not in passed_over
     ]
     return Plan(
@@ -159,7 +163,8 @@ async def _discover(decoded: DecodeResult, discovery: Discovery) -> dict[tuple[s
     return found
 
 
-def _wanted(obj: Object, reference: Object, resource: Resource | KubeError, labels: Mapping[str, str]) -> Wanted:
+def _wanted(obj: Object, resource: Resource | KubeError, labels: Mapping[str, str], *, only_workloads: bool) -> Wanted:
+    reference = reference_of(obj, injected_labels=labels)
     problem = ""
     text = resource_string(obj)
     ignored = is_ignored(obj)
@@ -169,7 +174,7 @@ def _wanted(obj: Object, reference: Object, resource: Resource | KubeError, labe
         problem = f'error during apply of object "{text}": {resource}'
     if not ignored:
         try:
-            obj = inject_labels(obj, labels)
+            obj = inject_labels(obj, labels, only_workloads=only_workloads)
         except InjectionError as error:
             problem = f'error injecting labels into object "{text}": {error}'
     manifest = orjson.dumps(obj)

@@ -38,6 +38,8 @@ class Memory:
     """Fingerprints of what was applied, by object key."""
     deleted: set[str] = field(default_factory=set)
     """Object keys for which a DELETE was accepted."""
+    stuck_since: float | None = None
+    """Since when every removal that is left fails."""
     complaint: str = ""
     """The failure that was last told by an event."""
     repairs: int = 0
@@ -60,10 +62,11 @@ class Memory:
 
 
 class Plans:
-    def __init__(self, source: Source, discovery: Discovery, *, managed_by: str) -> None:
+    def __init__(self, source: Source, discovery: Discovery, *, managed_by: str, only_workloads: bool) -> None:
         self._source = source
         self._discovery = discovery
         self._managed_by = managed_by
+        self._only_workloads = only_workloads
         self._memories: dict[Key, Memory] = {}
         self._outdated: set[Key] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -163,6 +166,7 @@ class Plans:
             data=data_of(secrets),
             discovery=self._discovery,
             managed_by=self._managed_by,
+            only_workloads=self._only_workloads,
         )
         if plan.is_complete:
             for name, _, _ in basis.secrets:

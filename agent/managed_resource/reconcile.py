@@ -46,6 +46,7 @@ from kube.resources import Resource
 
 _PENDING_SECONDS = 5.0
 _WAIT_SECONDS = 30.0
+_STUCK_SECONDS = 60.0
 _AT_ONCE = 10
 """Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
 
@@ -159,15 +160,26 @@ class Reconciler:
         self._claim(name, (wanted.name for wanted in plan.wanted()))
 
         step = _Step.of(managed_resource, plan)
-        if step.has_new:
-            managed_resource = await self._announce(managed_resource, step)
         work = await self._work(managed_resource, plan, step, memory)
+        said: Sequence[Condition] = step.reset() if step.is_changed else []
+        if step.has_new:
+            managed_resource, said = await self._announce(managed_resource, step), []
+        elif said and self._is_outdated(plan, work):
+            # Should this process end half-way and the Secrets be changed back then, the next one must not take what
+            # it finds for the work of a complete pass.
+            managed_resource, said = await self._write(managed_resource, said), []
         if isinstance(work, str):
             tally = Tally(errors=[work])
         else:
             leaving = self._leaving(managed_resource, memory)
             tally = await self._carry_out(name, plan, step, work=work, leaving=leaving)
-        return await self._conclude(managed_resource, plan, step, memory, tally)
+        return await self._conclude(managed_resource, plan, step, tally=tally, said=said)
+
+    def _is_outdated(self, plan: Plan, work: Work | str) -> bool:
+        """Whether objects are to be written, as far as can be told from memory."""
+        return not isinstance(work, str) and any(
+            not is_up_to_date(self._target, wanted, work) for wanted in plan.wanted()
+        )
 
     async def _announce(self, managed_resource: Object, step: "_Step") -> Object:
         """List what is about to be created, so that nothing is leaked whatever happens."""
@@ -258,11 +270,12 @@ class Reconciler:
         managed_resource: Object,
         plan: Plan,
         step: "_Step",
-        memory: Memory,
+        *,
         tally: Tally,
         said: Sequence[Condition],
     ) -> Result:
         """Args: said: conditions that are still to be set, beside the outcome."""
+        memory = self._plans.memory(key(managed_resource))
         if tally.errors or tally.release_errors:
             if tally.errors:
                 failure, doing = conditions.apply_failed(apply_message(tally.errors)), "apply all new"
@@ -273,10 +286,9 @@ class Reconciler:
             self._complain(memory, managed_resource, failure.reason, failure.message)
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if tally.pending:
-            message = pending_message((pending.name, pending.text) for pending in tally.pending)
-            await self._write(managed_resource, [*said, conditions.deletion_pending(message)])
+            await self._write(managed_resource, [*said, self._pending_condition(memory, tally)])
             self._tell(managed_resource, tally)
-            return RequeueAfter(_next_look(tally.pending))
+            return self._look_again(memory, tally)
         memory.deleted.clear()
         await self._write(
             managed_resource,
@@ -310,13 +322,11 @@ class Reconciler:
             leaving = self._leaving(managed_resource, memory)
             await self._remove_all(listed, leaving, asyncio.Semaphore(_AT_ONCE), tally)
             present = (managed_resource.get("status") or {}).get("conditions") or []
-            message = pending_message((pending.name, pending.text) for pending in tally.pending)
-            last = conditions.deletion_pending(message) if tally.pending else conditions.deleting(present)
-            said = [*said, last]
+            said = [*said, self._pending_condition(memory, tally) if tally.pending else conditions.deleting(present)]
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
         managed_resource = await self._write(managed_resource, said, **seen)
         if tally.pending:
-            return RequeueAfter(_next_look(tally.pending))
+            return self._look_again(memory, tally)
         await self._without_finalizer(managed_resource)
         await self._forget(name)
         return Done()
@@ -337,13 +347,30 @@ class Reconciler:
 
         await asyncio.gather(*(one(reference) for reference in references))
 
+    def _pending_condition(self, memory: Memory, tally: Tally) -> Condition:
+        """Waiting for objects to go, or stuck, if for some time there have been nothing but errors."""
+        message = pending_message((pending.name, pending.text) for pending in tally.pending)
+        now = time.monotonic()
+        if not all(pending.failed for pending in tally.pending):
+            memory.stuck_since = None
+        elif memory.stuck_since is None:
+            memory.stuck_since = now
+        if memory.stuck_since is None or now - memory.stuck_since < _STUCK_SECONDS:
+            return conditions.deletion_pending(message)
+        return conditions.deletion_failed(message)
+
+    def _look_again(self, memory: Memory, tally: Tally) -> Result:
+        if memory.stuck_since is not None and time.monotonic() - memory.stuck_since >= _STUCK_SECONDS:
+            raise ReconcileError(pending_message((pending.name, pending.text) for pending in tally.pending))
+        return RequeueAfter(_next_look(tally.pending))
+
     def _leaving(self, managed_resource: Object, memory: Memory) -> Leaving:
         name = key(managed_resource)
         return Leaving(
             origin=self._origin(name),
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self._settings.garbage_collector,
-            held_by_other=lambda origin, object_key: self._holder(name, origin, object_key) is not None,
+            held_by_other=lambda origin, object_key: self._is_held(name, origin, object_key),
             wanted_by_other=lambda object_key: self._is_wanted_by_other(name, object_key),
             deleted=memory.deleted,
             now=self._utcnow(),
@@ -390,6 +417,16 @@ class Reconciler:
     async def _look_at_all(self) -> None:
         """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""
         self._wake(await self._plans.bring_up_to_date())
+
+    def _is_held(self, own: Key, origin: str, object_key: str) -> bool:
+        """Whether an object of this origin must not be removed, as it is another's or may be."""
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            return False
+        if found.cluster_id != self._settings.cluster_id or not self._source.sees(found.key.namespace):
+            return True
+        return self._holder(own, origin, object_key) is not None
 
     def _is_wanted_by_other(self, own: Key, object_key: str) -> bool:
         for name in self._plans.claims.others(own, object_key):

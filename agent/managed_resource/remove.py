@@ -54,6 +54,8 @@ class Pending:
 
     name: str
     text: str
+    failed: bool = False
+    """The last attempt to remove it ended in an error."""
     due: timedelta | None = None
     """When to look again, if time alone will change something."""
 
@@ -62,6 +64,8 @@ async def remove(target: Target, reference: Object, leaving: Leaving) -> Pending
     """One step towards the removal of an object; None if it is gone, or not ours any more."""
     name = key_of_reference(reference)
     text = resource_string_of_reference(reference)
+    if not reference.get("name"):
+        return None  # it was never applied
     try:
         resource = await target.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
         return await _Removal(target, resource, reference, leaving).run()
@@ -69,7 +73,7 @@ async def remove(target: Target, reference: Object, leaving: Leaving) -> Pending
         target.forget(name)
         return None
     except (KubeError, ValueError) as error:
-        return Pending(name, pending_text(text, error=str(error)))
+        return Pending(name, pending_text(text, error=str(error)), failed=True)
 
 
 class _Removal:
@@ -201,7 +205,7 @@ class _Removal:
         events = ""
         if waiting and self._resource.kind == "Service" and not self._resource.group:
             events = await self._leaving.service_warnings(self._key)
-        return Pending(self._name, pending_text(self._text, events=events), due)
+        return Pending(self._name, pending_text(self._text, events=events), due=due)
 
 
 async def release(target: Target, reference: Object, origin: str) -> str | None:

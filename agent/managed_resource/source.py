@@ -8,7 +8,7 @@ pushed out is read again.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.api import BY_SECRET, MANAGED_RESOURCES_VIEW
+from agent.api import BY_SECRET, MANAGED_RESOURCES, MANAGED_RESOURCES_VIEW
 from kube.bodies import Bodies
 from kube.cache import Caches, Change, Store, View
 from kube.client import Client
@@ -42,6 +42,10 @@ class Source:
     async def close(self) -> None:
         await self._caches.release(self.managed_resources.view)
         await self._caches.release(self.secrets.view)
+
+    def sees(self, namespace: str) -> bool:
+        """Whether the ManagedResources of a namespace would be known."""
+        return self._caches.covers(MANAGED_RESOURCES, namespace)
 
     def users_of(self, secret: Key) -> list[Object]:
         """The ManagedResources that name a Secret."""

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.managed_resource import keys
-from kube.objects import Key, Object
+from kube.objects import Key, Object, group_of
+
+_WORKLOADS = {
+    *((group, kind) for group in ("apps", "extensions") for kind in ("Deployment", "DaemonSet", "ReplicaSet")),
+    ("apps", "StatefulSet"),
+    ("batch", "Job"),
+    ("", "ReplicationController"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,10 @@ def injected_labels(spec_labels: Mapping[str, str] | None, *, managed_by: str) -
     return {**(spec_labels or {}), keys.MANAGED_BY: managed_by}
 
 
-def inject_labels(obj: Object, labels: Mapping[str, str]) -> Object:
+def inject_labels(obj: Object, labels: Mapping[str, str], *, only_workloads: bool = False) -> Object:
     """The manifest with these labels on the object, on its pod template and on its volume claim templates.
+
+    With `only_workloads` the templates of unknown kinds are left alone, whatever they may be.
 
     A `spec.template` that is no mapping is something else than a pod template and is left alone.
 
@@ -50,7 +59,7 @@ def inject_labels(obj: Object, labels: Mapping[str, str]) -> Object:
     """
     result = _labelled(obj, labels, "")
     spec = obj.get("spec")
-    if not isinstance(spec, dict):
+    if not isinstance(spec, dict) or (only_workloads and not _is_workload(obj)):
         return result
     changed: Object = {}
     if isinstance(spec.get("template"), dict):
@@ -64,6 +73,10 @@ def inject_labels(obj: Object, labels: Mapping[str, str]) -> Object:
             for i, claim in enumerate(claims)
         ]
     return {**result, "spec": {**spec, **changed}} if changed else result
+
+
+def _is_workload(obj: Object) -> bool:
+    return (group_of(obj.get("apiVersion") or ""), obj.get("kind")) in _WORKLOADS
 
 
 def _labelled(holder: Object, labels: Mapping[str, str], path: str) -> Object:

@@ -1,0 +1,164 @@
+"""An object belongs to one ManagedResource at a time: two do not fight for it, and it moves without being deleted."""
+
+import pytest
+from managed_resource_rig import Rig, config_map
+
+from devcluster.audit import Audit
+
+
+def held_by(rig: Rig, name: str, *, holder: str) -> str:
+    return (
+        f'object "v1/ConfigMap/{rig.namespace}/{name}" is held by ManagedResource {rig.namespace}/{holder};'
+        " remove it from one of the two"
+    )
+
+
+def writes(rig: Rig, audit: Audit, *, since: int, resource: str = "configmaps") -> list[tuple[str, str]]:
+    """Verbs and names of what the agent wrote in the namespace."""
+    calls = audit.calls(since=since, namespace=rig.namespace, verbs=("create", "update", "patch", "delete"))
+    return [(call.verb, call.name) for call in calls if call.user == rig.agent.user and call.resource == resource]
+
+
+def contend(rig: Rig) -> None:
+    """`first` holds `shared`, and `second` wants it, too."""
+    rig.write("first", config_map("shared", of="first"), config_map("a"))
+    rig.until_applied("first")
+    rig.write("second", config_map("shared", of="second"), config_map("b"))
+    rig.until_failed("second", held_by(rig, "shared", holder="first"))
+
+
+def test_the_holder_keeps_an_object_that_another_one_claims(rig: Rig, audit: Audit) -> None:
+    contend(rig)
+    assert rig.get("ConfigMap", "shared")["data"] == {"of": "first"}
+    assert rig.origin("ConfigMap", "shared") == "first"
+    assert rig.applied("first")[0] == "True"
+    # The rest of the second one is applied nevertheless.
+    assert rig.origin("ConfigMap", "b") == "second"
+    # And who reads events learns of it.
+    warning = rig.until(lambda: rig.events("second"), "an event")[0]
+    assert warning["reason"] == "ApplyFailed"
+    assert held_by(rig, "shared", holder="first") in warning["message"]
+
+    # From now on nobody writes anything, though both have all reason to try.
+    mark = audit.mark()
+    rig.patch("ManagedResource", "second", {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    rig.patch("ManagedResource", "first", {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    for name in ("first", "second"):
+        rig.until(
+            lambda name=name: "annotations" not in rig.get("ManagedResource", name)["metadata"], f"a pass over {name}"
+        )
+    rig.write_secret("first", config_map("shared", of="first"), config_map("a", new="content"))
+    rig.until_data("a", {"new": "content"})
+    assert [name for _, name in writes(rig, audit, since=mark)] == ["a"]
+    assert len(rig.events("second")) == 1
+
+
+def test_an_object_that_its_holder_drops_goes_to_who_waits_for_it(rig: Rig) -> None:
+    contend(rig)
+    before = rig.uid("ConfigMap", "shared")
+    rig.write_secret("first", config_map("a"))
+    rig.until_data("shared", {"of": "second"})
+    for name in ("first", "second"):
+        rig.until_applied(name)
+    assert rig.uid("ConfigMap", "shared") == before
+    assert rig.origin("ConfigMap", "shared") == "second"
+    assert rig.listed("first") == {"a"}
+
+
+def test_an_object_of_a_deleted_managed_resource_goes_to_who_waits_for_it(rig: Rig) -> None:
+    contend(rig)
+    before = rig.uid("ConfigMap", "shared")
+    rig.delete("ManagedResource", "first")
+    rig.until_gone("ManagedResource", "first")
+    rig.until_applied("second")
+    assert rig.uid("ConfigMap", "shared") == before
+    assert rig.get("ConfigMap", "shared")["data"] == {"of": "second"}
+    assert rig.find("ConfigMap", "a") is None
+
+
+def test_who_waits_for_an_object_may_go_without_touching_it(rig: Rig) -> None:
+    contend(rig)
+    before = rig.get("ConfigMap", "shared")
+    rig.delete("ManagedResource", "second")
+    rig.until_gone("ManagedResource", "second")
+    assert rig.get("ConfigMap", "shared") == before
+    assert rig.find("ConfigMap", "b") is None
+
+
+def test_an_ignored_holder_keeps_its_objects(rig: Rig) -> None:
+    rig.write("first", config_map("shared", of="first"))
+    rig.until_applied("first")
+    rig.patch("ManagedResource", "first", {"metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}}})
+    rig.until(lambda: rig.applied("first")[1] == "ManagedResourceIgnored", "first to be ignored")
+    rig.write("second", config_map("shared", of="second"))
+    rig.until_failed("second", held_by(rig, "shared", holder="first"))
+    assert rig.get("ConfigMap", "shared")["data"] == {"of": "first"}
+
+
+@pytest.mark.parametrize("order", [("to", "from"), ("from", "to")])
+def test_an_object_moves_without_being_deleted_whichever_changes_first(
+    order: tuple[str, str], rig: Rig, audit: Audit
+) -> None:
+    rig.write("from", config_map("moving", k="1"), config_map("a"))
+    rig.write("to", config_map("b"))
+    for name in order:
+        rig.until_applied(name)
+    before = rig.uid("ConfigMap", "moving")
+    mark = audit.mark()
+    contents = {"from": [config_map("a")], "to": [config_map("b"), config_map("moving", k="2")]}
+    for name in order:
+        rig.write_secret(name, *contents[name])
+    rig.until_data("moving", {"k": "2"})
+    for name in order:
+        rig.until_applied(name)
+    assert rig.uid("ConfigMap", "moving") == before
+    assert rig.origin("ConfigMap", "moving") == "to"
+    rig.until(lambda: rig.listed("from") == {"a"} and rig.listed("to") == {"b", "moving"}, "the lists to be right")
+    assert "delete" not in [verb for verb, _ in writes(rig, audit, since=mark)]
+
+
+def test_an_object_moves_on_while_its_former_holder_is_deleted(rig: Rig) -> None:
+    rig.write("from", config_map("moving", k="1"), config_map("a"))
+    rig.write("to", config_map("b"))
+    for name in ("from", "to"):
+        rig.until_applied(name)
+    before = rig.uid("ConfigMap", "moving")
+    rig.write_secret("to", config_map("b"), config_map("moving", k="2"))
+    rig.delete("ManagedResource", "from")
+    rig.until_gone("ManagedResource", "from")
+    rig.until_data("moving", {"k": "2"})
+    rig.until_applied("to")
+    assert rig.uid("ConfigMap", "moving") == before
+    assert rig.find("ConfigMap", "a") is None
+
+
+def test_an_object_of_somebody_else_is_taken_over(rig: Rig) -> None:
+    foreign = config_map("foreign", {"resources.gardener.cloud/origin": "else/where", "mine": "stays"}, k="old")
+    before = rig.put(foreign)["metadata"]["uid"]
+    rig.write("mr", config_map("foreign", k="new"))
+    rig.until_applied("mr")
+    live = rig.get("ConfigMap", "foreign")
+    assert live["metadata"]["uid"] == before
+    assert live["data"] == {"k": "new"}
+    assert live["metadata"]["annotations"]["mine"] == "stays"
+    assert rig.origin("ConfigMap", "foreign") == "mr"
+
+
+def test_two_that_are_created_at_once_agree_on_one_holder(rig: Rig, audit: Audit) -> None:
+    for name in ("x", "y"):
+        rig.write_secret(name, config_map("shared", of=name))
+    for name in ("x", "y"):
+        rig.write_managed_resource(name, secretRefs=[{"name": name}])
+    rig.until(lambda: {rig.applied(name)[1] for name in ("x", "y")} == {"ApplySucceeded", "ApplyFailed"}, "one to win")
+    holder = rig.origin("ConfigMap", "shared")
+    assert rig.get("ConfigMap", "shared")["data"] == {"of": holder}
+    assert rig.applied(holder)[0] == "True"
+    mark = audit.mark()
+    [other] = {"x", "y"} - {holder}
+    for name in ("x", "y"):
+        rig.patch("ManagedResource", name, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+        rig.until(
+            lambda name=name: "annotations" not in rig.get("ManagedResource", name)["metadata"], f"a pass over {name}"
+        )
+    assert writes(rig, audit, since=mark) == []
+    rig.until_failed(other, held_by(rig, "shared", holder=holder))
