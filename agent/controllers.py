@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import structlog
 
+from agent.api import MANAGED_RESOURCES
 from agent.context import Cluster, Context, ControlLoop
 from agent.health.controller import HealthLoop, ProgressLoop
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.source import Source
+from agent.status import StatusWriter
 from config.schema import ResourceManagerConfiguration
 
 _SECRETS_BYTES = 16 << 20
@@ -32,8 +34,9 @@ def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLo
         structlog.get_logger().info("A controller is switched on that this version does not have yet", missing=name)
     managed_by = context.config.controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
+    status = StatusWriter(context.source.client, held.managed_resources, MANAGED_RESOURCES)
     return [
-        ManagedResourceLoop(context, source=held, kinds=kinds),
-        HealthLoop(context, kinds),
-        ProgressLoop(context, kinds),
+        ManagedResourceLoop(context, source=held, kinds=kinds, status=status),
+        HealthLoop(context, kinds, status),
+        ProgressLoop(context, kinds, status),
     ]

@@ -22,7 +22,7 @@ import orjson
 from yarl import URL
 
 from kube import errors, metrics
-from kube.connection import Connection
+from kube.connection import ConfigurationError, Connection
 from kube.limiter import TokenBucket
 from kube.objects import Object, metadata
 from kube.resources import Resource
@@ -111,7 +111,11 @@ class Transport:
         timeout: aiohttp.ClientTimeout,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request as it stands; the response whatever its status."""
-        authorization = await self.connection.credentials.authorization()
+        try:
+            authorization = await self.connection.credentials.authorization()
+        except ConfigurationError as error:
+            # At work it is one more reason why nothing comes through; it may be mended meanwhile.
+            raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {error}') from error
         if authorization:
             headers = {**headers, "Authorization": authorization}
         code = "<error>"
@@ -181,18 +185,25 @@ class Client:
         if body is not None:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else orjson.dumps(body)
+        refreshed = False
         for attempt in range(_RETRIES + 1):
             try:
                 return await self._once(method, path, params=params, data=data, headers=headers, timeout=timeout)
             except errors.Unauthorized:
-                if attempt or not self.transport.connection.credentials.invalidate():
+                may_differ = self.transport.connection.credentials.invalidate()
+                if refreshed or attempt == _RETRIES or not may_differ:
                     raise
+                refreshed = True
             except (errors.TooManyRequests, errors.ServerFailure) as error:
                 refused = error.status in {429, 503} and error.retry_after is not None
                 if not refused or attempt == _RETRIES:
                     raise
                 await asyncio.sleep(min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER))
         raise AssertionError("unreachable")
+
+    async def read(self, path: str) -> Object:
+        """GET: the JSON object at a path."""
+        return _loads(await self.request("GET", path))
 
     async def _once(
         self,
@@ -214,7 +225,7 @@ class Client:
             async with self.transport.send(
                 method, path, headers=headers, params=params, body=data, timeout=total
             ) as response:
-                if response.status >= 400:
+                if not 200 <= response.status < 300:
                     raise await _error_of(response)
                 return await response.read()
 
@@ -367,7 +378,7 @@ class Client:
             body=None,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_timeout),
         ) as response:
-            if response.status >= 400:
+            if response.status != 200:
                 error = await _error_of(response)
                 if isinstance(error, errors.Unauthorized):
                     self.transport.connection.credentials.invalidate()
@@ -442,5 +453,5 @@ async def _error_of(response: aiohttp.ClientResponse) -> errors.ApiError:
         response.status,
         status,
         fallback=body[:500].decode(errors="replace").strip(),
-        retry_after=float(retry_after) if retry_after.isdigit() else None,
+        retry_after=float(retry_after) if retry_after.isdecimal() else None,
     )

@@ -10,7 +10,8 @@ Only then, and only if the file needs it, kubernetes-asyncio is imported (38 MiB
 """
 
 import base64
-import binascii
+import importlib.util
+import math
 import os
 import ssl
 import tempfile
@@ -60,24 +61,32 @@ class TokenFile:
         self.path = path
         self._clock = clock
         self._header: str | None = None
-        self._read_at = 0.0
+        self._read_at = -math.inf
 
     async def authorization(self) -> str | None:
         now = self._clock()
-        if self._header is None or now - self._read_at >= _TOKEN_FILE_SECONDS:
+        if now - self._read_at >= _TOKEN_FILE_SECONDS:
             try:
-                token = self.path.read_text(encoding="ascii").strip()
-            except (OSError, UnicodeDecodeError) as error:
+                self._header = _bearer(self.path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                # Whoever renews it may be about to: what was read last goes on until then.
                 if self._header is None:
                     raise ConfigurationError(f"cannot read the token file {self.path}: {error}") from error
-            else:
-                self._header = f"Bearer {token}"
             self._read_at = now
         return self._header
 
     def invalidate(self) -> bool:
-        self._header = None
+        self._read_at = -math.inf
         return True
+
+
+def _bearer(token: str) -> str:
+    token = token.strip()
+    if not token:
+        raise ValueError("the token is empty")
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError("the token has characters that no token has")
+    return f"Bearer {token}"
 
 
 class Plugin:
@@ -89,17 +98,25 @@ class Plugin:
         self._configuration: Any = None
 
     async def authorization(self) -> str | None:
+        try:
+            if self._configuration is None:
+                self._configuration = await self._load()
+            header: str | None = await self._configuration.get_api_key_with_prefix("BearerToken")
+        except Exception as error:  # a plugin fails in ways of its own
+            raise ConfigurationError(f"the plugin of the kubeconfig {self._kubeconfig} failed: {error}") from error
+        if header is None:
+            self._configuration = None
+            raise ConfigurationError(f"the plugin of the kubeconfig {self._kubeconfig} gave no token")
+        return header
+
+    async def _load(self) -> Any:
         from kubernetes_asyncio import client, config
 
-        if self._configuration is None:
-            self._configuration = client.Configuration()
-            await config.load_kube_config(
-                config_file=str(self._kubeconfig),
-                context=self._context,
-                client_configuration=self._configuration,
-            )
-        header: str | None = await self._configuration.get_api_key_with_prefix("BearerToken")
-        return header
+        configuration = client.Configuration()
+        await config.load_kube_config(
+            config_file=str(self._kubeconfig), context=self._context, client_configuration=configuration
+        )
+        return configuration
 
     def invalidate(self) -> bool:
         self._configuration = None
@@ -151,7 +168,7 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
     """
     try:
         document = yaml.load(path.read_bytes(), yaml.CSafeLoader)
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
     if not isinstance(document, dict):
         raise ConfigurationError(f"the kubeconfig {path} is no mapping")
@@ -170,18 +187,23 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
         server=server,
         tls=_tls(cluster, user, path) if server.startswith("https://") else None,
         credentials=credentials,
-        identity=(server, secret, str(user.get("client-certificate-data") or "")),
+        identity=(server, secret, str(user.get("client-certificate-data") or user.get("client-certificate") or "")),
         tls_server_name=cluster.get("tls-server-name") or None,
     )
 
 
 def _named(document: Mapping[str, Any], field: str, name: str, inner: str, path: Path) -> Mapping[str, Any]:
-    for entry in document.get(field) or []:
-        if isinstance(entry, dict) and entry.get("name") == name:
+    for entry in _entries(document, field):
+        if entry.get("name") == name:
             found = entry.get(inner) or {}
             if isinstance(found, dict):
                 return found
     raise ConfigurationError(f"the kubeconfig {path} has no entry {name!r} in {field}")
+
+
+def _entries(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    entries = document.get(field)
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def _refuse_unsupported(document: Mapping[str, Any]) -> None:
@@ -195,8 +217,8 @@ def _refuse_unsupported(document: Mapping[str, Any]) -> None:
         "auth-provider": "auth provider configurations",
         "exec": "exec configurations",
     }
-    for entry in document.get("users") or []:
-        user = entry.get("user") if isinstance(entry, dict) else None
+    for entry in _entries(document, "users"):
+        user = entry.get("user")
         for field, what in refused.items():
             if isinstance(user, dict) and user.get(field):
                 raise ConfigurationError(
@@ -208,14 +230,22 @@ def _refuse_unsupported(document: Mapping[str, Any]) -> None:
 def _credentials(user: Mapping[str, Any], path: Path, context: str | None) -> tuple[Credentials, str]:
     """The credentials, and a text that is equal for equal ones."""
     if user.get("exec") or user.get("auth-provider"):
+        if importlib.util.find_spec("kubernetes_asyncio") is None:
+            raise ConfigurationError(
+                f"the kubeconfig {path} needs a plugin for its credentials; install the extra auth-plugins"
+            )
         return Plugin(path, context), f"plugin {path} {context}"
     if user.get("tokenFile"):
         file = path.parent / str(user["tokenFile"])
         return TokenFile(file), f"file {file}"
     if user.get("token"):
-        return Fixed(f"Bearer {user['token']}"), f"token {user['token']}"
+        try:
+            header = _bearer(str(user["token"]))
+        except ValueError as error:
+            raise ConfigurationError(f"the kubeconfig {path} can't be used: {error}") from error
+        return Fixed(header), header
     if user.get("username"):
-        pair = base64.b64encode(f"{user['username']}:{user.get('password', '')}".encode()).decode()
+        pair = base64.b64encode(f"{user['username']}:{user.get('password') or ''}".encode()).decode()
         return Fixed(f"Basic {pair}"), f"basic {pair}"
     return Fixed(), ""
 
@@ -236,7 +266,7 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl
             _load_key_pair(context, base64.b64decode(certificate), base64.b64decode(key))
         elif user.get("client-certificate") and user.get("client-key"):
             context.load_cert_chain(path.parent / user["client-certificate"], path.parent / user["client-key"])
-    except (OSError, ValueError, binascii.Error) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise ConfigurationError(f"the kubeconfig {path} holds certificates that can't be used: {error}") from error
     return context
 

@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import orjson
-
 from kube.client import Client
 from kube.errors import KindNotServed, NotFound
+from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import group_of
 from kube.resources import Resource
 
@@ -47,7 +46,7 @@ class Discovery:
             KindNotServed: the API server does not serve it (or did not a second ago).
             ApiError, Unreachable: it could not be asked.
         """
-        if not api_version or not kind or api_version.count("/") > 1:
+        if not kind or not _can_be_served(api_version):
             raise KindNotServed(api_version, kind)
         known = self._group_versions.get(api_version)
         if known is None:
@@ -77,7 +76,7 @@ class Discovery:
         group, _, version = api_version.rpartition("/")
         path = f"/apis/{api_version}" if group else f"/api/{api_version}"
         try:
-            answer = orjson.loads(await self._client.request("GET", path))
+            answer = await self._client.read(path)
         except NotFound:
             return {}
         return {
@@ -85,3 +84,9 @@ class Discovery:
             for entry in answer.get("resources") or []
             if "/" not in entry["name"] and "get" in entry.get("verbs", ())
         }
+
+
+def _can_be_served(api_version: str) -> bool:
+    """Manifests may name anything: what is no group and version is kept out of paths."""
+    group, slash, version = api_version.rpartition("/")
+    return not dns_label_problems(version) and not (slash and dns_subdomain_problems(group))

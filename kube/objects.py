@@ -79,7 +79,7 @@ def is_truthy(value: str | None) -> bool:
 
 # --- times and durations
 
-_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 _UNIT_NANOSECONDS = {
     "ns": 1,
     "us": 10**3,
@@ -98,32 +98,32 @@ def parse_duration(text: str) -> float:
     Raises:
         ValueError: with the message of Go's time.ParseDuration.
     """
-    quoted = f'"{text}"'
-    rest = text[1:] if text[:1] in "+-" else text
+    sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
     if rest == "0":
         return 0.0
     if not rest:
-        raise ValueError(f"time: invalid duration {quoted}")
+        raise ValueError(f"time: invalid duration {_quoted(text)}")
     total, at = Decimal(0), 0
     while at < len(rest):
-        match = _DURATION_PART.match(rest, at)
-        if match is None:
-            number = re.match(r"\d+\.?\d*|\.\d+", rest[at:])
-            if number is None:
-                raise ValueError(f"time: invalid duration {quoted}")
-            unit = re.match(r"[^\d.]*", rest[at + number.end() :])
-            if unit is None or not unit[0]:
-                raise ValueError(f"time: missing unit in duration {quoted}")
-            raise ValueError(f'time: unknown unit "{unit[0]}" in duration {quoted}')
-        following = rest[match.end() : match.end() + 1]
-        if following and not (following.isdigit() or following == "."):
-            unit = re.match(r"[^\d.]*", rest[match.start(2) :])
-            raise ValueError(f'time: unknown unit "{unit[0] if unit else ""}" in duration {quoted}')
-        total += Decimal(match[1]) * _UNIT_NANOSECONDS[match[2]]
-        at = match.end()
-    if total > 2**63 - 1:
-        raise ValueError(f"time: invalid duration {quoted}")
-    return float(total / 10**9) * (-1 if text[0] == "-" else 1)
+        part = _DURATION_PART.match(rest, at)
+        if part is None:
+            raise ValueError(f"time: invalid duration {_quoted(text)}")
+        number, unit = part.groups()
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
+        if unit not in _UNIT_NANOSECONDS:
+            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
+        total += Decimal(number) * _UNIT_NANOSECONDS[unit]
+        at = part.end()
+    if total >= 2**63 + (sign == "-"):
+        raise ValueError(f"time: invalid duration {_quoted(text)}")
+    return float(total / 10**9) * (-1 if sign == "-" else 1)
+
+
+def _quoted(text: str) -> str:
+    """As package time of Go quotes: whatever is not plain ASCII as the hexadecimal digits of its bytes."""
+    plain = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in text.encode())
+    return '"' + "".join(f"\\{char}" if char in '"\\' else char for char in plain) + '"'
 
 
 def format_duration(seconds: float) -> str:
@@ -166,7 +166,7 @@ def format_micro_time(moment: datetime) -> str:
 
 # --- quantities
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)")
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
 _SUFFIX = {
     **{
         suffix: Decimal(10) ** exponent
@@ -183,7 +183,10 @@ def parse_quantity(value: str | float) -> Decimal:
         raise ValueError(f"{value!r} is not a quantity; write a number with an optional suffix such as m, k, Mi")
     number = Decimal(match[1])
     if match[2]:
-        return number.scaleb(int(match[2][1:]))
+        try:
+            return number.scaleb(int(match[2][1:]))
+        except ArithmeticError as error:
+            raise ValueError(f"{value!r} is not a quantity; its exponent is out of bounds") from error
     return number * _SUFFIX.get(match[3] or "", Decimal(1))
 
 
@@ -215,7 +218,7 @@ def _matches_expression(expression: Mapping[str, Any], having: Mapping[str, str]
         case "DoesNotExist":
             return name not in having
         case operator:
-            raise ValueError(f'"{operator}" is not a valid label selector operator')
+            raise ValueError(f'"{operator or ""}" is not a valid label selector operator')
 
 
 def label_selector_text(match_labels: Mapping[str, str]) -> str:

@@ -5,8 +5,10 @@ processes share a cluster without touching each other's objects.
 """
 
 import base64
+import contextlib
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +17,7 @@ from agent_process import AgentProcess
 
 from agent.api import MANAGED_RESOURCES
 from devcluster.cluster import Cluster
-from kube.errors import NotFound
+from kube.errors import Conflict, NotFound
 from kube.objects import Object, annotations, condition, is_deleting, labels, uid
 from kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, Resource
 
@@ -74,10 +76,11 @@ class Agent:
 class Rig:
     """One test's namespace, seen by its administrator."""
 
-    def __init__(self, cluster: Cluster, namespace: str, agent: Agent) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, agent: Agent, process: AgentProcess) -> None:
         self.cluster = cluster
         self.namespace = namespace
         self.agent = agent
+        self.process = process
 
     # --- writing
 
@@ -103,12 +106,14 @@ class Rig:
     def put(self, obj: Object) -> Object:
         """Create it or replace its content; finalizers stay."""
         obj = self.placed(obj)
-        live = self.find(obj["kind"], obj["metadata"]["name"])
-        resource = KINDS[obj["kind"]]
-        if live is None:
-            return self.cluster.api.create(resource.path(namespace=self.namespace), obj)
-        meta = {**live["metadata"], **obj["metadata"]}
-        return self.cluster.api.update(self._path(obj["kind"], obj["metadata"]["name"]), {**obj, "metadata": meta})
+        kind, name = obj["kind"], obj["metadata"]["name"]
+        while True:
+            live = self.find(kind, name)
+            if live is None:
+                return self.cluster.api.create(KINDS[kind].path(namespace=self.namespace), obj)
+            with contextlib.suppress(Conflict):  # the agent wrote to it meanwhile
+                meta = {**live["metadata"], **obj["metadata"]}
+                return self.cluster.api.update(self._path(kind, name), {**obj, "metadata": meta})
 
     def patch(self, kind: str, name: str, patch: Object) -> Object:
         return self.cluster.api.patch(self._path(kind, name), patch)
@@ -120,6 +125,15 @@ class Rig:
         if not (resource := KINDS.get(obj.get("kind") or "")) or not resource.namespaced:
             return obj
         return {**obj, "metadata": {"namespace": self.namespace, **obj.get("metadata", {})}}
+
+    @contextlib.contextmanager
+    def asleep(self) -> Iterator[None]:
+        """The agent sees what happens in the block only after it."""
+        self.process.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.signal(signal.SIGCONT)
 
     # --- looking
 
@@ -172,6 +186,7 @@ class Rig:
         deadline = time.monotonic() + seconds
         while not (result := found()):
             assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}; {self._state()}"
+            assert self.process.process.poll() is None, f"the agent ended:\n{self.process.log[-4000:]}"
             time.sleep(0.02)
         return result
 
@@ -210,7 +225,8 @@ class Rig:
         for obj in found:
             name = obj["metadata"]["name"]
             told.append(f"{name}{' (deleting)' if is_deleting(obj) else ''}: {self.applied(name)}")
-        return "; ".join(told)
+        log = [line for line in self.process.log.splitlines() if self.namespace in line][-20:]
+        return "\n".join([*told, "", *log])
 
 
 def stamped_by(obj: Object) -> str:

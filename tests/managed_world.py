@@ -30,6 +30,7 @@ from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.references import key_of, key_of_reference
 from agent.managed_resource.source import Source
+from agent.status import StatusWriter
 from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, ManagedResource
 from devcluster.cluster import Cluster
@@ -181,7 +182,7 @@ class World:
         while problems := await self.problems():
             passed = time.monotonic() - began
             assert passed < within, f"still after {passed:.0f} s: " + "; ".join(problems[:10])
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05 + len(self.wanted) / 100)
         return time.monotonic() - began
 
     async def problems(self) -> list[str]:
@@ -283,7 +284,12 @@ async def control_loop(
     )
     source = Source(client=client, caches=caches, memory=1 << 20)
     kinds = ManagedKinds(caches, label_selector=f"{keys.MANAGED_BY}=gardener")
-    loop = ManagedResourceLoop(context, source=source, kinds=kinds)
+    loop = ManagedResourceLoop(
+        context,
+        source=source,
+        kinds=kinds,
+        status=StatusWriter(context.source.client, source.managed_resources, MANAGED_RESOURCES),
+    )
     running: asyncio.Task[None] | None = None
     try:
         await loop.start()

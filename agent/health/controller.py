@@ -21,6 +21,7 @@ from agent.health.pods import CountedPod, Pods
 from agent.health.triggers import SOON, delay, managed_resource_matters
 from agent.health.walks import HealthWalk, ProgressWalk, Walk
 from agent.managed_kinds import ManagedKinds, Part
+from agent.status import StatusWriter
 from kube.cache import Caches, Change
 from kube.controller import Controller
 from kube.objects import Object
@@ -35,7 +36,7 @@ _SERVED_SOON = 1.0
 class _Loop:
     """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
 
-    def __init__(self, context: Context, *, name: str, walk: Walk, objects: Objects) -> None:
+    def __init__(self, context: Context, *, name: str, walk: Walk, objects: Objects, status: StatusWriter) -> None:
         settings = context.config.controllers.health
         self._objects = objects
         self._class = context.config.controllers.resource_class
@@ -44,7 +45,7 @@ class _Loop:
         self._unsubscribe: Callable[[], None] = lambda: None
         passes = Passes(
             walk=walk,
-            client=context.source.client,
+            status=status,
             store=self._managed_resources,
             resource_class=self._class,
             sync_period=settings.sync_period,
@@ -88,12 +89,12 @@ class _Loop:
 class HealthLoop(_Loop):
     """Keeps the condition ResourcesHealthy."""
 
-    def __init__(self, context: Context, kinds: ManagedKinds) -> None:
+    def __init__(self, context: Context, kinds: ManagedKinds, status: StatusWriter) -> None:
         judge = partial(judge_health, cluster_id=context.cluster_id)
         self._part: Part[Judged] = kinds.part(judge, on_change=self._changed)
         objects = Objects(part=self._part, judge=judge, form=health_form, cluster=context.target)
         walk = HealthWalk(objects=objects, client=context.target.client)
-        super().__init__(context, name="health", walk=walk, objects=objects)
+        super().__init__(context, name="health", walk=walk, objects=objects, status=status)
 
     def _changed(self, resource: Resource, change: Change[Judged]) -> None:
         # What the first list of a kind holds is no news: who uses the kind has waited for it.
@@ -104,13 +105,13 @@ class HealthLoop(_Loop):
 class ProgressLoop(_Loop):
     """Keeps the condition ResourcesProgressing."""
 
-    def __init__(self, context: Context, kinds: ManagedKinds) -> None:
+    def __init__(self, context: Context, kinds: ManagedKinds, status: StatusWriter) -> None:
         judge = partial(judge_progress, cluster_id=context.cluster_id)
         self._part: Part[Judged] = kinds.part(judge, on_change=self._changed, index=_namespace_of_pods)
         objects = Objects(part=self._part, judge=judge, form=progress_form, cluster=context.target)
         self._pods = Pods(client=context.target.client, caches=context.target.caches, on_change=self._pod_changed)
         walk = ProgressWalk(objects=objects, pods=self._pods)
-        super().__init__(context, name="health-progressing", walk=walk, objects=objects)
+        super().__init__(context, name="health-progressing", walk=walk, objects=objects, status=status)
 
     async def close(self) -> None:
         await self._pods.close()

@@ -7,14 +7,12 @@ from datetime import datetime
 
 import structlog
 
-from agent.api import MANAGED_RESOURCES
 from agent.health.findings import Finding, references
 from agent.health.gate import Gate, gate
 from agent.health.verdicts import Verdict, conditions_to_write
 from agent.health.walks import Walk
-from agent.status import update_status
+from agent.status import StatusWriter
 from kube.cache import Store
-from kube.client import Client
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, key
@@ -23,25 +21,27 @@ LONGEST_PASS = 180.0
 """Seconds; a pass gets as long as the sync period is, but no longer than this."""
 
 _LOGGED = 20
+_PATIENCE = 0.05
+"""Seconds for which a write waits, so that both conditions can go out together."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Passes:
-    """Args: store: of the ManagedResources, which `client` writes."""
+    """Args: store: of the ManagedResources."""
 
     def __init__(
         self,
         *,
         walk: Walk,
-        client: Client,
+        status: StatusWriter,
         store: Store[Object],
         resource_class: str,
         sync_period: float,
         now: Callable[[], datetime],
     ) -> None:
         self._walk = walk
-        self._client = client
+        self._status = status
         self._store = store
         self._resource_class = resource_class
         self._sync_period = sync_period
@@ -101,7 +101,7 @@ class Passes:
             return status if conditions is None else {**status, "conditions": conditions}
 
         try:
-            await update_status(self._client, self._store, MANAGED_RESOURCES, managed_resource, compute)
+            await self._status.update(managed_resource, compute, patience=_PATIENCE)
         except NotFound:
             return  # gone meanwhile
         except KubeError as error:

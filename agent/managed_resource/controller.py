@@ -23,6 +23,7 @@ from agent.managed_resource.stamps import parse_origin
 from agent.managed_resource.target import Target
 from agent.managed_resource.triggers import asks_for_pass, concerns, is_ignored
 from agent.service_events import warnings_about
+from agent.status import StatusWriter
 from kube.cache import Change
 from kube.controller import Controller
 from kube.objects import Key, Object, is_deleting, key
@@ -38,7 +39,7 @@ _STATUS_SECONDS = 60.0
 class ManagedResourceLoop:
     """See the module; `context` says where and with which configuration."""
 
-    def __init__(self, context: Context, *, source: Source, kinds: ManagedKinds) -> None:
+    def __init__(self, context: Context, *, source: Source, kinds: ManagedKinds, status: StatusWriter) -> None:
         settings = context.config.controllers.managed_resource
         self._class = context.config.controllers.resource_class
         self._cluster_id = context.cluster_id
@@ -65,6 +66,7 @@ class ManagedResourceLoop:
             plans=self._plans,
             autoscalers=self._autoscalers,
             recorder=context.recorder,
+            status=status,
             settings=Settings(
                 resource_class=self._class,
                 cluster_id=context.cluster_id,

@@ -36,6 +36,8 @@ class Memory:
     plan: Plan | None = None
     applied: dict[str, bytes] = field(default_factory=dict)
     """Fingerprints of what was applied, by object key."""
+    unwanted_since: dict[str, float] = field(default_factory=dict)
+    """Object keys that have to go, and when that was first seen."""
     deleted: set[str] = field(default_factory=set)
     """Object keys for which a DELETE was accepted."""
     stuck_since: float | None = None

@@ -36,7 +36,7 @@ from agent.managed_resource.source import Source
 from agent.managed_resource.stamps import Origin, parse_origin
 from agent.managed_resource.target import Target
 from agent.managed_resource.triggers import class_of, is_ignored, must_wait
-from agent.status import update_status
+from agent.status import StatusWriter
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.events import EventRecorder
@@ -94,6 +94,7 @@ class Reconciler:
         plans: Plans,
         autoscalers: Autoscalers,
         recorder: EventRecorder,
+        status: StatusWriter,
         settings: Settings,
         wake: Callable[[Iterable[Key]], None],
         service_warnings: Callable[[Key], Awaitable[str]],
@@ -104,6 +105,7 @@ class Reconciler:
         self._plans = plans
         self._autoscalers = autoscalers
         self._recorder = recorder
+        self._status = status
         self._settings = settings
         self._wake = wake
         self._service_warnings = service_warnings
@@ -290,6 +292,7 @@ class Reconciler:
             self._tell(managed_resource, tally)
             return self._look_again(memory, tally)
         memory.deleted.clear()
+        memory.unwanted_since.clear()
         await self._write(
             managed_resource,
             [*said, conditions.applied(plan.decode_errors)],
@@ -372,6 +375,7 @@ class Reconciler:
             garbage_collector=self._settings.garbage_collector,
             held_by_other=lambda origin, object_key: self._is_held(name, origin, object_key),
             wanted_by_other=lambda object_key: self._is_wanted_by_other(name, object_key),
+            unwanted_since=memory.unwanted_since,
             deleted=memory.deleted,
             now=self._utcnow(),
             service_warnings=self._service_warnings,
@@ -480,9 +484,7 @@ class Reconciler:
             return {**status, **fields, "conditions": with_conditions(status.get("conditions") or [], said, now=now)}
 
         try:
-            return await update_status(
-                self._source.client, self._source.managed_resources, MANAGED_RESOURCES, managed_resource, compute
-            )
+            return await self._status.update(managed_resource, compute)
         except NotFound:
             return managed_resource
         except KubeError as error:

@@ -2,9 +2,13 @@
 
 Each object is removed on its own. It is pending until it is gone, which the watch of its kind tells; a DELETE is sent
 once, with uid and resourceVersion as preconditions, so it hits exactly the object that was judged.
+
+Who moves an object to another ManagedResource writes two Secrets, one after the other, and the first one to be seen may
+be the one that drops the object. So nothing is deleted before the other change had a moment to arrive.
 """
 
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,6 +32,7 @@ from kube.objects import Key, Object, annotations, finalizers, is_deleting, meta
 from kube.resources import Resource
 
 _ATTEMPTS = 3
+_HAND_OVER_SECONDS = 0.5
 _VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
@@ -42,6 +47,8 @@ class Leaving:
     """Whether the origin is that of another ManagedResource that has the object of this key and wants to keep it."""
     wanted_by_other: Callable[[str], bool]
     """Whether another ManagedResource asks for the object of this key."""
+    unwanted_since: dict[str, float]
+    """Object keys, and when it was first seen that they are not wanted, monotonic; kept up to date here."""
     deleted: set[str]
     """Object keys for which this process has sent a DELETE; kept up to date here."""
     now: datetime
@@ -89,6 +96,8 @@ class _Removal:
     async def run(self) -> Pending | None:
         if self._leaving.wanted_by_other(self._name):
             return None
+        if (left := self._until_removal()) > 0:
+            return Pending(self._name, pending_text(self._text), due=timedelta(seconds=left))
         observed = self._target.observed(self._resource, self._key)
         if observed is not None and self._is_simple(observed):
             if observed.deleting:
@@ -108,6 +117,11 @@ class _Removal:
             self._forget()
             return None
         return await self._look_closer()
+
+    def _until_removal(self) -> float:
+        """Seconds in which another ManagedResource may still ask for the object."""
+        now = time.monotonic()
+        return self._leaving.unwanted_since.setdefault(self._name, now) + _HAND_OVER_SECONDS - now
 
     def _is_simple(self, observed: Observed) -> bool:
         """Nothing but its origin has a say in its removal."""

@@ -26,4 +26,4 @@ def own_agent_process(own_agent: Agent) -> Iterator[AgentProcess]:
 @pytest.fixture
 def rig(cluster: Cluster, namespace: str, own_agent: Agent, own_agent_process: AgentProcess) -> Rig:
     """A namespace in which the agent manages what the test writes."""
-    return Rig(cluster, namespace, own_agent)
+    return Rig(cluster, namespace, own_agent, own_agent_process)

@@ -5,20 +5,18 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from agent_process import AgentProcess, configuration
 from bundles import Bundle, generate, split_into_secrets
+from managed_world import install_crd
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import NotFound
 from kube.objects import Object, condition, is_deleting
 
-PROJECT = Path(__file__).resolve().parents[2]
 COUNT = 250
 SECRET_BYTES = 6000
 GROUP = "/apis/resources.gardener.cloud/v1alpha1"
@@ -90,7 +88,7 @@ class Stage:
 @pytest.fixture(params=["one cluster", "two clusters"])
 def stage(request: pytest.FixtureRequest, cluster: Cluster, namespace: str) -> Iterator[Stage]:
     target = cluster if request.param == "one cluster" else request.getfixturevalue("target_cluster")
-    install_kind(cluster)
+    install_crd(cluster)
     config = configuration(
         namespace,
         leaderElection={"leaderElect": False},
@@ -108,18 +106,6 @@ def stage(request: pytest.FixtureRequest, cluster: Cluster, namespace: str) -> I
             yield stage
         finally:
             clear_away(stage)
-
-
-def install_kind(cluster: Cluster) -> None:
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    file = PROJECT / "manifests" / "crds" / "managedresources.resources.gardener.cloud.yaml"
-    crd = yaml.safe_load(file.read_bytes())
-    with contextlib.suppress(AlreadyExists):
-        cluster.api.create(definitions, crd)
-    deadline = time.monotonic() + 20
-    while cluster.api.raw("GET", f"{GROUP}/managedresources")[0] != 200:
-        assert time.monotonic() < deadline, "the kind ManagedResource is not served"
-        time.sleep(0.05)
 
 
 def clear_away(stage: Stage) -> None:

@@ -20,6 +20,7 @@ from agent.health.findings import Finding, Reference
 from agent.health.passes import Passes
 from agent.health.verdicts import Verdict, health_verdict
 from agent.managed_kinds import ManagedKinds
+from agent.status import StatusWriter
 from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, Health
 from devcluster.audit import Audit
@@ -59,7 +60,8 @@ class World:
         )
         # All tests share a cluster: each has a label of its own.
         self.kinds = ManagedKinds(agent.caches, label_selector=f"{GROUP}/managed-by={namespace}")
-        self.loops = HealthLoop(context, self.kinds), ProgressLoop(context, self.kinds)
+        status = StatusWriter(agent.client, agent.caches.acquire(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
+        self.loops = HealthLoop(context, self.kinds, status), ProgressLoop(context, self.kinds, status)
 
     def stamped(self, obj: Object) -> Object:
         meta = {
@@ -217,6 +219,7 @@ async def connected(
             for loop in world.loops:
                 await loop.close()
             await world.kinds.close()
+            await agent.caches.release(MANAGED_RESOURCES_VIEW)
             assert list(agent.caches.stores()) == []
 
 
@@ -527,7 +530,7 @@ async def test_what_others_wrote_meanwhile_is_respected(
         await world.set_status(meanwhile)
         passes = Passes(
             walk=AllIsFine(),
-            client=world.agent.client,
+            status=StatusWriter(world.agent.client, stale, MANAGED_RESOURCES),
             store=stale,
             resource_class="resources",
             sync_period=60,

@@ -96,7 +96,7 @@ def test_an_ignored_holder_keeps_its_objects(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("order", [("to", "from"), ("from", "to")])
-def test_an_object_moves_without_being_deleted_whichever_changes_first(
+def test_an_object_moves_without_being_deleted_whichever_change_is_seen_first(
     order: tuple[str, str], rig: Rig, audit: Audit
 ) -> None:
     rig.write("from", config_map("moving", k="1"), config_map("a"))
@@ -106,8 +106,9 @@ def test_an_object_moves_without_being_deleted_whichever_changes_first(
     before = rig.uid("ConfigMap", "moving")
     mark = audit.mark()
     contents = {"from": [config_map("a")], "to": [config_map("b"), config_map("moving", k="2")]}
-    for name in order:
-        rig.write_secret(name, *contents[name])
+    with rig.asleep():
+        for name in order:
+            rig.write_secret(name, *contents[name])
     rig.until_data("moving", {"k": "2"})
     for name in order:
         rig.until_applied(name)
@@ -117,14 +118,19 @@ def test_an_object_moves_without_being_deleted_whichever_changes_first(
     assert "delete" not in [verb for verb, _ in writes(rig, audit, since=mark)]
 
 
-def test_an_object_moves_on_while_its_former_holder_is_deleted(rig: Rig) -> None:
+@pytest.mark.parametrize("deleted_first", [True, False])
+def test_an_object_moves_on_while_its_former_holder_is_deleted(deleted_first: bool, rig: Rig) -> None:
     rig.write("from", config_map("moving", k="1"), config_map("a"))
     rig.write("to", config_map("b"))
     for name in ("from", "to"):
         rig.until_applied(name)
     before = rig.uid("ConfigMap", "moving")
-    rig.write_secret("to", config_map("b"), config_map("moving", k="2"))
-    rig.delete("ManagedResource", "from")
+    with rig.asleep():
+        if deleted_first:
+            rig.delete("ManagedResource", "from")
+        rig.write_secret("to", config_map("b"), config_map("moving", k="2"))
+        if not deleted_first:
+            rig.delete("ManagedResource", "from")
     rig.until_gone("ManagedResource", "from")
     rig.until_data("moving", {"k": "2"})
     rig.until_applied("to")

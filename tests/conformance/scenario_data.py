@@ -58,7 +58,7 @@ class Scenario(msgspec.Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """About how long it takes."""
-        return sum(step.get("stable", 5) + step.get("sleep", 0) for step in self.steps)
+        return float(sum(step.get("stable", 5) + step.get("sleep", 0) for step in self.steps))
 
 
 def load_scenarios() -> list[Scenario]:

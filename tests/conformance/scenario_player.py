@@ -6,12 +6,14 @@ Nothing is cleaned up: the clusters are for this alone.
 import asyncio
 import contextlib
 import copy
+import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent_process import AgentProcess
 from scenario_data import Observations, Ref, Scenario, encoded
 from scenario_normal import Normal, is_settled
 
@@ -79,23 +81,44 @@ class Played:
     error: str = ""
 
 
+class Pauses:
+    """Keeps the agent from seeing the first of several changes before the last one is made."""
+
+    def __init__(self, agent: AgentProcess) -> None:
+        self._agent = agent
+        self._open = 0
+
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Any number at a time."""
+        self._open += 1
+        if self._open == 1:
+            self._agent.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._agent.signal(signal.SIGCONT)
+
+
 class Stage:
     """Where scenarios are played; source and target may be the same."""
 
-    def __init__(self, source: Site, target: Site, *, prefix: str, at_once: int) -> None:
+    def __init__(self, source: Site, target: Site, agent: AgentProcess, *, prefix: str, at_once: int) -> None:
         self._sites = source, target
+        self._pauses = Pauses(agent)
         self._prefix = prefix
         self._at_once = at_once
 
-    async def play_all(self, scenarios: Sequence[Scenario]) -> dict[str, list[Played]]:
-        """By id; a scenario that comes more than once is played as often."""
+    async def play_all(self, scenarios: Sequence[Scenario]) -> dict[str, Played]:
+        """By id."""
         limit = asyncio.Semaphore(self._at_once)
-        played: dict[str, list[Played]] = {}
+        played: dict[str, Played] = {}
 
         async def play(number: int, scenario: Scenario) -> None:
             async with limit:
-                found = await self._play(scenario, f"{self._prefix}-{number:03}")
-            played.setdefault(scenario.id, []).append(found)
+                played[scenario.id] = await self._play(scenario, f"{self._prefix}-{number:03}")
 
         # Long ones first, so that at the end nobody waits for one of them.
         by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
@@ -104,7 +127,7 @@ class Stage:
 
     async def _play(self, scenario: Scenario, namespace: str) -> Played:
         namespaces = scenario.namespaces(namespace)
-        play = _Play(*self._sites, scenario=scenario, namespace=namespace)
+        play = _Play(*self._sites, self._pauses, scenario=scenario, namespace=namespace)
         try:
             await asyncio.gather(*(_make_namespace(site, name) for site in self._distinct for name in namespaces))
             await play.run()
@@ -131,9 +154,10 @@ async def _make_namespace(site: Site, name: str) -> None:
 class _Play:
     """One scenario on its way."""
 
-    def __init__(self, source: Site, target: Site, *, scenario: Scenario, namespace: str) -> None:
+    def __init__(self, source: Site, target: Site, pauses: Pauses, *, scenario: Scenario, namespace: str) -> None:
         self._source = source
         self._target = target
+        self._pauses = pauses
         self._scenario = scenario
         self._namespace = namespace
         self._normal = Normal(namespace=namespace, checksum_varies=scenario.has_variable_data)
@@ -142,26 +166,37 @@ class _Play:
         self.seen: Observations = {}
 
     async def run(self) -> None:
-        for step in self._scenario.steps_in(self._namespace):
-            match step:
-                case {"put": objects}:
-                    for obj in objects:
-                        await self._put(obj)
-                case {"patch": text, "body": body}:
-                    ref = self._ref(text)
-                    content_type = step.get("type", "application/merge-patch+json")
-                    await self._site(ref).patch(ref, body, content_type=content_type, subresource=step.get("sub", ""))
-                case {"delete": refs}:
-                    for ref in map(self._ref, refs):
-                        await self._site(ref).delete(ref)
-                case {"sleep": seconds}:
-                    await asyncio.sleep(seconds)
-                case {"observe": name, "of": refs}:
-                    self.seen[name] = await self._observe(
-                        refs, stable=step.get("stable", _STABLE), bound=step.get("bound", _BOUND)
-                    )
-                case _:
-                    raise ValueError(f"{self._scenario.id}: unknown step {step}")
+        steps = self._scenario.steps_in(self._namespace)
+        for step, next_step in zip(steps, [*steps[1:], {}], strict=True):
+            if "patch" in step and "put" in next_step:
+                # The original sees both in one pass, seconds later; we would put the first one right before the second.
+                with self._pauses.pause():
+                    await self._do(step)
+                    await self._do(next_step)
+                next_step.clear()
+            elif step:
+                await self._do(step)
+
+    async def _do(self, step: Object) -> None:
+        match step:
+            case {"put": objects}:
+                for obj in objects:
+                    await self._put(obj)
+            case {"patch": text, "body": body}:
+                ref = self._ref(text)
+                content_type = step.get("type", "application/merge-patch+json")
+                await self._site(ref).patch(ref, body, content_type=content_type, subresource=step.get("sub", ""))
+            case {"delete": refs}:
+                for ref in map(self._ref, refs):
+                    await self._site(ref).delete(ref)
+            case {"sleep": seconds}:
+                await asyncio.sleep(seconds)
+            case {"observe": name, "of": refs}:
+                self.seen[name] = await self._observe(
+                    refs, stable=step.get("stable", _STABLE), bound=step.get("bound", _BOUND)
+                )
+            case _:
+                raise ValueError(f"{self._scenario.id}: unknown step {step}")
 
     def _ref(self, text: str) -> Ref:
         return Ref.parse(text, namespace=self._namespace)

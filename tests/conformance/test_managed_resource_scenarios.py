@@ -5,7 +5,7 @@ All scenarios are played at once, since they mostly wait; then each has a test t
 
 import asyncio
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,22 +68,16 @@ WANTED: dict[str, Observations] = {
 }
 """What is right where the original is not, and the recording does not tell."""
 
-RACES = {"apply/mode-foreign-origin", "labels/three-way-0", "labels/three-way-2"}
-"""An object is changed by hand and its manifest right afterwards. The original sees both in one pass, seconds later. We
-put the first change right within a moment, unless the second one comes in that moment. So these get more than one try.
-"""
-_TRIES = 4
-
 
 # --- playing
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What was seen, by the id of the scenario, in each try."""
+    """What was seen, by the id of the scenario."""
 
-    one_cluster: dict[str, list[Played]]
-    two_clusters: dict[str, list[Played]]
+    one_cluster: dict[str, Played]
+    two_clusters: dict[str, Played]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +104,8 @@ def results(one_cluster: Cluster, further_cluster: Cluster, request: pytest.Fixt
     with single as first, double as second:
         for agent in (first, second):
             agent.wait_until_ready()
-        return asyncio.run(_play(one_cluster, further_cluster, chosen=_chosen(request.session)))
+        chosen = _chosen(request.session)
+        return asyncio.run(_play(one_cluster, further_cluster, first, second, chosen=chosen))
 
 
 def _chosen(session: pytest.Session) -> set[str]:
@@ -119,20 +114,18 @@ def _chosen(session: pytest.Session) -> set[str]:
     return {str(call.params["scenario"]) for call in calls if call is not None and "scenario" in call.params}
 
 
-async def _play(one: Cluster, further: Cluster, *, chosen: set[str]) -> Results:
+async def _play(
+    one: Cluster, further: Cluster, first: AgentProcess, second: AgentProcess, *, chosen: set[str]
+) -> Results:
     async with connected(one.kubeconfig) as main, connected(further.kubeconfig) as source:
-        single = Stage(main, main, prefix="one", at_once=_AT_ONCE)
-        double = Stage(source, main, prefix="two", at_once=_AT_ONCE // 2)
+        single = Stage(main, main, first, prefix="one", at_once=_AT_ONCE)
+        double = Stage(source, main, second, prefix="two", at_once=_AT_ONCE // 2)
         return Results(
             *await asyncio.gather(
-                single.play_all(_with_tries(name for name in SCENARIOS if name in chosen)),
-                double.play_all(_with_tries(name for name in SUBSET if name in chosen)),
+                single.play_all([scenario for name, scenario in SCENARIOS.items() if name in chosen]),
+                double.play_all([SCENARIOS[name] for name in SUBSET if name in chosen]),
             )
         )
-
-
-def _with_tries(names: Iterable[str]) -> list[Scenario]:
-    return [SCENARIOS[name] for name in names for _ in range(_TRIES if name in RACES else 1)]
 
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -178,11 +171,10 @@ def test_it_leaves_two_clusters_as_recorded(scenario: str, results: Results) -> 
     _check(SCENARIOS[scenario], results.two_clusters[scenario])
 
 
-def _check(scenario: Scenario, tries: Sequence[Played]) -> None:
-    assert [found.error for found in tries if found.error] == []
-    differences = [_difference(scenario, found) for found in tries]
-    if all(differences):
-        pytest.fail(differences[0])
+def _check(scenario: Scenario, found: Played) -> None:
+    assert not found.error
+    if difference := _difference(scenario, found):
+        pytest.fail(difference)
 
 
 def _difference(scenario: Scenario, found: Played) -> str:

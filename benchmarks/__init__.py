@@ -1,0 +1,15 @@
+"""What the agent costs: calls, time, CPU and memory, measured against a control plane of its own.
+
+`python -m benchmarks` starts what it needs, prints tables as it goes, ends everything, and writes the report.
+It is a program, not a test: it judges nothing, and its figures are those of the machine it runs on.
+
+    program         an agent as a process, its CPU and memory
+    workload        the ManagedResources that are worked on
+    observer        follows them and their objects by watches, so that measuring costs the API server little
+    bare            the bare reference: a client that makes the same objects and does nothing else
+    reconciling     creation, change, rest, drift, restart, deletion
+    starting        with an empty cluster and with many ManagedResources
+    bundle          a megabyte of CustomResourceDefinitions, while requests are answered on the same event loop
+    faults          the tests under faults, with many ManagedResources
+    report          tables
+"""

@@ -1,0 +1,165 @@
+"""An agent as a process, with what it uses of the machine.
+
+    with Agent(cluster, directory) as agent:
+        agent.start()
+        agent.wait_until_ready()
+        before = agent.cpu_seconds()
+
+At the end of the block it is ended, killed if need be.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+
+USER_AGENT = "gardener-resource-manager/"
+_HOST = "127.0.0.1"
+_START_SECONDS = 60.0
+_STOP_SECONDS = 20.0
+_LOG_BYTES = 2000
+
+CONFIG: dict[str, Any] = {
+    "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+    "kind": "ResourceManagerConfiguration",
+    "leaderElection": {"leaderElect": True, "resourceNamespace": "kube-system"},
+    "sourceClientConnection": {"qps": 1000, "burst": 1300},
+    "targetClientConnection": {"qps": 1000, "burst": 1300},
+    "controllers": {
+        "managedResource": {"concurrentSyncs": 10, "syncPeriod": "1m"},
+        "health": {"concurrentSyncs": 10, "syncPeriod": "1m"},
+    },
+}
+
+
+class Agent:
+    """For a cluster that is source and target; its files go into `directory`."""
+
+    def __init__(self, cluster: Cluster, directory: Path) -> None:
+        self._cluster = cluster
+        self._config = directory / "agent.json"
+        self._log = directory / "agent.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._health = self._metrics = ""
+
+    def start(self) -> float:
+        """Returns the moment of its start, as `time.monotonic` counts."""
+        ports = _free_ports(2)
+        self._health, self._metrics = (f"http://{_HOST}:{port}" for port in ports)
+        servers = dict(zip(("healthProbes", "metrics"), ports, strict=True))
+        bound = {"server": {name: {"bindAddress": _HOST, "port": port} for name, port in servers.items()}}
+        self._config.write_text(json.dumps(CONFIG | bound))
+        environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(self._cluster.kubeconfig)}
+        started = time.monotonic()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "agent", "--config", str(self._config)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        return started
+
+    def wait_until_ready(self) -> float:
+        """Returns the moment when /readyz was good."""
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._is_ready():
+            self.check()
+            if time.monotonic() > deadline:
+                raise DevclusterError(f"the agent is not ready after {_START_SECONDS:.0f} s; {self.log_end()}")
+            time.sleep(0.005)
+        return time.monotonic()
+
+    def check(self) -> None:
+        """Raises DevclusterError if it does not run."""
+        if self._running.poll() is not None:
+            raise DevclusterError(f"the agent ended with {self._running.returncode}; {self.log_end()}")
+
+    def stop(self) -> None:
+        """As a kubelet would."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def log_end(self) -> str:
+        return f"the end of its log:\n{self._log.read_text(errors='replace')[-_LOG_BYTES:]}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # --- what it uses
+
+    def cpu_seconds(self) -> float:
+        """User and system time since its start."""
+        fields = self._proc("stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mib(self) -> float:
+        return self._memory("VmRSS")
+
+    def peak_mib(self) -> float:
+        """The highest since the start or `forget_peak`."""
+        return self._memory("VmHWM")
+
+    def forget_peak(self) -> None:
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{self._running.pid}/clear_refs").write_text("5")
+
+    def passes(self) -> int:
+        """How often a ManagedResource was looked at."""
+        with urllib.request.urlopen(f"{self._metrics}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        name = 'controller_runtime_reconcile_total{controller="managedresource"'
+        return int(sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name)))
+
+    @property
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None:
+            raise DevclusterError("the agent was not started")
+        return self._process
+
+    def _proc(self, file: str) -> str:
+        self.check()
+        return Path(f"/proc/{self._running.pid}/{file}").read_text()
+
+    def _memory(self, name: str) -> float:
+        found = next(line for line in self._proc("status").splitlines() if line.startswith(f"{name}:"))
+        return int(found.split()[1]) / 1024
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._health}/readyz", timeout=5):
+                return True
+        except OSError:
+            return False
+
+
+def _free_ports(count: int) -> list[int]:
+    # All are held until all are known, so that they differ.
+    held = [socket.create_server((_HOST, 0)) for _ in range(count)]
+    ports = [int(server.getsockname()[1]) for server in held]
+    for server in held:
+        server.close()
+    return ports

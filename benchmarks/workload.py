@@ -1,0 +1,136 @@
+"""ManagedResources of ten kinds of work: each has a Deployment, a Service, a Role and ConfigMaps.
+
+`Workload` writes them, 50 at once, with a client whose calls don't count as the agent's.
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import brotli
+import orjson
+import yaml
+
+from agent.api import MANAGED_RESOURCES
+from devcluster.cluster import Cluster
+from kube.client import Client
+from kube.errors import NotFound, TooManyRequests
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
+
+_AT_ONCE = 50
+_CRD = Path(__file__).parents[1] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_TEXT = "All work and no play makes Jack a dull boy. " * 22
+
+
+def objects_of(number: int, count: int, *, namespace: str, version: str) -> list[Object]:
+    """The manifests of one ManagedResource; every one of them depends on the version."""
+    return [_object(number, position, namespace, version) for position in range(count)]
+
+
+def _object(number: int, position: int, namespace: str, version: str) -> Object:
+    name = f"o-{number}-{position}"
+    meta: Object = {"name": name, "namespace": namespace}
+    if position == 0:
+        variables = [{"name": f"VARIABLE_{i}", "value": "value" * 4} for i in range(10)]
+        container = {"name": "c", "image": "registry.example/image:1", "env": variables}
+        template = {"metadata": {"labels": {"app": name, "version": version}}, "spec": {"containers": [container]}}
+        spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    if position == 1:
+        spec = {"selector": {"app": name, "version": version}, "ports": [{"port": 80}]}
+        return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
+    if position == 2:
+        rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]
+        meta["labels"] = {"version": version}
+        return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": meta, "rules": rules}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"version": version, "text": _TEXT}}
+
+
+def secret_of(name: str, namespace: str, documents: bytes) -> Object:
+    """With the documents compressed, as the tools that write such Secrets do."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {"objects.yaml.br": base64.b64encode(brotli.compress(documents, quality=5)).decode()},
+    }
+
+
+def managed_resource(name: str, namespace: str) -> Object:
+    return {
+        "apiVersion": MANAGED_RESOURCES.api_version,
+        "kind": "ManagedResource",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"secretRefs": [{"name": name}]},
+    }
+
+
+def install_crd(cluster: Cluster) -> None:
+    """Returns when ManagedResources are served."""
+    crd = yaml.safe_load(_CRD.read_text())
+    cluster.api.apply(f"{_DEFINITIONS}/{crd['metadata']['name']}", crd)
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            cluster.api.get(MANAGED_RESOURCES.path())
+            return
+        except (NotFound, TooManyRequests):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+async def create_namespace(client: Client, name: str) -> None:
+    namespaces = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+    await client.create(namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+class Workload:
+    """`count` ManagedResources of `size` objects each, in a namespace."""
+
+    def __init__(self, client: Client, *, namespace: str, count: int, size: int) -> None:
+        self.count, self.size, self.namespace = count, size, namespace
+        self._client = client
+
+    def name(self, number: int) -> str:
+        return f"mr-{number}"
+
+    async def create_secrets(self) -> None:
+        await self._each(lambda i: self._client.create(SECRETS, self._secret(i, "1")))
+
+    async def create(self) -> None:
+        await self._each(
+            lambda i: self._client.create(MANAGED_RESOURCES, managed_resource(self.name(i), self.namespace))
+        )
+
+    async def change(self) -> None:
+        """Every Secret, and so every object."""
+        await self._each(lambda i: self._client.replace(SECRETS, self._secret(i, "2")))
+
+    async def delete(self) -> None:
+        await self._each(lambda i: self._client.delete(MANAGED_RESOURCES, self.name(i), namespace=self.namespace))
+
+    async def drift(self, number: int) -> str:
+        """Change an object of a ManagedResource by hand; returns its name."""
+        name = f"o-{number % self.count}-{self.size - 1 - number // self.count}"
+        await self._client.patch(CONFIG_MAPS, name, {"data": {"version": "drift"}}, namespace=self.namespace)
+        return name
+
+    def _secret(self, number: int, version: str) -> Object:
+        manifests = objects_of(number, self.size, namespace=self.namespace, version=version)
+        documents = b"".join(b"---\n" + orjson.dumps(manifest) + b"\n" for manifest in manifests)
+        return secret_of(self.name(number), self.namespace, documents)
+
+    async def _each(self, call: Callable[[int], Awaitable[Any]]) -> None:
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(number: int) -> None:
+            async with at_once:
+                await call(number)
+
+        await asyncio.gather(*map(one, range(self.count)))

@@ -1,0 +1,163 @@
+"""Whatever goes wrong between agent and API server while ManagedResources are created and changed: in the end all is
+as it should be, nothing foreign was touched, no object was made anew, and after their deletion nothing is left.
+
+The control loop talks to the API server through a proxy that injects one kind of fault, from the start of the loop on.
+`UNDER_FAULTS=50x10` in the environment sets how many ManagedResources there are, of how many objects each.
+"""
+
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from managed_world import USER_AGENT, World, config_map, control_loop, deployment, install_crd, role, service
+
+from devcluster.cluster import Cluster
+from devcluster.faults import (
+    Delay,
+    Ending,
+    EndWatch,
+    Fault,
+    LateEvents,
+    RepeatEvents,
+    Reset,
+    Rule,
+    Silence,
+    Trickle,
+    expired,
+    internal_error,
+    throttled,
+    unauthorized,
+    unavailable,
+)
+from devcluster.proxy import FaultProxy
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.objects import Object
+from kube.watch import Timings
+
+QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
+ANSWER_SECONDS = 2.0
+SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A fault, and which requests meet it."""
+
+    fault: Fault
+    probability: float = 0.15
+    times: int | None = 40
+    methods: tuple[str, ...] = ()
+    watch: bool | None = False
+
+    def rule(self, size: int) -> Rule:
+        """For so many objects."""
+        return Rule(
+            fault=self.fault,
+            probability=self.probability,
+            times=None if self.times is None else max(self.times, size // 4),
+            methods=self.methods,
+            watch=self.watch,
+        )
+
+
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+TROUBLES = {
+    "internal errors": Trouble(internal_error()),
+    "internal errors after the write was carried out": Trouble(internal_error(carried_out=True), methods=WRITES),
+    "unavailability": Trouble(unavailable()),
+    "unavailability that says when to come back": Trouble(unavailable(retry_after=1), probability=0.05),
+    "unavailability after the write was carried out": Trouble(unavailable(carried_out=True), methods=WRITES),
+    "throttling": Trouble(throttled(retry_after=1), probability=0.05),
+    "refused credentials": Trouble(unauthorized()),
+    "resets": Trouble(Reset()),
+    "resets after the write was carried out": Trouble(Reset(carried_out=True), methods=WRITES),
+    "silence": Trouble(Silence(), probability=0.03, times=6),
+    "silence after the write was carried out": Trouble(
+        Silence(carried_out=True), methods=WRITES, probability=0.03, times=6
+    ),
+    "slow requests": Trouble(Delay(seconds=0.2), times=None),
+    "slow answers": Trouble(Delay(seconds=0.2, carried_out=True), times=None),
+    "trickling answers": Trouble(Trickle(size=512, pause=0.01), times=None),
+    "expired lists": Trouble(expired(), methods=("GET",), probability=0.5),
+    "expired watches": Trouble(expired(), methods=("GET",), probability=0.3, watch=True),
+    **{
+        f"watches that end: {how}": Trouble(EndWatch(how=how, after_events=5), probability=0.7, watch=True, times=None)
+        for how in Ending
+    },
+    "repeated events": Trouble(RepeatEvents(), probability=1.0, watch=True, times=None),
+    "late events": Trouble(LateEvents(seconds=0.3), probability=1.0, watch=True, times=None),
+}
+
+
+class ImpatientClient(Client):
+    """Gives requests up early, so that silence does not take a minute each time."""
+
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        return await super().request(method, path, **{**options, "timeout": ANSWER_SECONDS})
+
+
+def objects_of(number: int, size: int, *, version: str) -> list[Object]:
+    """The objects of a ManagedResource; which ones changes with the version, too."""
+    fixed = [service(f"s-{number}", version), role(f"r-{number}", version), deployment(f"d-{number}", version)]
+    config_maps = [config_map(f"c-{number}-{i}", version) for i in range(size - len(fixed) - 1)]
+    return [*fixed, *config_maps, config_map(f"only-{version}-{number}")]
+
+
+@pytest.fixture
+async def world(cluster: Cluster, namespace: str) -> AsyncIterator[World]:
+    install_crd(cluster)
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield World(Client(transport, user_agent="test"), namespace)
+
+
+@asynccontextmanager
+async def proxied(cluster: Cluster, directory: Path) -> AsyncIterator[tuple[FaultProxy, Client]]:
+    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority, seed=1) as proxy:
+        proxy.write_kubeconfig(directory / "kubeconfig", token=cluster.token)
+        async with Transport(load_kubeconfig(directory / "kubeconfig")) as transport:
+            yield proxy, ImpatientClient(transport, user_agent=USER_AGENT)
+
+
+def sizes() -> tuple[int, int]:
+    """How many ManagedResources, of how many objects."""
+    found = re.fullmatch(r"(\d+)x(\d+)", os.environ.get("UNDER_FAULTS", "8x6"))
+    assert found, "UNDER_FAULTS: must be like 50x10"
+    count, size = int(found[1]), int(found[2])
+    assert count >= 2, "UNDER_FAULTS: objects move between ManagedResources, so there must be two at least"
+    assert size >= 5, "UNDER_FAULTS: five objects at least, one of each kind"
+    return count, size
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+async def test_managed_resources_come_true_under(name: str, cluster: Cluster, world: World, tmp_path: Path) -> None:
+    trouble = TROUBLES[name]
+    count, size = sizes()
+    rule = trouble.rule(count * size)
+    patience = 60.0 + count * size / 5
+    async with proxied(cluster, tmp_path) as (proxy, client):
+        await world.add_decoys()
+        proxy.rules.add(rule)
+        async with control_loop(client, world.namespace, timings=QUICK):
+            await world.want({f"m-{i}": objects_of(i, size, version="1") for i in range(count)})
+            await world.want({"m-0": [*objects_of(0, size, version="1"), config_map(SHARED)]})
+            await world.settle(within=patience)
+            assert proxy.injected[trouble.fault.name], "the fault did not strike: this test shows nothing"
+
+            await world.keep(("ConfigMap", SHARED))
+            await world.keep(*(("Service", f"s-{i}") for i in range(count)))
+            proxy.rules.clear()
+            proxy.rules.add(rule)
+            await world.want({"m-1": [*objects_of(1, size, version="2"), config_map(SHARED)]})
+            await world.want({f"m-{i}": objects_of(i, size, version="2") for i in range(count) if i != 1})
+            await world.settle(within=patience)
+
+            world.kept.clear()
+            proxy.rules.clear()
+            await world.want_nothing()
+            await world.settle(within=patience)

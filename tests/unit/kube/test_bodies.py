@@ -1,0 +1,89 @@
+"""The memory for whole objects: bounded, and never of another version."""
+
+import random
+import string
+
+import pytest
+
+from kube.bodies import Bodies
+from kube.objects import Object
+
+
+def thing(name: str, version: int, *, size: int = 0) -> Object:
+    return {
+        "metadata": {"name": name, "resourceVersion": str(version)},
+        # Such data do not compress to less than half.
+        "data": {"text": "".join(random.Random(name).choices(string.ascii_letters, k=size))},
+    }
+
+
+@pytest.mark.parametrize("size", [0, 100, 5000])
+def test_an_object_comes_back_as_it_was(size):
+    bodies = Bodies(limit=100_000)
+    bodies.put("a", thing("a", 7, size=size))
+    assert bodies.get("a", version=7) == thing("a", 7, size=size)
+
+
+def test_another_version_is_not_given_out():
+    bodies = Bodies(limit=10_000)
+    bodies.put("a", thing("a", 7))
+    assert bodies.get("a", version=6) is None
+    assert bodies.get("a", version=8) is None
+    bodies.put("a", thing("a", 8))
+    assert bodies.get("a", version=7) is None
+    assert bodies.get("a", version=8) == thing("a", 8)
+
+
+def test_changes_to_what_was_given_out_are_not_remembered():
+    bodies = Bodies(limit=10_000)
+    bodies.put("a", thing("a", 7))
+    given = bodies.get("a", version=7)
+    assert given is not None
+    given["data"]["text"] = "changed"
+    assert bodies.get("a", version=7) == thing("a", 7)
+
+
+def test_the_oldest_go_when_it_gets_too_much():
+    bodies = Bodies(limit=4000)
+    for number in range(20):
+        bodies.put(number, thing(str(number), 1, size=900))
+    kept = [number for number in range(20) if bodies.get(number, version=1)]
+    assert kept == [16, 17, 18, 19]
+
+
+def test_a_new_version_takes_the_place_of_the_old_one():
+    bodies = Bodies(limit=4000)
+    for version in range(1, 50):
+        bodies.put("a", thing("a", version, size=900))
+    bodies.put("b", thing("b", 1, size=900))
+    assert bodies.get("a", version=49)
+    assert bodies.get("b", version=1)
+
+
+def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing():
+    bodies = Bodies(limit=1500)
+    bodies.put("big", thing("big", 1, size=100_000))
+    assert bodies.get("big", version=1) is None
+    bodies.put("a", thing("a", 1, size=900))
+    assert bodies.get("a", version=1) == thing("a", 1, size=900)
+
+
+def test_what_compresses_well_takes_little_room():
+    bodies = Bodies(limit=3000)
+    for number in range(10):
+        obj = thing(str(number), 1)
+        obj["data"]["text"] = "x" * 20_000
+        bodies.put(number, obj)
+    assert all(bodies.get(number, version=1) for number in range(10))
+
+
+def test_what_is_dropped_is_gone_and_makes_room():
+    bodies = Bodies(limit=2500)
+    bodies.put("a", thing("a", 1, size=900))
+    bodies.put("b", thing("b", 1, size=900))
+    bodies.drop("b")
+    bodies.drop("never seen")
+    assert bodies.get("b", version=1) is None
+    bodies.put("c", thing("c", 1, size=900))
+    assert bodies.get("a", version=1)
+    assert bodies.get("c", version=1)

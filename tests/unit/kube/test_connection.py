@@ -1,0 +1,453 @@
+"""Where connections come from: kubeconfigs that are trusted or not, service accounts, tokens that others renew."""
+
+import base64
+import math
+import os
+import ssl
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.pki import Authority
+from kube.connection import (
+    ConfigurationError,
+    Connection,
+    Fixed,
+    Plugin,
+    TokenFile,
+    in_cluster,
+    load_kubeconfig,
+)
+
+VALID_FIELDS = (
+    "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"
+)
+EXEC = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "plugin"}}
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority.create("test")
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def document(user: Any = None, *, cluster: Any = None, more_users: tuple[Any, ...] = ()) -> dict[str, Any]:
+    return {
+        "clusters": [{"name": "c", "cluster": {"server": "https://host:6443"} | (cluster or {})}],
+        "users": [{"name": "u", "user": user or {}}, *({"name": "other", "user": more} for more in more_users)],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+
+
+def write(directory: Path, content: Any) -> Path:
+    path = directory / "kubeconfig"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return path
+
+
+def load(directory: Path, content: Any, **options: Any) -> Connection:
+    return load_kubeconfig(write(directory, content), **options)
+
+
+# --- kubeconfigs
+
+
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [
+        ({"token": "abc"}, "Bearer abc"),
+        ({"token": "abc\n"}, "Bearer abc"),
+        ({"token": "abc", "username": "me", "password": "pw"}, "Bearer abc"),
+        ({"username": "me", "password": "pw:ü"}, f"Basic {encoded('me:pw:ü'.encode())}"),
+        ({"username": "me"}, f"Basic {encoded(b'me:')}"),
+        ({"username": "me", "password": None}, f"Basic {encoded(b'me:')}"),
+        ({}, None),
+        (None, None),
+    ],
+)
+async def test_credentials_become_the_header(user, header, tmp_path):
+    connection = load(tmp_path, document(user))
+    assert await connection.credentials.authorization() == header
+    assert connection.server == "https://host:6443"
+    assert connection.tls is not None
+    assert not connection.credentials.invalidate()
+
+
+def test_a_context_may_have_no_user(tmp_path):
+    content = document()
+    del content["contexts"][0]["context"]["user"]
+    assert load(tmp_path, content).credentials == Fixed()
+
+
+def test_the_context_can_be_named(tmp_path):
+    content = document({"token": "a"})
+    content["clusters"].append({"name": "d", "cluster": {"server": "https://second/path/"}})
+    content["contexts"].append({"name": "y", "context": {"cluster": "d", "user": "u"}})
+    assert load(tmp_path, content, context="y").server == "https://second/path"
+    assert load(tmp_path, content).server == "https://host:6443"
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"client-certificate": "/file"}, "client certificate files"),
+        ({"client-key": "/file"}, "client key files"),
+        ({"as": "admin"}, "impersonations"),
+        ({"as-uid": "1"}, "impersonations"),
+        ({"as-groups": ["system:masters"]}, "impersonations"),
+        ({"as-user-extra": {"a": ["b"]}}, "impersonations"),
+        ({"auth-provider": {"name": "oidc"}}, "auth provider configurations"),
+        (EXEC, "exec configurations"),
+    ],
+)
+def test_an_untrusted_kubeconfig_reads_no_files_and_runs_nothing(fields, what, tmp_path):
+    with pytest.raises(ConfigurationError) as refused:
+        load(tmp_path, document({"token": "t"} | fields))
+    assert str(refused.value) == f'{what} are not supported (user "u"), {VALID_FIELDS}'
+
+
+def test_all_users_of_the_file_are_checked(tmp_path):
+    with pytest.raises(ConfigurationError) as refused:
+        load(tmp_path, document({"token": "t"}, more_users=({"token": "s"}, EXEC)))
+    assert str(refused.value) == f'exec configurations are not supported (user "other"), {VALID_FIELDS}'
+
+
+def test_a_trusted_kubeconfig_may_run_plugins(tmp_path):
+    assert isinstance(load(tmp_path, document(EXEC), trusted=True).credentials, Plugin)
+    provider = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
+    assert isinstance(load(tmp_path, document(provider), trusted=True).credentials, Plugin)
+
+
+def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path, authority):
+    files = authority.issue_client("me").write(tmp_path, "me")
+    user = {"client-certificate": Path(files.certificate).name, "client-key": Path(files.key).name}
+    connection = load(tmp_path, document(user), trusted=True)
+    assert connection.credentials == Fixed()
+    Path(files.certificate).unlink()
+    with pytest.raises(ConfigurationError, match="certificates that can't be used"):
+        load(tmp_path, document(user), trusted=True)
+
+
+def test_client_certificates_as_data_are_used_and_leave_no_file(tmp_path, authority, monkeypatch):
+    pair = authority.issue_client("me")
+    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nothing may be written here"))
+    assert load(tmp_path, document(user)).credentials == Fixed()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_key_that_does_not_fit_its_certificate_is_refused(tmp_path, authority):
+    one, two = authority.issue_client("one"), authority.issue_client("two")
+    user = {"client-certificate-data": encoded(one.certificate), "client-key-data": encoded(two.key)}
+    with pytest.raises(ConfigurationError, match="kubeconfig holds certificates that can't be used"):
+        load(tmp_path, document(user))
+
+
+def authorities(connection: Connection) -> int:
+    assert connection.tls is not None
+    return len(connection.tls.get_ca_certs())
+
+
+def test_the_authority_of_the_cluster_alone_is_trusted(tmp_path, authority):
+    (tmp_path / "ca.pem").write_bytes(authority.bundle)
+    for cluster in (
+        {"certificate-authority-data": encoded(authority.bundle)},
+        {"certificate-authority": "ca.pem"},
+        {"certificate-authority": "missing.pem", "certificate-authority-data": encoded(authority.bundle)},
+    ):
+        connection = load(tmp_path, document(cluster=cluster))
+        assert authorities(connection) == 1
+        assert connection.tls is not None
+        assert connection.tls.verify_mode == ssl.CERT_REQUIRED
+        assert connection.tls.check_hostname
+
+
+def test_verification_is_left_out_only_if_the_file_says_so(tmp_path):
+    connection = load(tmp_path, document(cluster={"insecure-skip-tls-verify": True}))
+    assert connection.tls is not None
+    assert connection.tls.verify_mode == ssl.CERT_NONE
+
+
+def test_plain_http_has_no_tls(tmp_path):
+    assert load(tmp_path, document(cluster={"server": "http://127.0.0.1:8001"})).tls is None
+
+
+def test_the_name_for_tls_can_differ_from_the_host(tmp_path):
+    assert load(tmp_path, document(cluster={"tls-server-name": "kubernetes"})).tls_server_name == "kubernetes"
+    assert load(tmp_path, document()).tls_server_name is None
+
+
+async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/token").write_text("abc\n")
+    connection = load(tmp_path, document({"tokenFile": "sub/token"}))
+    assert await connection.credentials.authorization() == "Bearer abc"
+    absolute = load(tmp_path, document({"tokenFile": str(tmp_path / "sub/token"), "token": "older"}))
+    assert await absolute.credentials.authorization() == "Bearer abc"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is no mapping"),
+        ("[]", "is no mapping"),
+        ("a: [", "cannot read the kubeconfig"),
+        ("a: 2001-99-01", "cannot read the kubeconfig"),
+        ("{}", "has no entry '' in contexts"),
+        ("contexts: 5\ncurrent-context: x", "has no entry 'x' in contexts"),
+        ("contexts: [5, null]\ncurrent-context: x", "has no entry 'x' in contexts"),
+        (document() | {"current-context": "y"}, "has no entry 'y' in contexts"),
+        (document() | {"clusters": None}, "has no entry 'c' in clusters"),
+        (document() | {"users": {"u": {}}}, "has no entry 'u' in users"),
+        (document() | {"users": [{"name": "u", "user": "text"}]}, "has no entry 'u' in users"),
+        (document(cluster={"server": ""}), "names no server for cluster 'c'"),
+        (document(cluster={"server": "host:6443"}), "names no server for cluster 'c'"),
+        (document(cluster={"proxy-url": "http://proxy"}), "has a proxy-url, which is not supported; remove it"),
+        (document(cluster={"certificate-authority-data": "%%%"}), "certificates that can't be used"),
+        (document(cluster={"certificate-authority-data": encoded(b"no PEM")}), "certificates that can't be used"),
+        (document(cluster={"certificate-authority-data": encoded(b"\xff")}), "certificates that can't be used"),
+        (document(cluster={"certificate-authority-data": 5}), "certificates that can't be used"),
+        (document(cluster={"certificate-authority": "missing.pem"}), "certificates that can't be used"),
+        (document({"client-certificate-data": "eA==", "client-key-data": "eA=="}), "certificates that can't be used"),
+        (document({"token": "a\nb"}), "the token has characters that no token has"),
+        (document({"token": "ü"}), "the token has characters that no token has"),
+        (document({"token": "  "}), "the token is empty"),
+    ],
+)
+def test_a_broken_kubeconfig_is_refused_with_its_name_and_what_is_wrong(content, message, tmp_path):
+    with pytest.raises(ConfigurationError) as refused:
+        load(tmp_path, content)
+    assert message in str(refused.value)
+    assert str(tmp_path / "kubeconfig") in str(refused.value)
+
+
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match="cannot read the kubeconfig .*/missing"):
+        load_kubeconfig(tmp_path / "missing")
+    with pytest.raises(ConfigurationError, match="cannot read the kubeconfig"):
+        load_kubeconfig(tmp_path)
+
+
+def test_no_secret_is_in_a_message(tmp_path):
+    for user in ({"token": "s3cret\nvalue"}, {"password": "s3cret", "username": "u"} | EXEC):
+        with pytest.raises(ConfigurationError) as refused:
+            load(tmp_path, document(user))
+        assert "s3cret" not in str(refused.value)
+
+
+def test_the_missing_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match="install the extra auth-plugins"):
+        load(tmp_path, document(EXEC), trusted=True)
+
+
+# --- identity
+
+DIFFERENT: tuple[dict[str, Any], ...] = (
+    {},
+    {"token": "a"},
+    {"token": "b"},
+    {"username": "me", "password": "a"},
+    {"username": "me", "password": "b"},
+    {"tokenFile": "a"},
+    {"tokenFile": "b"},
+)
+
+
+def test_equal_credentials_for_one_server_are_one_identity(tmp_path, authority):
+    pairs = [authority.issue_client(name) for name in ("one", "two")]
+    certificates = [
+        {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)} for pair in pairs
+    ]
+    contents = [document(user) for user in (*DIFFERENT, *certificates)]
+    contents.append(document({"token": "a"}, cluster={"server": "https://elsewhere"}))
+    identities = [load(tmp_path, content).identity for content in contents]
+    assert len(set(identities)) == len(contents)
+    assert [load(tmp_path, content).identity for content in contents] == identities
+
+
+def test_certificate_files_are_different_identities(tmp_path, authority):
+    identities = set()
+    for name in ("one", "two"):
+        files = authority.issue_client(name).write(tmp_path, name)
+        user = {"client-certificate": str(files.certificate), "client-key": str(files.key)}
+        identities.add(load(tmp_path, document(user), trusted=True).identity)
+    assert len(identities) == 2
+
+
+# --- token files
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+async def test_a_token_file_is_read_again_after_a_minute(tmp_path, clock):
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    token = TokenFile(file, clock=clock)
+    assert await token.authorization() == "Bearer one"
+    file.write_text("two")
+    clock.now += 59
+    assert await token.authorization() == "Bearer one"
+    clock.now += 1
+    assert await token.authorization() == "Bearer two"
+
+
+async def test_a_token_file_is_read_again_when_its_token_was_not_taken(tmp_path, clock):
+    file = tmp_path / "token"
+    file.write_text("one")
+    token = TokenFile(file, clock=clock)
+    assert await token.authorization() == "Bearer one"
+    file.write_text("two")
+    assert token.invalidate()
+    assert await token.authorization() == "Bearer two"
+
+
+@pytest.mark.parametrize("content", [None, "", "\n", "a\nb", "ü"])
+async def test_while_a_token_is_being_replaced_the_old_one_is_used(content, tmp_path, clock):
+    file = tmp_path / "token"
+    file.write_text("one")
+    token = TokenFile(file, clock=clock)
+    await token.authorization()
+    if content is None:
+        file.unlink()
+    else:
+        file.write_text(content)
+    clock.now += 61
+    assert await token.authorization() == "Bearer one"
+    token.invalidate()
+    assert await token.authorization() == "Bearer one"
+    file.write_text("two")
+    token.invalidate()
+    assert await token.authorization() == "Bearer two"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"a\nb", b"\xff"])
+async def test_a_token_file_without_a_token_is_an_error_until_one_comes(content, tmp_path, clock):
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_bytes(content)
+    token = TokenFile(file, clock=clock)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=f"cannot read the token file {file}: "):
+            await token.authorization()
+    file.write_text("one")
+    assert await token.authorization() == "Bearer one"
+
+
+async def test_the_first_token_is_read_whatever_the_clock_says(tmp_path):
+    (tmp_path / "token").write_text("one")
+    assert await TokenFile(tmp_path / "token", clock=lambda: 0.5).authorization() == "Bearer one"
+    assert await TokenFile(tmp_path / "token", clock=lambda: -math.pi).authorization() == "Bearer one"
+
+
+# --- in a Pod
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+@pytest.fixture
+def service_account(tmp_path: Path, authority: Authority) -> Path:
+    (tmp_path / "token").write_text("pod-token")
+    (tmp_path / "ca.crt").write_bytes(authority.bundle)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("host", "server"), [("10.96.0.1", "https://10.96.0.1:443"), ("fd00:10:96::1", "https://[fd00:10:96::1]:443")]
+)
+async def test_a_pod_uses_its_service_account(host, server, service_account):
+    connection = in_cluster(environment=IN_POD | {"KUBERNETES_SERVICE_HOST": host}, directory=service_account)
+    assert connection.server == server
+    assert await connection.credentials.authorization() == "Bearer pod-token"
+    assert authorities(connection) == 1
+    (service_account / "token").write_text("renewed")
+    assert connection.credentials.invalidate()
+    assert await connection.credentials.authorization() == "Bearer renewed"
+
+
+@pytest.mark.parametrize("missing", list(IN_POD))
+def test_outside_of_a_pod_there_is_no_configuration(missing, service_account):
+    environment = {name: value for name, value in IN_POD.items() if name != missing}
+    with pytest.raises(ConfigurationError, match="^invalid configuration: no configuration has been provided, "):
+        in_cluster(environment=environment, directory=service_account)
+
+
+@pytest.mark.parametrize("file", ["token", "ca.crt"])
+def test_a_missing_file_of_the_service_account_is_named(file, service_account):
+    (service_account / file).unlink()
+    with pytest.raises(ConfigurationError, match=f"{service_account}/{file}"):
+        in_cluster(environment=IN_POD, directory=service_account)
+
+
+def test_a_broken_authority_of_the_service_account_is_named(service_account):
+    (service_account / "ca.crt").write_text("no PEM")
+    with pytest.raises(ConfigurationError, match=f"cannot load the cluster's CA bundle {service_account}/ca.crt"):
+        in_cluster(environment=IN_POD, directory=service_account)
+
+
+# --- plugins
+
+
+def plugin(directory: Path, script: str) -> dict[str, Any]:
+    path = directory / "plugin"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(path), "args": None}}
+
+
+CREDENTIAL = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}'
+
+
+async def test_a_plugin_is_asked_once_and_again_when_its_token_was_not_taken(tmp_path):
+    counted = f"echo run >> {tmp_path}/runs; echo '{CREDENTIAL % 'abc'}'"
+    credentials = load(tmp_path, document(plugin(tmp_path, counted)), trusted=True).credentials
+    for _ in range(3):
+        assert await credentials.authorization() == "Bearer abc"
+    assert (tmp_path / "runs").read_text() == "run\n"
+    plugin(tmp_path, f"echo '{CREDENTIAL % 'def'}'")
+    assert credentials.invalidate()
+    assert await credentials.authorization() == "Bearer def"
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo nonsense", "echo '{}'"])
+async def test_a_plugin_that_fails_is_an_error_and_is_asked_again(script, tmp_path):
+    credentials = load(tmp_path, document(plugin(tmp_path, script)), trusted=True).credentials
+    with pytest.raises(ConfigurationError, match=f"the plugin of the kubeconfig {tmp_path}/kubeconfig"):
+        await credentials.authorization()
+    plugin(tmp_path, f"echo '{CREDENTIAL % 'abc'}'")
+    assert await credentials.authorization() == "Bearer abc"
+
+
+def test_what_runs_in_a_cluster_does_not_import_the_library_for_plugins():
+    program = (
+        "import importlib, pkgutil, sys, agent, kube\n"
+        "for package in (kube, agent):\n"
+        "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        if not module.name.endswith('__main__'):\n"
+        "            importlib.import_module(module.name)\n"
+        "importlib.import_module('agent.__main__')\n"
+        "print('kube.connection' in sys.modules, 'kubernetes_asyncio' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.split() == ["True", "False"]
