@@ -67,9 +67,7 @@ async def _main(kubeconfig: Path, namespace: str, count: int, size: int) -> None
 
         def manifests(version: str) -> list[Object]:
             return [
-                obj
-                for number in range(count)
-                for obj in objects_of(number, size, namespace=namespace, version=version)
+                obj for number in range(count) for obj in objects_of(number, size, namespace=namespace, version=version)
             ]
 
         costs = {

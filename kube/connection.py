@@ -255,7 +255,7 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl
         authority = cluster.get("certificate-authority-data")
         file = cluster.get("certificate-authority")
         context = ssl.create_default_context(
-            cadata=base64.b64decode(authority).decode() if authority else None,
+            cadata=_decoded(authority).decode() if authority else None,
             cafile=str(path.parent / file) if file and not authority else None,
         )
         if cluster.get("insecure-skip-tls-verify"):
@@ -263,12 +263,20 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl
             context.verify_mode = ssl.CERT_NONE
         certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
         if certificate and key:
-            _load_key_pair(context, base64.b64decode(certificate), base64.b64decode(key))
+            _load_key_pair(context, _decoded(certificate), _decoded(key))
         elif user.get("client-certificate") and user.get("client-key"):
             context.load_cert_chain(path.parent / user["client-certificate"], path.parent / user["client-key"])
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"the kubeconfig {path} holds certificates that can't be used: {error}") from error
     return context
+
+
+def _decoded(text: str) -> bytes:
+    """What is broken must not pass for nothing, which would mean the system's authorities."""
+    content = base64.b64decode("".join(text.split()), validate=True)
+    if not content:
+        raise ValueError("no content")
+    return content
 
 
 def _load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

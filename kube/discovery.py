@@ -1,7 +1,7 @@
 """From apiVersion and kind to a path and a scope, as the API server tells.
 
 One GET a group version, when a kind of it is first asked for, then from memory. A kind that is missing is looked
-up again, since it may have come meanwhile: after a second, then less and less often. `invalidate` makes the next
+up again, since it may have come meanwhile: at once, then less and less often. `invalidate` makes the next
 question go to the API server at once (called when a CRD comes, changes or goes, and when a path turned out to be
 gone).
 """
@@ -17,7 +17,7 @@ from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import group_of
 from kube.resources import Resource
 
-_FIRST_REFRESH_SECONDS = 1.0
+_FIRST_REFRESH_SECONDS = 0.1
 _LONGEST_REFRESH_SECONDS = 600.0
 _MOST_GROUP_VERSIONS = 1000
 

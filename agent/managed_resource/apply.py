@@ -137,7 +137,8 @@ class _Application:
     async def run(self) -> Outcome:
         target, resource, key = self._target, self._resource, self._wanted.key
         manifest = self._wanted.object()
-        same_manifest = self._is_known() or (self._wanted.name not in self._work.applied and self._work.is_settled)
+        last = self._work.applied.get(self._wanted.name)
+        same_manifest = self._work.is_settled if last is None else last.startswith(self._wanted.digest)
         # What would be known if it were there is created without asking first.
         absent = target.observed(resource, key) is None and target.sees(resource, key)
         live = None if absent else await target.read(resource, key)

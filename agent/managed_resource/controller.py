@@ -32,6 +32,7 @@ from kube.queue import CHANGE, RESYNC
 _BODIES = 16 << 20
 """Bytes of memory for live objects, compressed; some ten thousand of usual size."""
 _LONGEST_PASS = 180.0
+_SERVED_SOON = 0.1
 _STATUS_SECONDS = 60.0
 """What a pass may take beyond its time limit to say how it went."""
 
@@ -100,7 +101,8 @@ class ManagedResourceLoop:
         """The kinds of a group were changed, or there are new ones."""
         self._autoscalers.kinds_changed(group)
         for name in self._plans.waiting_for(group):
-            self.controller.queue.add(name)
+            # The news about a CRD comes just before its kinds are served.
+            self.controller.queue.add_after(name, _SERVED_SOON)
 
     # --- mapping events to keys
 

@@ -32,7 +32,8 @@ class Limits:
 
     key_bytes: int = 64 * _MIB
     total_bytes: int = 128 * _MIB
-    values: int = 2_000_000
+    values: int = 500_000
+    """Each takes about 300 bytes while YAML is read."""
     documents: int = 20_000
 
 

@@ -12,7 +12,8 @@ which field:
   nobody's, then it came about with our own write.
 - A field that only the manifest has is drift: was it removed by somebody or dropped by the API server? Removals are not
   recorded, and a needless write does no harm. What the API server is known not to store (null, empty lists and
-  mappings) does not count, and `stringData` of a Secret is looked for in its `data`.
+  mappings; for built-in kinds 0 and false as well) does not count, and `stringData` of a Secret is looked for in its
+  `data`.
 
 Whenever it is not certain, it is drift.
 """
@@ -21,15 +22,29 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from agent.managed_resource.keys import MANAGER
-from kube.objects import Object, metadata
+from kube.objects import Object, group_of, metadata
 
 _STATUS = "status"
+_BUILT_IN_GROUPS = frozenset(
+    {
+        "",
+        "admissionregistration.k8s.io",
+        "apps",
+        "autoscaling",
+        "batch",
+        "networking.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    }
+)
 _MISSING: Any = object()
 
 
@@ -91,6 +106,7 @@ def is_drifted(merged: Object, live: Object, *, manager: str = MANAGER) -> bool:
     fields = _managed_fields(live, manager)
     if fields is None:
         return needs_update(merged, live)
+    fields = replace(fields, drops_zeros=group_of(live.get("apiVersion") or "") in _BUILT_IN_GROUPS)
     wanted = {name: value for name, value in _with_data(merged).items() if name != _STATUS}
     present = {name: value for name, value in _comparable(live).items() if name != _STATUS}
     return _mapping_drifted(wanted, present, fields)
@@ -116,6 +132,8 @@ class _Fields:
     others: Sequence[Mapping[str, Any]]
     own: Sequence[Mapping[str, Any]]
     whole: bool = False
+    drops_zeros: bool = False
+    """Whether the API server may store nothing for 0 and false, as it does for optional fields of its own kinds."""
 
     @property
     def foreign(self) -> bool:
@@ -126,6 +144,7 @@ class _Fields:
             [node[step] for node in self.others if step in node],
             [node[step] for node in self.own if step in node],
             self.whole or any(not node for node in self.others),
+            self.drops_zeros,
         )
 
     def item_keys(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -156,7 +175,7 @@ def _drifted(wanted: Any, present: Any, fields: _Fields) -> bool:
     if wanted is _MISSING or wanted is None:
         return fields.foreign and present is not None
     if present is _MISSING or present is None:
-        return not _is_empty(wanted)
+        return not _is_empty(wanted, zeros=fields.drops_zeros)
     if isinstance(wanted, dict) and isinstance(present, dict):
         return _mapping_drifted(wanted, present, fields)
     if isinstance(wanted, list) and isinstance(present, list):
@@ -166,11 +185,11 @@ def _drifted(wanted: Any, present: Any, fields: _Fields) -> bool:
     return fields.foreign and not _equal(wanted, present)
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: Any, *, zeros: bool) -> bool:
     """Whether the API server may store nothing at all for it."""
     if isinstance(value, dict):
-        return all(map(_is_empty, value.values()))
-    return value is None or value == []
+        return all(_is_empty(inner, zeros=zeros) for inner in value.values())
+    return value is None or value == [] or (zeros and not isinstance(value, str) and value == 0)
 
 
 def _mapping_drifted(wanted: Object, present: Object, fields: _Fields) -> bool:

@@ -44,6 +44,7 @@ class Memory:
     """Since when every removal that is left fails."""
     complaint: str = ""
     """The failure that was last told by an event."""
+    failing_since: float | None = None
     repairs: int = 0
     """How often drift was put right in short succession."""
     repaired_at: float = 0.0
@@ -78,8 +79,9 @@ class Plans:
         return self._memories.setdefault(name, Memory())
 
     def knows(self, name: Key) -> bool:
-        """Whether this process has applied something for a ManagedResource."""
-        return name in self._memories and bool(self._memories[name].applied)
+        """Whether this process has applied something for a ManagedResource, and has not removed it yet."""
+        memory = self._memories.get(name)
+        return memory is not None and bool(memory.applied or memory.unwanted_since)
 
     def has_plan(self, name: Key) -> bool:
         return name in self._memories and self._memories[name].plan is not None

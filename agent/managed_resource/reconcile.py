@@ -47,6 +47,7 @@ from kube.resources import Resource
 _PENDING_SECONDS = 5.0
 _WAIT_SECONDS = 30.0
 _STUCK_SECONDS = 60.0
+_TRANSIENT_SECONDS = 1.0
 _AT_ONCE = 10
 """Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
 
@@ -135,7 +136,15 @@ class Reconciler:
             return await self._leave(managed_resource) if ours else Done()
         if must_wait(managed_resource, resource_class=self._settings.resource_class):
             return RequeueAfter(_WAIT_SECONDS)
-        return await self._manage(managed_resource)
+        try:
+            return await self._manage(managed_resource)
+        except (KubeError, ReconcileError, OSError):
+            raise
+        except Exception as error:
+            # The text of the error is for the log only: it may quote what is in a Secret.
+            text = f"internal error ({type(error).__name__}); the log of the resource manager has the details"
+            await self._say(managed_resource, [conditions.apply_failed(text)])
+            raise
 
     async def _forget(self, name: Key) -> None:
         self._claim(name, ())
@@ -156,8 +165,9 @@ class Reconciler:
         try:
             plan = await self._plans.of(managed_resource)
         except SecretError as error:
-            await self._say(managed_resource, [conditions.cannot_read_secret(str(error.error))])
-            self._complain(memory, managed_resource, conditions.CANNOT_READ, str(error))
+            failure = conditions.cannot_read_secret(str(error.error))
+            await self._say(managed_resource, [failure])
+            self._complain(memory, managed_resource, failure)
             raise ReconcileError(str(error)) from error
         self._claim(name, (wanted.name for wanted in plan.wanted()))
 
@@ -285,7 +295,7 @@ class Reconciler:
                 failure, doing = conditions.release_failed(release_message(tally.release_errors)), "release orphaned"
             await self._write(managed_resource, [*said, failure])
             self._tell(managed_resource, tally)
-            self._complain(memory, managed_resource, failure.reason, failure.message)
+            self._complain(memory, managed_resource, failure)
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if tally.pending:
             await self._write(managed_resource, [*said, self._pending_condition(memory, tally)])
@@ -303,10 +313,9 @@ class Reconciler:
         )
         self._tell(managed_resource, tally)
         if plan.decode_errors:
-            text = conditions.applied(plan.decode_errors)
-            self._complain(memory, managed_resource, text.reason, text.message)
+            self._complain(memory, managed_resource, conditions.applied(plan.decode_errors), at_once=True)
         else:
-            memory.complaint = ""
+            memory.complaint, memory.failing_since = "", None
         return RequeueAfter(self._settings.sync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
 
     # --- removing
@@ -498,11 +507,17 @@ class Reconciler:
             if self._news.take():
                 self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects: {text}.")
 
-    def _complain(self, memory: Memory, managed_resource: Object, reason: str, message: str) -> None:
-        """Tell of a failure, once as long as it stays the same."""
-        if memory.complaint != message:
-            memory.complaint = message
-            self._recorder.event(managed_resource, "Warning", reason, message)
+    def _complain(self, memory: Memory, managed_resource: Object, failure: Condition, *, at_once: bool = False) -> None:
+        """Tell of a failure: when it has lasted for a moment, and once as long as it stays the same.
+
+        Conflicts and kinds that are about to be served go away with the next attempt.
+        """
+        now = time.monotonic()
+        if memory.failing_since is None:
+            memory.failing_since = now
+        if memory.complaint != failure.message and (at_once or now - memory.failing_since >= _TRANSIENT_SECONDS):
+            memory.complaint = failure.message
+            self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,117 @@
+"""`python -m benchmarks`: see `python -m benchmarks --help`."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import bundle, faults, machine, reconciling, report, starting
+from devcluster.errors import DevclusterError
+from kube.errors import KubeError
+from process.logging import configure_logging
+
+_REPORT = Path(__file__).parent / "REPORT.md"
+_SECTIONS = ("start", "reconcile", "bundle", "faults")
+_EXAMPLES = """\
+examples:
+  python -m benchmarks                                 everything, about half an hour; writes the report
+  python -m benchmarks --quick                         everything in small, for trying out; only prints
+  python -m benchmarks reconcile --sizes 100x10        one section in one size; only prints
+"""
+
+
+Measure = Callable[[], Coroutine[Any, Any, report.Table]]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    count: int
+    objects: int
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = _options(arguments)
+    configure_logging(level="error", log_format="text")
+    facts = machine.facts()
+    tables: list[report.Table] = []
+    try:
+        for begin in _sections(options):
+            began = time.monotonic()
+            tables.append(asyncio.run(begin()))
+            print(tables[-1], flush=True)
+            print(f"({time.monotonic() - began:.0f} s)\n", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        return 130
+    except (DevclusterError, KubeError, TimeoutError) as error:
+        print(f"error: {error or type(error).__name__}", file=sys.stderr)
+        return 1
+    if options.output is not None:
+        options.output.write_text(report.document(tables, facts))
+        print(f"written to {options.output}", file=sys.stderr)
+    return 0
+
+
+def _sections(options: argparse.Namespace) -> list[Measure]:
+    sections: list[Measure] = []
+    if "start" in options.sections:
+        sections.append(lambda: starting.measure(starts=5, many=options.many))
+    if "reconcile" in options.sections:
+        sections += [_reconciling(size, options) for size in options.sizes]
+    if "bundle" in options.sections:
+        sections.append(lambda: bundle.measure(definitions=options.definitions))
+    if "faults" in options.sections:
+        size = options.faulty
+        sections.append(lambda: faults.measure(count=size.count, size=size.objects))
+    return sections
+
+
+def _reconciling(size: Size, options: argparse.Namespace) -> Measure:
+    return lambda: reconciling.measure(count=size.count, size=size.objects, rest=options.rest, drifted=options.drifted)
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measures what the agent costs, with control planes of its own, and prints tables.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "sections", nargs="*", metavar="SECTION", help=f"what to measure: {', '.join(_SECTIONS)} (default: all)"
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes and short rests")
+    parser.add_argument(
+        "--sizes", type=_size, nargs="+", metavar="NxM", help="N ManagedResources of M objects (default: 100x10 500x10)"
+    )
+    parser.add_argument("--rest", type=float, metavar="SECONDS", help="how long to watch it at rest (default: 300)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report there, whatever was measured")
+    options = parser.parse_args(arguments)
+    unknown = set(options.sections) - set(_SECTIONS)
+    if unknown:
+        parser.error(f"unknown section {', '.join(sorted(unknown))}; there are {', '.join(_SECTIONS)}")
+    if options.output is None and not (options.sections or options.sizes or options.quick):
+        options.output = _REPORT
+    quick = options.quick
+    options.sections = options.sections or _SECTIONS
+    options.sizes = options.sizes or ([Size(20, 10)] if quick else [Size(100, 10), Size(500, 10)])
+    options.rest = options.rest or (10.0 if quick else 300.0)
+    options.drifted = 20 if quick else 100
+    options.many = 100 if quick else 1000
+    options.definitions = 12
+    options.faulty = Size(4, 5) if quick else Size(50, 10)
+    return options
+
+
+def _size(text: str) -> Size:
+    count, _, objects = text.partition("x")
+    if not (count.isdecimal() and objects.isdecimal() and 1 <= int(count) <= 5000 and 4 <= int(objects) <= 1000):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 100x10, with four objects at least")
+    return Size(int(count), int(objects))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
