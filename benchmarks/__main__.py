@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except (DevclusterError, KubeError, TimeoutError) as error:
-        print(f"error: {error or type(error).__name__}", file=sys.stderr)
+        print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
         return 1
     if options.output is not None:
         options.output.write_text(report.document(tables, facts))

@@ -12,7 +12,12 @@ import orjson
 
 from kube.objects import Object, resource_version
 
-_COMPRESS_FROM = 2048
+_COMPRESS_FROM = 512
+
+
+def compact(obj: Object) -> bytes:
+    """JSON to be kept: orjson's own result holds on to a buffer of several times its length."""
+    return bytes(memoryview(orjson.dumps(obj)))
 
 
 class Bodies:
@@ -25,7 +30,7 @@ class Bodies:
 
     def put(self, name: Hashable, obj: Object) -> None:
         self.drop(name)
-        body = orjson.dumps(obj)
+        body = compact(obj)
         if len(body) >= _COMPRESS_FROM:
             body = zlib.compress(body, 1)
         self._bodies[name] = body

@@ -441,7 +441,11 @@ def _as(resource: Resource, body: bytes) -> Object:
 
 
 async def _error_of(response: aiohttp.ClientResponse) -> errors.ApiError:
-    body = await response.content.read(_LONGEST_ERROR)
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _LONGEST_ERROR:
+            break
     try:
         status = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from kube.errors import Invalid
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -19,16 +21,31 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection (no name: of all namespaces if none is given) or of one object."""
+        """The URL path of the collection (no name: of all namespaces if none is given) or of one object.
+
+        Raises:
+            Invalid: a name or namespace would lead to another path; the API server reads slashes however written.
+        """
         parts = ["/apis" if self.group else "/api", self.api_version]
         if self.namespaced and namespace:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _segment("namespace", namespace)]
         parts.append(self.plural)
-        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        if name:
+            parts.append(_segment("resource name", name))
+        if subresource:
+            parts.append(subresource)
         return "/".join(parts)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"
+
+
+def _segment(what: str, text: str) -> str:
+    problems = [f"may not be '{text}'"] if text in {".", ".."} else []
+    problems += [f"may not contain '{char}'" for char in "/%" if char in text]
+    if problems:
+        raise Invalid(422, message=f'invalid {what} "{text}": [{" ".join(problems)}]', reason="Invalid")
+    return quote(text, safe="")
 
 
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)

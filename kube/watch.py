@@ -225,15 +225,19 @@ class Watcher:
         self.tried.set()
         if self._failures == 0:
             self._log.info("Listing or watching failed, trying again with back-off", error=str(error))
-        await self._back_off(self._failures)
-        self._failures += 1
+        was_woken = await self._back_off(self._failures)
+        # Who is woken a moment too early must not fall back into a long wait.
+        self._failures = 1 if was_woken else self._failures + 1
 
-    async def _back_off(self, failures: int) -> None:
+    async def _back_off(self, failures: int) -> bool:
+        """Whether the wait was ended by `wake`."""
         longest = min(self._timings.first_back_off * 2 ** min(failures, 16), self._timings.longest_back_off)
         try:
             async with asyncio.timeout(longest * random.uniform(0.5, 1)):  # noqa: S311 - jitter
                 await self._woken.wait()
         except TimeoutError:
             pass
+        was_woken = self._woken.is_set()
         # Not before: who wakes during an attempt knows more than the attempt did.
         self._woken.clear()
+        return was_woken

@@ -26,6 +26,7 @@ from agent.managed_resource.references import (
     secrets_checksum,
 )
 from agent.managed_resource.stamps import InjectionError, inject_labels, injected_labels
+from kube.bodies import compact
 from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, key, metadata
@@ -177,7 +178,7 @@ def _wanted(obj: Object, resource: Resource | KubeError, labels: Mapping[str, st
             obj = inject_labels(obj, labels, only_workloads=only_workloads)
         except InjectionError as error:
             problem = f'error injecting labels into object "{text}": {error}'
-    manifest = orjson.dumps(obj)
+    manifest = compact(obj)
     meta = metadata(obj)
     return Wanted(
         name=key_of(obj),

@@ -50,9 +50,7 @@ async def test_a_plugin_is_run_once_and_again_when_its_token_is_not_taken(cluste
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo nonsense", "echo '{}'"])
-async def test_a_plugin_that_fails_is_an_error_and_is_run_again(
-    script: str, cluster: Cluster, tmp_path: Path
-) -> None:
+async def test_a_plugin_that_fails_is_an_error_and_is_run_again(script: str, cluster: Cluster, tmp_path: Path) -> None:
     write_plugin(tmp_path, script)
     async with Transport(connection(cluster, tmp_path)) as transport:
         client = Client(transport, user_agent="plugin-test")

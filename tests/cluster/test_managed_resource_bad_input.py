@@ -65,8 +65,16 @@ UNDECODABLE: dict[str, tuple[str, bytes, str]] = {
     "truncated Brotli": ("b.yaml.br", brotli.compress(b"kind: ConfigMap" * 100)[:-4], "truncated"),
     "a Brotli bomb": ("b.yaml.br", b"", "longer than 67108864 bytes"),
     "an alias bomb": ("b.yaml", alias_bomb(), "too many values"),
-    "10 MB of values": ("b.yaml.br", brotli.compress(b"kind: [" + b"a," * (5 * _MIB) + b"]", quality=5), "too many values"),
-    "10 MB of documents": ("b.yaml.br", brotli.compress(b"---\n# no object\n" * (10 * _MIB // 16), quality=5), "more than"),
+    "10 MB of values": (
+        "b.yaml.br",
+        brotli.compress(b"kind: [" + b"a," * (5 * _MIB) + b"]", quality=5),
+        "too many values",
+    ),
+    "10 MB of documents": (
+        "b.yaml.br",
+        brotli.compress(b"---\n# no object\n" * (10 * _MIB // 16), quality=5),
+        "more than",
+    ),
     "a deep flow": ("b.yaml", deep("[", "]"), "nested deeper than"),
     "a deep mapping": ("b.yaml", deep("{a: ", "}"), "nested deeper than"),
     "a deep block": ("b.yaml.br", brotli.compress(b"".join(b"- " for _ in range(10_000)) + b"x"), "nested deeper than"),

@@ -21,9 +21,7 @@ from kube.connection import (
     load_kubeconfig,
 )
 
-VALID_FIELDS = (
-    "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"
-)
+VALID_FIELDS = "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"
 EXEC = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "plugin"}}
 
 

@@ -223,7 +223,8 @@ def test_quantities_have_their_value(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "m", "1 Gi", "1K", "1gi", "1e", "0x1", "1_000", "١", "1Gi\n", "nan", True, None, "1e9999999", "1e99999999999"]
+    "text",
+    ["", "m", "1 Gi", "1K", "1gi", "1e", "0x1", "1_000", "١", "1Gi\n", "nan", True, None, "1e9999999", "1e99999999999"],
 )
 def test_what_is_no_quantity_is_refused_by_name(text):
     with pytest.raises(ValueError, match="is not a quantity") as refused:

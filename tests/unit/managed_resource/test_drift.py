@@ -402,3 +402,29 @@ def test_comparing_never_raises_and_an_equal_object_never_drifts(
     is_drifted(manifest, live)
     if not needs_update(manifest, live):
         assert not is_drifted(manifest, live)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "field", "value", "drifted"),
+    [
+        ("apps/v1", "minReadySeconds", 0, False),
+        ("v1", "hostNetwork", False, False),
+        ("apps/v1", "minReadySeconds", 5, True),
+        ("v1", "text", "", True),
+        ("example.com/v1", "enabled", False, True),
+        ("gateway.networking.k8s.io/v1", "weight", 0, True),
+    ],
+)
+def test_zeros_that_the_api_server_does_not_store_for_its_own_kinds_are_no_drift(
+    api_version: str, field: str, value: Any, drifted: bool
+) -> None:
+    ours = {"manager": "gardener-resource-manager", "operation": "Update", "apiVersion": api_version}
+    fields = {**ours, "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:kept": {}}}}
+    live: Object = {
+        "apiVersion": api_version,
+        "kind": "Thing",
+        "metadata": {"name": "n", "managedFields": [fields]},
+        "spec": {"kept": 1},
+    }
+    merged = {**live, "metadata": {"name": "n"}, "spec": {"kept": 1, field: value}}
+    assert is_drifted(merged, live) is drifted

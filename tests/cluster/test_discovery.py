@@ -1,0 +1,199 @@
+"""Discovery follows kinds that come, change and go, and asks little."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.discovery import Discovery
+from kube.errors import KindNotServed, NotFound
+from kube.objects import Object
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def group(cluster: Cluster) -> Iterator[str]:
+    """An API group of the test's own, with the kind Widget to come."""
+    group = f"t{uuid.uuid4().hex[:10]}.example.com"
+    yield group
+    with contextlib.suppress(NotFound):
+        cluster.api.delete(f"{CRDS}/widgets.{group}")
+
+
+class CountingClient(Client):
+    def __init__(self, transport: Transport) -> None:
+        self.user_agent = f"discovery-{uuid.uuid4()}"
+        super().__init__(transport, user_agent=self.user_agent)
+        self.requests = 0
+
+    async def request(self, *arguments: Any, **options: Any) -> bytes:
+        self.requests += 1
+        return await super().request(*arguments, **options)
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[CountingClient]:
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield CountingClient(transport)
+
+
+def widgets(group: str, *, versions: Sequence[str] = ("v1",), scope: str = "Namespaced") -> Object:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "scope": scope,
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": version == versions[0],
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+                for version in versions
+            ],
+        },
+    }
+
+
+async def until_found(
+    discovery: Discovery, group: str, version: str, holds: Callable[[Resource | None], bool]
+) -> Resource | None:
+    """Asks as those do who are told of every change of a CRD, until the API server has caught up."""
+    async with asyncio.timeout(30):
+        while True:
+            discovery.invalidate(group)
+            try:
+                found = await discovery.find(f"{group}/{version}", "Widget")
+            except KindNotServed:
+                found = None
+            if holds(found):
+                return found
+            await asyncio.sleep(0.1)
+
+
+async def test_a_kind_that_comes_changes_and_goes_is_followed(client: CountingClient, group: str) -> None:
+    discovery = Discovery(client)
+    name = f"widgets.{group}"
+    with pytest.raises(KindNotServed) as missing:
+        await discovery.find(f"{group}/v1", "Widget")
+    assert str(missing.value) == f'no matches for kind "Widget" in version "{group}/v1"'
+
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, widgets(group))
+    found = await until_found(discovery, group, "v1", bool)
+    assert found == Resource(group, "v1", "Widget", "widgets", namespaced=True)
+    with pytest.raises(KindNotServed):
+        await discovery.find(f"{group}/v2", "Widget")
+
+    two = widgets(group, versions=("v1", "v2"))["spec"]["versions"]
+    await client.patch(CUSTOM_RESOURCE_DEFINITIONS, name, {"spec": {"versions": two}})
+    second = await until_found(discovery, group, "v2", bool)
+    assert second == Resource(group, "v2", "Widget", "widgets", namespaced=True)
+    assert await discovery.find(f"{group}/v1", "Widget") == found
+
+    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
+    await until_found(discovery, group, "v1", lambda found: found is None)
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, widgets(group, scope="Cluster"))
+    again = await until_found(discovery, group, "v1", bool)
+    assert again == Resource(group, "v1", "Widget", "widgets", namespaced=False)
+
+    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
+    await until_found(discovery, group, "v1", lambda found: found is None)
+
+
+@pytest.mark.parametrize("api_version", ["v1", "nobody.example.com/v1"])
+async def test_a_missing_kind_is_asked_for_less_and_less_often(
+    api_version: str, client: CountingClient, audit: Audit
+) -> None:
+    clock = FakeClock()
+    discovery = Discovery(client, clock=clock)
+    asked_at = []
+    for second in range(2000):
+        before = client.requests
+        with pytest.raises(KindNotServed):
+            await discovery.find(api_version, "Widget")
+        asked_at += [second] * (client.requests - before)
+        clock.now += 1
+    assert asked_at == [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 1623]
+    assert sum(audit.count(user_agent=client.user_agent).values()) == len(asked_at)
+
+
+async def test_what_is_invalidated_is_asked_for_at_once(client: CountingClient) -> None:
+    discovery = Discovery(client, clock=FakeClock())
+    for _ in range(3):
+        with pytest.raises(KindNotServed):
+            await discovery.find("nobody.example.com/v1", "Widget")
+        discovery.invalidate("somebody.example.com")
+        discovery.invalidate("example.com")
+        discovery.invalidate("")
+    assert client.requests == 1
+    discovery.invalidate("nobody.example.com")
+    with pytest.raises(KindNotServed):
+        await discovery.find("nobody.example.com/v1", "Widget")
+    assert client.requests == 2
+
+
+async def test_one_question_answers_for_all_kinds_of_a_version(client: CountingClient) -> None:
+    discovery = Discovery(client)
+    kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"] * 10
+    found = await asyncio.gather(*(discovery.find("apps/v1", kind) for kind in kinds))
+    assert [resource.kind for resource in found] == kinds
+    assert found[0] == Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+    assert await discovery.find("v1", "Namespace") == Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+    assert client.requests == 2
+
+
+async def test_subresources_and_what_can_not_be_read_are_no_kinds(client: CountingClient) -> None:
+    discovery = Discovery(client)
+    for api_version, kind in (
+        ("v1", "Eviction"),
+        ("apps/v1", "Scale"),
+        ("authorization.k8s.io/v1", "SubjectAccessReview"),
+    ):
+        with pytest.raises(KindNotServed):
+            await discovery.find(api_version, kind)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("", "ConfigMap"),
+        ("v1", ""),
+        ("a/b/c", "ConfigMap"),
+        ("../api/v1", "ConfigMap"),
+        ("../v1", "ConfigMap"),
+        ("..", "ConfigMap"),
+        ("v1?x=y", "ConfigMap"),
+        ("v1#", "ConfigMap"),
+        ("/v1", "ConfigMap"),
+        ("apps/", "ConfigMap"),
+        ("apps /v1", "ConfigMap"),
+        ("v1\r\nX: y", "ConfigMap"),
+    ],
+)
+async def test_what_is_no_api_version_is_not_asked_for(api_version: str, kind: str, client: CountingClient) -> None:
+    with pytest.raises(KindNotServed) as missing:
+        await Discovery(client).find(api_version, kind)
+    assert str(missing.value) == f'no matches for kind "{kind}" in version "{api_version}"'
+    assert client.requests == 0

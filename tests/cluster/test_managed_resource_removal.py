@@ -1,0 +1,245 @@
+"""What is not wanted any more goes: only that, and as its annotations say."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from managed_resource_rig import KINDS, Rig, config_map, deployment, role, service, stateful_set
+
+from devcluster.audit import Audit, Call
+from kube.errors import NotFound
+from kube.objects import Object, format_time
+
+_KEEP = "resources.gardener.cloud/keep-object"
+_FINALIZE_AFTER = "resources.gardener.cloud/finalize-deletion-after"
+_HOLD = "example.com/hold"
+
+
+def held(obj: Object) -> Object:
+    """Somebody else's finalizer keeps it from going."""
+    return {**obj, "metadata": {**obj["metadata"], "finalizers": [_HOLD]}}
+
+
+def let_go(rig: Rig, kind: str, name: str) -> None:
+    rig.patch(kind, name, {"metadata": {"finalizers": None}})
+
+
+def deletions(rig: Rig, audit: Audit, *, since: int) -> list[Call]:
+    calls = audit.calls(since=since, namespace=rig.namespace, verbs=("delete",))
+    return [call for call in calls if call.user == rig.agent.user]
+
+
+def test_everything_goes_with_the_managed_resource(rig: Rig) -> None:
+    objects = [config_map("c"), service("s"), deployment("d"), stateful_set("f"), role("r")]
+    rig.write("mr", *objects)
+    rig.until_applied("mr")
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    for obj in objects:
+        assert rig.find(obj["kind"], obj["metadata"]["name"]) is None
+
+
+def test_it_goes_without_its_secret_too(rig: Rig) -> None:
+    rig.write("mr", config_map("c"))
+    rig.until_applied("mr")
+    rig.delete("Secret", "mr")
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    assert rig.find("ConfigMap", "c") is None
+
+
+def test_each_object_is_deleted_once_and_under_preconditions(rig: Rig, audit: Audit) -> None:
+    rig.write("mr", config_map("a"), config_map("b"))
+    rig.until_applied("mr")
+    known = {name: rig.uid("ConfigMap", name) for name in ("a", "b")}
+    mark = audit.mark()
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    found = {call.name: call.event.get("requestObject") for call in deletions(rig, audit, since=mark)}
+    assert found.keys() == known.keys()
+    assert len(deletions(rig, audit, since=mark)) == 2
+
+
+def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig, audit: Audit) -> None:
+    """The agent knows the former object and believes it to be its own."""
+    rig.write("mr", config_map("c"), config_map("rest"))
+    rig.write("heir", config_map("other"))
+    for name in ("mr", "heir"):
+        rig.until_applied(name)
+    mark = audit.mark()
+    with rig.asleep():
+        rig.delete("ConfigMap", "c")
+        anew = rig.put(config_map("c", k="anew"))
+        rig.write_secret("mr", config_map("rest"))
+        rig.write_secret("heir", config_map("other"), config_map("c", k="anew"))
+    rig.until(lambda: rig.origin("ConfigMap", "c") == "heir", "the heir to take it")
+    rig.until(lambda: rig.listed("mr") == {"rest"}, "the list to be right")
+    assert rig.uid("ConfigMap", "c") == anew["metadata"]["uid"]
+    assert [call for call in deletions(rig, audit, since=mark) if call.status < 300] == []
+
+
+def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(rig: Rig) -> None:
+    rig.write("mr", held(config_map("slow")), config_map("quick"), config_map("stays", k="1"))
+    rig.until_applied("mr")
+    rig.write_secret("mr", config_map("stays", k="2"), config_map("new"))
+    rig.until_data("stays", {"k": "2"})
+    rig.until(lambda: rig.find("ConfigMap", "new"), "the new object")
+    rig.until_gone("ConfigMap", "quick")
+    text = f'deletion of old resource "v1/ConfigMap/{rig.namespace}/slow" is still pending'
+    message = f"Could not clean all old resources: 1 error occurred: {text}"
+    assert rig.until_failed("mr", text, reason="DeletionPending") == message
+    let_go(rig, "ConfigMap", "slow")
+    rig.until_applied("mr", seconds=3)
+    assert rig.find("ConfigMap", "slow") is None
+
+
+def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> None:
+    rig.write("mr", held(config_map("c", k="1")))
+    rig.until_applied("mr")
+    before = rig.uid("ConfigMap", "c")
+    rig.write_secret("mr")
+    rig.until(lambda: "deletionTimestamp" in rig.get("ConfigMap", "c")["metadata"], "the deletion")
+    rig.write_secret("mr", config_map("c", k="2"))
+    time.sleep(0.5)  # it is applied while it goes
+    let_go(rig, "ConfigMap", "c")
+    rig.until(lambda: rig.find("ConfigMap", "c") and rig.uid("ConfigMap", "c") != before, "it to be back", seconds=5)
+    rig.until_data("c", {"k": "2"})
+    rig.until_applied("mr")
+
+
+@pytest.mark.parametrize(("value", "stays"), [("true", True), ("1", True), ("false", False), ("yes", False)])
+@pytest.mark.parametrize("dropped", [True, False])
+def test_an_object_is_kept_if_it_says_so_itself(value: str, stays: bool, dropped: bool, rig: Rig) -> None:
+    rig.write("mr", config_map("c", {_KEEP: value}), config_map("d"))
+    rig.until_applied("mr")
+    if dropped:
+        rig.write_secret("mr")
+        rig.until(lambda: rig.listed("mr") == set(), "the list to be empty")
+        rig.until_applied("mr")
+    else:
+        rig.delete("ManagedResource", "mr")
+        rig.until_gone("ManagedResource", "mr")
+    assert (rig.find("ConfigMap", "c") is not None) == stays
+    assert rig.find("ConfigMap", "d") is None
+
+
+def test_what_counts_is_what_the_live_object_says(rig: Rig) -> None:
+    rig.write("mr", config_map("c"))
+    rig.until_applied("mr")
+    rig.patch("ConfigMap", "c", {"metadata": {"annotations": {_KEEP: "true"}}})
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    assert rig.find("ConfigMap", "c")
+
+
+def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig, audit: Audit) -> None:
+    rig.write("mr", config_map("c"), service("s"), keepObjects=True)
+    rig.until_applied("mr")
+    before = rig.get("ConfigMap", "c"), rig.get("Service", "s")
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    assert (rig.get("ConfigMap", "c"), rig.get("Service", "s")) == before
+
+
+# --- finalizers
+
+
+def test_finalizers_are_taken_away_after_the_time_that_the_object_grants(rig: Rig) -> None:
+    rig.write("mr", held(config_map("c", {_FINALIZE_AFTER: "2s"})))
+    rig.until_applied("mr")
+    rig.write_secret("mr")
+    rig.until(lambda: "deletionTimestamp" in rig.get("ConfigMap", "c")["metadata"], "the deletion")
+    began = time.monotonic()
+    rig.until_gone("ConfigMap", "c", seconds=8)
+    assert time.monotonic() - began > 0.9  # deletion timestamps are whole seconds
+    rig.until_applied("mr")
+
+
+def test_a_time_that_is_none_is_told(rig: Rig) -> None:
+    rig.write("mr", held(config_map("c", {_FINALIZE_AFTER: "soon"})))
+    rig.until_applied("mr")
+    rig.write_secret("mr")
+    rig.until_failed(
+        "mr",
+        f"failed parsing duration of {_FINALIZE_AFTER} annotation",
+        reason="DeletionPending",
+    )
+    let_go(rig, "ConfigMap", "c")
+    rig.until_applied("mr")
+
+
+@pytest.fixture
+def own_namespace(rig: Rig) -> Iterator[str]:
+    name = f"{rig.namespace}-own"
+    yield name
+    with contextlib.suppress(NotFound):
+        rig.cluster.api.patch(KINDS["ConfigMap"].path(namespace=name, name="stuck"), {"metadata": {"finalizers": None}})
+
+
+def test_a_namespace_that_does_not_get_empty_is_finalized_too(rig: Rig, own_namespace: str) -> None:
+    namespace: Object = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": own_namespace, "annotations": {_FINALIZE_AFTER: "2s"}},
+    }
+    rig.write("mr", namespace)
+    rig.until_applied("mr")
+    rig.cluster.api.create(KINDS["ConfigMap"].path(namespace=own_namespace), held(config_map("stuck")))
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("Namespace", own_namespace, seconds=15)
+    rig.until_gone("ManagedResource", "mr")
+
+
+# --- volume claims
+
+
+@pytest.mark.parametrize("delete_claims", [True, False])
+def test_volume_claims_go_with_their_stateful_set_if_wanted(delete_claims: bool, rig: Rig) -> None:
+    rig.write("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=delete_claims)
+    rig.until_applied("mr")
+    for name, app in (("data-f-0", "f"), ("other", "other")):
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        meta = {"name": name, "labels": {"app": app}}
+        rig.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+    rig.write_secret("mr", config_map("c"))
+    rig.until_gone("StatefulSet", "f")
+    rig.until_applied("mr")
+    claims = {"data-f-0", "other"} if not delete_claims else {"other"}
+    rig.until(
+        lambda: {name for name in ("data-f-0", "other") if rig.find("PersistentVolumeClaim", name)} == claims,
+        f"the claims {claims}",
+    )
+
+
+# --- Services
+
+
+def test_a_service_that_lingers_is_told_with_its_warnings(rig: Rig) -> None:
+    rig.write("mr", held(service("lb")))
+    rig.until_applied("mr")
+    now = format_time(datetime.now(UTC))
+    warning: Object = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": rig.namespace},
+        "type": "Warning",
+        "reason": "SyncLoadBalancerFailed",
+        "message": "quota exceeded",
+        "source": {"component": "service-controller"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+    }
+    rig.put(warning)
+    rig.write_secret("mr")
+    message = rig.until_failed("mr", "-> Events:", reason="DeletionPending")
+    head, _, tail = message.partition("\n\n")
+    assert head.endswith(f'deletion of old resource "v1/Service/{rig.namespace}/lb" is still pending')
+    lines = tail.splitlines()
+    assert lines[0] == "-> Events:"
+    assert lines[1].startswith("* service-controller reported ")
+    assert lines[1].endswith(" ago: quota exceeded")
+    let_go(rig, "Service", "lb")
+    rig.until_applied("mr")
