@@ -2,33 +2,34 @@
 YAML in a dozen documents of deep schemas with long descriptions.
 """
 
+from random import Random
+
 import yaml
 
 from kube.objects import Object
 
-GROUP = "benchmark.example"
 _WORDS = tuple(
     """route backend filter match header listener gateway policy condition parent reference weight timeout protocol
     certificate hostname port namespace selector status observed generation accepted resolved conflict rule""".split()  # noqa: SIM905 - reads better
 )
 
 
-def bundle(count: int) -> tuple[list[Object], str]:
+def bundle(count: int, *, group: str) -> tuple[list[Object], str]:
     """The definitions, and the YAML text of all."""
-    definitions = [_definition(number) for number in range(count)]
+    definitions = [_definition(number, group) for number in range(count)]
     return definitions, yaml.dump_all(definitions, Dumper=yaml.CSafeDumper, width=100, default_flow_style=False)
 
 
-def _definition(number: int) -> Object:
+def _definition(number: int, group: str) -> Object:
     kind = f"Kind{number}"
     plural = f"kind{number}s"
     schema = {"type": "object", "properties": {"spec": _mapping(number, depth=0), "status": _mapping(number, depth=1)}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}", "annotations": {"api-approved.kubernetes.io": "unapproved"}},
+        "metadata": {"name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved"}},
         "spec": {
-            "group": GROUP,
+            "group": group,
             "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
             "scope": "Namespaced",
             "versions": [
@@ -66,5 +67,5 @@ def _field(seed: int, depth: int) -> Object:
 
 def _prose(seed: int) -> str:
     """Some lines that say nothing, in paragraphs."""
-    chosen = [_WORDS[(seed * 7 + i * i + i // 5) % len(_WORDS)] for i in range(70)]
+    chosen = Random(seed).choices(_WORDS, k=70)  # noqa: S311 - the same each time, guards nothing
     return "\n\n".join(" ".join(chosen[start : start + 35]).capitalize() + "." for start in (0, 35))

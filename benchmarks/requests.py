@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _PAUSE = 0.004
 _BODY = json.dumps({"request": {"uid": "u", "object": {"metadata": {"labels": {f"l-{i}": "v" for i in range(40)}}}}})
@@ -26,7 +26,7 @@ class Latency:
     count: int = 0
     p50: float = 0.0
     p99: float = 0.0
-    longest: float = field(default=0.0)
+    longest: float = 0.0
 
 
 @asynccontextmanager
@@ -39,6 +39,8 @@ async def requests(port: int) -> AsyncIterator[Latency]:
         stdout=asyncio.subprocess.PIPE,
     )
     try:
+        async with asyncio.timeout(_STOP_SECONDS):
+            await _line(process)
         yield found
         async with asyncio.timeout(_STOP_SECONDS):
             output, _ = await process.communicate(b"")  # closes its input
@@ -49,8 +51,16 @@ async def requests(port: int) -> AsyncIterator[Latency]:
             await process.wait()
 
 
+async def _line(process: asyncio.subprocess.Process) -> None:
+    """It says when it begins."""
+    if process.stdout is not None:
+        await process.stdout.readline()
+
+
 def _main(port: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.connect()
+    print(flush=True)
     seconds = []
     while not select.select([sys.stdin], [], [], _PAUSE)[0]:
         began = time.perf_counter()

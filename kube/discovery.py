@@ -43,7 +43,7 @@ class Discovery:
         """The resource of a kind in exactly this version.
 
         Raises:
-            KindNotServed: the API server does not serve it (or did not a second ago).
+            KindNotServed: the API server does not serve it (or did not a moment ago).
             ApiError, Unreachable: it could not be asked.
         """
         if not kind or not _can_be_served(api_version):

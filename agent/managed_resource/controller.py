@@ -100,7 +100,7 @@ class ManagedResourceLoop:
     def kinds_changed(self, group: str) -> None:
         """The kinds of a group were changed, or there are new ones."""
         self._autoscalers.kinds_changed(group)
-        for name in self._plans.waiting_for(group):
+        for name in self._plans.with_objects_of(group):
             # The news about a CRD comes just before its kinds are served.
             self.controller.queue.add_after(name, _SERVED_SOON)
 

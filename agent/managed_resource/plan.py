@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import orjson
 
 from agent.managed_resource import keys
-from agent.managed_resource.decode import DecodeError, DecodeResult, decode_secrets
+from agent.managed_resource.decode import COMPRESSED_SUFFIX, DecodeError, DecodeResult, decode_secrets
 from agent.managed_resource.merge import is_ignored
 from agent.managed_resource.order import in_stages
 from agent.managed_resource.problems import problem_of, superseded
@@ -32,8 +32,10 @@ from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, key, metadata
 from kube.resources import Resource
 
-_OFF_THE_LOOP = 64 * 1024
-"""Bytes of data from which on decoding is done in a thread."""
+_OFF_THE_LOOP = 16 * 1024
+"""Bytes from which on the work is done in a thread, lest requests on the same event loop wait for it."""
+_UNFOLDING = 16
+"""How many bytes one compressed byte is likely to become; nobody knows before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,15 @@ class Plan:
     def wanted(self) -> list[Wanted]:
         return [wanted for stage in self.stages for wanted in stage]
 
+    @property
+    def resources(self) -> set[Resource]:
+        """The kinds of its objects, as far as they were served."""
+        return {wanted.resource for wanted in self.wanted() if wanted.resource is not None}
+
 
 Data = Sequence[tuple[Key, Mapping[str, bytes]]]
+Kinds = dict[tuple[str, str], Resource | KubeError]
+"""By apiVersion and kind, or why it is not known."""
 
 
 def data_of(secrets: Sequence[Object]) -> Data:
@@ -103,10 +112,34 @@ async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_b
 
     With `only_workloads` labels are put on the pod templates of known workloads only.
     """
-    size = sum(len(value) for _, values in data for value in values.values())
-    decoded = await asyncio.to_thread(decode_secrets, data) if size >= _OFF_THE_LOOP else decode_secrets(data)
-    found = await _discover(decoded, discovery)
     labels = injected_labels(dict(basis.injected_labels), managed_by=managed_by)
+    if _size(data) < _OFF_THE_LOOP:
+        decoded = decode_secrets(data)
+        found = await _discover(decoded, discovery)
+        return _plan(basis, data, decoded, found, labels=labels, only_workloads=only_workloads)
+    decoded = await asyncio.to_thread(decode_secrets, data)
+    found = await _discover(decoded, discovery)
+    return await asyncio.to_thread(_plan, basis, data, decoded, found, labels=labels, only_workloads=only_workloads)
+
+
+def _size(data: Data) -> int:
+    """About how many bytes there are to be decoded."""
+    return sum(
+        len(value) * (_UNFOLDING if name.endswith(COMPRESSED_SUFFIX) else 1)
+        for _, values in data
+        for name, value in values.items()
+    )
+
+
+def _plan(
+    basis: Basis,
+    data: Data,
+    decoded: DecodeResult,
+    found: Kinds,
+    *,
+    labels: Mapping[str, str],
+    only_workloads: bool,
+) -> Plan:
     contents = dict(data)
 
     objects: list[Object] = []
@@ -154,8 +187,8 @@ def _kind(obj: Object) -> tuple[str, str]:
     return obj.get("apiVersion") or "", obj.get("kind") or ""
 
 
-async def _discover(decoded: DecodeResult, discovery: Discovery) -> dict[tuple[str, str], Resource | KubeError]:
-    found: dict[tuple[str, str], Resource | KubeError] = {}
+async def _discover(decoded: DecodeResult, discovery: Discovery) -> Kinds:
+    found: Kinds = {}
     for api_version, kind in {_kind(item.object) for item in decoded.objects}:
         try:
             found[api_version, kind] = await discovery.find(api_version, kind)

@@ -5,6 +5,7 @@ the cluster is looked at more closely, once.
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agent.api import secret_names
@@ -12,8 +13,9 @@ from agent.managed_resource.claims import Claims
 from agent.managed_resource.plan import Basis, Plan, data_of, make_plan
 from agent.managed_resource.source import Source
 from kube.discovery import Discovery
-from kube.errors import KubeError
+from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, Object, group_of, is_deleting, key
+from kube.resources import Resource
 
 _DEBOUNCE = 0.1
 _FREE_REPAIRS = 5
@@ -45,6 +47,8 @@ class Memory:
     complaint: str = ""
     """The failure that was last told by an event."""
     failing_since: float | None = None
+    forced_at: float = float("-inf")
+    """When everything was written last because the configuration asks for it (`alwaysUpdate`)."""
     repairs: int = 0
     """How often drift was put right in short succession."""
     repaired_at: float = 0.0
@@ -86,13 +90,12 @@ class Plans:
     def has_plan(self, name: Key) -> bool:
         return name in self._memories and self._memories[name].plan is not None
 
-    def waiting_for(self, group: str) -> list[Key]:
-        """The ManagedResources that have an object of a group, and some kind that is not served."""
+    def with_objects_of(self, group: str) -> list[Key]:
+        """The ManagedResources that have an object of a group, be it served or not."""
         return [
             name
             for name, memory in self._memories.items()
             if memory.plan is not None
-            and not memory.plan.is_complete
             and any(group_of(w.reference.get("apiVersion") or "") == group for w in memory.plan.wanted())
         ]
 
@@ -115,7 +118,7 @@ class Plans:
         memory = self.memory(name)
         basis = self._basis(managed_resource)
         plan = memory.plan
-        if plan is None or plan.basis != basis or not plan.is_complete:
+        if plan is None or plan.basis != basis or not plan.is_complete or not await self._are_served(plan.resources):
             plan = memory.plan = await self._make(managed_resource, basis)
         self._outdated.discard(name)
         return plan
@@ -145,6 +148,18 @@ class Plans:
                 for given_up in self.claims.replace(name, (wanted.name for wanted in plan.wanted())):
                     waiting |= self.claims.others(name, given_up)
         return waiting
+
+    async def _are_served(self, resources: Iterable[Resource]) -> bool:
+        """Whether kinds are still what they were; asks only for what may have changed."""
+        for resource in resources:
+            try:
+                if await self._discovery.find(resource.api_version, resource.kind) != resource:
+                    return False
+            except KindNotServed:
+                return False
+            except KubeError:
+                continue  # whoever needs the API server will say so
+        return True
 
     def _basis(self, managed_resource: Object) -> Basis:
         versions = []

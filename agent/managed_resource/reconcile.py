@@ -48,6 +48,8 @@ _PENDING_SECONDS = 5.0
 _WAIT_SECONDS = 30.0
 _STUCK_SECONDS = 60.0
 _TRANSIENT_SECONDS = 1.0
+_EARLIEST = 0.9
+"""The part of the sync period after which the next regular pass may come: spreads load after a restart."""
 _AT_ONCE = 10
 """Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
 
@@ -225,10 +227,18 @@ class Reconciler:
             scaled=scaled,
             previous=step.previous,
             is_settled=step.is_settled,
-            always_update=self._settings.always_update,
+            always_update=self._is_update_due(memory),
             applied=memory.applied,
             holder=lambda origin, object_key: self._holder_by_now(name, origin, object_key),
         )
+
+    def _is_update_due(self, memory: Memory) -> bool:
+        """With `alwaysUpdate` everything is written once in a sync period, but not at every event in between."""
+        now = time.monotonic()
+        if not self._settings.always_update or now - memory.forced_at < self._settings.sync_period * _EARLIEST:
+            return False
+        memory.forced_at = now
+        return True
 
     async def _carry_out(self, name: Key, plan: Plan, step: "_Step", *, work: Work, leaving: Leaving) -> Tally:
         tally = Tally()
@@ -236,8 +246,7 @@ class Reconciler:
         known_before = dict(work.applied)
         try:
             async with asyncio.timeout(limit):
-                used = {wanted.resource for wanted in plan.wanted() if wanted.resource is not None}
-                await self._target.manage(name, used | await self._resources_of(step.dropped))
+                await self._target.manage(name, plan.resources | await self._resources_of(step.dropped))
                 at_once = asyncio.Semaphore(_AT_ONCE)
                 async with asyncio.TaskGroup() as group:
                     if step.dropped:
@@ -316,7 +325,7 @@ class Reconciler:
             self._complain(memory, managed_resource, conditions.applied(plan.decode_errors), at_once=True)
         else:
             memory.complaint, memory.failing_since = "", None
-        return RequeueAfter(self._settings.sync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
+        return RequeueAfter(self._settings.sync_period * random.uniform(_EARLIEST, 2 - _EARLIEST))  # noqa: S311 - spreads load
 
     # --- removing
 

@@ -50,16 +50,13 @@ def test_it_goes_without_its_secret_too(rig: Rig) -> None:
     assert rig.find("ConfigMap", "c") is None
 
 
-def test_each_object_is_deleted_once_and_under_preconditions(rig: Rig, audit: Audit) -> None:
+def test_each_object_is_deleted_by_one_call(rig: Rig, audit: Audit) -> None:
     rig.write("mr", config_map("a"), config_map("b"))
     rig.until_applied("mr")
-    known = {name: rig.uid("ConfigMap", name) for name in ("a", "b")}
     mark = audit.mark()
     rig.delete("ManagedResource", "mr")
     rig.until_gone("ManagedResource", "mr")
-    found = {call.name: call.event.get("requestObject") for call in deletions(rig, audit, since=mark)}
-    assert found.keys() == known.keys()
-    assert len(deletions(rig, audit, since=mark)) == 2
+    assert sorted((call.name, call.status) for call in deletions(rig, audit, since=mark)) == [("a", 200), ("b", 200)]
 
 
 def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig, audit: Audit) -> None:
@@ -89,7 +86,7 @@ def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(ri
     rig.until_gone("ConfigMap", "quick")
     text = f'deletion of old resource "v1/ConfigMap/{rig.namespace}/slow" is still pending'
     message = f"Could not clean all old resources: 1 error occurred: {text}"
-    assert rig.until_failed("mr", text, reason="DeletionPending") == message
+    rig.until_failed("mr", message, reason="DeletionPending")
     let_go(rig, "ConfigMap", "slow")
     rig.until_applied("mr", seconds=3)
     assert rig.find("ConfigMap", "slow") is None
@@ -134,7 +131,7 @@ def test_what_counts_is_what_the_live_object_says(rig: Rig) -> None:
     assert rig.find("ConfigMap", "c")
 
 
-def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig, audit: Audit) -> None:
+def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig) -> None:
     rig.write("mr", config_map("c"), service("s"), keepObjects=True)
     rig.until_applied("mr")
     before = rig.get("ConfigMap", "c"), rig.get("Service", "s")

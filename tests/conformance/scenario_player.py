@@ -8,6 +8,7 @@ import contextlib
 import copy
 import signal
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +152,17 @@ async def _make_namespace(site: Site, name: str) -> None:
             await asyncio.sleep(0.2)
 
 
+def _together(steps: Sequence[Object]) -> Iterator[Sequence[Object]]:
+    """The steps one by one, but a change by hand together with a change of manifests right after it.
+
+    The original sees both in one pass, seconds later; an agent that is quick puts the first one right before the second.
+    """
+    rest = deque(steps)
+    while rest:
+        step = rest.popleft()
+        yield [step, rest.popleft()] if "patch" in step and rest and "put" in rest[0] else [step]
+
+
 class _Play:
     """One scenario on its way."""
 
@@ -166,16 +178,10 @@ class _Play:
         self.seen: Observations = {}
 
     async def run(self) -> None:
-        steps = self._scenario.steps_in(self._namespace)
-        for step, next_step in zip(steps, [*steps[1:], {}], strict=True):
-            if "patch" in step and "put" in next_step:
-                # The original sees both in one pass, seconds later; we would put the first one right before the second.
-                with self._pauses.pause():
+        for steps in _together(self._scenario.steps_in(self._namespace)):
+            with self._pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
+                for step in steps:
                     await self._do(step)
-                    await self._do(next_step)
-                next_step.clear()
-            elif step:
-                await self._do(step)
 
     async def _do(self, step: Object) -> None:
         match step:

@@ -1,5 +1,6 @@
 """Whatever goes wrong between a cache and the API server: once it stops, the cache equals the server, and nothing
-was told twice."""
+was told twice.
+"""
 
 import asyncio
 import random

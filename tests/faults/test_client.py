@@ -114,7 +114,7 @@ async def test_who_is_asked_to_come_back_later_does(fault, client, proxy, namesp
         (unavailable(retry_after=0), ServerFailure, "the server is currently unable to handle the request"),
     ],
 )
-async def test_patience_ends(fault, error, message, client, proxy, namespace):
+async def test_patience_ends(*, fault, error, message, client, proxy, namespace):
     proxy.rules.add(Rule(fault=fault, path=PATH))
     with pytest.raises(error) as refused:
         await client.get(CONFIG_MAPS, "x", namespace=namespace)
@@ -213,7 +213,7 @@ async def test_a_token_that_is_not_taken_is_read_again(file_client, token_file, 
 
 
 async def test_a_token_is_read_again_once(file_client, proxy):
-    with pytest.raises(Unauthorized, match="^Unauthorized$"):
+    with pytest.raises(Unauthorized, match="Unauthorized"):
         await file_client.get(NAMESPACES, "default")
     assert [entry.status for entry in proxy.log] == [401, 401]
 
@@ -271,7 +271,7 @@ async def test_what_is_there_exists_already(client, namespace):
 async def test_a_write_to_an_older_version_conflicts(client, namespace):
     first = await client.create(CONFIG_MAPS, config_map(namespace, "c"))
     await client.replace(CONFIG_MAPS, {**first, "data": {"a": "b"}})
-    with pytest.raises(Conflict, match='^Operation cannot be fulfilled on configmaps "c": ') as error:
+    with pytest.raises(Conflict, match=r'^Operation cannot be fulfilled on configmaps "c": ') as error:
         await client.replace(CONFIG_MAPS, first)
     assert not isinstance(error.value, AlreadyExists)
 
@@ -279,7 +279,7 @@ async def test_a_write_to_an_older_version_conflicts(client, namespace):
 async def test_a_deletion_holds_to_its_preconditions(client, namespace):
     created = await client.create(CONFIG_MAPS, config_map(namespace, "c"))
     for precondition in ({"uid": str(uuid.uuid4())}, {"resource_version": "1"}):
-        with pytest.raises(Conflict, match="precondition|Precondition"):
+        with pytest.raises(Conflict, match="recondition"):
             await client.delete(CONFIG_MAPS, "c", namespace=namespace, **precondition)
     await client.delete(CONFIG_MAPS, "c", namespace=namespace, uid=uid(created), propagation="Background")
     with pytest.raises(NotFound):
@@ -288,7 +288,7 @@ async def test_a_deletion_holds_to_its_preconditions(client, namespace):
 
 async def test_what_is_invalid_is_told_by_field(client, namespace):
     with pytest.raises(
-        Invalid, match='^ConfigMap "UPPER" is invalid: metadata.name: Invalid value: "UPPER": '
+        Invalid, match=r'^ConfigMap "UPPER" is invalid: metadata\.name: Invalid value: "UPPER": '
     ) as error:
         await client.create(CONFIG_MAPS, config_map(namespace, "UPPER"))
     assert [cause["field"] for cause in error.value.causes] == ["metadata.name"]
@@ -386,7 +386,7 @@ async def ten(direct: Client, namespace: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", list(Form))
-async def test_a_list_in_pages_equals_a_list_in_one(form, client, transport, proxy, namespace, ten):
+async def test_a_list_in_pages_equals_a_list_in_one(*, form, client, transport, proxy, namespace, ten):
     selection = Selection(namespace, label_selector="test=ten,parity in (even,odd)")
     whole = await client.list(CONFIG_MAPS, selection, form=form)
     paged = await SmallPages(transport, user_agent="paged").list(CONFIG_MAPS, selection, form=form)
@@ -514,6 +514,12 @@ def watching(client: Client, namespace: str, *, since: str = "0") -> Any:
     return client.watch(CONFIG_MAPS, Selection(namespace), resource_version=since, timeout_seconds=60, idle_timeout=30)
 
 
+async def watch_to_the_end(client: Client, namespace: str, *, since: str = "0") -> None:
+    async with asyncio.timeout(20), watching(client, namespace, since=since) as events:
+        async for _ in events:
+            pass
+
+
 async def test_an_event_may_be_as_long_as_objects_get(client, direct, proxy, namespace):
     proxy.rules.add(Rule(fault=Trickle(size=10_000, pause=0), path=PATH, watch=True))
     big = "x" * 1_000_000
@@ -535,17 +541,13 @@ async def test_an_event_longer_than_objects_get_ends_the_watch(client, direct, n
     created = await direct.create(CONFIG_MAPS, config_map(namespace, "big", big="x" * 1_000_000))
     since = str(int(metadata(created)["resourceVersion"]) - 1)
     with pytest.raises(Unreachable, match=r"a watch event of configmaps\.v1 is longer than 100000 bytes"):
-        async with asyncio.timeout(20), watching(client, namespace, since=since) as events:
-            async for _ in events:
-                pass
+        await watch_to_the_end(client, namespace, since=since)
 
 
 async def test_a_watch_that_is_answered_with_something_else_is_an_error(client, proxy, namespace):
     proxy.rules.add(Rule(fault=HTML, watch=True))
     with pytest.raises(Unreachable, match="the answer is no JSON"):
-        async with watching(client, namespace) as events:
-            async for _ in events:
-                pass
+        await watch_to_the_end(client, namespace)
 
 
 @pytest.mark.parametrize("closes_first", [True, False], ids=["session first", "watches first"])

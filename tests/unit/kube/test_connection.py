@@ -2,7 +2,6 @@
 
 import base64
 import math
-import os
 import ssl
 from pathlib import Path
 from typing import Any
@@ -135,10 +134,10 @@ def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path, aut
 def test_client_certificates_as_data_are_used_and_leave_no_file(tmp_path, authority, monkeypatch):
     pair = authority.issue_client("me")
     user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nothing may be written here"))
     assert load(tmp_path, document(user)).credentials == Fixed()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_key_that_does_not_fit_its_certificate_is_refused(tmp_path, authority):
@@ -228,7 +227,7 @@ def test_a_broken_kubeconfig_is_refused_with_its_name_and_what_is_wrong(content,
 
 
 def test_a_kubeconfig_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match="cannot read the kubeconfig .*/missing"):
+    with pytest.raises(ConfigurationError, match=r"cannot read the kubeconfig .*/missing"):
         load_kubeconfig(tmp_path / "missing")
     with pytest.raises(ConfigurationError, match="cannot read the kubeconfig"):
         load_kubeconfig(tmp_path)
@@ -385,7 +384,7 @@ async def test_a_pod_uses_its_service_account(host, server, service_account):
 @pytest.mark.parametrize("missing", list(IN_POD))
 def test_outside_of_a_pod_there_is_no_configuration(missing, service_account):
     environment = {name: value for name, value in IN_POD.items() if name != missing}
-    with pytest.raises(ConfigurationError, match="^invalid configuration: no configuration has been provided, "):
+    with pytest.raises(ConfigurationError, match=r"^invalid configuration: no configuration has been provided, "):
         in_cluster(environment=environment, directory=service_account)
 
 

@@ -103,7 +103,7 @@ def test_a_duration_reads_as_in_go(text, seconds):
     ],
 )
 def test_what_is_no_duration_is_refused_in_the_words_of_go(text, message):
-    with pytest.raises(ValueError, match="^time: ") as refused:
+    with pytest.raises(ValueError, match=r"^time: ") as refused:
         parse_duration(text)
     assert str(refused.value) == message
 
@@ -137,9 +137,9 @@ def test_a_duration_is_printed_as_by_go(seconds, text):
     assert format_duration(seconds) == text
 
 
-# A float holds the nanoseconds of about 50 days.
+# A float holds seconds to the nanosecond for so long: 13 days.
 @settings(deadline=None)
-@given(st.integers(min_value=-(2**52), max_value=2**52))
+@given(st.integers(min_value=-(2**50), max_value=2**50))
 def test_what_is_printed_reads_as_the_same_duration(nanoseconds):
     text = format_duration(nanoseconds / 10**9)
     assert round(parse_duration(text) * 10**9) == nanoseconds
@@ -152,9 +152,12 @@ def test_any_text_is_a_duration_or_refused(text):
     try:
         seconds = parse_duration(text)
     except ValueError as refused:
-        assert str(refused).startswith("time: ")
+        seconds = 0
+        message = str(refused)
     else:
-        assert abs(seconds) <= 2**63 / 10**9
+        message = "time: "
+    assert message.startswith("time: ")
+    assert abs(seconds) <= 2**63 / 10**9
 
 
 # --- times

@@ -328,4 +328,4 @@ def test_whatever_the_text_nothing_but_a_dialect_error_is_raised(text: str | byt
     try:
         read(text)
     except DialectError as error:
-        assert "\n" not in str(error)  # noqa: PT017
+        assert "\n" not in str(error)

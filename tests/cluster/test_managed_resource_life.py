@@ -1,0 +1,247 @@
+"""Classes, annotations that steer the agent, and what a restart and doing nothing cost."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from agent_process import AgentProcess
+from managed_resource_rig import (
+    Agent,
+    Rig,
+    config_map,
+    custom_kind,
+    deployment,
+    role,
+    service,
+    stamped_by,
+    stateful_set,
+)
+
+from devcluster.audit import Audit, Call
+from devcluster.cluster import Cluster
+from kube.objects import Object, annotations, finalizers
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+
+_OPERATION = "gardener.cloud/operation"
+_IGNORE = "resources.gardener.cloud/ignore"
+_FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
+_SYNC_SECONDS = 15.0
+
+
+# --- classes
+
+
+@pytest.fixture(scope="module")
+def other_agent(own_agent: Agent, cluster: Cluster) -> Agent:
+    return Agent(cluster, resource_class=f"{own_agent.resource_class}-other")
+
+
+@pytest.fixture(scope="module")
+def other_process(other_agent: Agent) -> Iterator[AgentProcess]:
+    with other_agent.start() as process:
+        yield process
+
+
+def test_a_managed_resource_moves_to_another_class(rig: Rig, other_agent: Agent, other_process: AgentProcess) -> None:
+    rig.write("mr", config_map("c"), service("s"))
+    rig.until_applied("mr")
+    assert finalizers(rig.get("ManagedResource", "mr")) == [f"{_FINALIZER}-{rig.agent.resource_class}"]
+    before = rig.uid("ConfigMap", "c")
+
+    rig.patch("ManagedResource", "mr", {"spec": {"class": other_agent.resource_class}})
+    theirs = [f"{_FINALIZER}-{other_agent.resource_class}"]
+    rig.until(lambda: finalizers(rig.get("ManagedResource", "mr")) == theirs, "the other finalizer")
+    rig.until_applied("mr")
+    live = rig.get("ConfigMap", "c")
+    assert stamped_by(live) == other_agent.managed_by
+    assert live["metadata"]["uid"] != before  # each class has its own target, so the former one cleans up
+    assert rig.find("Service", "s")
+
+    # From now on it is the other one's, and only that one's.
+    rig.write_secret("mr", config_map("c", k="2"))
+    rig.until_data("c", {"k": "2"})
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    assert rig.find("ConfigMap", "c") is None
+
+
+def test_objects_that_are_to_be_kept_survive_a_change_of_class(
+    rig: Rig, other_agent: Agent, other_process: AgentProcess
+) -> None:
+    rig.write("mr", config_map("c"), keepObjects=True)
+    rig.until_applied("mr")
+    before = rig.uid("ConfigMap", "c")
+    rig.patch("ManagedResource", "mr", {"spec": {"class": other_agent.resource_class}})
+    rig.until(lambda: stamped_by(rig.get("ConfigMap", "c")) == other_agent.managed_by, "the other agent to take it")
+    rig.until_applied("mr")
+    assert rig.uid("ConfigMap", "c") == before
+
+
+def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
+    rig: Rig, other_agent: Agent, other_process: AgentProcess
+) -> None:
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    rig.write("mr", held)
+    rig.until_applied("mr")
+    rig.patch("ManagedResource", "mr", {"spec": {"class": other_agent.resource_class}})
+    rig.until_failed("mr", "still pending", reason="DeletionPending")
+    assert finalizers(rig.get("ManagedResource", "mr")) == [f"{_FINALIZER}-{rig.agent.resource_class}"]
+    rig.patch("ConfigMap", "held", {"metadata": {"finalizers": None}})
+    rig.until(lambda: (live := rig.find("ConfigMap", "held")) and stamped_by(live) == other_agent.managed_by, "it")
+    rig.until_applied("mr", seconds=5)
+    # So that the namespace can go.
+    rig.patch("ConfigMap", "held", {"metadata": {"finalizers": None}})
+
+
+def test_a_class_that_nobody_has_is_left_alone(rig: Rig) -> None:
+    rig.write_secret("mr", config_map("c"))
+    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], **{"class": "nobody"})
+    rig.write("ours", config_map("d"))
+    rig.until_applied("ours")
+    assert rig.find("ConfigMap", "c") is None
+    assert finalizers(rig.get("ManagedResource", "mr")) == []
+
+
+# --- annotations
+
+
+def test_the_operation_reconcile_is_carried_out_and_taken_away(rig: Rig) -> None:
+    rig.write("mr", config_map("c"))
+    rig.until_applied("mr")
+    rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_OPERATION: "reconcile", "other": "stays"}}})
+    rig.until(lambda: annotations(rig.get("ManagedResource", "mr")) == {"other": "stays"}, "the annotation to go")
+
+
+def test_the_operation_wait_for_state_stops_everything(rig: Rig) -> None:
+    rig.write_secret("mr", config_map("c", k="1"))
+    rig.write_managed_resource("mr", annotated={_OPERATION: "wait-for-state"}, secretRefs=[{"name": "mr"}])
+    rig.write("after", config_map("d"))
+    rig.until_applied("after")
+    assert rig.find("ConfigMap", "c") is None
+    assert "status" not in rig.get("ManagedResource", "mr")
+    rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_OPERATION: "reconcile"}}})
+    rig.until_applied("mr")
+    assert rig.find("ConfigMap", "c")
+
+
+def test_an_ignored_managed_resource_is_left_as_it_is(rig: Rig) -> None:
+    rig.write("mr", config_map("c", k="1"))
+    rig.until_applied("mr")
+    rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: "true"}}})
+    rig.until(lambda: rig.applied("mr")[1] == "ManagedResourceIgnored", "it to be ignored")
+    assert rig.applied("mr") == ("True", "ManagedResourceIgnored", "ManagedResource is marked to be ignored.")
+    rig.patch("ConfigMap", "c", {"data": {"k": "by hand"}})
+    rig.write_secret("mr", config_map("c", k="2"), config_map("d"))
+    rig.write("after", config_map("e"))
+    rig.until_applied("after")
+    assert rig.get("ConfigMap", "c")["data"] == {"k": "by hand"}
+    assert rig.find("ConfigMap", "d") is None
+    rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: None}}})
+    rig.until_data("c", {"k": "2"})
+    rig.until_applied("mr")
+
+
+def test_an_ignored_managed_resource_can_be_deleted(rig: Rig) -> None:
+    rig.write("mr", config_map("c"))
+    rig.until_applied("mr")
+    rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: "true"}}})
+    rig.until(lambda: rig.applied("mr")[1] == "ManagedResourceIgnored", "it to be ignored")
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")
+    assert rig.find("ConfigMap", "c") is None
+
+
+# --- what it costs
+
+
+def calls_of(agent: Agent, audit: Audit, *, since: int) -> list[str]:
+    def text(call: Call) -> str:
+        return f"{call.verb} {call.resource} {call.namespace}/{call.name}"
+
+    return [text(call) for call in audit.calls(since=since) if call.user == agent.user]
+
+
+def all_sorts(rig: Rig) -> list[Object]:
+    """Objects full of defaults of the API server, and some that other controllers write to."""
+    definition, widgets = custom_kind(f"{rig.namespace}.example.com", "Widget")
+    widget: dict[str, Any] = {
+        "apiVersion": widgets.api_version,
+        "kind": "Widget",
+        "metadata": {"name": "w", "namespace": rig.namespace},
+        "spec": {"factor": 1.0, "numbers": [1, 2.5], "nothing": None},
+    }
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": rig.namespace}}
+    policy: Object = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "n", "namespace": rig.namespace},
+        "spec": {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]},
+    }
+    job: Object = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "j", "namespace": rig.namespace},
+        "spec": {
+            "schedule": "0 0 1 1 *",
+            "jobTemplate": {
+                "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+            },
+        },
+    }
+    web = deployment("d")
+    web["spec"]["replicas"] = 2
+    secret: Object = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "by-text"},
+        "stringData": {"k": "v"},
+    }
+    kinds = [config_map("c"), service("s"), web, stateful_set("f"), role("r"), secret]
+    return [definition, widget, account, policy, job, *kinds]
+
+
+def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
+    cluster: Cluster, namespace: str, own_agent: Agent, audit: Audit
+) -> None:
+    agent = Agent(cluster, resource_class=f"{own_agent.resource_class}-restarted")
+    with agent.start() as process:
+        rig = Rig(cluster, namespace, agent, process)
+        rig.write("mr", *all_sorts(rig))
+        rig.write("another", config_map("another"))
+        for name in ("mr", "another"):
+            rig.until_applied(name)
+        rig.until(lambda: rig.get("Deployment", "d").get("status", {}).get("readyReplicas") == 2, "the Deployment")
+        rig.until(lambda: is_told_healthy(rig, "mr"), "all to be healthy")
+
+    mark = audit.mark()
+    with agent.start() as process:
+        rig = Rig(cluster, namespace, agent, process)
+        process.wait_for(lambda: passes(process) >= 2, what="a pass over each")
+        time.sleep(2)
+        calls = calls_of(agent, audit, since=mark)
+        assert [call for call in calls if call.split()[0] not in {"get", "list"}] == []
+
+        mark = audit.mark()
+        before = passes(process)
+        process.wait_for(lambda: passes(process) >= before + 2, what="the next passes", seconds=2 * _SYNC_SECONDS)
+        time.sleep(1)
+        assert calls_of(agent, audit, since=mark) == []
+        for name in ("mr", "another"):
+            rig.delete("ManagedResource", name)
+            rig.until_gone("ManagedResource", name)
+    name = f"widgets.{namespace}.example.com"
+    found = cluster.api.get(CUSTOM_RESOURCE_DEFINITIONS.path())["items"]
+    assert name not in [obj["metadata"]["name"] for obj in found]
+
+
+def passes(process: AgentProcess) -> float:
+    series = 'controller_runtime_reconcile_total{controller="managedresource",result="requeue_after"}'
+    return process.metrics().get(series, 0.0)
+
+
+def is_told_healthy(rig: Rig, name: str) -> bool:
+    status = rig.get("ManagedResource", name).get("status") or {}
+    told = {found["type"]: found["status"] for found in status.get("conditions") or []}
+    return told == {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
