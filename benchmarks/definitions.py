@@ -23,7 +23,9 @@ def bundle(count: int, *, group: str) -> tuple[list[Object], str]:
 def _definition(number: int, group: str) -> Object:
     kind = f"Kind{number}"
     plural = f"kind{number}s"
-    schema = {"type": "object", "properties": {"spec": _mapping(number, depth=0), "status": _mapping(number, depth=1)}}
+    chance = Random(number)  # noqa: S311 - the same each time, guards nothing
+    parts = {"spec": _mapping(chance, depth=0), "status": _mapping(chance, depth=1)}
+    schema = {"type": "object", "properties": parts}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -46,26 +48,23 @@ def _definition(number: int, group: str) -> Object:
     }
 
 
-def _mapping(seed: int, *, depth: int) -> Object:
-    """Two levels of lists of mappings above texts and numbers."""
-    properties = {f"field{i}": _field(seed + i, depth) for i in range(5)}
-    return {"type": "object", "description": _prose(seed), "properties": properties, "required": ["field0"]}
+def _mapping(chance: Random, *, depth: int) -> Object:
+    """Lists and mappings above texts."""
+    properties = {f"field{i}": _field(chance, i, depth) for i in range(5)}
+    return {"type": "object", "description": _prose(chance), "properties": properties, "required": ["field0"]}
 
 
-def _field(seed: int, depth: int) -> Object:
-    if depth < 2 and seed % 3 == 0:
-        return {
-            "type": "array",
-            "maxItems": 16,
-            "description": _prose(seed),
-            "items": _mapping(seed + 1, depth=depth + 1),
-        }
-    if depth < 2 and seed % 3 == 1:
-        return _mapping(seed + 1, depth=depth + 1)
-    return {"type": "string", "maxLength": 253, "minLength": 1, "pattern": "^[a-z0-9.-]*$", "description": _prose(seed)}
+def _field(chance: Random, position: int, depth: int) -> Object:
+    if depth < 2 and position % 3 == 0:
+        items = _mapping(chance, depth=depth + 1)
+        return {"type": "array", "maxItems": 16, "description": _prose(chance), "items": items}
+    if depth < 2 and position % 3 == 1:
+        return _mapping(chance, depth=depth + 1)
+    pattern = "^[a-z0-9.-]*$"
+    return {"type": "string", "maxLength": 253, "minLength": 1, "pattern": pattern, "description": _prose(chance)}
 
 
-def _prose(seed: int) -> str:
+def _prose(chance: Random) -> str:
     """Some lines that say nothing, in paragraphs."""
-    chosen = Random(seed).choices(_WORDS, k=70)  # noqa: S311 - the same each time, guards nothing
-    return "\n\n".join(" ".join(chosen[start : start + 35]).capitalize() + "." for start in (0, 35))
+    chosen = chance.choices(_WORDS, k=48)
+    return "\n\n".join(" ".join(chosen[start : start + 24]).capitalize() + "." for start in (0, 24))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from kube.errors import Invalid
+from kube.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Resource:
         """The URL path of the collection (no name: of all namespaces if none is given) or of one object.
 
         Raises:
-            Invalid: a name or namespace would lead to another path; the API server reads slashes however written.
+            NotFound: no object can have this name; the API server takes slashes for such, however they are written,
+                so that it would lead to another one.
         """
         parts = ["/apis" if self.group else "/api", self.api_version]
         if self.namespaced and namespace:
@@ -44,7 +45,8 @@ def _segment(what: str, text: str) -> str:
     problems = [f"may not be '{text}'"] if text in {".", ".."} else []
     problems += [f"may not contain '{char}'" for char in "/%" if char in text]
     if problems:
-        raise Invalid(422, message=f'invalid {what} "{text}": [{" ".join(problems)}]', reason="Invalid")
+        message = f'invalid {what} "{text}": [{" ".join(problems)}]'
+        raise NotFound(404, message=message, reason="NotFound", details={"name": text})
     return quote(text, safe="")
 
 

@@ -70,7 +70,7 @@ class Agent:
 
     def start(self) -> AgentProcess:
         """To be stopped by whoever started it."""
-        return AgentProcess(self._config, kubeconfig=self._kubeconfig).start().wait_until_ready()
+        return AgentProcess(self._config, kubeconfig=self._kubeconfig).start().wait_until_ready(seconds=60)
 
 
 class Rig:
@@ -97,8 +97,10 @@ class Rig:
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
         self.put(_object(SECRETS, name, data=encoded))
 
-    def write_managed_resource(self, name: str, *, annotated: Mapping[str, str] | None = None, **spec: Any) -> None:
-        obj = _object(MANAGED_RESOURCES, name, spec={"class": self.agent.resource_class, **spec})
+    def write_managed_resource(
+        self, name: str, *, annotated: Mapping[str, str] | None = None, resource_class: str = "", **spec: Any
+    ) -> None:
+        obj = _object(MANAGED_RESOURCES, name, spec={"class": resource_class or self.agent.resource_class, **spec})
         if annotated:
             obj["metadata"]["annotations"] = dict(annotated)
         self.put(obj)

@@ -97,7 +97,7 @@ def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
 
 def test_a_class_that_nobody_has_is_left_alone(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c"))
-    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], **{"class": "nobody"})
+    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], resource_class="nobody")
     rig.write("ours", config_map("d"))
     rig.until_applied("ours")
     assert rig.find("ConfigMap", "c") is None
@@ -218,7 +218,7 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
     mark = audit.mark()
     with agent.start() as process:
         rig = Rig(cluster, namespace, agent, process)
-        process.wait_for(lambda: passes(process) >= 2, what="a pass over each")
+        process.wait_for(lambda: passes(process) >= 2, what="a pass over each", seconds=40)
         time.sleep(2)
         calls = calls_of(agent, audit, since=mark)
         assert [call for call in calls if call.split()[0] not in {"get", "list"}] == []

@@ -19,6 +19,11 @@ def writes(rig: Rig, audit: Audit, *, since: int, resource: str = "configmaps") 
     return [(call.verb, call.name) for call in calls if call.user == rig.agent.user and call.resource == resource]
 
 
+def have_a_pass(rig: Rig, name: str) -> None:
+    rig.patch("ManagedResource", name, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+    rig.until(lambda: "annotations" not in rig.get("ManagedResource", name)["metadata"], f"a pass over {name}")
+
+
 def contend(rig: Rig) -> None:
     """`first` holds `shared`, and `second` wants it, too."""
     rig.write("first", config_map("shared", of="first"), config_map("a"))
@@ -41,12 +46,8 @@ def test_the_holder_keeps_an_object_that_another_one_claims(rig: Rig, audit: Aud
 
     # From now on nobody writes anything, though both have all reason to try.
     mark = audit.mark()
-    rig.patch("ManagedResource", "second", {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-    rig.patch("ManagedResource", "first", {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-    for name in ("first", "second"):
-        rig.until(
-            lambda name=name: "annotations" not in rig.get("ManagedResource", name)["metadata"], f"a pass over {name}"
-        )
+    for name in ("second", "first"):
+        have_a_pass(rig, name)
     rig.write_secret("first", config_map("shared", of="first"), config_map("a", new="content"))
     rig.until_data("a", {"new": "content"})
     assert [name for _, name in writes(rig, audit, since=mark)] == ["a"]
@@ -162,9 +163,6 @@ def test_two_that_are_created_at_once_agree_on_one_holder(rig: Rig, audit: Audit
     mark = audit.mark()
     [other] = {"x", "y"} - {holder}
     for name in ("x", "y"):
-        rig.patch("ManagedResource", name, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-        rig.until(
-            lambda name=name: "annotations" not in rig.get("ManagedResource", name)["metadata"], f"a pass over {name}"
-        )
+        have_a_pass(rig, name)
     assert writes(rig, audit, since=mark) == []
     rig.until_failed(other, held_by(rig, "shared", holder=holder))

@@ -132,7 +132,7 @@ class Stage:
         try:
             await asyncio.gather(*(_make_namespace(site, name) for site in self._distinct for name in namespaces))
             await play.run()
-        except KubeError as error:
+        except (KubeError, TimeoutError) as error:
             return Played(play.seen, f"{type(error).__name__}: {error}")
         return Played(play.seen)
 
@@ -144,7 +144,7 @@ class Stage:
 
 async def _make_namespace(site: Site, name: str) -> None:
     await site.client.create(NAMESPACES, {"metadata": {"name": name}})
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):  # many are made at once
         while True:
             with contextlib.suppress(NotFound):
                 await site.client.get(_SERVICE_ACCOUNTS, "default", namespace=name)

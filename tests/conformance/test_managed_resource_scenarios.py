@@ -103,7 +103,7 @@ def results(one_cluster: Cluster, further_cluster: Cluster, request: pytest.Fixt
     double = AgentProcess(CONFIG, kubeconfig=further_cluster.kubeconfig, target_kubeconfig=one_cluster.kubeconfig)
     with single as first, double as second:
         for agent in (first, second):
-            agent.wait_until_ready()
+            agent.wait_until_ready(seconds=60)
         chosen = _chosen(request.session)
         return asyncio.run(_play(one_cluster, further_cluster, first, second, chosen=chosen))
 
