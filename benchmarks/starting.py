@@ -42,7 +42,7 @@ async def measure(*, starts: int, many: int) -> Table:
 
 
 class _Start:
-    def __init__(self, agent: Agent, *, ready: float, done: float, calls: dict[tuple[str, str], int]) -> None:
+    def __init__(self, agent: Agent, *, ready: float, done: float | None, calls: dict[tuple[str, str], int]) -> None:
         self.ready = ready
         self._done = done
         self._calls = calls
@@ -62,7 +62,7 @@ async def _start(agent: Agent, audit: Audit, *, count: int) -> _Start:
     async with asyncio.timeout(600):
         while await asyncio.to_thread(agent.passes) < count:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.1)
-    done = time.monotonic() - began
+    done = time.monotonic() - began if count else None
     await asyncio.sleep(_QUIET_SECONDS)
     result = _Start(agent, ready=ready, done=done, calls=audit.count(since=mark, user_agent=USER_AGENT))
     await asyncio.to_thread(agent.stop)

@@ -12,36 +12,36 @@ nothing has changed, nothing is written, and where nothing is to be done, nothin
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import structlog
 
-from agent.api import MANAGED_RESOURCES
 from agent.managed_resource import conditions, keys
 from agent.managed_resource.apply import ApplyError, Outcome, Work, apply, is_up_to_date
 from agent.managed_resource.autoscaling import Scaled, TargetReferenceError
-from agent.managed_resource.conditions import Condition, with_conditions
-from agent.managed_resource.equivalences import Equivalences
-from agent.managed_resource.inventory import PENDING, Inventory, after_pass, all_listed, before_writing
+from agent.managed_resource.conditions import Condition
+from agent.managed_resource.inventory import PENDING, all_listed
 from agent.managed_resource.merge import Overwrite
 from agent.managed_resource.messages import apply_message, pending_message, release_message
+from agent.managed_resource.ownership import Ownership
 from agent.managed_resource.plan import Plan, Wanted
 from agent.managed_resource.plans import Memory, Plans, SecretError
-from agent.managed_resource.references import key_of_reference, sorted_references
+from agent.managed_resource.record import Record
+from agent.managed_resource.references import sorted_references
 from agent.managed_resource.remove import Leaving, Pending, release, remove
 from agent.managed_resource.scaling import SCALABLE, Autoscalers, ListError
 from agent.managed_resource.source import Source
-from agent.managed_resource.stamps import Origin, parse_origin
+from agent.managed_resource.step import Step
 from agent.managed_resource.target import Target
 from agent.managed_resource.triggers import class_of, is_ignored, must_wait
 from agent.status import StatusWriter
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.events import EventRecorder
 from kube.limiter import Allowance
-from kube.objects import Key, Object, annotations, condition, finalizers, format_duration, is_deleting, key, metadata
+from kube.objects import Key, Object, annotations, finalizers, format_duration, is_deleting, key, metadata
 from kube.resources import Resource
 
 _PENDING_SECONDS = 5.0
@@ -108,12 +108,18 @@ class Reconciler:
         self._plans = plans
         self._autoscalers = autoscalers
         self._recorder = recorder
-        self._status = status
         self._settings = settings
-        self._wake = wake
         self._service_warnings = service_warnings
         self._utcnow = utcnow
         self._finalizer = keys.finalizer_of(settings.resource_class)
+        self._ownership = Ownership(source=source, plans=plans, cluster_id=settings.cluster_id, wake=wake)
+        self._record = Record(
+            client=source.client,
+            store=source.managed_resources,
+            status=status,
+            finalizer=self._finalizer,
+            utcnow=utcnow,
+        )
         self._news = Allowance(burst=_NEWS_BURST, per_second=_NEWS_PER_SECOND)
         self._log = structlog.get_logger()
 
@@ -126,9 +132,9 @@ class Reconciler:
         if operation == keys.OPERATION_WAIT_FOR_STATE:
             return Done()
         if operation == keys.OPERATION_RECONCILE:
-            managed_resource = await self._patch(managed_resource, {"annotations": {keys.OPERATION: None}})
+            managed_resource = await self._record.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
         if is_ignored(managed_resource) and not is_deleting(managed_resource):
-            await self._say(managed_resource, conditions.ignored())
+            await self._record.write(managed_resource, conditions.ignored())
             return Done()
         responsible = keys.is_responsible(self._settings.resource_class, class_of(managed_resource))
         if is_deleting(managed_resource):
@@ -145,35 +151,30 @@ class Reconciler:
         except Exception as error:
             # The text of the error is for the log only: it may quote what is in a Secret.
             text = f"internal error ({type(error).__name__}); the log of the resource manager has the details"
-            await self._say(managed_resource, [conditions.apply_failed(text)])
+            await self._record.write(managed_resource, [conditions.apply_failed(text)])
             raise
 
     async def _forget(self, name: Key) -> None:
-        self._claim(name, ())
+        self._ownership.claim(name, ())
         self._plans.forget(name)
         await self._target.manage(name, ())
-
-    def _claim(self, name: Key, wanted: Iterable[str]) -> None:
-        """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
-        for given_up in self._plans.claims.replace(name, wanted):
-            self._wake(self._plans.claims.others(name, given_up))
 
     # --- applying
 
     async def _manage(self, managed_resource: Object) -> Result:
-        managed_resource = await self._with_finalizer(managed_resource)
+        managed_resource = await self._record.with_finalizer(managed_resource)
         name = key(managed_resource)
         memory = self._plans.memory(name)
         try:
             plan = await self._plans.of(managed_resource)
         except SecretError as error:
             failure = conditions.cannot_read_secret(str(error.error))
-            await self._say(managed_resource, [failure])
+            await self._record.write(managed_resource, [failure])
             self._complain(memory, managed_resource, failure)
             raise ReconcileError(str(error)) from error
-        self._claim(name, (wanted.name for wanted in plan.wanted()))
+        self._ownership.claim(name, (wanted.name for wanted in plan.wanted()))
 
-        step = _Step.of(managed_resource, plan)
+        step = Step.of(managed_resource, plan)
         work = await self._work(managed_resource, plan, step, memory)
         said: Sequence[Condition] = step.reset() if step.is_changed else []
         if step.has_new:
@@ -181,7 +182,7 @@ class Reconciler:
         elif said and self._is_outdated(plan, work):
             # Should this process end half-way and the Secrets be changed back then, the next one must not take what
             # it finds for the work of a complete pass.
-            managed_resource, said = await self._write(managed_resource, said), []
+            managed_resource, said = await self._record.write(managed_resource, said), []
         if isinstance(work, str):
             tally = Tally(errors=[work])
         else:
@@ -195,16 +196,16 @@ class Reconciler:
             not is_up_to_date(self._target, wanted, work) for wanted in plan.wanted()
         )
 
-    async def _announce(self, managed_resource: Object, step: "_Step") -> Object:
+    async def _announce(self, managed_resource: Object, step: Step) -> Object:
         """List what is about to be created, so that nothing is leaked whatever happens."""
-        written = await self._write(managed_resource, step.reset(), **{PENDING: step.before()})
+        written = await self._record.write(managed_resource, step.reset(), **{PENDING: step.before()})
         if not (written.get("status") or {}).get(PENDING):
             # The CustomResourceDefinition in this cluster is the original's, which does not have the field.
             listed = sorted_references([*all_listed(written), *step.before()])
-            written = await self._write(written, [], resources=listed)
+            written = await self._record.write(written, [], resources=listed)
         return written
 
-    async def _work(self, managed_resource: Object, plan: Plan, step: "_Step", memory: Memory) -> Work | str:
+    async def _work(self, managed_resource: Object, plan: Plan, step: Step, memory: Memory) -> Work | str:
         """What all applications need to know, or why it can't be known."""
         name = key(managed_resource)
         spec = managed_resource.get("spec") or {}
@@ -218,7 +219,7 @@ class Reconciler:
         for gone in [known for known in memory.applied if known not in wanted_now]:
             del memory.applied[gone]
         return Work(
-            origin=self._origin(name),
+            origin=self._ownership.origin(name),
             overwrite=Overwrite(
                 labels=bool(spec.get("forceOverwriteLabels")),
                 annotations=bool(spec.get("forceOverwriteAnnotations")),
@@ -229,7 +230,7 @@ class Reconciler:
             is_settled=step.is_settled,
             always_update=self._is_update_due(memory),
             applied=memory.applied,
-            holder=lambda origin, object_key: self._holder_by_now(name, origin, object_key),
+            holder=lambda origin, object_key: self._ownership.holder_by_now(name, origin, object_key),
         )
 
     def _is_update_due(self, memory: Memory) -> bool:
@@ -240,7 +241,7 @@ class Reconciler:
         memory.forced_at = now
         return True
 
-    async def _carry_out(self, name: Key, plan: Plan, step: "_Step", *, work: Work, leaving: Leaving) -> Tally:
+    async def _carry_out(self, name: Key, plan: Plan, step: Step, *, work: Work, leaving: Leaving) -> Tally:
         tally = Tally()
         limit = self._settings.time_limit
         known_before = dict(work.applied)
@@ -290,7 +291,7 @@ class Reconciler:
         self,
         managed_resource: Object,
         plan: Plan,
-        step: "_Step",
+        step: Step,
         *,
         tally: Tally,
         said: Sequence[Condition],
@@ -302,17 +303,17 @@ class Reconciler:
                 failure, doing = conditions.apply_failed(apply_message(tally.errors)), "apply all new"
             else:
                 failure, doing = conditions.release_failed(release_message(tally.release_errors)), "release orphaned"
-            await self._write(managed_resource, [*said, failure])
+            await self._record.write(managed_resource, [*said, failure])
             self._tell(managed_resource, tally)
             self._complain(memory, managed_resource, failure)
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if tally.pending:
-            await self._write(managed_resource, [*said, self._pending_condition(memory, tally)])
+            await self._record.write(managed_resource, [*said, self._pending_condition(memory, tally)])
             self._tell(managed_resource, tally)
             return self._look_again(memory, tally)
         memory.deleted.clear()
         memory.unwanted_since.clear()
-        await self._write(
+        await self._record.write(
             managed_resource,
             [*said, conditions.applied(plan.decode_errors)],
             resources=step.final,
@@ -333,7 +334,7 @@ class Reconciler:
         """The ManagedResource goes, or belongs to another class now."""
         name = key(managed_resource)
         memory = self._plans.memory(name)
-        self._claim(name, ())
+        self._ownership.claim(name, ())
         memory.applied.clear()
         said = conditions.leaving()
         listed = all_listed(managed_resource)
@@ -345,10 +346,10 @@ class Reconciler:
             present = (managed_resource.get("status") or {}).get("conditions") or []
             said = [*said, self._pending_condition(memory, tally) if tally.pending else conditions.deleting(present)]
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
-        managed_resource = await self._write(managed_resource, said, **seen)
+        managed_resource = await self._record.write(managed_resource, said, **seen)
         if tally.pending:
             return self._look_again(memory, tally)
-        await self._without_finalizer(managed_resource)
+        await self._record.without_finalizer(managed_resource)
         await self._forget(name)
         return Done()
 
@@ -356,7 +357,7 @@ class Reconciler:
         self, references: Sequence[Object], leaving: Leaving, at_once: asyncio.Semaphore, tally: Tally
     ) -> None:
         """One step for each; what is not gone yet is noted."""
-        await self._look_at_all()
+        await self._ownership.look_at_all()
 
         async def one(reference: Object) -> None:
             async with at_once:
@@ -388,11 +389,11 @@ class Reconciler:
     def _leaving(self, managed_resource: Object, memory: Memory) -> Leaving:
         name = key(managed_resource)
         return Leaving(
-            origin=self._origin(name),
+            origin=self._ownership.origin(name),
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self._settings.garbage_collector,
-            held_by_other=lambda origin, object_key: self._is_held(name, origin, object_key),
-            wanted_by_other=lambda object_key: self._is_wanted_by_other(name, object_key),
+            held_by_other=lambda origin, object_key: self._ownership.is_held(name, origin, object_key),
+            wanted_by_other=lambda object_key: self._ownership.is_wanted_by_other(name, object_key),
             unwanted_since=memory.unwanted_since,
             deleted=memory.deleted,
             now=self._utcnow(),
@@ -407,106 +408,6 @@ class Reconciler:
             except KubeError:
                 continue  # the removal of its objects finds that out, too, and reports it
         return found
-
-    # --- who has which object
-
-    def _origin(self, name: Key) -> str:
-        return str(Origin(name, self._settings.cluster_id))
-
-    def _holder(self, own: Key, origin: str, object_key: str) -> Key | None:
-        """The other ManagedResource of this origin, if it exists and still wants the object."""
-        try:
-            found = parse_origin(origin)
-        except ValueError:
-            return None
-        if found.cluster_id != self._settings.cluster_id or found.key == own:
-            return None
-        other = self._source.managed_resources.get(found.key)
-        if other is None or is_deleting(other):
-            return None
-        if self._plans.has_plan(found.key):
-            return found.key if self._plans.claims.claims(found.key, object_key) else None
-        listed = all_listed(other)
-        return found.key if any(key_of_reference(reference) == object_key for reference in listed) else None
-
-    async def _holder_by_now(self, own: Key, origin: str, object_key: str) -> Key | None:
-        """The same after a look at all that has changed: the object may just have been given up by the other."""
-        if self._holder(own, origin, object_key) is None:
-            return None
-        await self._look_at_all()
-        return self._holder(own, origin, object_key)
-
-    async def _look_at_all(self) -> None:
-        """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""
-        self._wake(await self._plans.bring_up_to_date())
-
-    def _is_held(self, own: Key, origin: str, object_key: str) -> bool:
-        """Whether an object of this origin must not be removed, as it is another's or may be."""
-        try:
-            found = parse_origin(origin)
-        except ValueError:
-            return False
-        if found.cluster_id != self._settings.cluster_id or not self._source.sees(found.key.namespace):
-            return True
-        return self._holder(own, origin, object_key) is not None
-
-    def _is_wanted_by_other(self, own: Key, object_key: str) -> bool:
-        for name in self._plans.claims.others(own, object_key):
-            other = self._source.managed_resources.get(name)
-            if other is not None and not is_deleting(other) and not is_ignored(other):
-                return True
-        return False
-
-    # --- writing to the ManagedResource
-
-    async def _with_finalizer(self, managed_resource: Object) -> Object:
-        present = finalizers(managed_resource)
-        if self._finalizer in present:
-            return managed_resource
-        try:
-            return await self._patch(managed_resource, {"finalizers": [*present, self._finalizer]}, locked=True)
-        except KubeError as error:
-            raise ReconcileError(f"failed to add finalizer: {error}") from error
-
-    async def _without_finalizer(self, managed_resource: Object) -> None:
-        present = finalizers(managed_resource)
-        if self._finalizer not in present:
-            return
-        left = [name for name in present if name != self._finalizer]
-        try:
-            await self._patch(managed_resource, {"finalizers": left or None}, locked=True)
-        except NotFound:
-            return
-        except KubeError as error:
-            raise ReconcileError(f"failed to remove finalizer: {error}") from error
-
-    async def _patch(self, managed_resource: Object, meta: Object, *, locked: bool = False) -> Object:
-        name = key(managed_resource)
-        if locked:
-            meta = {**meta, "resourceVersion": metadata(managed_resource)["resourceVersion"]}
-        patched = await self._source.client.patch(
-            MANAGED_RESOURCES, name.name, {"metadata": meta}, namespace=name.namespace
-        )
-        if finalizers(patched) or not is_deleting(patched):
-            self._source.managed_resources.observe(patched)
-        return patched
-
-    async def _say(self, managed_resource: Object, said: Sequence[Condition]) -> Object:
-        return await self._write(managed_resource, said)
-
-    async def _write(self, managed_resource: Object, said: Sequence[Condition], **fields: object) -> Object:
-        """Set conditions and other fields of the status, if they are not so yet."""
-        now = self._utcnow()
-
-        def compute(status: Object) -> Object:
-            return {**status, **fields, "conditions": with_conditions(status.get("conditions") or [], said, now=now)}
-
-        try:
-            return await self._status.update(managed_resource, compute)
-        except NotFound:
-            return managed_resource
-        except KubeError as error:
-            raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
 
     # --- telling
 
@@ -527,69 +428,6 @@ class Reconciler:
         if memory.complaint != failure.message and (at_once or now - memory.failing_since >= _TRANSIENT_SECONDS):
             memory.complaint = failure.message
             self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """From what the status lists to what the plan wants."""
-
-    equivalences: Equivalences
-    previous: Mapping[str, Object]
-    pairs: Sequence[tuple[Object, Object | None]]
-    dropped: Sequence[Object]
-    released: Sequence[Object]
-    carried: Sequence[Object]
-    """Not wanted as far as can be seen, but some documents could not be decoded."""
-    final: list[Object]
-    is_changed: bool
-    is_settled: bool
-    pending: Sequence[Object]
-    present: Sequence[Object]
-
-    @classmethod
-    def of(cls, managed_resource: Object, plan: Plan) -> "_Step":
-        status = managed_resource.get("status") or {}
-        equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
-        inventory = Inventory(all_listed(managed_resource), equivalences)
-        pairs = [(reference, inventory.find(reference)) for reference in sorted_references(plan.references)]
-        released = [old for reference in plan.released if (old := inventory.find(reference)) is not None]
-        unwanted = inventory.unwanted()
-        carried = unwanted if plan.decode_errors else []
-        final = after_pass((reference for reference, _ in pairs), carried)
-        changed = conditions.needs_reset(
-            old_references=status.get("resources") or [],
-            new_references=final,
-            old_checksum=status.get("secretsDataChecksum") or "",
-            new_checksum=plan.checksum,
-        )
-        applied = condition(managed_resource, conditions.APPLIED) or {}
-        complete = applied.get("status") == "True" or applied.get("reason") == conditions.DECODING_FAILED
-        observed = status.get("observedGeneration") == metadata(managed_resource).get("generation")
-        return cls(
-            equivalences=equivalences,
-            previous={key_of_reference(reference): old for reference, old in pairs if old is not None},
-            pairs=pairs,
-            dropped=[] if plan.decode_errors else unwanted,
-            released=released,
-            carried=carried,
-            final=final,
-            is_changed=changed,
-            is_settled=complete and observed and not changed,
-            pending=status.get(PENDING) or [],
-            present=status.get("conditions") or [],
-        )
-
-    @property
-    def has_new(self) -> bool:
-        """Whether something is to be created that is not listed yet."""
-        return any(old is None for _, old in self.pairs)
-
-    def before(self) -> list[Object]:
-        """What has to be listed beside `status.resources` before anything is created."""
-        return before_writing((new for new, old in self.pairs if old is None), self.pending)
-
-    def reset(self) -> list[Condition]:
-        return conditions.reset(self.present)
 
 
 def _next_look(pending: Sequence[Pending]) -> float:

@@ -17,7 +17,7 @@ def merge(result: Object, live: Object, _options: MergeOptions) -> Object:
     wanted = at(result, "spec", "type") or _DEFAULT_TYPE
     present = at(live, "spec", "type") or _DEFAULT_TYPE
     result = with_value(result, ("spec", "type"), wanted)
-    if wanted in {"LoadBalancer", "NodePort"}:
+    if wanted in ("LoadBalancer", "NodePort"):  # not a set: it may be of any type
         result = _with_node_ports(result, live)
         result = _unless_set(result, live, "loadBalancerIP")
     elif wanted == "ExternalName":
