@@ -210,12 +210,17 @@ async def _first_of(*futures: asyncio.Future[Any]) -> None:
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
 
+_SWITCH_SECONDS = 0.0005
+
+
 def run_process(
     compose: Compose, *, grace_period: float = 5.0, abort_on: tuple[type[BaseException], ...] = ()
 ) -> Never:
     """Runs the components as this process, with its signals, and ends the process."""
     import uvloop
 
+    # A thread that computes (decoding megabytes of YAML) must not make requests on the event loop wait 5 ms each time.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))
