@@ -1,1 +1,26 @@
+"""What all tests share: real clusters, and which tests stay together when several processes run them."""
+
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
 pytest_plugins = ["devcluster.pytest_plugin"]
+
+_TOGETHER = ("tests/conformance/",)
+"""Files here do all their work in a fixture of the module, which must not run in every process."""
+
+
+class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells no types here
+    """Tests one by one to whichever process is free, but some files as a whole. (xdist's own way, marks with
+    `--dist loadgroup`, does nothing with this pytest.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return path if path.startswith(_TOGETHER) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return _FilesTogether(config, log)

@@ -27,6 +27,8 @@ from kube.resources import NAMESPACES, Resource
 
 _STABLE, _STABLE_IF_UNSETTLED, _BOUND = 5.0, 17.0, 60.0
 """Seconds. A ManagedResource that is not settled is looked at beyond a whole sync period of 15 s."""
+_REACTION = 1.0
+"""Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
 _SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 
@@ -182,6 +184,7 @@ class _Play:
             with self._pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
                 for step in steps:
                     await self._do(step)
+            await asyncio.sleep(_REACTION)
 
     async def _do(self, step: Object) -> None:
         match step:
@@ -228,7 +231,6 @@ class _Play:
     # --- looking
 
     async def _observe(self, refs: Sequence[str], *, stable: float, bound: float) -> dict[str, Any]:
-        await asyncio.sleep(1)  # for the first effect of the steps before
         began = since = time.monotonic()
         last = None
         while True:

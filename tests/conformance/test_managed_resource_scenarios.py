@@ -1,6 +1,7 @@
 """The agent leaves the cluster as the original does: recorded scenarios, in one cluster and with a target of its own.
 
-All scenarios are played at once, since they mostly wait; then each has a test that judges what was seen.
+All scenarios are played at once, since they mostly wait; then each has a test that judges what was seen. With
+pytest-xdist the tests of this file go to one worker (see `conftest`), and those that were not chosen are not played.
 """
 
 import asyncio
@@ -22,7 +23,6 @@ from devcluster.cluster import Cluster
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),  # the first test waits for all scenarios
-    pytest.mark.xdist_group("conformance"),
 ]
 
 PROJECT = Path(__file__).parents[2]
