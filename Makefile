@@ -20,7 +20,7 @@ demo: setup ## Start a control plane and the agent, apply ManagedResources, show
 
 test: setup lint ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
-	$(BIN)/python -m pytest -n 4 --dist loadgroup
+	$(BIN)/python -m pytest -n 4
 
 lint: setup ## Check style, types and layers.
 	$(BIN)/ruff check .

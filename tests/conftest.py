@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 pytest_plugins = ["devcluster.pytest_plugin"]
 
@@ -12,8 +12,9 @@ _TOGETHER = ("tests/conformance/",)
 
 
 class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells no types here
-    """Tests one by one to whichever process is free, but some files as a whole. (xdist's own way, marks with
-    `--dist loadgroup`, does nothing with this pytest.)
+    """Tests one by one to whichever process is free, but some files as a whole.
+
+    The way of xdist itself, marks with `--dist loadgroup`, has no effect under pytest 9.2: a test's name is fixed there.
     """
 
     def _split_scope(self, nodeid: str) -> str:

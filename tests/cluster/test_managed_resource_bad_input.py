@@ -102,7 +102,7 @@ def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig)
 
     rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", k="2")), key: content})
     rig.write_secret("other", config_map("other", k="2"))
-    rig.until_data("other", {"k": "2"})
+    rig.until_data("other", {"k": "2"}, seconds=60)
     message = rig.until_failed(
         "mr", text, f"in '{key}' in secret '{rig.namespace}/mr'", reason="DecodingFailed", seconds=60
     )
@@ -162,7 +162,7 @@ def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: R
     documents = yaml_of(rig, config_map("sibling", k="2"), *objects())
     rig.write_data("mr", {"objects.yaml.br": brotli.compress(documents, quality=5)})
     rig.write_secret("other", config_map("other", k="2"))
-    rig.until_data("other", {"k": "2"})
+    rig.until_data("other", {"k": "2"}, seconds=60)
     message = rig.until_failed("mr", text, seconds=60)
     assert len(message) < 20_000
     rig.until_data("sibling", {"k": "2"})
