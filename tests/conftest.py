@@ -1,5 +1,6 @@
 """What all tests share: real clusters, and which tests stay together when several processes run them."""
 
+import signal
 from typing import Any
 
 import pytest
@@ -9,6 +10,10 @@ pytest_plugins = ["devcluster.pytest_plugin"]
 
 _TOGETHER = ("tests/conformance/",)
 """Files here do all their work in a fixture of the module, which must not run in every process."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a shell: what tests start would ignore Ctrl-C, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells no types here

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -70,6 +71,10 @@ class RunningDemo:
         return found
 
     def assert_nothing_is_left(self) -> None:
+        """The supervisor ends a moment after it has told that all else has ended."""
+        deadline = time.monotonic() + 5
+        while self.left_processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert self.left_processes() == []
         assert not self.cluster.state.exists()
 

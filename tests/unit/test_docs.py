@@ -34,7 +34,6 @@ FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 
 FLAGS_OF_OTHERS = {
-    "--dist",  # pytest
     "--from-file",  # kubectl
     "--server-side",
     "--show-managed-fields",
