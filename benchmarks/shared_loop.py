@@ -17,6 +17,7 @@ from agent.parts import Controllers
 from benchmarks.program import USER_AGENT
 from config.schema import ClientConnection, ResourceManagerConfiguration
 from kube.events import EventRecorder
+from process.runner import let_threads_give_way
 
 
 async def _answer(request: web.Request) -> web.Response:
@@ -52,6 +53,7 @@ async def _main(kubeconfig: Path, namespace: str, port: int) -> None:
 
 
 if __name__ == "__main__":
+    let_threads_give_way()
     import uvloop
 
     uvloop.run(_main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

@@ -213,14 +213,18 @@ async def _first_of(*futures: asyncio.Future[Any]) -> None:
 _SWITCH_SECONDS = 0.0005
 
 
+def let_threads_give_way() -> None:
+    """A thread that computes, decoding megabytes of YAML, must not make the event loop wait 5 ms each time."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
 def run_process(
     compose: Compose, *, grace_period: float = 5.0, abort_on: tuple[type[BaseException], ...] = ()
 ) -> Never:
     """Runs the components as this process, with its signals, and ends the process."""
     import uvloop
 
-    # A thread that computes (decoding megabytes of YAML) must not make requests on the event loop wait 5 ms each time.
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    let_threads_give_way()
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))
