@@ -13,18 +13,18 @@ Each starts when the one before is ready, and they stop in reverse.
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from agent.caches import by_name
-from agent.clusters import Line, endpoints
-from agent.context import Cluster
 from agent.controllers import compose_controllers, hold_ready
 from agent.kinds import CRDS_VIEW
-from agent.parts import Controllers, Election, EventWriter, ReadyCaches, Sessions
+from agent.parts import Controllers, Election, EventWriter
 from config.schema import LeaderElection, ResourceManagerConfiguration
 from kube.client import Client
 from kube.election import ElectionSettings, LeaderElector, new_identity
 from kube.errors import ApiError
 from kube.events import EventRecorder
+from process.caches import by_name
+from process.clusters import Cluster, Line, endpoints
 from process.metrics import metrics_server
+from process.parts import ReadyCaches, Sessions
 from process.probes import (
     HealthCheck,
     ReadyWatches,

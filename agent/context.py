@@ -4,24 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from config.schema import ResourceManagerConfiguration
-from kube.cache import Caches
-from kube.client import Client, Transport
 from kube.controller import Controller
-from kube.discovery import Discovery
 from kube.events import EventRecorder
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """One cluster, as all of this process share it; source and target may be the same."""
-
-    transport: Transport
-    client: Client
-    """Limited by the connection's rate, and refuses to write when this process may not lead any more."""
-    caches: Caches
-    discovery: Discovery
-    namespaces: tuple[str, ...]
-    """What the caches are restricted to; empty: all."""
+from process.clusters import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

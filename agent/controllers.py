@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from agent.api import MANAGED_RESOURCES
-from agent.context import Cluster, Context, ControlLoop
+from agent.context import Context, ControlLoop
 from agent.health.controller import HealthLoop, ProgressLoop
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
@@ -13,6 +13,7 @@ from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.source import Source
 from agent.status import StatusWriter
 from config.schema import ResourceManagerConfiguration
+from process.clusters import Cluster
 
 _SECRETS_BYTES = 16 << 20
 

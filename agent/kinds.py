@@ -9,11 +9,11 @@ now and then.
 
 from collections.abc import Callable
 
-from agent.context import Cluster
 from kube.cache import Change, Store, View
 from kube.client import Form
 from kube.objects import resource_version
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from process.clusters import Cluster
 
 CRDS_VIEW = View(CUSTOM_RESOURCE_DEFINITIONS, resource_version, form=Form.METADATA)
 

@@ -1,61 +1,22 @@
 """The parts of the process that start and stop in order; see `process.runner` for what a component is."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from agent.bootstrap import cluster_identity
-from agent.caches import by_name, fill
-from agent.context import Cluster, Context, ControlLoop
+from agent.context import Context, ControlLoop
 from agent.kinds import KindsFollower
 from config.schema import ResourceManagerConfiguration
-from kube.client import Transport
 from kube.election import LeaderElector
 from kube.events import EventRecorder
+from process.caches import by_name, fill
+from process.clusters import Cluster
 
 Compose = Callable[[Context], Sequence[ControlLoop]]
 
 _DRAIN_SECONDS = 1.0
 _KINDS_SECONDS = 10.0
 _FINISHING_SHARE = 0.4
-
-
-class Sessions:
-    """The HTTP sessions to API servers; they open when first used and close last."""
-
-    name = "sessions"
-
-    def __init__(self, transports: Iterable[Transport]) -> None:
-        self._transports = transports
-
-    async def start(self) -> None:
-        pass
-
-    async def wait(self) -> None:
-        pass
-
-    async def stop(self) -> None:
-        for transport in self._transports:
-            await transport.close()
-
-
-class ReadyCaches:
-    """The caches that every replica holds; they began to fill when they were made."""
-
-    name = "caches"
-
-    def __init__(self, clusters: Mapping[str, Cluster], *, timeout: float) -> None:
-        self._clusters = clusters
-        self._timeout = timeout
-
-    async def start(self) -> None:
-        await fill(asyncio.sleep(0), self._clusters, timeout=self._timeout)
-
-    async def wait(self) -> None:
-        pass
-
-    async def stop(self) -> None:
-        for cluster in self._clusters.values():
-            await cluster.caches.close()
 
 
 class EventWriter:

@@ -11,12 +11,12 @@ from pathlib import Path
 import orjson
 from aiohttp import web
 
-from agent.clusters import Line, endpoints
 from agent.controllers import compose_controllers, hold_ready
 from agent.parts import Controllers
 from benchmarks.program import USER_AGENT
 from config.schema import ClientConnection, ResourceManagerConfiguration
 from kube.events import EventRecorder
+from process.clusters import Line, endpoints
 from process.runner import let_threads_give_way
 
 

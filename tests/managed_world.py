@@ -23,7 +23,6 @@ import orjson
 import yaml
 
 from agent.api import MANAGED_RESOURCES
-from agent.context import Cluster as AgentCluster
 from agent.context import Context
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
@@ -42,6 +41,7 @@ from kube.events import EventRecorder
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.watch import Timings
+from process.clusters import Cluster as AgentCluster
 
 USER_AGENT = "gardener-resource-manager/test"
 """Begins with the name of the field manager that the agent looks for in what it has written."""

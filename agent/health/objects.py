@@ -6,7 +6,6 @@ as objects do that their manifest asks to be left alone.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from agent.context import Cluster
 from agent.health.findings import Reference
 from agent.health.judged import Judge, Judged
 from agent.managed_kinds import Part
@@ -14,6 +13,7 @@ from kube.client import Form
 from kube.errors import KindNotServed, KubeError, NotFound
 from kube.objects import Key, group_of
 from kube.resources import Resource
+from process.clusters import Cluster
 
 KindName = tuple[str, str]
 """apiVersion and kind."""

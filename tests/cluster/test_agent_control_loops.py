@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from agent.caches import CachesNotSynced
-from agent.clusters import Line, endpoints
-from agent.context import Cluster as AgentCluster
 from agent.context import Context, ControlLoop
 from agent.parts import Controllers
 from config.load import decode
@@ -24,6 +21,9 @@ from kube.events import EventRecorder
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, Resource
 from kube.watch import Timings
+from process.caches import CachesNotSynced
+from process.clusters import Cluster as AgentCluster
+from process.clusters import Line, endpoints
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

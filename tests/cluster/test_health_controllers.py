@@ -13,7 +13,6 @@ import yaml
 from prometheus_client import REGISTRY
 
 from agent.api import MANAGED_RESOURCES, MANAGED_RESOURCES_VIEW
-from agent.context import Cluster as AgentCluster
 from agent.context import Context
 from agent.health.controller import HealthLoop, ProgressLoop
 from agent.health.findings import Finding, Reference
@@ -35,6 +34,7 @@ from kube.events import EventRecorder
 from kube.objects import Key, Object, condition, metadata
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.watch import Present
+from process.clusters import Cluster as AgentCluster
 
 GROUP = "resources.gardener.cloud"
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)

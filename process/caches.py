@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from agent.context import Cluster
 from kube.cache import Store
 from kube.objects import format_duration
+from process.clusters import Cluster
 
 
 def by_name(source: Cluster, target: Cluster) -> dict[str, Cluster]:

@@ -1,4 +1,4 @@
-"""The connections of the agent: to the source cluster and to the target cluster, or one that is both.
+"""The connections of a process: to the source cluster and to the target cluster, or one that is both.
 
 Where both are the same cluster, seen by the same user and restricted to the same namespaces, everything is shared: the
 session, the rate limit, the watches with their memory, and what is known of kinds.
@@ -8,13 +8,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.context import Cluster
 from config.schema import ClientConnection
 from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import Connection, in_cluster, load_kubeconfig
 from kube.discovery import Discovery
 from kube.limiter import TokenBucket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster, as all of this process share it; source and target may be the same."""
+
+    transport: Transport
+    client: Client
+    """Limited by the connection's rate, and refuses to write when this process may not lead any more."""
+    caches: Caches
+    discovery: Discovery
+    namespaces: tuple[str, ...]
+    """What the caches are restricted to; empty: all."""
 
 
 @dataclass(frozen=True, slots=True)

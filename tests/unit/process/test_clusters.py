@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agent.clusters import endpoints, merged, same_cluster
 from config.schema import ClientConnection
 from kube.connection import ConfigurationError, Connection, Fixed
+from process.clusters import endpoints, merged, same_cluster
 
 HERE = Connection(server="https://a:443", tls=None, credentials=Fixed(), identity=("https://a:443", "token x", ""))
 ELSEWHERE = replace(HERE, server="https://b:443", identity=("https://b:443", "token x", ""))
