@@ -1,1 +1,1 @@
-"""The TLS admission server, one module a webhook."""
+"""The admission server: what API servers ask before they store an object."""
