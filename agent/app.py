@@ -51,6 +51,9 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
     target_line = source_line if ends.are_one else Line.to(ends.target)
     # Neither is subject to leadership: events are told after it ended, and health is everybody's.
     recorder = EventRecorder(source_line.client(user_agent=user_agent), component=COMPONENT)
+    target_recorder = (
+        recorder if ends.are_one else EventRecorder(target_line.client(user_agent=user_agent), component=COMPONENT)
+    )
     elector = _elector(config.leader_election, source_line, user_agent, recorder)
     guard = elector.tenure.guard if elector else None
     source = source_line.cluster(user_agent=user_agent, write_guard=guard)
@@ -72,7 +75,7 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
         [Sessions({source_line.transport, target_line.transport})],
         servers,
         [ReadyCaches(by_name(source, target), timeout=config.controllers.cache_sync_timeout)],
-        [EventWriter(recorder)],
+        [EventWriter(each) for each in {recorder, target_recorder}],
         [Election(elector)] if elector else [],
         [
             Controllers(
@@ -80,6 +83,7 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
                 source=source,
                 target=target,
                 recorder=recorder,
+                target_recorder=target_recorder,
                 compose=partial(compose_controllers, held=held),
             )
         ],

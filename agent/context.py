@@ -18,6 +18,8 @@ class Context:
     target: Cluster
     recorder: EventRecorder
     """Writes events into the source cluster."""
+    target_recorder: EventRecorder
+    """Writes events into the target cluster; the same one if the clusters are one."""
     cluster_id: str
     """Identity of the source cluster, part of the origin of objects; empty: none."""
 

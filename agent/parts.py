@@ -89,12 +89,14 @@ class Controllers:
         source: Cluster,
         target: Cluster,
         recorder: EventRecorder,
+        target_recorder: EventRecorder,
         compose: Compose,
     ) -> None:
         self._config = config
         self._source = source
         self._target = target
         self._recorder = recorder
+        self._target_recorder = target_recorder
         self._compose = compose
         self._kinds = KindsFollower(target, tell=self._kinds_changed)
         self._loops: Sequence[ControlLoop] = ()
@@ -107,6 +109,7 @@ class Controllers:
             source=self._source,
             target=self._target,
             recorder=self._recorder,
+            target_recorder=self._target_recorder,
             cluster_id=await cluster_identity(settings.cluster_id, self._source.client),
         )
         # Before the controllers: what they learn of kinds from now on is corrected when it changes.

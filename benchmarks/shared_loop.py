@@ -35,6 +35,7 @@ async def _main(kubeconfig: Path, namespace: str, port: int) -> None:
         source=cluster,
         target=cluster,
         recorder=EventRecorder(cluster.client, component="benchmark"),
+        target_recorder=EventRecorder(cluster.client, component="benchmark"),
         compose=partial(compose_controllers, held=hold_ready(cluster)),
     )
     application = web.Application()

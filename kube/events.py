@@ -100,6 +100,8 @@ class Content:
     type: EventType
     reason: str
     message: str
+    reporter: str
+    """The component that says it."""
 
 
 @dataclass(slots=True)
@@ -154,7 +156,7 @@ def clip(message: str) -> str:
     return data[: _LONGEST_MESSAGE - len("…".encode())].decode(errors="ignore") + "…"
 
 
-def event_object(series: Series, *, component: str, host: str) -> Object:
+def event_object(series: Series, *, host: str) -> Object:
     content = series.content
     return {
         "apiVersion": EVENTS.api_version,
@@ -164,8 +166,8 @@ def event_object(series: Series, *, component: str, host: str) -> Object:
         "type": content.type,
         "reason": content.reason,
         "message": content.message,
-        "source": {"component": component, "host": host},
-        "reportingComponent": component,
+        "source": {"component": content.reporter, "host": host},
+        "reportingComponent": content.reporter,
         "reportingInstance": host,
         **_progress(series),
         "firstTimestamp": format_time(series.first),
@@ -214,7 +216,9 @@ class EventRecorder:
         self._rate_limited = event_recorder_dropped_total.labels("rate_limited")
         self._failed = event_recorder_dropped_total.labels("failed")
 
-    def event(self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str) -> None:
+    def event(
+        self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str, *, reporter: str = ""
+    ) -> None:
         """Have an event written. Neither waits nor raises.
 
         Args:
@@ -222,9 +226,10 @@ class EventRecorder:
             type_: Normal or Warning.
             reason: one word in CamelCase.
             message: for people; cut to 1024 bytes.
+            reporter: which part says it; the recorder's component if empty.
         """
         try:
-            self._record(Content(Involved.of(obj), type_, reason, clip(message)))
+            self._record(Content(Involved.of(obj), type_, reason, clip(message), reporter or self._component))
         except Exception:
             log.exception("An event could not be recorded", reason=reason)
 
@@ -307,7 +312,7 @@ class EventRecorder:
                 return
         if series.is_created or not series.name:
             series.name, series.is_created = self._new_name(series), False
-        event = event_object(series, component=self._component, host=self._host)
+        event = event_object(series, host=self._host)
         # Names are not used twice: if there is one already, it is that of an attempt whose answer was lost.
         with contextlib.suppress(AlreadyExists):
             await self._client.create(EVENTS, event, timeout=_REQUEST_SECONDS)

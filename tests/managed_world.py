@@ -280,6 +280,7 @@ async def control_loop(
         source=cluster,
         target=cluster,
         recorder=EventRecorder(client, component="test"),
+        target_recorder=EventRecorder(client, component="test"),
         cluster_id="",
     )
     source = Source(client=client, caches=caches, memory=1 << 20)

@@ -100,6 +100,7 @@ def controllers(
         source=agent_cluster,
         target=agent_cluster,
         recorder=EventRecorder(agent_cluster.client, component="test"),
+        target_recorder=EventRecorder(agent_cluster.client, component="test"),
         compose=compose_and_remember,
     )
     return part, made

@@ -56,6 +56,7 @@ class World:
             source=agent,
             target=agent,
             recorder=EventRecorder(agent.client, component="test"),
+            target_recorder=EventRecorder(agent.client, component="test"),
             cluster_id="",
         )
         # All tests share a cluster: each has a label of its own.

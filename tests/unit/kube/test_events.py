@@ -41,7 +41,7 @@ def written(recorder: EventRecorder) -> list[dict[str, object]]:
     while not recorder._queue.empty():
         series = recorder._queue.get_nowait()
         series.is_queued = False
-        bodies.append(event_object(series, component="manager", host="pod-a"))
+        bodies.append(event_object(series, host="pod-a"))
     return bodies
 
 
@@ -224,3 +224,10 @@ def test_what_is_remembered_is_bounded(recorder):
 def test_recording_never_raises(recorder, about):
     recorder.event(about, "Normal", "Reason", "message")
     assert written(recorder) == []
+
+
+def test_a_part_may_speak_in_its_own_name(recorder):
+    recorder.event(SECRET, "Normal", "Same", "same", reporter="networkpolicy-controller")
+    (event,) = written(recorder)
+    assert event["reportingComponent"] == "networkpolicy-controller"
+    assert event["source"] == {"component": "networkpolicy-controller", "host": "pod-a"}
