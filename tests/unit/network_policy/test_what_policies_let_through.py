@@ -1,0 +1,202 @@
+"""Policies mean what was asked for: who reaches whom, before and after.
+
+In all of these clusters everything is forbidden that no policy lets through.
+"""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from network_model import Network, Pod
+
+from agent.network_policy import keys
+from agent.network_policy.facts import Backend, Namespace, Service
+from agent.network_policy.policies import Policy, Rules, Surroundings, client_label, desired_policies
+from kube.objects import Key, Object
+
+INGRESS_CONTROLLER = Rules(ingress_controller=("b", {"matchLabels": {"role": "ingress"}}))
+
+
+def forbid_everything(namespaces: Sequence[str]) -> list[Object]:
+    return [
+        {
+            "metadata": {"namespace": namespace, "name": "deny-all"},
+            "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
+        }
+        for namespace in namespaces
+    ]
+
+
+def as_object(policy: Policy) -> Object:
+    return {"metadata": {"namespace": policy.key.namespace, "name": policy.key.name}, "spec": policy.spec}
+
+
+def network(namespaces: dict[str, dict[str, str]], services: Sequence[Service], rules: Rules, **around: Any) -> Network:
+    known = {name: Namespace(labels, is_terminating=False) for name, labels in namespaces.items()}
+    policies = forbid_everything(list(namespaces))
+    for service in services:
+        found = {key: value for key, value in around.items() if key != "backends"}
+        found["backends"] = {backend for backend in around.get("backends", ()) if backend.service == service.key}
+        desired = desired_policies(service, rules, Surroundings(namespaces=known, **found))
+        policies += [as_object(policy) for policy in desired.policies.values()]
+    return Network(dict(namespaces), policies)
+
+
+def service(namespace: str, name: str, *, port: int, annotations: dict[str, Any]) -> Service:
+    return Service.of(
+        {
+            "metadata": {
+                "namespace": namespace,
+                "name": name,
+                "annotations": {
+                    f"{keys.PREFIX}{k}": v if isinstance(v, str) else json.dumps(v) for k, v in annotations.items()
+                },
+            },
+            "spec": {"selector": {"app": name}, "ports": [{"port": 1, "targetPort": port, "protocol": "TCP"}]},
+        }
+    )
+
+
+def asking(namespace: str, *labels: str, **others: str) -> Pod:
+    marks = {client_label(f"{keys.PREFIX}{label}"): keys.ALLOWED for label in labels}
+    return Pod(namespace, tuple({**marks, **others}.items()))
+
+
+NAMESPACES = {
+    name: {keys.NAMESPACE_LABEL: name, **labels}
+    for name, labels in {"shop-1": {}, "front": {"team": "web"}, "other": {"team": "db"}}.items()
+}
+DB = service(
+    "shop-1",
+    "db",
+    port=13306,
+    annotations={
+        "namespace-selectors": [{"matchLabels": {"team": "web"}}],
+        "pod-label-selector-namespace-alias": "all-shops",
+        "from-scrapers-allowed-ports": [{"port": "metrics", "protocol": "TCP"}],
+    },
+)
+SERVER = Pod("shop-1", (("app", "db"),), ports=(("metrics", 9100),))
+
+
+@pytest.mark.parametrize(
+    ("client", "port", "reaches"),
+    [
+        (asking("shop-1", "to-db-tcp-13306"), 13306, True),
+        (asking("shop-1", "to-db-tcp-13306"), 9100, False),
+        (asking("shop-1", "to-scrapers"), 9100, True),
+        (asking("shop-1", "to-scrapers"), 13306, False),
+        (asking("shop-1"), 13306, False),
+        (asking("shop-1", "to-all-shops-db-tcp-13306"), 13306, False),
+        (asking("front", "to-all-shops-db-tcp-13306"), 13306, True),
+        (asking("front", "to-db-tcp-13306"), 13306, False),
+        (asking("front", "to-all-shops-scrapers"), 9100, True),
+        (asking("other", "to-all-shops-db-tcp-13306"), 13306, False),
+        (asking("other", "to-all-shops-scrapers"), 9100, False),
+    ],
+)
+def test_clients_reach_what_their_label_names_and_nothing_else(client: Pod, port: int, reaches: bool) -> None:
+    after = network(NAMESPACES, [DB], Rules())
+    assert after.may_reach(client, SERVER, "TCP", port) is reaches
+    assert not after.may_reach(client, SERVER, "UDP", port)
+    assert not network(NAMESPACES, [], Rules()).may_reach(client, SERVER, "TCP", port)
+
+
+@pytest.mark.parametrize("names_everybody", [True, False])
+@pytest.mark.parametrize(
+    ("ports", "open_ports"), [([{"port": 8443}], [8443]), ([], [1, 8443]), ([{"port": 1, "endPort": 3}], [1, 2, 3])]
+)
+def test_the_world_comes_in_and_pods_inside_still_need_their_label(
+    names_everybody: bool, ports: list[Object], open_ports: list[int]
+) -> None:
+    gateway = service("front", "gw", port=7, annotations={"from-world-to-ports": ports})
+    after = network(NAMESPACES, [gateway], Rules(names_everybody=names_everybody))
+    server = Pod("front", (("app", "gw"),))
+    after.namespaces["world"] = {}  # no policy concerns what is outside
+    for port in (1, 2, 3, 4, 8443):
+        for address in ("192.0.2.1", "2001:db8::1"):
+            assert after.may_reach(Pod("world", (), address=address), server, "TCP", port) is (
+                port in open_ports or not ports
+            )
+        assert not after.may_reach(asking("shop-1"), server, "TCP", port)
+
+
+# --- random clusters
+
+_LABELS = st.sampled_from([{}, {"team": "web"}, {"team": "db"}])
+_SELECTORS = st.sampled_from([None, [], [{}], [{"matchLabels": {"team": "web"}}], [{"matchLabels": {"team": "db"}}]])
+_ALIASES = st.sampled_from([None, "", "alias"])
+_NAMES = ("a", "b", "c")
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[dict[str, dict[str, str]], list[Service], set[Backend]]:
+    namespaces = {name: {keys.NAMESPACE_LABEL: name, **draw(_LABELS)} for name in _NAMES}
+    services, exposed = [], set()
+    for namespace, name in draw(
+        st.sets(st.tuples(st.sampled_from(_NAMES), st.sampled_from(["x", "y", "z" * 60])), max_size=4)
+    ):
+        annotations = {
+            "namespace-selectors": draw(_SELECTORS),
+            "pod-label-selector-namespace-alias": draw(_ALIASES),
+            "from-scrapers-allowed-ports": draw(st.sampled_from([None, [{"port": 9}]])),
+        }
+        present = {key: value for key, value in annotations.items() if value is not None}
+        services.append(service(namespace, name, port=draw(st.sampled_from([80, 81])), annotations=present))
+        if draw(st.booleans()):
+            exposed.add(Backend(Key(namespace, name), "", 1))
+    return namespaces, services, exposed
+
+
+def labels_that_open(service: Service, client_namespace: str, port: int, *, selected: bool) -> Iterator[str]:
+    """What a client may carry to be let through, told from the rules in other words than the controller's."""
+    own = client_namespace == service.key.namespace
+    if not own and not selected:
+        return
+    alias = service.wishes.namespace_alias
+    prefix = "" if own else f"{service.key.namespace if alias is None else alias}-"
+    if port == service.ports[0].target.port:
+        yield f"to-{prefix}{service.key.name}-tcp-{port}"
+    if port == 9 and service.wishes.aliases:
+        yield f"to-{prefix}scrapers"
+
+
+def labels_around(services: Sequence[Service]) -> set[str]:
+    """All that clients could come upon."""
+    found = set()
+    for each, namespace in product(services, ("", "alias", *_NAMES)):
+        prefix = f"to-{namespace}-" if namespace else "to-"
+        found |= {f"{prefix}{each.key.name}-tcp-{each.ports[0].target.port}", f"{prefix}scrapers"}
+    return found
+
+
+@given(clusters())
+def test_in_any_cluster_just_those_reach_a_service_who_ask_for_it_where_it_lets_them(cluster: Any) -> None:
+    namespaces, services, exposed = cluster
+    after = network(namespaces, services, INGRESS_CONTROLLER, backends=exposed)
+    for server, namespace, port in product(services, _NAMES, (80, 81, 9)):
+        selectors = server.wishes.namespace_selectors
+        having = namespaces[namespace].items()
+        selected = any(selector["matchLabels"].items() <= having for selector in selectors)
+        opening = set(labels_that_open(server, namespace, port, selected=selected))
+        pod = Pod(server.key.namespace, (("app", server.key.name),))
+        for label in labels_around(services):
+            assert after.may_reach(asking(namespace, label), pod, "TCP", port) is (label in opening)
+        is_exposed = any(backend.service == server.key for backend in exposed)
+        reaches = is_exposed and namespace == "b" and port == server.ports[0].target.port
+        assert after.may_reach(asking(namespace, role="ingress"), pod, "TCP", port) is reaches
+
+
+@given(clusters(), st.randoms(use_true_random=False))
+def test_policies_depend_on_the_state_alone(cluster: Any, shuffle: random.Random) -> None:
+    namespaces, services, exposed = cluster
+    names = list(namespaces)
+    shuffle.shuffle(names)
+    again = network({name: namespaces[name] for name in names}, services, INGRESS_CONTROLLER, backends=set(exposed))
+    once = network(namespaces, services, INGRESS_CONTROLLER, backends=exposed)
+    assert sorted(map(json.dumps, again.policies)) == sorted(map(json.dumps, once.policies))
