@@ -1,0 +1,467 @@
+"""The controller `networkpolicy` at work on a real API server: what it writes, when, and what it leaves alone."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agent.context import Context
+from agent.network_policy import keys
+from agent.network_policy.controller import NetworkPolicyLoop
+from agent.network_policy.keys import GATEWAYS, INGRESSES, NETWORK_POLICIES, PODS, SERVICES, VIRTUAL_SERVICES
+from config.schema import ResourceManagerConfiguration
+from config.schema_controllers import Controllers, IngressControllerSelector, LabelSelector, NetworkPolicy
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.cache import Caches
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.discovery import Discovery
+from kube.errors import AlreadyExists, NotFound
+from kube.events import EventRecorder
+from kube.objects import Object, labels, uid
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES
+from process.clusters import Cluster as AgentCluster
+
+PFX = keys.PREFIX
+WAIT_SECONDS = 30.0
+
+
+class World:
+    """Namespaces `a`, `b`, `c` of the test's own, someone who changes things there, and the controller."""
+
+    def __init__(self, admin: "Admin", agent: Client, mark: str) -> None:
+        self.admin = admin
+        self.agent = agent
+        self.mark = mark
+        self.loop: NetworkPolicyLoop
+
+    def namespace(self, short: str) -> str:
+        return f"netpol-{self.mark}-{short}"
+
+    async def service(self, name: str = "db", *, namespace: str = "a", port: int = 8080, **annotations: Any) -> None:
+        marks = {
+            f"{PFX}{k.replace('_', '-')}": v if isinstance(v, str) else json.dumps(v) for k, v in annotations.items()
+        }
+        meta = {"name": name, "namespace": self.namespace(namespace), "annotations": marks}
+        spec = {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": port}]}
+        await self.admin.create(SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+
+    async def annotate(self, name: str = "db", *, namespace: str = "a", **annotations: str | None) -> None:
+        marks = {f"{PFX}{key.replace('_', '-')}": value for key, value in annotations.items()}
+        await self.admin.patch(
+            SERVICES, name, {"metadata": {"annotations": marks}}, namespace=self.namespace(namespace)
+        )
+
+    async def relabel(self, namespace: str, **having: str | None) -> None:
+        await self.admin.patch(NAMESPACES, self.namespace(namespace), {"metadata": {"labels": having}})
+
+    async def policies(self) -> dict[str, Object]:
+        """All by `<short namespace>/<name>`, names with the short namespaces."""
+        found = {}
+        for short in ("a", "b", "c"):
+            for policy in await self.admin.list_in(NETWORK_POLICIES, self.namespace(short)):
+                name = policy["metadata"]["name"].replace(f"netpol-{self.mark}-", "")
+                found[f"{short}/{name}"] = policy
+        return found
+
+    async def until_policies(self, *expected: str) -> dict[str, Object]:
+        await eventually(lambda: self._has(set(expected)))
+        return await self.policies()
+
+    async def _has(self, expected: set[str]) -> str:
+        found = set(await self.policies())
+        return "" if found == expected else f"missing {expected - found}, too many {found - expected}"
+
+    async def events(self, reason: str) -> list[Object]:
+        found = await self.admin.list_in(EVENTS, self.namespace("a"))
+        return [event for event in found if event["reason"] == reason]
+
+    async def until_event(self, reason: str, *parts: str) -> Object:
+        async def told() -> str:
+            messages = [event["message"] for event in await self.events(reason)]
+            return "" if any(all(part in message for part in parts) for message in messages) else f"events: {messages}"
+
+        await eventually(told)
+        return (await self.events(reason))[0]
+
+
+class Admin(Client):
+    async def list_in(self, resource: Any, namespace: str) -> list[Object]:
+        page: Object = await self.read(resource.path(namespace=namespace))
+        return list(page["items"])
+
+
+async def eventually(problem: Callable[[], Awaitable[str]]) -> None:
+    """Waits until there is no problem any more."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while text := await problem():
+        assert time.monotonic() < deadline, text
+        await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def world_with(cluster: Cluster, **settings: Any) -> AsyncIterator[World]:
+    mark = uuid.uuid4().hex[:8]
+    connection = load_kubeconfig(cluster.kubeconfig)
+    async with Transport(connection) as admins, Transport(connection) as agents:
+        admin = Admin(admins, user_agent="netpol-admin")
+        world = World(admin, Client(agents, user_agent=f"netpol-{mark}"), mark)
+        for short in ("a", "b", "c"):
+            meta = {"name": world.namespace(short), "labels": {f"{mark}-is": short}}
+            await admin.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        if "ingress_controller_selector" in settings:
+            pods = LabelSelector(match_labels={"role": "ingress"})
+            settings["ingress_controller_selector"] = IngressControllerSelector(
+                namespace=world.namespace("c"), pod_selector=pods
+            )
+        try:
+            async with controller(world, settings):
+                yield world
+        finally:
+            for short in ("a", "b", "c"):
+                await admin.delete(NAMESPACES, world.namespace(short))
+
+
+@asynccontextmanager
+async def controller(world: World, settings: dict[str, Any]) -> AsyncIterator[None]:
+    """The controller, restricted to the namespaces of the test: others share the cluster."""
+    namespaces = tuple(world.namespace(short) for short in ("a", "b", "c"))
+    caches = Caches(world.agent, namespaces=namespaces)
+    cluster = AgentCluster(
+        transport=world.agent.transport,
+        client=world.agent,
+        caches=caches,
+        discovery=Discovery(world.agent),
+        namespaces=namespaces,
+    )
+    recorder = EventRecorder(world.agent, component="test")
+    context = Context(
+        config=ResourceManagerConfiguration(
+            controllers=Controllers(network_policy=NetworkPolicy(enabled=True, **settings))
+        ),
+        source=cluster,
+        target=cluster,
+        recorder=recorder,
+        target_recorder=recorder,
+        cluster_id="",
+    )
+    world.loop = NetworkPolicyLoop(context)
+    recording = asyncio.create_task(recorder.run())
+    running: asyncio.Task[None] | None = None
+    try:
+        await world.loop.start()
+        running = asyncio.create_task(world.loop.controller.run())
+        yield
+    finally:
+        for task in (running, recording):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        await world.loop.close()
+        assert list(caches.stores()) == []
+
+
+@pytest.fixture
+async def world(cluster: Cluster) -> AsyncIterator[World]:
+    async with world_with(cluster) as world:
+        yield world
+
+
+PAIR = ("a/ingress-to-db-tcp-8080", "a/egress-to-db-tcp-8080")
+PAIR_WITH_B = ("a/ingress-to-db-tcp-8080-from-b", "b/egress-to-a-db-tcp-8080")
+
+
+async def test_a_service_gets_its_policies_and_a_second_look_writes_nothing(world: World, audit: Audit) -> None:
+    mark = audit.mark()
+    await world.service()
+    found = await world.until_policies(*PAIR)
+    for policy in found.values():
+        assert labels(policy) == {f"{PFX}service-name": "db", f"{PFX}service-namespace": world.namespace("a")}
+        assert policy["metadata"]["annotations"].keys() == {"gardener.cloud/description"}
+        assert "ownerReferences" not in policy["metadata"]
+
+    await world.annotate(unrelated="x")
+    await world.annotate(namespace_selectors=json.dumps([{"matchLabels": {f"{world.mark}-is": "b"}}]))
+    await world.until_policies(*PAIR, *PAIR_WITH_B)
+    calls = audit.calls(since=mark, user_agent=f"netpol-{world.mark}", verbs=["create", "patch", "update", "delete"])
+    assert sorted((call.verb, call.status) for call in calls) == [("create", 201)] * 4
+
+
+async def test_changed_ports_lead_to_other_policies_and_the_rest_stays(world: World) -> None:
+    await world.service(from_world_to_ports="[]")
+    before = await world.until_policies(*PAIR, "a/ingress-to-db-from-world")
+    ports = {"spec": {"ports": [{"port": 80, "targetPort": 9}]}}
+    await world.admin.patch(SERVICES, "db", ports, namespace=world.namespace("a"))
+    after = await world.until_policies("a/ingress-to-db-tcp-9", "a/egress-to-db-tcp-9", "a/ingress-to-db-from-world")
+    assert uid(after["a/ingress-to-db-from-world"]) == uid(before["a/ingress-to-db-from-world"])
+
+
+async def test_namespaces_come_and_go_by_their_labels(world: World, audit: Audit) -> None:
+    await world.service(namespace_selectors=[{"matchLabels": {"friend": world.mark}}])
+    await world.until_policies(*PAIR)
+    mark = audit.mark()
+    await world.relabel("b", friend=world.mark)
+    await world.until_policies(*PAIR, *PAIR_WITH_B)
+    await world.relabel("c", foe="x")
+    await world.relabel("b", friend=None)
+    await world.until_policies(*PAIR)
+    writes = audit.calls(since=mark, user_agent=f"netpol-{world.mark}", verbs=["create", "patch", "update", "delete"])
+    assert sorted(call.verb for call in writes) == ["create", "create", "delete", "delete"]
+
+
+async def test_services_are_handled_while_their_namespace_is_selected(cluster: Cluster) -> None:
+    selectors = (LabelSelector(match_labels={"handled": "yes"}),)
+    async with world_with(cluster, namespace_selectors=selectors) as world:
+        await world.service()
+        await world.service("other", namespace="b")
+        await world.relabel("a", handled="yes")
+        await world.until_policies(*PAIR)
+        await world.relabel("a", handled="no")
+        await world.until_policies()
+
+
+async def test_what_somebody_else_does_to_policies_is_put_right(world: World) -> None:
+    await world.service()
+    before = await world.until_policies(*PAIR)
+    a = world.namespace("a")
+    await world.admin.delete(NETWORK_POLICIES, "egress-to-db-tcp-8080", namespace=a)
+    foreign = {
+        "metadata": {"labels": {"foreign": "label"}},
+        "spec": {"egress": [{}], "policyTypes": ["Ingress", "Egress"], "podSelector": {"matchLabels": {"more": "x"}}},
+    }
+    await world.admin.patch(NETWORK_POLICIES, "ingress-to-db-tcp-8080", foreign, namespace=a)
+
+    async def right() -> str:
+        now = await world.policies()
+        for name in PAIR:
+            if name not in now or now[name]["spec"] != before[name]["spec"]:
+                return f"{name} is not right: {now.get(name)}"
+        return ""
+
+    await eventually(right)
+    assert labels((await world.policies())["a/ingress-to-db-tcp-8080"])["foreign"] == "label"
+
+
+async def test_a_policy_that_lost_its_labels_is_taken_back_and_this_is_told(world: World) -> None:
+    await world.service()
+    await world.until_policies(*PAIR)
+    patch = {"metadata": {"labels": {f"{PFX}service-name": None}, "annotations": None}}
+    await world.admin.patch(NETWORK_POLICIES, "ingress-to-db-tcp-8080", patch, namespace=world.namespace("a"))
+
+    async def labelled() -> str:
+        now = (await world.policies())["a/ingress-to-db-tcp-8080"]
+        return "" if f"{PFX}service-name" in labels(now) and "annotations" in now["metadata"] else str(now["metadata"])
+
+    await eventually(labelled)
+    event = await world.until_event(keys.TAKEN_OVER, "without labels of this Service")
+    assert event["involvedObject"]["name"] == "db"
+    assert event["reportingComponent"] == "networkpolicy-controller"
+
+
+async def test_policies_go_with_their_service_and_those_of_no_service_go_at_once(world: World) -> None:
+    await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}], from_world_to_ports="[]")
+    await world.until_policies(*PAIR, *PAIR_WITH_B, "a/ingress-to-db-from-world")
+    orphan = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {
+            "name": "any",
+            "namespace": world.namespace("c"),
+            "labels": {f"{PFX}service-name": "never", f"{PFX}service-namespace": world.namespace("b")},
+        },
+        "spec": {"podSelector": {}},
+    }
+    await world.admin.create(NETWORK_POLICIES, orphan)
+    await world.admin.delete(SERVICES, "db", namespace=world.namespace("a"))
+    await world.until_policies()
+
+
+async def test_a_service_that_selects_no_pods_has_no_policies(world: World) -> None:
+    await world.service()
+    await world.until_policies(*PAIR)
+    await world.admin.patch(SERVICES, "db", {"spec": {"selector": None}}, namespace=world.namespace("a"))
+    await world.until_policies()
+
+
+async def test_an_annotation_that_cannot_be_read_is_told_and_changes_nothing_else(world: World) -> None:
+    await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}])
+    await world.until_policies(*PAIR, *PAIR_WITH_B)
+    await world.annotate(namespace_selectors="oops", from_x_allowed_ports='[{"port": 1}]')
+    via = ("a/ingress-to-db-tcp-1-via-x", "a/egress-to-db-tcp-1-via-x")
+    await world.until_policies(*PAIR, *PAIR_WITH_B, *via)
+    event = await world.until_event(keys.INVALID_ANNOTATION, f"{PFX}namespace-selectors", "oops")
+    assert event["type"] == "Warning"
+    await world.annotate(namespace_selectors=None, from_x_allowed_ports=None)
+    await world.until_policies(*PAIR)
+
+
+async def test_a_name_that_another_service_holds_is_left_to_it_and_taken_when_it_goes(world: World) -> None:
+    # Both would have c/egress-to-...: one as `<namespace>-<service>`, the other as a Service that is called so.
+    held = f"egress-to-{world.namespace('a')}-db-tcp-8080"
+    await world.service(f"{world.namespace('a')}-db", namespace="c")
+    await eventually(lambda: _is_owned(world, held, f"{world.namespace('a')}-db"))
+    await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "c"}}])
+    await world.until_event(keys.NAME_TAKEN, held, "rename one of the two Services")
+    assert not await _is_owned(world, held, f"{world.namespace('a')}-db")
+    await world.admin.delete(SERVICES, f"{world.namespace('a')}-db", namespace=world.namespace("c"))
+    await eventually(lambda: _is_owned(world, held, "db"))
+
+
+async def _is_owned(world: World, policy: str, service: str) -> str:
+    try:
+        found = await world.admin.get(NETWORK_POLICIES, policy, namespace=world.namespace("c"))
+    except NotFound:
+        return f"{policy} does not exist"
+    return "" if labels(found)[f"{PFX}service-name"] == service else f"{policy} has {labels(found)}"
+
+
+async def test_ingresses_open_the_way_for_their_controller(cluster: Cluster) -> None:
+    async with world_with(cluster, ingress_controller_selector=True) as world:
+        await world.service()
+        backend = {"service": {"name": "db", "port": {"number": 80}}}
+        paths = [{"path": path, "pathType": "Prefix", "backend": backend} for path in ("/a", "/b")]
+        ingress = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "Ingress",
+            "metadata": {"name": "i", "namespace": world.namespace("a")},
+            "spec": {"rules": [{"http": {"paths": paths}}]},
+        }
+        await world.until_policies(*PAIR)
+        await world.admin.create(INGRESSES, ingress)
+        extra = (
+            "a/ingress-to-db-tcp-8080-from-ingress-controller",
+            "c/egress-to-a-db-tcp-8080-from-ingress-controller",
+        )
+        await world.until_policies(*PAIR, *extra)
+        await world.admin.delete(INGRESSES, "i", namespace=world.namespace("a"))
+        await world.until_policies(*PAIR)
+
+
+async def test_policies_follow_the_pods_that_ask_for_them_if_so_wanted(cluster: Cluster) -> None:
+    async with world_with(cluster, require_matching_pods=True) as world:
+        await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}], from_world_to_ports="[]")
+        await world.until_policies("a/ingress-to-db-from-world")
+        label = f"{PFX}to-{world.namespace('a')}-db-tcp-8080"
+        await _pod(world, "hides", "b", {label: "denied"})
+        await _pod(world, "asks", "b", {label: "allowed"})
+        await world.until_policies("a/ingress-to-db-from-world", *PAIR_WITH_B)
+        await world.admin.delete(PODS, "asks", namespace=world.namespace("b"))
+        await world.until_policies("a/ingress-to-db-from-world")
+
+
+async def _pod(world: World, name: str, namespace: str, having: dict[str, str]) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": world.namespace(namespace), "labels": having},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "serviceAccountName": "",
+            "schedulerName": "none",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "c", "image": "i"}],
+        },
+    }
+
+    async def created() -> str:
+        try:
+            await world.admin.create(PODS, pod)
+        except AlreadyExists:
+            return ""
+        except Exception as error:  # noqa: BLE001 - the namespace's service account may still be missing
+            return str(error)
+        return ""
+
+    await eventually(created)
+
+
+def _istio(resource: Any) -> Object:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind},
+            "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+async def test_gateways_of_istio_reach_what_virtual_services_lead_to_also_when_istio_comes_later(world: World) -> None:
+    await world.service()
+    await world.until_policies(*PAIR)
+    for kind in (VIRTUAL_SERVICES, GATEWAYS):
+        await world.admin.create(CUSTOM_RESOURCE_DEFINITIONS, _istio(kind))
+    try:
+        await eventually(lambda: _served(world))
+        world.loop.kinds_changed(keys.ISTIO_GROUP)
+        a, c = world.namespace("a"), world.namespace("c")
+        destination = {"host": f"db.{a}.svc.cluster.local", "port": {"number": 80}}
+        virtual = {
+            "apiVersion": VIRTUAL_SERVICES.api_version,
+            "kind": "VirtualService",
+            "metadata": {"name": "v", "namespace": a},
+            "spec": {"gateways": ["mesh", f"{c}/gateway"], "tcp": [{"route": [{"destination": destination}]}]},
+        }
+        await world.admin.create(VIRTUAL_SERVICES, virtual)
+        await world.until_event(keys.GATEWAY_NOT_USABLE, f"Gateway {c}/gateway does not exist")
+        gateway = {
+            "apiVersion": GATEWAYS.api_version,
+            "kind": "Gateway",
+            "metadata": {"name": "gateway", "namespace": c},
+            "spec": {"selector": {"istio": world.mark}},
+        }
+        await world.admin.create(GATEWAYS, gateway)
+        await _pod(world, "gateway", "b", {"istio": world.mark})
+        extra = ("a/ingress-to-db-tcp-8080-from-b", "b/egress-to-a-db-tcp-8080-from-istio")
+        await world.until_policies(*PAIR, *extra)
+        await world.admin.delete(VIRTUAL_SERVICES, "v", namespace=a)
+        await world.until_policies(*PAIR)
+    finally:
+        for kind in (VIRTUAL_SERVICES, GATEWAYS):
+            await world.admin.delete(CUSTOM_RESOURCE_DEFINITIONS, f"{kind.plural}.{kind.group}")
+
+
+async def _served(world: World) -> str:
+    for kind in (VIRTUAL_SERVICES, GATEWAYS):
+        try:
+            await world.admin.read(kind.path())
+        except NotFound as error:
+            return str(error)
+    return ""
+
+
+async def test_a_terminating_namespace_is_left_alone(world: World, audit: Audit) -> None:
+    await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}])
+    await world.until_policies(*PAIR, *PAIR_WITH_B)
+    keeper = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "keeper", "namespace": world.namespace("b"), "finalizers": ["example.com/keep"]},
+    }
+    path = f"/api/v1/namespaces/{world.namespace('b')}/configmaps"
+    await world.admin.request("POST", path, body=keeper)
+    mark = audit.mark()
+    await world.admin.delete(NAMESPACES, world.namespace("b"))
+    try:
+        await world.until_policies(*PAIR)
+        writes = audit.calls(
+            since=mark, user_agent=f"netpol-{world.mark}", verbs=["create", "patch", "update", "delete"]
+        )
+        assert {(call.verb, call.namespace) for call in writes} == {("delete", world.namespace("a"))}
+    finally:
+        await world.admin.request(
+            "PATCH",
+            f"{path}/keeper",
+            body={"metadata": {"finalizers": None}},
+            content_type="application/merge-patch+json",
+        )
