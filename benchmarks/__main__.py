@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bundle, faults, machine, reconciling, report, starting
+from benchmarks import bundle, faults, garbage, health, machine, reconciling, report, starting
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
 from process.logging import configure_logging
 
 _REPORT = Path(__file__).parent / "REPORT.md"
-_SECTIONS = ("start", "reconcile", "bundle", "faults")
+_SECTIONS = ("start", "reconcile", "bundle", "health", "garbage", "faults")
 _EXAMPLES = """\
 examples:
   python -m benchmarks                                 everything, about half an hour; writes the report
@@ -56,21 +56,26 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _sections(options: argparse.Namespace) -> list[Measure]:
-    sections: list[Measure] = []
-    if "start" in options.sections:
-        sections.append(lambda: starting.measure(starts=5, many=options.many))
-    if "reconcile" in options.sections:
-        sections += [_reconciling(size, options) for size in options.sizes]
-    if "bundle" in options.sections:
-        sections.append(lambda: bundle.measure(definitions=options.definitions))
-    if "faults" in options.sections:
-        size = options.faulty
-        sections.append(lambda: faults.measure(count=size.count, size=size.objects))
-    return sections
+    quick = options.quick
+    faulty = Size(4, 5) if quick else Size(50, 10)
+    namespaces, services = (20, 60) if quick else (500, 1500)
+    known: dict[str, list[Measure]] = {
+        "start": [lambda: starting.measure(starts=5, many=100 if quick else 1000)],
+        "reconcile": [_reconciling(size, options) for size in options.sizes],
+        "bundle": [lambda: bundle.measure(definitions=12)],
+        "faults": [lambda: faults.measure(count=faulty.count, size=faulty.objects)],
+        "policies": [
+            lambda: network_policies.measure(
+                namespaces=namespaces, services=services, open_services=20, rest=options.rest
+            )
+        ],
+    }
+    return [measure for name in _SECTIONS if name in options.sections for measure in known[name]]
 
 
 def _reconciling(size: Size, options: argparse.Namespace) -> Measure:
-    return lambda: reconciling.measure(count=size.count, size=size.objects, rest=options.rest, drifted=options.drifted)
+    drifted = 20 if options.quick else 100
+    return lambda: reconciling.measure(count=size.count, size=size.objects, rest=options.rest, drifted=drifted)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -102,6 +107,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.drifted = 20 if quick else 100
     options.many = 100 if quick else 1000
     options.definitions = 12
+    options.watched = 5 if quick else 50
+    options.candidates = 600 if quick else 10_000
     options.faulty = Size(4, 5) if quick else Size(50, 10)
     return options
 

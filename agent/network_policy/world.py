@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.network_policy import keys
 from agent.network_policy.facts import Backend, Existing, Namespace, Service, backends, client_labels
-from agent.network_policy.policies import GatewayRoute, Rules, Surroundings, selects
+from agent.network_policy.policies import GatewayRoute, Rules, Surroundings, is_handled, selects
 from kube.cache import Caches, Change, Store, View
 from kube.client import Form
 from kube.objects import Key
@@ -133,16 +133,17 @@ class World:
                 self._tell(policy.owner, change.initial)
 
     def _namespace_changed(self, change: Change[Namespace]) -> None:
-        if change.old != change.new:
-            self._namespace_concerns(change.key.name, change.old, change.new)
-
-    def _namespace_concerns(self, name: str, *states: Namespace | None) -> None:
-        """All Services in a namespace, and those elsewhere that let in clients of it in one of these states."""
-        for key, _ in self.services.by_index("namespace", name):
-            self._tell(key, False)
-        for key, service in self.services.by_index("letting in", value=True):
-            if any(state is not None and selects(service, state) for state in states):
+        old, new = change.old, change.new
+        if self._state(old) != self._state(new):
+            for key, _ in self.services.by_index("namespace", change.key.name):
                 self._tell(key, False)
+        for key, service in self.services.by_index("letting in", value=True):
+            if _lets_in(service, old) != _lets_in(service, new):
+                self._tell(key, False)
+
+    def _state(self, namespace: Namespace | None) -> object:
+        """What counts of a namespace for the Services in it."""
+        return namespace and (namespace.is_terminating, is_handled(namespace, self._rules.namespace_selectors))
 
     def _ingress_changed(self, change: Change[frozenset[Backend]]) -> None:
         if change.old != change.new:
@@ -157,4 +158,12 @@ class World:
         came = any(len(pods.by_index("asking", (namespace, label))) == 1 for label in after - before)
         went = any(not pods.by_index("asking", (namespace, label)) for label in before - after)
         if came or went:
-            self._namespace_concerns(namespace, self.namespace(namespace))
+            for key, _ in self.services.by_index("namespace", namespace):
+                self._tell(key, False)
+            for key, service in self.services.by_index("letting in", value=True):
+                if _lets_in(service, self.namespace(namespace)):
+                    self._tell(key, False)
+
+
+def _lets_in(service: Service, namespace: Namespace | None) -> bool:
+    return namespace is not None and not namespace.is_terminating and selects(service, namespace)
