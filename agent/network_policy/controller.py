@@ -7,6 +7,7 @@ touched, and when namespaces, Ingresses, gateways or clients come and go that co
 import msgspec
 
 from agent.context import Context
+from agent.late_kinds import LateKinds
 from agent.network_policy import keys
 from agent.network_policy.facts import Existing
 from agent.network_policy.istio import Gateways
@@ -27,7 +28,9 @@ class NetworkPolicyLoop:
         settings = context.config.controllers.network_policy
         target, rules = context.target, rules_of(settings)
         self._world = World(target.caches, rules, tell=self._tell)
-        self._gateways = Gateways(target.caches, target.discovery, tell=lambda service: self._tell(service, False))
+        self._gateways = Gateways(target.caches, tell=lambda service: self._tell(service, False))
+        istio = keys.VIRTUAL_SERVICES, keys.GATEWAYS
+        self._istio = LateKinds(target.discovery, istio, begin=self._gateways.begin)
         self._reconciler = Reconciler(
             client=target.client,
             world=self._world,
@@ -41,18 +44,18 @@ class NetworkPolicyLoop:
         self._unsubscribe = self._world.policies.subscribe(self._policy_changed)
 
     async def start(self) -> None:
-        await self._gateways.start()
+        await self._istio.look()
         await self._world.start()
 
     async def close(self) -> None:
         self._unsubscribe()
-        await self._world.close()
+        await self._istio.close()
         await self._gateways.close()
+        await self._world.close()
 
     def kinds_changed(self, group: str) -> None:
         """CustomResourceDefinitions of the group came, changed or went in the target cluster."""
-        if group == keys.ISTIO_GROUP:
-            self._gateways.look_again()
+        self._istio.kinds_changed(group)
 
     def _tell(self, service: Key, is_routine: bool) -> None:
         self.controller.queue.add(service, RESYNC if is_routine else CHANGE)

@@ -5,7 +5,7 @@ only their namespaces count; they are watched with the gateway's own selector.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,10 @@ from agent.network_policy import keys
 from agent.network_policy.policies import GatewayRoute
 from kube.cache import Caches, Change, Store, View
 from kube.client import Form
-from kube.discovery import Discovery
-from kube.errors import KubeError
 from kube.objects import Key, Object, key, label_selector_text
 
 _HOST_END = ".svc.cluster.local"
 _MESH = "mesh"
-_SERVED_SOON = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,51 +88,23 @@ class Gateways:
         tell: called with each Service for which something changed.
     """
 
-    def __init__(self, caches: Caches, discovery: Discovery, *, tell: Callable[[Key], None]) -> None:
+    def __init__(self, caches: Caches, *, tell: Callable[[Key], None]) -> None:
         self._caches = caches
-        self._discovery = discovery
         self._tell = tell
         self._virtual_services: Store[VirtualService] | None = None
         self._gateways: Store[Selector] | None = None
         self._pods: dict[Selector, tuple[View[str], Store[str]]] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._releasing: set[asyncio.Task[None]] = set()
 
-    async def start(self) -> None:
-        """Follow VirtualServices if they are served."""
-        if not await self._are_served() or self._virtual_services is not None:
-            return
+    def begin(self) -> None:
+        """Follow VirtualServices; called when they are served."""
         self._gateways = self._caches.acquire(GATEWAYS_VIEW)
         self._virtual_services = self._caches.acquire(VIRTUAL_SERVICES_VIEW)
         self._gateways.subscribe(self._gateway_changed)
         self._virtual_services.subscribe(self._virtual_service_changed)
 
-    def look_again(self) -> None:
-        """Kinds of Istio came, changed or went."""
-        if self._virtual_services is None:
-            self._in_background(self._start_when_served())
-
-    async def _start_when_served(self) -> None:
-        """A CRD that was just made is served a moment later."""
-        await asyncio.sleep(_SERVED_SOON)
-        await self.start()
-
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
-    async def _are_served(self) -> bool:
-        try:
-            for kind in (keys.VIRTUAL_SERVICES, keys.GATEWAYS):
-                await self._discovery.find(kind.api_version, kind.kind)
-        except KubeError:
-            return False
-        return True
-
     async def close(self) -> None:
-        for task in tuple(self._background):
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await asyncio.gather(*self._releasing)
         if self._virtual_services is not None:
             await self._caches.release(VIRTUAL_SERVICES_VIEW)
             await self._caches.release(GATEWAYS_VIEW)
@@ -214,7 +183,9 @@ class Gateways:
         assert self._gateways is not None
         if selector in self._pods and all(having != selector for _, having in self._gateways.items()):
             view, _ = self._pods.pop(selector)
-            self._in_background(self._caches.release(view))
+            releasing = asyncio.create_task(self._caches.release(view))
+            self._releasing.add(releasing)
+            releasing.add_done_callback(self._releasing.discard)
 
     def _tell_of(self, selector: Selector) -> None:
         if self._gateways is not None:

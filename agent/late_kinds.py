@@ -1,0 +1,56 @@
+"""Kinds that may not be there when the agent starts, and come later with somebody else's CustomResourceDefinitions."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from kube.discovery import Discovery
+from kube.errors import KubeError
+from kube.resources import Resource
+
+_SERVED_SOON = 1.0
+"""Seconds from the news about a CRD until its kind can be expected to be served."""
+
+
+class LateKinds:
+    """Calls a function once, as soon as all of some kinds of one group are served.
+
+    Args:
+        begin: acquires their stores, say.
+    """
+
+    def __init__(self, discovery: Discovery, kinds: Sequence[Resource], *, begin: Callable[[], None]) -> None:
+        self._discovery = discovery
+        self._kinds = kinds
+        self._begin = begin
+        self._looking: asyncio.Task[None] | None = None
+        self.have_come = False
+
+    async def look(self) -> None:
+        """Begin, if they are served now."""
+        if not self.have_come and await self._are_served() and not self.have_come:
+            self.have_come = True
+            self._begin()
+
+    def kinds_changed(self, group: str) -> None:
+        """CustomResourceDefinitions of the group came, changed or went."""
+        if group == self._kinds[0].group and not self.have_come:
+            if self._looking is not None:
+                self._looking.cancel()
+            self._looking = asyncio.create_task(self._look_soon())
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    async def _look_soon(self) -> None:
+        await asyncio.sleep(_SERVED_SOON)
+        await self.look()
+
+    async def _are_served(self) -> bool:
+        try:
+            for kind in self._kinds:
+                await self._discovery.find(kind.api_version, kind.kind)
+        except KubeError:
+            return False
+        return True
