@@ -1,0 +1,1 @@
+"""Settings of connections in Istio's ingress gateways, derived from DestinationRules."""
