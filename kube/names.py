@@ -26,7 +26,12 @@ _LABEL_VALUE_RULE = f"a valid label must be an empty string or {_QUALIFIED_RULE.
 
 def dns_label_problems(value: str) -> list[str]:
     """What keeps a value from being a DNS-1123 label: the name of a namespace, for example."""
-    return _length(value, 63) + _shape(value, _LABEL, _LABEL_RULE, "my-name", "123-abc")
+    problems = _length(value, 63)
+    if re.fullmatch(_LABEL, value):
+        return problems
+    if re.fullmatch(_SUBDOMAIN, value):
+        return [*problems, "must not contain dots"]
+    return [*problems, _explain(_LABEL_RULE, _LABEL, "my-name", "123-abc")]
 
 
 def dns_subdomain_problems(value: str) -> list[str]:

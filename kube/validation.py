@@ -5,23 +5,42 @@ An error reads `<path>: <kind>[: <value>][: <detail>]`, for example
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from kube.names import label_name_problems, label_value_problems
+from kube.objects import Object
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
+"""JSON."""
 
 
 class ErrorKind(StrEnum):
     REQUIRED = "Required value"
     INVALID = "Invalid value"
     NOT_SUPPORTED = "Unsupported value"
+    DUPLICATE = "Duplicate value"
     FORBIDDEN = "Forbidden"
+    TOO_LONG = "Too long"
+
+    @property
+    def reason(self) -> str:
+        """What the kind is called among the causes of a Status."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    ErrorKind.REQUIRED: "FieldValueRequired",
+    ErrorKind.INVALID: "FieldValueInvalid",
+    ErrorKind.NOT_SUPPORTED: "FieldValueNotSupported",
+    ErrorKind.DUPLICATE: "FieldValueDuplicate",
+    ErrorKind.FORBIDDEN: "FieldValueForbidden",
+    ErrorKind.TOO_LONG: "FieldValueTooLong",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +52,27 @@ class FieldError:
     value: str = ""
     detail: str = ""
 
+    @property
+    def body(self) -> str:
+        """All but the path."""
+        return ": ".join(part for part in (self.kind, self.value, self.detail) if part)
+
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.path, self.kind, self.value, self.detail) if part)
+        return ": ".join(part for part in (self.path, self.body) if part)
+
+
+def invalid_status(*, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Object:
+    """The Status by which an API server refuses an object, 422. Equal texts stand only once in its message."""
+    texts = list(dict.fromkeys(map(str, errors)))
+    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    causes = [{"reason": error.kind.reason, "message": error.body, "field": error.path} for error in errors]
+    return {
+        "status": "Failure",
+        "message": f"{kind}.{group} {shown(name)} is invalid: {listed}",
+        "reason": "Invalid",
+        "details": {"name": name, "group": group, "kind": kind, "causes": causes},
+        "code": 422,
+    }
 
 
 def required(path: str, detail: str = "") -> FieldError:
@@ -54,11 +92,19 @@ def not_supported(path: str, value: Value, supported: Iterable[str]) -> FieldErr
     return FieldError(ErrorKind.NOT_SUPPORTED, path, shown(value), f"supported values: {choices}")
 
 
+def duplicate(path: str, value: Value) -> FieldError:
+    return FieldError(ErrorKind.DUPLICATE, path, shown(value))
+
+
+def too_long(path: str, *, most: int) -> FieldError:
+    return FieldError(ErrorKind.TOO_LONG, path, detail=f"may not be more than {most} bytes")
+
+
 def shown(value: Value) -> str:
-    """A value as Go prints it in such an error: strings in quotes, whole numbers without a fraction."""
+    """A value as Go prints it in such an error: strings in quotes, whole numbers without a fraction, compact JSON."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def label_selector_errors(path: str, selector: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -90,7 +90,8 @@ class Refusal(Exception):
     """Raised by a rule that can't go on; `answer` is what the API server gets.
 
     A `kube.errors.ApiError` that a rule lets through becomes a `Failure` with that Status, wherever it stands in the
-    chain of causes; any other exception of a rule becomes a `Denied` with its text.
+    chain of causes; other errors of talking to an API server become a `Denied` with their text. Anything else is a
+    mistake in the rule.
     """
 
     def __init__(self, answer: Denied | Errored | Failure) -> None:

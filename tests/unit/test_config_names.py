@@ -34,9 +34,13 @@ def test_names_of_namespaces_that_are_valid(value: str) -> None:
     assert dns_label_problems(value) == dns_subdomain_problems(value) == []
 
 
-@pytest.mark.parametrize("value", ["", "A", "-a", "a-", "a_b", "a.b", "a\n", "é"])
+@pytest.mark.parametrize("value", ["", "A", "-a", "a-", "a_b", "a..b", "a\n", "é"])
 def test_names_of_namespaces_that_are_malformed(value: str) -> None:
     assert dns_label_problems(value) == [DNS_LABEL]
+
+
+def test_what_would_be_a_label_without_its_dots_is_said_to_have_dots() -> None:
+    assert dns_label_problems("a.b") == ["must not contain dots"]
 
 
 def test_a_name_may_be_too_long_and_malformed() -> None:

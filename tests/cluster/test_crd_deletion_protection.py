@@ -1,0 +1,202 @@
+"""Whole collections of protected objects: all are confirmed, or none is deleted."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from config.schema_webhooks import CRDDeletionProtection
+from devcluster.cluster import Cluster
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.errors import NotFound, TooManyRequests
+from kube.objects import Key
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from webhooks.admission import Allowed, Answer, Denied, Errored, Kind, Request, ResourceName
+from webhooks.handlers import crd_deletion_protection
+from webhooks.handlers.crd_deletion_protection import CONFIRMATION, Collections
+
+GROUP = "extensions.gardener.cloud"
+INFRASTRUCTURES = Resource(GROUP, "v1alpha1", "Infrastructure", "infrastructures", namespaced=True)
+BACKUP_BUCKETS = Resource(GROUP, "v1alpha1", "BackupBucket", "backupbuckets", namespaced=False)
+PROTECTED = {"gardener.cloud/deletion-protected": "true"}
+REFUSAL = f'must have a "{CONFIRMATION}" annotation to delete'
+
+
+def install(cluster: Cluster, resource: Resource) -> None:
+    """Other tests may have done so, too: the kind stays."""
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    names = {"kind": resource.kind, "plural": resource.plural, "singular": resource.kind.lower()}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "names": names,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
+    path = CUSTOM_RESOURCE_DEFINITIONS.path(name=f"{resource.plural}.{resource.group}")
+    try:
+        cluster.api.get(path)
+    except NotFound:
+        cluster.api.apply(path, crd)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            cluster.api.get(resource.path())
+            return
+        except (NotFound, TooManyRequests):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+class CountingClient(Client):
+    requests = 0
+
+    async def request(self, *arguments: Any, **options: Any) -> bytes:
+        self.requests += 1
+        return await super().request(*arguments, **options)
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[CountingClient]:
+    install(cluster, INFRASTRUCTURES)
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield CountingClient(transport, user_agent="crd-deletion-protection")
+
+
+def deletion(resource: Resource, namespace: str = "") -> Request:
+    """What the API server asks for each object of a collection."""
+    return Request(
+        uid="1",
+        kind=Kind(resource.group, resource.version, resource.kind),
+        resource=ResourceName(resource.group, resource.version, resource.plural),
+        operation="DELETE",
+        name="",
+        namespace=namespace,
+        old_object={"metadata": {"name": "any", "annotations": {CONFIRMATION: "true"}}},
+    )
+
+
+async def ask(client: Client, resource: Resource, namespace: str = "") -> Answer:
+    handle = crd_deletion_protection.handler(CRDDeletionProtection(enabled=True), client)
+    return await handle(deletion(resource, namespace))
+
+
+async def create(client: Client, resource: Resource, name: str, namespace: str = "", *, confirmed: bool) -> None:
+    meta = {"name": name, "namespace": namespace, "annotations": {CONFIRMATION: "true"} if confirmed else {}}
+    obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
+    await client.create(resource, obj)
+
+
+async def confirm(client: Client, resource: Resource, name: str, namespace: str = "") -> None:
+    patch = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
+    await client.patch(resource, name, patch, namespace=namespace)
+
+
+async def test_one_object_without_confirmation_keeps_all_of_its_namespace(
+    client: CountingClient, namespace: str
+) -> None:
+    handle = crd_deletion_protection.handler(CRDDeletionProtection(enabled=True), client)
+    assert await handle(deletion(INFRASTRUCTURES, namespace)) == Allowed()  # there is none
+
+    await create(client, INFRASTRUCTURES, "a", namespace, confirmed=True)
+    await create(client, INFRASTRUCTURES, "b", namespace, confirmed=False)
+    expected = Denied(f"{REFUSAL}: Infrastructure {namespace}/b")
+    # That all are confirmed may be believed for a second.
+    async with asyncio.timeout(30):
+        while await handle(deletion(INFRASTRUCTURES, namespace)) != expected:
+            await asyncio.sleep(0.1)
+    assert await handle(deletion(INFRASTRUCTURES, f"{namespace}-other")) == Allowed()
+
+    await confirm(client, INFRASTRUCTURES, "b", namespace)
+    # A refusal is never remembered: whoever has just confirmed may go on.
+    assert await handle(deletion(INFRASTRUCTURES, namespace)) == Allowed()
+
+
+async def test_objects_on_later_pages_count(client: CountingClient, namespace: str) -> None:
+    for name in ("a", "b", "c"):
+        await create(client, INFRASTRUCTURES, name, namespace, confirmed=True)
+    await create(client, INFRASTRUCTURES, "d", namespace, confirmed=False)
+    collections = Collections(client, page_size=2)
+    assert await collections.unconfirmed(deletion(INFRASTRUCTURES, namespace)) == Key(namespace, "d")
+    await confirm(client, INFRASTRUCTURES, "d", namespace)
+    assert await collections.unconfirmed(deletion(INFRASTRUCTURES, namespace)) is None
+
+
+async def test_a_list_is_shared_for_a_second(client: CountingClient, namespace: str) -> None:
+    now = 1000.0
+    collections = Collections(client, clock=lambda: now)
+    request = deletion(INFRASTRUCTURES, namespace)
+    await create(client, INFRASTRUCTURES, "a", namespace, confirmed=True)
+
+    before = client.requests
+    assert await asyncio.gather(*(collections.unconfirmed(request) for _ in range(50))) == [None] * 50
+    assert client.requests == before + 1
+
+    await create(client, INFRASTRUCTURES, "b", namespace, confirmed=False)
+    assert await collections.unconfirmed(request) is None
+    now += 1.0
+    assert await collections.unconfirmed(request) == Key(namespace, "b")
+
+
+async def test_objects_without_namespace_are_all_looked_at(cluster: Cluster, client: CountingClient) -> None:
+    install(cluster, BACKUP_BUCKETS)
+    name = f"bucket-{uuid.uuid4().hex[:8]}"
+    await create(client, BACKUP_BUCKETS, name, confirmed=False)
+    try:
+        assert await ask(client, BACKUP_BUCKETS) == Denied(f"{REFUSAL}: BackupBucket {name}")
+        await confirm(client, BACKUP_BUCKETS, name)
+        assert await ask(client, BACKUP_BUCKETS) == Allowed()
+    finally:
+        await client.delete(BACKUP_BUCKETS, name)
+
+
+async def test_of_crds_only_those_that_are_protected_count(client: CountingClient) -> None:
+    group = f"a{uuid.uuid4().hex[:10]}.example.com"
+    name = f"widgets.{group}"
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    spec = {
+        "group": group,
+        "names": {"kind": "Widget", "plural": "widgets"},
+        "scope": "Namespaced",
+        "versions": [version],
+    }
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, {**crd, "metadata": {"name": name}})
+    refused = f"{REFUSAL}: CustomResourceDefinition "
+    try:
+        # Other tests may have CRDs that are protected.
+        assert await ask(client, CUSTOM_RESOURCE_DEFINITIONS) != Denied(refused + name)
+        await client.patch(CUSTOM_RESOURCE_DEFINITIONS, name, {"metadata": {"labels": PROTECTED}})
+        answer = await ask(client, CUSTOM_RESOURCE_DEFINITIONS)
+        assert isinstance(answer, Denied)
+        assert answer.message.startswith(refused)
+    finally:
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
+
+
+async def test_a_kind_that_is_not_served_has_no_objects_to_protect(client: CountingClient) -> None:
+    old = Resource("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition", "customresourcedefinitions", False)
+    assert await ask(client, old) == Allowed("object was not found")
+
+
+async def test_without_an_answer_nothing_is_deleted(cluster: Cluster) -> None:
+    nowhere = replace(load_kubeconfig(cluster.kubeconfig), server="https://127.0.0.1:1")
+    async with Transport(nowhere) as transport:
+        answer = await ask(Client(transport, user_agent="crd-deletion-protection"), INFRASTRUCTURES, "any")
+    assert isinstance(answer, Errored)
+    assert answer.code == 500
+    assert "127.0.0.1:1" in answer.message

@@ -1,0 +1,92 @@
+"""Which tokens the webhook takes out of use, and which invalid ones it takes away."""
+
+import copy
+from typing import Any, cast
+
+import pytest
+
+from config.schema_webhooks import Webhook
+from kube.objects import Object
+from webhooks.admission import Allowed, Changed, Errored, Kind, Request, ResourceName
+from webhooks.facts import Facts
+from webhooks.handlers.token_invalidator import CONSIDER, handler, invalidate
+from webhooks.patch import difference
+
+VALID, INVALID = "dG9rZW4=", "AAAA"
+
+
+def secret(data: Any, **labels: str) -> Object:
+    obj: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": labels}, "type": "x"}
+    return obj if data is None else {**obj, "data": data}
+
+
+def asked(obj: Any, operation: str = "UPDATE") -> Request:
+    return Request(
+        uid="u",
+        kind=Kind("", "v1", "Secret"),
+        resource=ResourceName("", "v1", "secrets"),
+        operation=operation,
+        name="s",
+        namespace="ns",
+        object=obj,
+    )
+
+
+@pytest.mark.parametrize("label", ["true", "false", ""])
+@pytest.mark.parametrize(
+    ("data", "operations"),
+    [
+        ({"token": VALID, "ca.crt": "Yw=="}, [{"op": "replace", "path": "/data/token", "value": INVALID}]),
+        ({"ca.crt": "Yw=="}, [{"op": "add", "path": "/data/token", "value": INVALID}]),
+        ({"token": None}, [{"op": "replace", "path": "/data/token", "value": INVALID}]),
+        ({"token": INVALID}, []),
+        (None, []),
+    ],
+)
+def test_a_secret_that_is_considered_has_an_invalid_token(label: str, data: Any, operations: list[Object]) -> None:
+    before = secret(data, **{CONSIDER: label})
+    after = copy.deepcopy(before)
+    invalidate(after)
+    assert difference(before, after) == operations
+    again = copy.deepcopy(after)
+    invalidate(again)
+    assert again == after
+
+
+@pytest.mark.parametrize(
+    ("data", "operations"),
+    [
+        ({"token": INVALID, "ca.crt": "Yw=="}, [{"op": "remove", "path": "/data/token"}]),
+        ({"token": VALID}, []),
+        ({"token": "AAA="}, []),
+        ({"token": "AAAAAAAA"}, []),
+        ({"ca.crt": "Yw=="}, []),
+        (None, []),
+    ],
+)
+def test_an_invalid_token_goes_when_the_secret_is_not_considered_any_more(data: Any, operations: list[Object]) -> None:
+    before = secret(data, other="label")
+    after = copy.deepcopy(before)
+    invalidate(after)
+    assert difference(before, after) == operations
+
+
+handle = handler(Webhook(enabled=True), cast("Facts", None))
+
+
+async def test_the_handler_answers_with_what_is_changed() -> None:
+    obj = secret({"token": VALID}, **{CONSIDER: "true"})
+    answer = await handle(asked(obj))
+    assert isinstance(answer, Changed)
+    assert answer.before == secret({"token": VALID}, **{CONSIDER: "true"})
+    assert answer.after["data"] == {"token": INVALID}
+    assert await handle(asked(None, "DELETE")) == Allowed()
+
+
+@pytest.mark.parametrize(
+    "obj", [{"kind": "Pod", "apiVersion": "v1"}, {"data": []}, {"data": {"token": 1}}, {"metadata": {"labels": 1}}, []]
+)
+async def test_what_is_no_secret_is_an_error(obj: Any) -> None:
+    answer = await handle(asked(obj))
+    assert isinstance(answer, Errored)
+    assert answer.code == 400

@@ -1,0 +1,177 @@
+"""How differences between specs are spelled out."""
+
+from typing import Any
+
+import pytest
+from validating import valid
+
+from kube.objects import Object
+from webhooks.handlers.extension_validation.bastion import Bastion
+from webhooks.handlers.extension_validation.container_runtime import ContainerRuntime
+from webhooks.handlers.extension_validation.difference import differences
+from webhooks.handlers.extension_validation.dns_record import DNSRecord
+from webhooks.handlers.extension_validation.infrastructure import Infrastructure
+from webhooks.handlers.extension_validation.typed import Typed, decode
+from webhooks.handlers.extension_validation.worker import Worker
+
+
+def between(typed: type[Typed], new: Object, old: Object) -> list[str]:
+    def spec(change: Object) -> Any:
+        obj: Any = decode(typed, valid(typed.__name__, **change), kind=typed.__name__)
+        return obj.spec
+
+    return differences(spec(new), spec(old))
+
+
+def pools(**pool: Any) -> Object:
+    return {"pools": [pool]}
+
+
+@pytest.mark.parametrize(
+    ("typed", "new", "old", "expected"),
+    [
+        (Infrastructure, {"providerConfig": {}}, {}, []),
+        (
+            Infrastructure,
+            {"providerConfig": {"a": 1}},
+            {},
+            ["DefaultSpec.ProviderConfig: runtime.RawExtension != <nil pointer>"],
+        ),
+        (
+            Infrastructure,
+            {"class": "a"},
+            {},
+            ["DefaultSpec.Class: v1alpha1.ExtensionClass != <nil pointer>"],
+        ),
+        (
+            Infrastructure,
+            {"providerConfig": {"a": 1, "b": [1, {"c": "d"}]}},
+            {"providerConfig": {"b": [1, {"c": "e"}, None], "x": {"y": True}}},
+            [
+                "DefaultSpec.ProviderConfig.map[a]: 1 != <does not have key>",
+                "DefaultSpec.ProviderConfig.map[b].slice[1].map[c]: d != e",
+                "DefaultSpec.ProviderConfig.map[b].slice[2]: <no value> != <nil>",
+                "DefaultSpec.ProviderConfig.map[x]: <does not have key> != map[y:true]",
+            ],
+        ),
+        (
+            Infrastructure,
+            {"region": "", "secretRef": None, "sshPublicKey": "eA=="},
+            {},
+            [
+                "Region:  != r",
+                "SecretRef.Name:  != s",
+                "SecretRef.Namespace:  != n",
+                "SSHPublicKey: [120] != <nil slice>",
+            ],
+        ),
+        (Infrastructure, {"sshPublicKey": ""}, {}, []),
+        (DNSRecord, {"ttl": 1}, {}, ["TTL: int64 != <nil pointer>"]),
+        (DNSRecord, {"ttl": 1}, {"ttl": 2}, ["TTL: 1 != 2"]),
+        (DNSRecord, {}, {"region": ""}, ["Region: <nil pointer> != string"]),
+        (
+            DNSRecord,
+            {"values": ["a"]},
+            {"values": ["b", "c"]},
+            ["Values.slice[0]: a != b", "Values.slice[1]: <no value> != c"],
+        ),
+        (
+            Bastion,
+            {"userData": "eA==", "ingress": []},
+            {"userData": "", "ingress": [{}]},
+            ["UserData.slice[0]: 120 != <no value>", "Ingress.slice[0]: <no value> != {{ []}}"],
+        ),
+        (
+            Bastion,
+            {"ingress": [{"ipBlock": {"cidr": "a"}}]},
+            {"ingress": [{"ipBlock": {"cidr": "b", "except": ["c"]}}]},
+            ["Ingress.slice[0].IPBlock.CIDR: a != b", "Ingress.slice[0].IPBlock.Except: <nil slice> != [c]"],
+        ),
+        (
+            ContainerRuntime,
+            {"workerPool": {"name": "w", "selector": {"matchLabels": {"a": "b"}}}},
+            {"workerPool": {"name": "w"}},
+            ["WorkerPool.Selector.MatchLabels: map[a:b] != <nil map>"],
+        ),
+        (
+            ContainerRuntime,
+            {"workerPool": {"selector": {"matchLabels": {"a": "b", "c": "d"}}}},
+            {"workerPool": {"selector": {"matchLabels": {"a": "x", "e": "f"}}}},
+            [
+                "WorkerPool.Selector.MatchLabels.map[a]: b != x",
+                "WorkerPool.Selector.MatchLabels.map[c]: d != <does not have key>",
+                "WorkerPool.Selector.MatchLabels.map[e]: <does not have key> != f",
+            ],
+        ),
+        (
+            Worker,
+            pools(nodeTemplate={"capacity": {"cpu": "1", "memory": "1Gi"}}),
+            pools(nodeTemplate={"capacity": {"cpu": "1000m", "memory": "2Gi"}}),
+            ["Pools.slice[0].NodeTemplate.Capacity.map[memory]: 1Gi != 2Gi"],
+        ),
+        (
+            Worker,
+            pools(machineControllerManager={"machineDrainTimeout": "60s"}),
+            pools(machineControllerManager={"machineDrainTimeout": "1m"}),
+            [],
+        ),
+        (
+            Worker,
+            pools(machineControllerManager={"machineDrainTimeout": "1h"}, maxSurge=1),
+            pools(machineControllerManager={"maxEvictRetries": 1}, maxSurge="10%"),
+            [
+                "Pools.slice[0].MaxSurge: 1 != 10%",
+                "Pools.slice[0].MachineControllerManagerSettings.MachineDrainTimeout: v1.Duration != <nil pointer>",
+                "Pools.slice[0].MachineControllerManagerSettings.MaxEvictRetries: <nil pointer> != int32",
+            ],
+        ),
+        (
+            Worker,
+            pools(machineControllerManager={}),
+            pools(volume={"size": "1Gi"}, userDataSecretRef={"name": "a"}),
+            [
+                "Pools.slice[0].UserDataSecretRef.LocalObjectReference.Name:  != a",
+                "Pools.slice[0].Volume: <nil pointer> != v1alpha1.Volume",
+                "Pools.slice[0].MachineControllerManagerSettings: v1beta1.MachineControllerManagerSettings != <nil pointer>",
+            ],
+        ),
+        (
+            Worker,
+            pools(taints=[{"key": "a", "timeAdded": "2026-01-01T01:00:00+01:00"}]),
+            pools(
+                taints=[
+                    {"key": "a", "timeAdded": "2026-01-01T00:00:00Z"},
+                    {"key": "b", "timeAdded": "2026-01-01T00:00:00Z"},
+                ]
+            ),
+            ["Pools.slice[0].Taints.slice[1]: <no value> != {b   2026-01-01T00:00:00Z}"],
+        ),
+        (
+            Worker,
+            {"pools": [{"userDataSecretRef": {"name": "s"}, "volume": {"size": "1", "encrypted": True}}]},
+            {"pools": []},
+            [
+                (
+                    "Pools.slice[0]: { 0 0 0 map[] map[] [] { } 0  <nil> <nil> {{s}  <nil>} {<nil> <nil> 1 true} [] <nil> [] "
+                    "<nil> <nil> <nil> <nil> <nil> <nil> <nil>} != <no value>"
+                )
+            ],
+        ),
+    ],
+)
+def test_differences(typed: type[Typed], new: Object, old: Object, expected: list[str]) -> None:
+    assert between(typed, new, old) == expected
+
+
+def test_no_more_than_ten_are_named() -> None:
+    assert len(between(DNSRecord, {"values": ["a"] * 50}, {"values": ["b"] * 50})) == 10
+    found = between(DNSRecord, {"name": "x", "values": ["a"] * 50}, {"values": ["b"] * 50})
+    assert found[0] == "Name: x != a.example.com"
+    assert found[-1] == "Values.slice[8]: a != b"
+
+
+def test_long_values_are_cut() -> None:
+    (found,) = between(DNSRecord, {"name": "x" * 300}, {"name": "y"})
+    assert found == f"Name: {'x' * 256}... != y"
+    (found,) = between(Infrastructure, {"sshPublicKey": "AAAA" * 10_000}, {})
+    assert found == f"SSHPublicKey: [{('0 ' * 256)[:255]}... != <nil slice>"

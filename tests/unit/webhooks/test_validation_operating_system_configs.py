@@ -1,0 +1,262 @@
+"""The rules of OperatingSystemConfigs."""
+
+from typing import Any
+
+import pytest
+from validating import DELETING, errors, spec_errors, valid
+
+from kube.objects import Object
+
+KIND = "OperatingSystemConfig"
+NEEDED = "Required value: field is required"
+ONE_CONTENT = "either 'secretRef', 'inline' or 'imageRef' must be provided"
+SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of"
+HOST = "host must be provided; desired format: https://host[:port]"
+BOTH = {"secretRef": {"name": "s", "dataKey": "k"}, "inline": {"data": "x"}}
+
+
+def shortened(found: list[str]) -> list[str]:
+    return [error.split(" lower case alphanumeric")[0] for error in found]
+
+
+def file(path: str = "/a", **more: Any) -> Object:
+    return {"path": path, "content": {"inline": {"data": "x"}}, **more}
+
+
+def content_errors(content: Object) -> list[str]:
+    prefix = "spec.files[0].content"
+    found = spec_errors(KIND, files=[{"path": "/a", "content": content}])
+    assert all(error.startswith(prefix) for error in found)
+    return [error.removeprefix(prefix).removeprefix(".") for error in found]
+
+
+def containerd_errors(**config: Any) -> list[str]:
+    prefix = "spec.criConfig.containerd."
+    found = spec_errors(KIND, criConfig={"name": "containerd", "containerd": {"sandboxImage": "i", **config}})
+    assert all(error.startswith(prefix) for error in found)
+    return shortened([error.removeprefix(prefix) for error in found])
+
+
+@pytest.mark.parametrize(
+    ("purpose", "found"),
+    [
+        ("provision", []),
+        ("", [f"spec.purpose: {NEEDED}"]),
+        ("x", ['spec.purpose: Unsupported value: "x": supported values: "provision", "reconcile"']),
+    ],
+)
+def test_purposes(purpose: str, found: list[str]) -> None:
+    assert spec_errors(KIND, purpose=purpose, type=None) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ({}, [f": Required value: {ONE_CONTENT}"]),
+        ({"transmitUnencoded": True}, [f": Required value: {ONE_CONTENT}"]),
+        ({"secretRef": {"name": "s", "dataKey": "k"}}, []),
+        ({"secretRef": {}}, [f"secretRef.name: {NEEDED}", f"secretRef.dataKey: {NEEDED}"]),
+        ({"inline": {"data": "x", "encoding": "b64"}}, []),
+        ({"inline": {}}, [f"inline.data: {NEEDED}"]),
+        (
+            {"inline": {"encoding": "gzip"}},
+            ['inline.encoding: Unsupported value: "gzip": supported values: "", "b64"', f"inline.data: {NEEDED}"],
+        ),
+        ({"imageRef": {"image": "i", "filePathInImage": "/f"}}, []),
+        ({"imageRef": {}}, [f"imageRef.image: {NEEDED}", f"imageRef.filePathInImage: {NEEDED}"]),
+        (
+            BOTH,
+            [
+                (
+                    ': Invalid value: {"secretRef":{"name":"s","dataKey":"k"},"inline":{"encoding":"","data":"x"}}: '
+                    f"{ONE_CONTENT}, not multiple at the same time"
+                )
+            ],
+        ),
+        (
+            {"inline": {}, "imageRef": {}, "transmitUnencoded": False},
+            [
+                (
+                    ': Invalid value: {"inline":{"encoding":"","data":""},"transmitUnencoded":false,'
+                    '"imageRef":{"image":"","filePathInImage":""}}: '
+                    f"{ONE_CONTENT}, not multiple at the same time"
+                )
+            ],
+        ),
+    ],
+)
+def test_contents_of_files(content: Object, found: list[str]) -> None:
+    assert content_errors(content) == found
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"files": [file(), file("")]}, [f"spec.files[1].path: {NEEDED}"]),
+        ({"files": [file(), file("/b"), file()]}, ['spec.files[2].path: Duplicate value: "/a"']),
+        ({"files": [file(""), file(""), file()]}, [f"spec.files[{index}].path: {NEEDED}" for index in (0, 1)]),
+        ({"files": [file(hostName="a"), file(hostName="b"), file(hostName="c")]}, []),
+        (
+            {"files": [file(hostName="a"), file(hostName="b"), file(hostName="a")]},
+            ['spec.files[2].path: Duplicate value: "/a"'],
+        ),
+        (
+            {"files": [file(hostName="a"), file(hostName="b"), file(hostName="b")]},
+            ['spec.files[2].path: Duplicate value: "/a"'],
+        ),
+        ({"files": [file(hostName="a"), file()]}, ['spec.files[1].path: Duplicate value: "/a"']),
+        ({"files": [file(), file(hostName="a")]}, ['spec.files[1].path: Duplicate value: "/a"']),
+        ({"files": [file(hostName="A_")]}, [f'spec.files[0].hostName: Invalid value: "A_": {SUBDOMAIN}']),
+        ({"files": [file(hostName="")]}, [f'spec.files[0].hostName: Invalid value: "": {SUBDOMAIN}']),
+        ({"units": [{}]}, [f"spec.units[0].name: {NEEDED}"]),
+        (
+            {"units": [{"name": "u", "dropIns": [{}]}]},
+            [f"spec.units[0].dropIns[0].{name}: {NEEDED}" for name in ("name", "content")],
+        ),
+        (
+            {"units": [{"name": "u", "filePaths": ["/a", "/b"]}]},
+            [
+                "spec.units[0].filePaths[1]: Invalid value: \"/b\": 'filePath' requires a matching 'path' in 'spec.files'"
+            ],
+        ),
+    ],
+)
+def test_files_and_units(spec: Object, found: list[str]) -> None:
+    assert shortened(spec_errors(KIND, **spec)) == found
+
+
+def test_what_an_extension_adds_keeps_the_same_rules() -> None:
+    config = valid(KIND, units=[{"name": "u", "filePaths": ["/added"]}])
+    config["status"] = {"extensionUnits": [{"filePaths": ["/a"]}], "extensionFiles": [file("/added")]}
+    assert errors(KIND, config) == [f"status.extensionUnits[0].name: {NEEDED}"]
+    config["status"] = {"extensionFiles": [file("/added"), file(), {"path": ""}]}
+    assert errors(KIND, config) == [
+        f"status.extensionFiles[2].path: {NEEDED}",
+        f"status.extensionFiles[2].content: Required value: {ONE_CONTENT}",
+        'status.extensionFiles[1].path: Duplicate value: "/a"',
+    ]
+
+
+def test_the_cgroup_driver_is_known() -> None:
+    assert spec_errors(KIND, criConfig={"cgroupDriver": "systemd"}) == []
+    assert spec_errors(KIND, criConfig={"cgroupDriver": ""}) == [
+        'spec.criConfig.cgroupDriver: Unsupported value: "": supported values: "cgroupfs", "systemd"'
+    ]
+
+
+def test_provisioning_configures_no_containerd() -> None:
+    config = {"cgroupDriver": "x", "containerd": {"registries": [{}]}}
+    assert [error.partition(": ")[::2] for error in spec_errors(KIND, purpose="provision", criConfig=config)] == [
+        ("spec.criConfig.cgroupDriver", 'Unsupported value: "x": supported values: "cgroupfs", "systemd"'),
+        (
+            "spec.criConfig.containerd",
+            "Forbidden: containerd config is not allowed for OperatingSystemConfig with purpose 'provision'",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("registry", "found"),
+    [
+        ({"upstream": "a.b"}, []),
+        ({"upstream": "_default"}, []),
+        ({"upstream": "localhost:5000"}, []),
+        ({"upstream": "a:65535"}, []),
+        ({"upstream": ""}, [f'upstream: Invalid value: "": {SUBDOMAIN}']),
+        ({"upstream": "a:b"}, [f'upstream: Invalid value: "a:b": {SUBDOMAIN}']),
+        ({"upstream": "a:"}, [f'upstream: Invalid value: "a:": {SUBDOMAIN}']),
+        *(
+            (
+                {"upstream": f"a:{port}"},
+                [
+                    f"upstream: Invalid value: \"a:{port}\": port '{port}' is not valid, valid port must be in the range [1, 65535]"
+                ],
+            )
+            for port in ("0", "65536", "080", "100000")
+        ),
+        ({"upstream": "a", "server": "https://b:5000/v2"}, []),
+        ({"upstream": "a", "server": "HTTP://b"}, []),
+        (
+            {"upstream": "a", "server": "ftp://b"},
+            ['server: Unsupported value: "ftp": supported values: "http", "https"'],
+        ),
+        ({"upstream": "a", "server": "https://"}, [f'server: Invalid value: "": {HOST}']),
+        (
+            {"upstream": "a", "server": ""},
+            ['server: Unsupported value: "": supported values: "http", "https"', f'server: Invalid value: "": {HOST}'],
+        ),
+        (
+            {"upstream": "a", "server": "https://b:c"},
+            [
+                (
+                    'server: Required value: url must be a valid URL: parse "https://b:c": invalid port ":c" after host; '
+                    "desired format: https://host[:port]"
+                )
+            ],
+        ),
+        ({"upstream": "a", "hosts": [{"url": "ftp://b", "capabilities": ["push", "pull", "resolve"]}]}, []),
+        ({"upstream": "a", "hosts": [{}]}, [f'hosts[0].url: Invalid value: "": {HOST}']),
+        (
+            {"upstream": "a", "hosts": [{"url": "://b"}]},
+            [
+                (
+                    'hosts[0].url: Required value: url must be a valid URL: parse "://b": missing protocol scheme; '
+                    "desired format: https://host[:port]"
+                )
+            ],
+        ),
+        (
+            {"upstream": "a", "hosts": [{"url": "//b", "capabilities": ["pull", "x"]}]},
+            ['hosts[0].capabilities[1]: Unsupported value: "x": supported values: "push", "pull", "resolve"'],
+        ),
+    ],
+)
+def test_registries(registry: Object, found: list[str]) -> None:
+    assert containerd_errors(registries=[registry]) == [f"registries[0].{error}" for error in found]
+
+
+def test_a_registry_has_one_configuration() -> None:
+    assert containerd_errors(registries=[{"upstream": "a"}, {"upstream": "b"}, {"upstream": "a"}]) == [
+        'registries[2].upstream: Duplicate value: "a"'
+    ]
+
+
+def test_containerd_needs_an_image_for_its_sandboxes() -> None:
+    assert containerd_errors(sandboxImage="") == [f"sandboxImage: {NEEDED}"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "found"),
+    [
+        ({"path": ["a"]}, []),
+        ({"path": ["a"], "values": {"x": [1]}}, []),
+        ({"path": ["a"], "values": None}, []),
+        ({"path": ["a"], "op": "remove"}, []),
+        ({"path": ["a"], "op": "remove", "values": None}, []),
+        ({}, ["path: Required value: must provide a path"]),
+        ({"path": ["a"], "op": "x"}, ['op: Unsupported value: "x": supported values: "add", "remove"']),
+        (
+            {"path": ["a"], "op": "remove", "values": {}},
+            ["values: Forbidden: values must not be specified when 'remove' operation is used"],
+        ),
+        (
+            {"path": ["a"], "values": ["x", 1]},
+            ['values: Invalid value: "[\\"x\\",1]": provided values must be given in json format'],
+        ),
+        ({"path": ["a"], "values": 1}, ['values: Invalid value: "1": provided values must be given in json format']),
+    ],
+)
+def test_plugins(plugin: Object, found: list[str]) -> None:
+    assert containerd_errors(plugins=[plugin]) == [f"plugins[0].{error}" for error in found]
+
+
+def test_what_an_update_would_change_in_a_config() -> None:
+    old = valid(KIND, meta=DELETING, criConfig={"name": "containerd"}, files=[file()])
+    new = valid(KIND, meta=DELETING, files=[file(permissions=0o644, hostName="h"), file("/b")])
+    (error,) = errors(KIND, new, old)
+    assert error.split("Requested changes: ")[1].split(",") == [
+        "CRIConfig: <nil pointer> != v1alpha1.CRIConfig",
+        "Files.slice[0].Permissions: uint32 != <nil pointer>",
+        "Files.slice[0].HostName: string != <nil pointer>",
+        "Files.slice[1]: {/b <nil> {<nil> { x} <nil> <nil>} <nil>} != <no value>",
+    ]

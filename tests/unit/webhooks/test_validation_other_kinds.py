@@ -1,0 +1,260 @@
+"""The rules of Workers, Etcds and SelfHostedShootExposures."""
+
+from typing import Any
+
+import pytest
+from validating import DELETING, errors, spec_errors, undecodable, valid
+
+from kube.objects import Object
+
+NEEDED = "Required value: field is required"
+SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of"
+IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+NEGATIVE, FRACTION = "must be greater than or equal to 0", "must be an integer"
+POOL = {"name": "w", "machineType": "m", "machineImage": {"name": "i", "version": "1"}}
+
+
+def shortened(found: list[str]) -> list[str]:
+    return [error.split(" lower case alphanumeric")[0] for error in found]
+
+
+# --- Workers
+
+
+def capacity_errors(capacity: Object) -> list[str]:
+    prefix = "spec.pools[0].nodeTemplate.capacity."
+    found = spec_errors("Worker", pools=[{**POOL, "nodeTemplate": {"capacity": capacity}}])
+    assert all(error.startswith(prefix) for error in found)
+    return [error.removeprefix(prefix) for error in found]
+
+
+@pytest.mark.parametrize(
+    ("pool", "found"),
+    [
+        (POOL, []),
+        ({}, [f"{path}: {NEEDED}" for path in ("machineType", "machineImage.name", "machineImage.version", "name")]),
+        ({**POOL, "architecture": "arm64"}, []),
+        (
+            {**POOL, "architecture": "", "name": ""},
+            ['architecture: Unsupported value: "": supported values: "amd64", "arm64"', f"name: {NEEDED}"],
+        ),
+    ],
+)
+def test_worker_pools(pool: Object, found: list[str]) -> None:
+    assert spec_errors("Worker", pools=[POOL, pool]) == [f"spec.pools[1].{error}" for error in found]
+
+
+@pytest.mark.parametrize(
+    ("resource", "quantity", "found"),
+    [
+        ("cpu", "1.5", []),
+        ("cpu", "-1", ['cpu: Invalid value: "-1": must be greater than or equal to 0']),
+        ("memory", 0.5, []),
+        ("pods", 10, []),
+        ("pods", "1k", []),
+        ("pods", "1500m", [f'pods: Invalid value: "1500m": {FRACTION}']),
+        ("pods", "-0.5", [f'pods: Invalid value: "-0.5": {NEGATIVE}', f'pods: Invalid value: "-0.5": {FRACTION}']),
+        ("services.nodeports", "0.1", [f'services.nodeports: Invalid value: "0.1": {FRACTION}']),
+        ("nvidia.com/gpu", "0.1", [f'nvidia.com/gpu: Invalid value: "0.1": {FRACTION}']),
+        ("nvidia.com/gpu", "1000m", []),
+        ("a.kubernetes.io/b", "0.1", []),
+        ("requests.nvidia.com/gpu", "0.1", []),
+        ("gpu", "0.1", []),
+    ],
+)
+def test_capacities(resource: str, quantity: Any, found: list[str]) -> None:
+    assert capacity_errors({resource: quantity}) == found
+
+
+def test_capacities_are_reported_by_name() -> None:
+    found = capacity_errors({"pods": "-1", "cpu": "-1", "memory": "-1"})
+    assert [error.partition(":")[0] for error in found] == ["cpu", "memory", "pods"]
+
+
+@pytest.mark.parametrize("quantity", ["", "1x", "1 Gi", "e", "1" * 200, "1e" + "9" * 50, True, [], {}])
+def test_what_is_no_quantity_cannot_be_decoded(quantity: Any) -> None:
+    worker = valid("Worker", pools=[{**POOL, "nodeTemplate": {"capacity": {"cpu": quantity}}}])
+    assert "spec.pools[0].nodeTemplate.capacity[...]" in undecodable("Worker", worker)
+
+
+@pytest.mark.parametrize("duration", ["", "1", "1 hour", 60])
+def test_what_is_no_duration_cannot_be_decoded(duration: Any) -> None:
+    worker = valid("Worker", pools=[{**POOL, "machineControllerManager": {"machineDrainTimeout": duration}}])
+    assert "machineDrainTimeout" in undecodable("Worker", worker)
+
+
+def test_surges_are_numbers_or_percentages() -> None:
+    assert spec_errors("Worker", pools=[{**POOL, "maxSurge": "10%", "maxUnavailable": 1}]) == []
+    assert "maxSurge" in undecodable("Worker", valid("Worker", pools=[{**POOL, "maxSurge": 1.5}]))
+
+
+# --- Etcds
+
+
+@pytest.mark.parametrize(
+    ("store", "found"),
+    [
+        ({"prefix": "a--n/x"}, []),
+        ({"prefix": "x"}, ['prefix: Invalid value: "x": must contain object name and namespace']),
+        ({}, ['prefix: Invalid value: "": must contain object name and namespace']),
+        ({"prefix": "nx", "provider": ""}, []),
+        ({"prefix": "nx", "provider": "local"}, []),
+        ({"prefix": "nx", "provider": "s3"}, ["provider: Invalid value: \"s3\": unsupported storage provider: 's3'"]),
+    ],
+)
+def test_stores_of_etcds(store: Object, found: list[str]) -> None:
+    assert spec_errors("Etcd", backup={"store": store}) == [f"spec.backup.store.{error}" for error in found]
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        "aws",
+        "S3",
+        "stackit",
+        "azure",
+        "ABS",
+        "alicloud",
+        "OSS",
+        "openstack",
+        "Swift",
+        "gcp",
+        "GCS",
+        "dell",
+        "ECS",
+        "openshift",
+        "OCS",
+        "Local",
+        "local",
+    ],
+)
+def test_providers_that_are_known(provider: str) -> None:
+    assert spec_errors("Etcd", backup={"store": {"prefix": "nx", "provider": provider}}) == []
+
+
+def test_an_etcd_needs_no_store() -> None:
+    assert spec_errors("Etcd", backup={}) == spec_errors("Etcd", backup=None) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ({"store": {"prefix": "nx"}}, {"store": {"prefix": "xn"}}, True),
+        ({"store": {"prefix": "nx"}}, {"store": {"prefix": "nx", "provider": "S3"}}, False),
+        ({"store": {"prefix": "nx"}}, {}, False),
+        ({}, {"store": {"prefix": "nx"}}, False),
+    ],
+)
+def test_the_prefix_of_a_store_is_immutable(old: Object, new: Object, found: bool) -> None:
+    expected = ['spec.backup.store.prefix: Invalid value: "xn": field is immutable'] if found else []
+    assert errors("Etcd", valid("Etcd", backup=new), valid("Etcd", backup=old)) == expected
+
+
+def test_the_prefix_of_members_is_immutable() -> None:
+    new, old = valid("Etcd", memberNamePrefix="a"), valid("Etcd")
+    assert errors("Etcd", new, old) == ['spec.memberNamePrefix: Invalid value: "a": field is immutable']
+    assert errors("Etcd", old, new) == ["spec.memberNamePrefix: Invalid value: null: field is immutable"]
+
+
+def test_the_spec_of_an_etcd_is_frozen_while_it_is_being_deleted() -> None:
+    old, new = valid("Etcd", meta=DELETING), valid("Etcd", meta=DELETING, replicas=1, memberNamePrefix="a")
+    assert errors("Etcd", new, old) == [
+        (
+            'spec: Invalid value: {"backup":{"store":{"prefix":"n--x","provider":"S3"}},"replicas":1,'
+            '"memberNamePrefix":"a"}: field is immutable'
+        )
+    ]
+    assert errors("Etcd", valid("Etcd", meta=DELETING, labels={}, etcd=None), old) == []
+
+
+# --- SelfHostedShootExposures
+
+REFERENCE = {"apiVersion": "v1", "kind": "Secret", "namespace": "n", "name": "s"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ({}, []),
+        ({"namespace": "m"}, ['.namespace: Invalid value: "m": must equal metadata.namespace']),
+        ({"namespace": ""}, [".namespace: Required value: must provide a namespace"]),
+        ({"name": ""}, [".name: Required value: must provide a name"]),
+        ({"name": "A"}, [f'.name: Invalid value: "A": {SUBDOMAIN}']),
+        (
+            {"apiVersion": "security.gardener.cloud/v1alpha1", "kind": "WorkloadIdentity"},
+            [
+                (
+                    ': Unsupported value: {"Group":"security.gardener.cloud","Version":"v1alpha1","Kind":"WorkloadIdentity"}: '
+                    'supported values: "/v1, Kind=Secret"'
+                )
+            ],
+        ),
+        (
+            {"apiVersion": "", "kind": ""},
+            [
+                ".apiVersion: Required value: must provide an apiVersion",
+                ".kind: Required value: must provide a kind",
+                ': Unsupported value: {"Group":"","Version":"","Kind":""}: supported values: "/v1, Kind=Secret"',
+            ],
+        ),
+    ],
+)
+def test_credentials_of_exposures(reference: Object, found: list[str]) -> None:
+    credentials = {**REFERENCE, **reference}
+    assert shortened(spec_errors("SelfHostedShootExposure", credentialsRef=credentials)) == [
+        f"spec.credentialsRef{error}" for error in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"type": ""}, [f"type: {NEEDED}"]),
+        ({"port": 65535}, []),
+        ({"port": None}, ["port: Invalid value: 0: must be between 1 and 65535, inclusive"]),
+        ({"port": 65536}, ["port: Invalid value: 65536: must be between 1 and 65535, inclusive"]),
+        ({"endpoints": []}, [f"endpoints: {NEEDED}"]),
+        ({"endpoints": None}, [f"endpoints: {NEEDED}"]),
+        ({"endpoints": [{}]}, [f"endpoints[0].nodeName: {NEEDED}"]),
+    ],
+)
+def test_exposures(spec: Object, found: list[str]) -> None:
+    assert spec_errors("SelfHostedShootExposure", **spec) == [f"spec.{error}" for error in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "address", "found"),
+    [
+        ("InternalIP", "1.2.3.4", []),
+        ("InternalIP", "01.02.003.4", []),
+        ("ExternalIP", "::ffff:1.2.3.4", []),
+        ("ExternalIP", "::ffff:01.2.3.4", []),
+        ("ExternalIP", "fe80::1%eth0", [f'address: Invalid value: "fe80::1%eth0": {IP}']),
+        ("InternalIP", "a.b", [f'address: Invalid value: "a.b": {IP}']),
+        ("Hostname", "a", []),
+        ("ExternalDNS", "a.b", []),
+        ("InternalDNS", "A", [f'address: Invalid value: "A": {SUBDOMAIN}']),
+        ("Hostname", "", [f"address: {NEEDED}"]),
+        (
+            "",
+            "a",
+            [f"type: {NEEDED}", 'address: Invalid value: "a": invalid address for unsupported address type ""'],
+        ),
+        (
+            "IP",
+            "a",
+            [
+                (
+                    'type: Unsupported value: "IP": supported values: "ExternalDNS", "ExternalIP", "Hostname", '
+                    '"InternalDNS", "InternalIP"'
+                ),
+                'address: Invalid value: "a": invalid address for unsupported address type "IP"',
+            ],
+        ),
+    ],
+)
+def test_addresses_of_exposures(kind: str, address: str, found: list[str]) -> None:
+    endpoints = [{"nodeName": "n", "addresses": [{"type": kind, "address": address}]}]
+    assert shortened(spec_errors("SelfHostedShootExposure", endpoints=endpoints)) == [
+        f"spec.endpoints[0].addresses[0].{error}" for error in found
+    ]

@@ -1,0 +1,165 @@
+"""crd-deletion-protection: what holds a landscape together is deleted only after somebody has confirmed it.
+
+Without a name in the request a whole collection is being deleted: the API server asks once for every object of it,
+and never says which. So all objects of the collection are listed, and one without confirmation keeps them all. That
+all are confirmed is believed for a second, so that n objects do not cost n lists; that one is not, is always looked
+up: who has just confirmed it must not be refused for what was.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from config.schema_webhooks import CRDDeletionProtection
+from kube.client import Client, Form, Selection
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, is_truthy
+from kube.resources import Resource
+from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request, ResourceName
+
+NAME = "crd-deletion-protection"
+PATH = "/webhooks/validate-crd-deletion"
+
+CONFIRMATION = "confirmation.gardener.cloud/deletion"
+PROTECTED_CRDS = "gardener.cloud/deletion-protected=true"
+"""The CRDs for which the API server asks."""
+
+_CRD_GROUP = "apiextensions.k8s.io"
+_EXTENSIONS = "extensions.gardener.cloud"
+_BASTIONS = ResourceName(_EXTENSIONS, "v1alpha1", "bastions")
+_PROTECTED = frozenset(
+    {
+        ResourceName(_CRD_GROUP, "v1beta1", "customresourcedefinitions"),
+        ResourceName(_CRD_GROUP, "v1", "customresourcedefinitions"),
+        ResourceName("druid.gardener.cloud", "v1alpha1", "etcds"),
+        *(
+            ResourceName(_EXTENSIONS, "v1alpha1", resource)
+            for resource in (
+                "backupbuckets",
+                "backupentries",
+                "containerruntimes",
+                "controlplanes",
+                "dnsrecords",
+                "extensions",
+                "infrastructures",
+                "networks",
+                "operatingsystemconfigs",
+                "selfhostedshootexposures",
+                "workers",
+            )
+        ),
+    }
+)
+_DEADLINE_SECONDS = 10.0
+_BELIEVED_SECONDS = 1.0
+_PAGE_SIZE = 500
+_MOST_COLLECTIONS = 256
+
+
+def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
+    """Args: client: of the source cluster."""
+    protected = _PROTECTED | {_BASTIONS} if settings.protect_bastions else _PROTECTED
+    collections = Collections(client)
+
+    async def handle(request: Request) -> Answer:
+        if request.operation != "DELETE":
+            return Allowed("operation is not DELETE")
+        if request.resource not in protected:
+            return Allowed("resource is not deletion-protected")
+        obj = request.old_object if request.old_object is not None else request.object
+        if request.name and obj is None:
+            return Errored(500, "no object found in admission request")
+        try:
+            if request.name:
+                unconfirmed = _first_unconfirmed([obj])
+            else:
+                async with asyncio.timeout(_DEADLINE_SECONDS):
+                    unconfirmed = await collections.unconfirmed(request)
+        except NotFound:
+            return Allowed("object was not found")
+        except TimeoutError:
+            return Errored(500, f"the objects could not be listed within {_DEADLINE_SECONDS:.0f} seconds")
+        except (KubeError, msgspec.ValidationError) as error:
+            return Errored(500, str(error))
+        if unconfirmed is None:
+            return Allowed()
+        return Denied(f'must have a "{CONFIRMATION}" annotation to delete: {request.kind.kind} {unconfirmed}')
+
+    return handle
+
+
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+    namespace: str | None = None
+    annotations: dict[str, str | None] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
+def _first_unconfirmed(objects: list[Any]) -> Key | None:
+    """Raises: msgspec.ValidationError."""
+    for obj in msgspec.convert(objects, list[_Object]):
+        meta = obj.metadata or _Metadata()
+        if not is_truthy((meta.annotations or {}).get(CONFIRMATION)):
+            return Key(meta.namespace or "", meta.name or "")
+    return None
+
+
+@dataclass(slots=True)
+class _Collection:
+    confirmed_at: float = float("-inf")
+    """When listing began that found all objects confirmed."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Collections:
+    """Whether all objects of a collection are confirmed."""
+
+    def __init__(
+        self, client: Client, *, page_size: int = _PAGE_SIZE, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._page_size = page_size
+        self._clock = clock
+        self._collections: dict[tuple[ResourceName, str], _Collection] = {}
+
+    async def unconfirmed(self, request: Request) -> Key | None:
+        """The first object without confirmation.
+
+        Raises:
+            KubeError: the API server could not be asked.
+            msgspec.ValidationError: it did not answer with objects.
+        """
+        key = (request.resource, request.namespace)
+        if key not in self._collections and len(self._collections) >= _MOST_COLLECTIONS:
+            self._collections.clear()
+        collection = self._collections.setdefault(key, _Collection())
+        async with collection.lock:
+            now = self._clock()
+            if now - collection.confirmed_at < _BELIEVED_SECONDS:
+                return None
+            found = await self._list(request)
+            collection.confirmed_at = now if found is None else float("-inf")
+            return found
+
+    async def _list(self, request: Request) -> Key | None:
+        group, version, plural = request.resource
+        is_crd = group == _CRD_GROUP
+        resource = Resource(group, version, request.kind.kind, plural, namespaced=not is_crd)
+        selection = Selection("", PROTECTED_CRDS) if is_crd else Selection(request.namespace)
+        token = ""
+        while True:
+            page = await self._client.list_page(
+                resource, selection, form=Form.METADATA, limit=self._page_size, continue_token=token
+            )
+            if (found := _first_unconfirmed(page["items"])) is not None:
+                return found
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return None

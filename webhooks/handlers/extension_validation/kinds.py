@@ -1,0 +1,34 @@
+"""All kinds that are validated, in the order of the webhooks of the generated configuration."""
+
+from typing import Any
+
+from webhooks.handlers.extension_validation.backup_bucket import BACKUP_BUCKET
+from webhooks.handlers.extension_validation.backup_entry import BACKUP_ENTRY
+from webhooks.handlers.extension_validation.bastion import BASTION
+from webhooks.handlers.extension_validation.container_runtime import CONTAINER_RUNTIME
+from webhooks.handlers.extension_validation.control_plane import CONTROL_PLANE
+from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
+from webhooks.handlers.extension_validation.etcd import ETCD
+from webhooks.handlers.extension_validation.extension import EXTENSION
+from webhooks.handlers.extension_validation.infrastructure import INFRASTRUCTURE
+from webhooks.handlers.extension_validation.network import NETWORK
+from webhooks.handlers.extension_validation.operating_system_config import OPERATING_SYSTEM_CONFIG
+from webhooks.handlers.extension_validation.rules import Kind
+from webhooks.handlers.extension_validation.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE
+from webhooks.handlers.extension_validation.worker import WORKER
+
+KINDS: tuple[Kind[Any], ...] = (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    BASTION,
+    CONTAINER_RUNTIME,
+    CONTROL_PLANE,
+    DNS_RECORD,
+    ETCD,
+    EXTENSION,
+    INFRASTRUCTURE,
+    NETWORK,
+    OPERATING_SYSTEM_CONFIG,
+    SELF_HOSTED_SHOOT_EXPOSURE,
+    WORKER,
+)

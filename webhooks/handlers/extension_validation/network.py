@@ -1,0 +1,80 @@
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported
+from webhooks.handlers.extension_validation.addresses import IPNetwork, parse_cidr
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+
+_FAMILIES = ("IPv4", "IPv6")
+_POD_CIDR, _SERVICE_CIDR, _IP_FAMILIES = "spec.podCIDR", "spec.serviceCIDR", "spec.ipFamilies"
+
+
+class NetworkSpec(DefaultSpec):
+    pod_cidr: str = msgspec.field(name="podCIDR", default="")
+    service_cidr: str = msgspec.field(name="serviceCIDR", default="")
+    ip_families: list[str] | None = None
+
+
+class Network(Resource):
+    spec: NetworkSpec = NetworkSpec()
+
+
+def _errors(network: Network) -> Iterator[FieldError]:
+    spec = network.spec
+    yield from need("spec.type", spec.type)
+    families = spec.ip_families or []
+    wrong = False
+    for error in _family_errors(families):
+        wrong = True
+        yield error
+    if not wrong:  # else it is not known what the ranges should be
+        yield from _range_errors(spec, families)
+
+
+def _family_errors(families: Sequence[str]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, family in enumerate(families):
+        path = f"{_IP_FAMILIES}[{index}]"
+        if family not in _FAMILIES:
+            yield not_supported(path, family, _FAMILIES)
+        if family in seen:
+            yield duplicate(path, family)
+        seen.add(family)
+
+
+def _range_errors(spec: NetworkSpec, families: Sequence[str]) -> Iterator[FieldError]:
+    yield from need(_POD_CIDR, spec.pod_cidr)
+    yield from need(_SERVICE_CIDR, spec.service_cidr)
+    ranges = {path: text for path, text in ((_POD_CIDR, spec.pod_cidr), (_SERVICE_CIDR, spec.service_cidr)) if text}
+    parsed = {path: parse_cidr(text) for path, text in ranges.items()}
+    for path, network in parsed.items():
+        if network is None:
+            yield invalid(path, ranges[path], f"invalid CIDR address: {ranges[path]}")
+    if len(families) < 2:
+        # With both families, the ranges may be of the other one.
+        primary = families[0] if families else "IPv4"
+        for path, network in parsed.items():
+            if network is not None and f"IPv{network.version}" != primary:
+                yield invalid(path, str(network.network_address), f"must be a valid {primary} address")
+    pods, services = parsed.get(_POD_CIDR), parsed.get(_SERVICE_CIDR)
+    if list(families) != ["IPv6"] and pods is not None and services is not None and _overlap(pods, services):
+        detail = f'must not overlap with "{_POD_CIDR}" ("{spec.pod_cidr}")'
+        yield invalid(_SERVICE_CIDR, spec.service_cidr, detail)
+
+
+def _overlap(one: IPNetwork, other: IPNetwork) -> bool:
+    return one.version == other.version and one.overlaps(other)
+
+
+def _changes(new: Network, old: Network) -> Iterator[FieldError]:
+    families, before = new.spec.ip_families or [], old.spec.ip_families or []
+    if families != before and sorted((families, before), key=len) != [["IPv4"], ["IPv4", "IPv6"]]:
+        shown = f"oldIPFamilies=[{' '.join(before)}], newIPFamilies=[{' '.join(families)}]"
+        yield forbidden(_IP_FAMILIES, f"unsupported IP family update: {shown}")
+    yield from immutable("spec.type", new.spec.type, old.spec.type)
+    yield from immutable(_POD_CIDR, new.spec.pod_cidr, old.spec.pod_cidr)
+    yield from immutable(_SERVICE_CIDR, new.spec.service_cidr, old.spec.service_cidr)
+
+
+NETWORK = Kind(typed=Network, resource="networks", noun="network", errors=_errors, changes=_changes)

@@ -1,0 +1,113 @@
+from collections.abc import Iterator
+
+from kube.names import dns_subdomain_problems
+from kube.objects import group_of
+from kube.validation import FieldError, invalid, not_supported, required
+from webhooks.handlers.extension_validation.addresses import ip_errors
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from webhooks.handlers.extension_validation.typed import Typed
+from webhooks.shapes import Int32
+
+_ADDRESS_TYPES = ("ExternalDNS", "ExternalIP", "Hostname", "InternalDNS", "InternalIP")
+_HIGHEST_PORT = 65535
+
+
+class ObjectReference(Typed):
+    package = "v1"
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+
+class NodeAddress(Typed):
+    package = "v1"
+
+    type: str = ""
+    address: str = ""
+
+
+class ControlPlaneEndpoint(Typed):
+    node_name: str = ""
+    addresses: list[NodeAddress] | None = None
+
+
+class SelfHostedShootExposureSpec(DefaultSpec):
+    credentials_ref: ObjectReference | None = None
+    port: Int32 = 0
+    endpoints: list[ControlPlaneEndpoint] | None = None
+
+
+class SelfHostedShootExposure(Resource):
+    spec: SelfHostedShootExposureSpec = SelfHostedShootExposureSpec()
+
+
+def _errors(exposure: SelfHostedShootExposure) -> Iterator[FieldError]:
+    spec = exposure.spec
+    yield from need("spec.type", spec.type)
+    if spec.credentials_ref is not None:
+        yield from _credentials_errors(spec.credentials_ref, exposure.metadata.namespace)
+    if not 1 <= spec.port <= _HIGHEST_PORT:
+        yield invalid("spec.port", spec.port, f"must be between 1 and {_HIGHEST_PORT}, inclusive")
+    yield from need("spec.endpoints", spec.endpoints)
+    for index, endpoint in enumerate(spec.endpoints or ()):
+        path = f"spec.endpoints[{index}]"
+        yield from need(f"{path}.nodeName", endpoint.node_name)
+        for number, address in enumerate(endpoint.addresses or ()):
+            yield from _address_errors(f"{path}.addresses[{number}]", address)
+
+
+def _credentials_errors(reference: ObjectReference, namespace: str) -> Iterator[FieldError]:
+    path = "spec.credentialsRef"
+    if not reference.api_version:
+        yield required(f"{path}.apiVersion", "must provide an apiVersion")
+    if not reference.kind:
+        yield required(f"{path}.kind", "must provide a kind")
+    if not reference.namespace:
+        yield required(f"{path}.namespace", "must provide a namespace")
+    elif reference.namespace != namespace:
+        yield invalid(f"{path}.namespace", reference.namespace, "must equal metadata.namespace")
+    if not reference.name:
+        yield required(f"{path}.name", "must provide a name")
+    else:
+        for problem in dns_subdomain_problems(reference.name):
+            yield invalid(f"{path}.name", reference.name, problem)
+    if (reference.api_version, reference.kind) != ("v1", "Secret"):
+        version = reference.api_version.rpartition("/")[2]
+        shown = {"Group": group_of(reference.api_version), "Version": version, "Kind": reference.kind}
+        yield not_supported(path, shown, ("/v1, Kind=Secret",))
+
+
+def _address_errors(path: str, address: NodeAddress) -> Iterator[FieldError]:
+    if not address.type:
+        yield required(f"{path}.type", "field is required")
+    elif address.type not in _ADDRESS_TYPES:
+        yield not_supported(f"{path}.type", address.type, _ADDRESS_TYPES)
+    where = f"{path}.address"
+    match address.type:
+        case _ if not address.address:
+            yield required(where, "field is required")
+        case "ExternalIP" | "InternalIP":
+            yield from ip_errors(where, address.address, lenient=True)
+        case "Hostname" | "ExternalDNS" | "InternalDNS":
+            for problem in dns_subdomain_problems(address.address):
+                yield invalid(where, address.address, problem)
+        case _:
+            yield invalid(where, address.address, f'invalid address for unsupported address type "{address.type}"')
+
+
+def _changes(new: SelfHostedShootExposure, old: SelfHostedShootExposure) -> Iterator[FieldError]:
+    yield from immutable("spec.type", new.spec.type, old.spec.type)
+
+
+SELF_HOSTED_SHOOT_EXPOSURE = Kind(
+    typed=SelfHostedShootExposure,
+    resource="selfhostedshootexposures",
+    noun="SelfHostedShootExposure",
+    errors=_errors,
+    changes=_changes,
+)

@@ -1,0 +1,205 @@
+"""Objects with the types of their fields, for rules to read and for spelling out differences.
+
+Each kind is declared field by field as the original's types are, in their order: what is not declared does not count
+as a difference there, and does not here. The declarations follow its conventions, since messages show them:
+
+- A field whose default is None may be missing; in the original it is a pointer, or a list or map that may be nil.
+- The class of a nested object bears the original's name, and `package` is where it lives there: differences name the
+  type of a value that came or went.
+- Fields that are inherited belong to an embedded struct, whose name stands in the paths of differences.
+
+A field of the wrong type is refused; unknown fields and nulls pass.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cache, lru_cache
+from types import NoneType
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from kube.objects import format_time, parse_duration, parse_quantity
+from kube.validation import Value
+from webhooks.admission import Errored, Refusal
+from webhooks.shapes import Int32, Int64
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Typed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """The base of all declarations."""
+
+    package: ClassVar[str] = "v1alpha1"
+
+
+T = TypeVar("T", bound=Typed)
+
+
+@dataclass(frozen=True, slots=True)
+class GoName:
+    """What the original calls a field where that is not its capitalised name in JSON, or the type that it points to."""
+
+    field: str = ""
+    type: str = ""
+
+
+Uint32 = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+Raw = Annotated[Any, GoName(type="runtime.RawExtension")]
+"""JSON of a kind that only its own controller knows."""
+
+
+class Measure:
+    """A text that counts by its value. No dataclass: msgspec would expect an object."""
+
+    __slots__ = ("text", "value")
+
+    def __init__(self, value: Decimal, text: str) -> None:
+        self.value = value
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measure) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Quantity(Measure):
+    """`1` is `1000m`."""
+
+    __slots__ = ()
+
+
+class Duration(Measure):
+    """`1m` is `60s`."""
+
+    __slots__ = ()
+
+
+# --- decoding
+
+_LONGEST_MEASURE = 100
+
+
+def decode(typed: type[T], obj: Any, *, kind: str) -> T:
+    """Args: kind: what it is called in the error.
+
+    Raises: Refusal: as an undecodable object, 400.
+    """
+    try:
+        try:
+            return msgspec.convert(obj, typed, dec_hook=_special)
+        except msgspec.ValidationError:
+            # Nulls are so rare that they may cost a second look.
+            return msgspec.convert(_without_nulls(obj), typed, dec_hook=_special)
+    except msgspec.ValidationError as error:
+        raise Refusal(Errored(400, f"unable to decode into {kind}: {error}")) from None
+    except RecursionError:
+        raise Refusal(Errored(400, f"unable to decode into {kind}: nested too deeply")) from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_without_nulls(element) for element in value]
+    return value
+
+
+def _special(typed: type, value: Any) -> Any:
+    """Raises: ValueError: msgspec reports it as a field of the wrong type."""
+    if type(value) is str and len(value) <= _LONGEST_MEASURE:
+        return _measure(typed, value)
+    if typed is Quantity and type(value) in {int, float}:
+        return _measure(typed, str(value))
+    raise ValueError(f"{type(value).__name__} is no {typed.__name__.lower()}")
+
+
+@lru_cache(maxsize=1024)
+def _measure(typed: type, text: str) -> Measure:
+    if typed is Quantity:
+        return Quantity(parse_quantity(text), text)
+    return Duration(Decimal(parse_duration(text)), text)
+
+
+# --- what rules and messages need to know of the declarations
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A field of a struct. `pointer` is the type that it points to, empty if it is not a pointer."""
+
+    attribute: str
+    name: str
+    go_name: str
+    embedded: str
+    pointer: str
+    empty: str
+    """How the original prints it when it is not set."""
+
+
+@cache
+def members(typed: type[Typed]) -> tuple[Member, ...]:
+    hints = get_type_hints(typed, include_extras=True)
+    return tuple(
+        _member(typed, attribute, name, hints[attribute])
+        for attribute, name in zip(typed.__struct_fields__, typed.__struct_encode_fields__, strict=True)
+    )
+
+
+_ACRONYMS = frozenset({"cidr", "cri", "ip", "ssh", "ttl", "uid", "url", "api"})
+
+
+def _member(typed: type[Typed], attribute: str, name: str, hint: Any) -> Member:
+    names = GoName()
+    if get_origin(hint) is Annotated and isinstance(hint.__metadata__[0], GoName):
+        names, hint = hint.__metadata__[0], hint.__origin__
+    first = len(name) - len(name.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    word = name[:first]
+    go_name = (word.upper() if word in _ACRONYMS else word.capitalize()) + name[first:]
+    bases = [base for base in typed.__mro__[1:] if issubclass(base, Typed)]
+    embedded = next((base.__name__ for base in bases if attribute in base.__struct_fields__), "")
+    options = [option for option in get_args(hint) if option is not NoneType]
+    nullable = hint is Any or len(options) < len(get_args(hint))
+    inner = Any if hint is Any else options[0] if nullable else hint
+    container = inner is bytes or get_origin(inner) in {list, dict}
+    pointer = (names.type or _go_type(inner)) if nullable and not container else ""
+    empty = "<nil>" if pointer else "map[]" if get_origin(inner) is dict else "[]"
+    return Member(attribute, name, names.field or go_name, embedded, pointer, empty)
+
+
+def _go_type(hint: Any) -> str:
+    for known, name in (
+        (str, "string"),
+        (bool, "bool"),
+        (Int32, "int32"),
+        (Int64, "int64"),
+        (Uint32, "uint32"),
+        (Time, "v1.Time"),
+        (Duration, "v1.Duration"),
+    ):
+        if hint == known:
+            return name
+    return f"{hint.package}.{hint.__name__}"
+
+
+def as_json(value: Any) -> Value:
+    """A value as the original would write it: what is not set is left out."""
+    if isinstance(value, Typed):
+        found = ((member.name, getattr(value, member.attribute)) for member in members(type(value)))
+        return {name: as_json(part) for name, part in found if part is not None}
+    if isinstance(value, list):
+        return [as_json(element) for element in value]
+    if isinstance(value, dict):
+        return {name: as_json(element) for name, element in value.items()}
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, bytes):
+        encoded: str = msgspec.to_builtins(value)
+        return encoded
+    return str(value) if isinstance(value, Measure) else value
