@@ -1,0 +1,298 @@
+"""Certificates in a real cluster: made once by whoever is first, rotated by the clock, and known to API servers first."""
+
+import asyncio
+import base64
+import contextlib
+import datetime
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography import x509
+
+from config.load import decode
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.errors import NotFound
+from kube.objects import Object, annotations, metadata
+from kube.resources import SECRETS
+from webhooks.certificates.keeper import ORIGIN, PUBLISHED_AT, CannotKeep, Keeper, Wanted
+from webhooks.certificates.pairs import is_signed_by, load_certificates, load_pair
+from webhooks.certificates.rules import SETTLED
+from webhooks.certificates.watching import keep
+from webhooks.configurations.entries import Instance, Mode
+from webhooks.configurations.install import install
+from webhooks.configurations.objects import MUTATING, CaBundle, CertManager, Service, Trust, configurations, name_of
+
+START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+DAY = datetime.timedelta(days=1)
+USER_AGENT = f"certificates-{uuid.uuid4()}"
+"""Of this test process."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime.datetime:
+        return self.now
+
+
+class World:
+    """A namespace with certificates, and a webhook configuration of an instance of the test's own."""
+
+    def __init__(self, client: Client, namespace: str, directory: Path) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.clock = Clock()
+        self.instance = Instance(mode=Mode.TARGET, prefix=f"t{uuid.uuid4().hex[:8]}-")
+        self.wanted = Wanted(
+            instance=self.instance,
+            namespace=namespace,
+            secret="server",
+            ca_secret="ca",
+            names=("grm", f"grm.{namespace}.svc"),
+            directory=directory,
+        )
+
+    def keeper(self) -> Keeper:
+        return Keeper(self.wanted, source=self.client, target=self.client, clock=self.clock)
+
+    async def install(self, trust: Trust) -> None:
+        # Only VerticalPodAutoscalers in kube-system are asked about: no other test has any.
+        webhooks = decode(yaml.safe_dump({"webhooks": {"vpaInPlaceUpdates": {"enabled": True}}})).config.webhooks
+        address = Service(self.namespace, "grm")
+        await install(self.client, self.instance, configurations(webhooks, self.instance, address=address, trust=trust))
+
+    async def secret(self, name: str) -> dict[str, bytes]:
+        found = await self.client.get(SECRETS, name, namespace=self.namespace)
+        return {key: base64.b64decode(value) for key, value in found["data"].items()}
+
+    async def configuration(self) -> Object:
+        return await self.client.get(MUTATING, name_of(self.instance))
+
+    async def told(self) -> bytes:
+        """What the API server trusts."""
+        encoded = (await self.configuration())["webhooks"][0]["clientConfig"].get("caBundle") or ""
+        return base64.b64decode(encoded)
+
+    async def signers(self) -> tuple[x509.Certificate, ...]:
+        """The CAs among those that the API server trusts which signed the server's certificate."""
+        serving = await self.secret("server")
+        pair = load_pair(serving["tls.crt"], serving["tls.key"])
+        assert pair is not None
+        return tuple(ca for ca in load_certificates(await self.told()) if is_signed_by(pair.certificate, ca))
+
+    async def versions(self) -> list[str]:
+        objects = [await self.client.get(SECRETS, name, namespace=self.namespace) for name in ("ca", "server")]
+        return [metadata(obj)["resourceVersion"] for obj in [*objects, await self.configuration()]]
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield Client(transport, user_agent=USER_AGENT)
+
+
+@pytest.fixture
+async def world(client: Client, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
+    own = World(client, namespace, tmp_path / "certificates")
+    yield own
+    with contextlib.suppress(NotFound):
+        await client.delete(MUTATING, name_of(own.instance))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.05)
+
+
+async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: World) -> None:
+    await world.install(CaBundle(b"-----BEGIN NOTHING-----\n"))
+    await world.keeper().run()
+    ca = await world.secret("ca")
+    assert await world.told() == ca["bundle.crt"] == ca["ca.crt"]
+    assert len(await world.signers()) == 1
+    secret = await world.client.get(SECRETS, "server", namespace=world.namespace)
+    assert secret["type"] == "kubernetes.io/tls"
+    assert "ca.key" not in secret["data"]
+    assert world.wanted.directory is not None
+    assert (world.wanted.directory / "tls.crt").read_bytes() == (await world.secret("server"))["tls.crt"]
+    before = await world.versions()
+    assert await world.keeper().run() > world.clock.now
+    assert await world.versions() == before
+
+
+async def test_several_at_once_agree(world: World) -> None:
+    await world.install(CaBundle(b""))
+    await asyncio.gather(*(world.keeper().run() for _ in range(4)))
+    assert await world.told() == (await world.secret("ca"))["bundle.crt"]
+    assert len(load_certificates(await world.told())) == 1
+    assert len(await world.signers()) == 1
+
+
+async def test_a_new_ca_is_known_to_api_servers_before_it_is_used(world: World) -> None:
+    await world.install(CaBundle(b""))
+    await world.keeper().run()
+    (old,) = await world.signers()
+    world.clock.now = START + 200 * DAY
+    await world.keeper().run()
+    assert await world.signers() == (old,)
+
+    world.clock.now = START + 245 * DAY
+    await asyncio.gather(world.keeper().run(), world.keeper().run())
+    new, *others = load_certificates(await world.told())
+    assert others == [old]
+    assert await world.signers() == (old,)
+
+    world.clock.now += SETTLED
+    await asyncio.gather(world.keeper().run(), world.keeper().run())
+    assert await world.signers() == (new,)
+    assert load_certificates(await world.told()) == (new, old)
+
+    world.clock.now = START + 366 * DAY
+    await world.keeper().run()
+    assert load_certificates(await world.told()) == (new,)
+    assert await world.signers() == (new,)
+
+
+async def test_the_certificate_of_the_server_is_renewed_with_the_same_ca(world: World) -> None:
+    await world.install(CaBundle(b""))
+    await world.keeper().run()
+    before, signers = await world.secret("server"), await world.signers()
+    world.clock.now = START + 61 * DAY
+    await world.keeper().run()
+    assert await world.secret("server") != before
+    assert await world.signers() == signers
+
+
+async def test_a_configuration_that_comes_later_or_is_changed_gets_the_bundle(world: World) -> None:
+    await world.keeper().run()
+    await world.install(CaBundle(b""))
+    assert await world.told() == b""
+    await world.keeper().run()
+    assert await world.told() == (await world.secret("ca"))["bundle.crt"]
+
+
+async def test_certificates_that_others_keep_are_left_alone(world: World) -> None:
+    await world.install(CertManager("ns/certificate"))
+    await world.keeper().run()
+    assert await world.told() == b""
+    assert (await world.secret("server"))["tls.crt"]
+
+
+async def test_a_managed_configuration_is_waited_for(world: World) -> None:
+    """Whatever is written into an object of a ManagedResource is taken back."""
+    await world.install(CaBundle(b""))
+    for later in (0, 200):
+        world.clock.now = START + later * DAY
+        await world.keeper().run()
+    await world.client.patch(MUTATING, name_of(world.instance), {"metadata": {"annotations": {ORIGIN: "x:ns/mr"}}})
+    for later in (245, 246):
+        world.clock.now = START + later * DAY
+        await world.keeper().run()
+    (old,) = load_certificates(await world.told())
+    assert await world.signers() == (old,)
+    ca = await world.client.get(SECRETS, "ca", namespace=world.namespace)
+    assert PUBLISHED_AT not in annotations(ca)
+    new, _ = load_certificates((await world.secret("ca"))["bundle.crt"])
+
+    await world.install(CaBundle((await world.secret("ca"))["bundle.crt"]))  # as its deployer does
+    await world.keeper().run()
+    world.clock.now += SETTLED
+    await world.keeper().run()
+    assert await world.signers() == (new,)
+    assert old in load_certificates(await world.told())
+
+
+async def test_a_secret_of_somebody_else_is_not_touched(world: World) -> None:
+    secret = {"metadata": {"name": "ca", "namespace": world.namespace}, "data": {"ca.crt": "QQ=="}}
+    await world.client.create(SECRETS, secret)
+    with pytest.raises(CannotKeep, match=f'secret "{world.namespace}/ca" holds data and has no label "app: '):
+        await world.keeper().run()
+    assert await world.secret("ca") == {"ca.crt": b"A"}
+
+
+async def test_an_empty_secret_that_was_made_beforehand_is_filled(world: World) -> None:
+    await world.client.create(SECRETS, {"metadata": {"name": "server", "namespace": world.namespace}})
+    await world.keeper().run()
+    assert (await world.secret("server"))["tls.key"]
+
+
+async def test_while_it_runs_changes_are_put_right_and_at_rest_nothing_is_asked(world: World, audit: Audit) -> None:
+    await world.install(CaBundle(b""))
+    watched = [
+        (world.client, SECRETS, world.namespace, "ca"),
+        (world.client, SECRETS, world.namespace, "server"),
+        (world.client, MUTATING, "", name_of(world.instance)),
+    ]
+    keeping = asyncio.create_task(keep(world.keeper(), watched, clock=world.clock, between_rounds=0.05))
+    try:
+        assert world.wanted.directory is not None
+        certificate = world.wanted.directory / "tls.crt"
+        await until(certificate.exists)
+        first = certificate.read_bytes()
+        await world.client.delete(SECRETS, "server", namespace=world.namespace)
+        await until(lambda: certificate.read_bytes() != first)
+        await until_quiet(audit)
+    finally:
+        keeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await keeping
+    assert len(await world.signers()) == 1
+
+
+async def until_quiet(audit: Audit) -> None:
+    """A second without a call of ours; one that asks again and again never has it."""
+    async with asyncio.timeout(60):
+        while True:
+            mark = audit.mark()
+            await asyncio.sleep(1)
+            if not audit.count(since=mark, user_agent=USER_AGENT):
+                return
+
+
+def start(cluster: Cluster, namespace: str, directory: Path, *arguments: str) -> subprocess.Popen[str]:
+    config = directory / "config.yaml"
+    config.write_text(yaml.safe_dump({"leaderElection": {"resourceNamespace": namespace}}))
+    names = ("--prefix", f"t{uuid.uuid4().hex[:8]}-", "--secret", "server", "--ca-secret", "ca")
+    return subprocess.Popen(
+        [sys.executable, "-m", "webhooks", "certificates", "--config", str(config), *names, *arguments],
+        env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_the_command_runs_once_and_tells_no_key(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    with start(cluster, namespace, tmp_path, "--once") as process:
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    secret = cluster.api.get(f"/api/v1/namespaces/{namespace}/secrets/server")
+    assert "Issued a certificate" in printed
+    assert "PRIVATE" not in printed
+    assert secret["data"]["tls.key"][:40] not in printed
+
+
+def test_the_command_runs_until_it_is_stopped(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    with start(cluster, namespace, tmp_path, "--watch", "--directory", str(tmp_path)) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not (tmp_path / "tls.crt").exists():
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.05)
+        finally:
+            process.terminate()
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed

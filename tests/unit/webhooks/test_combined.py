@@ -1,0 +1,344 @@
+"""The combined webhook of pods does in one call what the separate ones do one after another."""
+
+import asyncio
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jsonpatch
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mutating import facts_of, mapping, one_of, pods, record, request, several
+from mutating import really_answered as answered
+
+from config.load import decode
+from config.schema import ResourceManagerConfiguration
+from kube.errors import NotFound, Unreachable
+from kube.objects import Object, labels, matches_label_selector
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Mutation, Refusal, Request
+from webhooks.combined import Link, chain, handler, is_enabled, links, mutations
+from webhooks.configurations import registrations
+from webhooks.configurations.entries import EVERYTHING, Instance, Mode, Registration, having, without
+from webhooks.facts import Facts
+from webhooks.generic import defaulter
+from webhooks.patch import difference
+
+TYPE = {"apiVersion": "v1", "kind": "Pod"}
+KEYS = (
+    "kubernetesServiceHost: {enabled: true, host: api.example.com}",
+    "podKubeAPIServerLoadBalancing: {enabled: true}",
+    "podSchedulerName: {enabled: true, schedulerName: bin-packing-scheduler}",
+    "podTopologySpreadConstraints: {enabled: true}",
+    "projectedTokenMount: {enabled: true}",
+    "seccompProfile: {enabled: true}",
+    "systemComponentsConfig: {enabled: true, podNodeSelector: {a: b}, podTolerations: [{key: t, operator: Exists}]}",
+)
+
+
+def configured(*sections: str) -> ResourceManagerConfiguration:
+    return decode("webhooks:\n" + "".join(f"  {section}\n" for section in sections)).config
+
+
+def metadata(name: str, namespace: str = "", **others: Any) -> Object:
+    return {"name": name, **({"namespace": namespace} if namespace else {}), **others}
+
+
+NAMESPACES: Mapping[str, dict[str, str]] = {
+    "plain": {"kubernetes.io/metadata.name": "plain"},
+    "garden": {"kubernetes.io/metadata.name": "garden", "gardener.cloud/role": "garden"},
+    "shoot--a": {"kubernetes.io/metadata.name": "shoot--a", "gardener.cloud/role": "shoot"},
+    "considered": {
+        "kubernetes.io/metadata.name": "considered",
+        "gardener.cloud/role": "extension",
+        "system-components-config.resources.gardener.cloud/consider": "true",
+    },
+    "kube-system": {"kubernetes.io/metadata.name": "kube-system"},
+    "without-proxy": {
+        "kubernetes.io/metadata.name": "without-proxy",
+        "apiserver-proxy.networking.gardener.cloud/inject": "disable",
+    },
+}
+OBJECTS = [
+    *(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata(name, labels=dict(of))}
+        for name, of in NAMESPACES.items()
+    ),
+    *(
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": metadata("mounts-none", name),
+            "automountServiceAccountToken": False,
+        }
+        for name in NAMESPACES
+    ),
+    *(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata("istio-internal-load-balancing", name),
+            "data": {"hosts": hosts, "istio-namespace": "istio"},
+        }
+        for name, hosts in (("shoot--a", "api.a,api.b"), ("garden", ""))
+    ),
+    {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata("istio-ingressgateway-internal", "istio"),
+        "spec": {"clusterIPs": ["10.0.0.1"]},
+    },
+    {"apiVersion": "v1", "kind": "Node", "metadata": metadata("n"), "spec": {"taints": [{"key": "d", "effect": "x"}]}},
+]
+
+some_pods = pods(
+    record(
+        labels=mapping(
+            "static-pod",
+            "pod-template-hash",
+            "resources.gardener.cloud/managed-by",
+            "projected-token-mount.resources.gardener.cloud/skip",
+            "seccompprofile.resources.gardener.cloud/skip",
+            "apiserver-proxy.networking.gardener.cloud/inject",
+        )
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "app": one_of("gardener-resource-manager", "virtual-garden-gardener-resource-manager", "x"),
+                "resources.gardener.cloud/managed-by": st.just("gardener"),
+                "static-pod": one_of("true", "false"),
+                "pod-template-hash": st.just("h1"),
+                "apiserver-proxy.networking.gardener.cloud/inject": one_of("disable", "x"),
+            },
+        ),
+        annotations=st.dictionaries(
+            one_of("projected-token-mount.resources.gardener.cloud/expiration-seconds"), one_of("700", "x"), max_size=1
+        ),
+    ),
+    serviceAccountName=one_of("mounts-none", "missing", "default"),
+    containers=several(record(name=one_of("c"), env=several(record(name=one_of("KUBERNETES_SERVICE_HOST", "B"))))),
+    volumes=several(record(name=one_of("v"), secret=record(secretName=one_of("generic-token-kubeconfig-1", "s")))),
+    topologySpreadConstraints=several(record(topologyKey=one_of("zone"))),
+    schedulerName=one_of("default-scheduler", "mine"),
+    securityContext=record(seccompProfile=record(type=one_of("Localhost"))),
+    tolerations=several(record(key=one_of("t", "u"), operator=one_of("Exists"))),
+)
+
+
+# --- an API server
+
+
+def patched(before: Object, answer: Changed) -> Object:
+    assert answer.before == before
+    after: Object = jsonpatch.apply_patch(before, difference(answer.before, answer.after))
+    return after
+
+
+async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handler], asked: Request) -> Object | Answer:
+    """What an API server makes of a pod with such a configuration: the pod, or why it is refused."""
+    obj = copy.deepcopy(asked.object)
+    for entry in entries:
+        if not matches_label_selector(entry.namespaces.json(), NAMESPACES[asked.namespace]):
+            continue
+        if not matches_label_selector(entry.objects.json(), labels(obj)):
+            continue
+        answer = await handlers[entry.handler](request(obj, namespace=asked.namespace))
+        if isinstance(answer, Changed):
+            obj = patched(obj, answer)
+        elif not isinstance(answer, Allowed):
+            return answer
+    return obj
+
+
+def both_ways(config: ResourceManagerConfiguration, instance: Instance, asked: Request) -> tuple[Any, Any]:
+    facts = facts_of(config.webhooks, *OBJECTS)
+    separate = {name: defaulter(mutation) for name, mutation in mutations(config, facts).items()}
+    one = [e for e in registrations.mutating(config.webhooks, instance, combined=True) if e.is_for_pods]
+    many = registrations.pods(config.webhooks, instance)
+    handlers = dict(separate)
+    if one:
+        handlers["pods"] = handler(config, instance.mode, facts)
+    return asyncio.run(admitted(one, handlers, asked)), asyncio.run(admitted(many, separate, asked))
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("prefix", ["", "virtual-garden-"])
+@given(
+    sections=st.lists(st.sampled_from(KEYS), unique=True),
+    pod=some_pods,
+    namespace=st.sampled_from(sorted(NAMESPACES)),
+)
+@settings(deadline=None, max_examples=60)
+def test_the_result_is_the_same_as_one_by_one(
+    mode: Mode, prefix: str, sections: list[str], pod: Object, namespace: str
+) -> None:
+    config = configured(*sections)
+    combined, separate = both_ways(config, Instance(mode=mode, prefix=prefix), request(pod, namespace=namespace))
+    assert combined == separate
+
+
+def test_a_pod_that_all_webhooks_change_is_changed_by_all() -> None:
+    """Guards the property above against pods that nobody looks at."""
+    pod = {
+        **TYPE,
+        "metadata": {"labels": {"pod-template-hash": "h1"}},
+        "spec": {
+            "serviceAccountName": "mounts-none",
+            "containers": [{"name": "c"}],
+            "volumes": [{"name": "v", "secret": {"secretName": "generic-token-kubeconfig-1"}}],
+            "topologySpreadConstraints": [{"topologyKey": "zone"}],
+        },
+    }
+    runtime = Instance(mode=Mode.RUNTIME)
+    combined, separate = both_ways(configured(*KEYS), runtime, request(pod, namespace="shoot--a"))
+    assert combined == separate
+    spec = combined["spec"]
+    assert spec["hostAliases"] == [{"ip": "10.0.0.1", "hostnames": ["api.a", "api.b"]}]
+    assert spec["schedulerName"] == "bin-packing-scheduler"
+    assert spec["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert spec["containers"][0]["env"] == [{"name": "KUBERNETES_SERVICE_HOST", "value": "api.example.com"}]
+    assert spec["topologySpreadConstraints"][0]["labelSelector"] == {"matchLabels": {"pod-template-hash": "h1"}}
+    assert [volume["name"] for volume in spec["volumes"]] == ["v", "kube-api-access-gardener"]
+    assert "tolerations" not in spec, "the namespace does not ask for it"
+    tolerated, _ = both_ways(configured(*KEYS), runtime, request(pod, namespace="considered"))
+    assert [toleration["key"] for toleration in tolerated["spec"]["tolerations"]] == ["t", "d"]
+
+
+def test_nothing_is_served_if_no_webhook_of_pods_is_enabled() -> None:
+    config = configured("vpaInPlaceUpdates: {enabled: true}")
+    assert not is_enabled(config)
+    assert all(is_enabled(configured(section)) for section in KEYS)
+
+
+def test_namespaces_are_watched_only_if_somebody_asks() -> None:
+    config = configured("seccompProfile: {enabled: true}", "podSchedulerName: {enabled: true}")
+    facts = facts_of(config.webhooks, *OBJECTS)
+    combined = handler(config, Mode.RUNTIME, facts)
+    caches: Any = facts.target.caches
+    assert caches.stores == {}
+    answer = answered(combined, request({**TYPE}, namespace="garden"))
+    assert answer.after["spec"]["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert [resource.plural for resource in caches.stores] == ["namespaces"]
+
+
+def test_a_namespace_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhooks.facts._ARRIVAL_SECONDS", 0.01)
+    config = configured("seccompProfile: {enabled: true}", "podSchedulerName: {enabled: true}")
+    combined = handler(config, Mode.RUNTIME, facts_of(config.webhooks, *OBJECTS))
+    answer = answered(combined, request({**TYPE}, namespace="unknown"))
+    assert isinstance(answer, Failure)
+    assert answer.status["code"] == 404
+
+
+@pytest.mark.parametrize("pod", [[], {"kind": "Secret"}, {"metadata": 1}, {"metadata": {"labels": []}}])
+def test_what_is_no_pod_is_an_error(pod: Any) -> None:
+    config = configured(*KEYS)
+    combined = handler(config, Mode.RUNTIME, facts_of(config.webhooks, *OBJECTS))
+    answer = answered(combined, request(pod, namespace="garden"))
+    assert isinstance(answer, Errored)
+    assert answer.code == 400
+    assert answered(combined, request(None)) == Errored(400, "there is no content to decode")
+    assert answered(combined, request(None, operation="DELETE")) == Allowed()
+
+
+# --- failures
+
+
+async def no_labels(_: str) -> dict[str, str]:
+    return {}
+
+
+def link(mutation: Mutation, *, may_fail: bool, timeout: float = 10) -> Link:
+    return Link("l", mutation, EVERYTHING, EVERYTHING, may_fail, timeout)
+
+
+def adding(key: str) -> Link:
+    async def mutate(_: Request, obj: Object) -> None:
+        obj.setdefault("spec", {})[key] = True
+
+    return link(mutate, may_fail=False)
+
+
+async def breaks(_: Request, obj: Object) -> None:
+    obj["spec"]["broken"] = True
+    raise KeyError("a mistake")
+
+
+async def hangs(_: Request, obj: Object) -> None:
+    obj["spec"]["late"] = True
+    await asyncio.Event().wait()
+
+
+async def refuses(_: Request, obj: Object) -> None:
+    obj["spec"]["refused"] = True
+    raise Refusal(Denied("no"))
+
+
+async def is_missing(_: Request, obj: Object) -> None:
+    raise NotFound(404, message="not there", reason="NotFound")
+
+
+async def gives_up(_: Request, obj: Object) -> None:
+    raise Unreachable("nobody is there")
+
+
+@pytest.mark.parametrize("failing", [breaks, hangs])
+def test_of_a_link_that_may_fail_nothing_is_left(failing: Mutation) -> None:
+    handle = chain([adding("a"), link(failing, may_fail=True, timeout=0.01), adding("b")], no_labels)
+    answer = answered(handle, request({**TYPE}))
+    assert answer.after == {**TYPE, "spec": {"a": True, "b": True}}
+
+
+def test_all_links_may_fail() -> None:
+    handle = chain([link(breaks, may_fail=True), link(hangs, may_fail=True, timeout=0.01)], no_labels)
+    pod = {**TYPE, "spec": {}}
+    assert answered(handle, request(pod)) == Changed(pod, pod)
+
+
+def test_a_link_that_must_not_fail_ends_the_chain() -> None:
+    late = chain([adding("a"), link(hangs, may_fail=False, timeout=0.01), adding("b")], no_labels)
+    answer = answered(late, request({**TYPE}))
+    assert answer == Errored(500, 'failed calling webhook "l": no answer within 0.01s')
+    broken = chain([adding("a"), link(breaks, may_fail=False)], no_labels)
+    with pytest.raises(KeyError):
+        answered(broken, request({**TYPE}))
+
+
+@pytest.mark.parametrize("may_fail", [False, True])
+@pytest.mark.parametrize(
+    ("mutation", "expected"),
+    [
+        (refuses, Denied("no")),
+        (is_missing, Failure({"status": "Failure", "message": "not there", "reason": "NotFound", "code": 404})),
+        (gives_up, Denied("nobody is there")),
+    ],
+)
+def test_a_refusal_counts_whatever_the_failure_policy(mutation: Mutation, expected: Answer, may_fail: bool) -> None:
+    handle = chain([adding("a"), link(mutation, may_fail=may_fail)], no_labels)
+    pod = {**TYPE}
+    assert answered(handle, request(pod)) == expected
+    assert pod == TYPE
+
+
+def test_a_link_sees_what_the_links_before_it_did() -> None:
+    async def label(_: Request, obj: Object) -> None:
+        obj["metadata"] = {"labels": {"seen": "yes"}}
+
+    second = adding("b")
+    later = Link(second.name, second.mutation, EVERYTHING, having("seen", "yes"), may_fail=False, timeout=1)
+    alone = answered(chain([later], no_labels), request({**TYPE}))
+    after = answered(chain([link(label, may_fail=False), later], no_labels), request({**TYPE}))
+    assert "spec" not in alone.after
+    assert after.after["spec"] == {"b": True}
+
+
+def test_what_the_api_server_has_checked_is_not_checked_again() -> None:
+    config = configured(KEYS[4], KEYS[5])
+    runtime = Instance(mode=Mode.RUNTIME)
+    (one,) = registrations.mutating(config.webhooks, runtime, combined=True)
+    facts: Facts = facts_of(config.webhooks)
+    of = links(registrations.pods(config.webhooks, runtime), one, mutations(config, facts))
+    assert [(found.name, found.namespaces, found.objects) for found in of] == [
+        ("projected-token-mount", EVERYTHING, without("projected-token-mount.resources.gardener.cloud/skip")),
+        ("seccomp-profile", EVERYTHING, without("seccompprofile.resources.gardener.cloud/skip")),
+    ]

@@ -1,0 +1,580 @@
+"""Which webhook configurations are generated, and what is written to make a live one equal."""
+
+import argparse
+import base64
+import copy
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import given
+from hypothesis import strategies as st
+from mutating import facts_of
+
+from config.load import decode
+from config.schema import ResourceManagerConfiguration
+from config.schema_webhooks import Webhooks
+from kube.objects import Object, matches_label_selector
+from webhooks.configurations import command, setting
+from webhooks.configurations.entries import Instance, Mode, Selector
+from webhooks.configurations.install import difference
+from webhooks.configurations.objects import CaBundle, CertManager, Service, Url, configurations
+from webhooks.configurations.registrations import mutating, not_registered, pods, validating
+from webhooks.routes import routes
+
+RUNTIME = Instance(mode=Mode.RUNTIME)
+TARGET = Instance(mode=Mode.TARGET)
+ALL_KEYS = (
+    "crdDeletionProtection",
+    "endpointSliceHints",
+    "extensionValidation",
+    "highAvailabilityConfig",
+    "kubernetesServiceHost",
+    "podKubeAPIServerLoadBalancing",
+    "podSchedulerName",
+    "podTopologySpreadConstraints",
+    "projectedTokenMount",
+    "seccompProfile",
+    "systemComponentsConfig",
+    "tokenInvalidator",
+    "vpaInPlaceUpdates",
+)
+POD_NAMES = [
+    "projected-token-mount",
+    "pod-scheduler-name",
+    "seccomp-profile",
+    "kubernetes-service-host",
+    "pod-kube-apiserver-load-balancing",
+    "pod-virtual-garden-kube-apiserver-load-balancing",
+    "system-components-config",
+    "pod-topology-spread-constraints",
+]
+
+
+def enabled(*keys: str) -> Webhooks:
+    return decode(yaml.safe_dump({"webhooks": {key: {"enabled": True} for key in keys}})).config.webhooks
+
+
+ALL = enabled(*ALL_KEYS)
+OWN_CA = CaBundle(b"CA")
+
+
+def generated(
+    webhooks: Webhooks = ALL, instance: Instance = RUNTIME, *, combined: bool = False, trust: Any = OWN_CA
+) -> list[Object]:
+    return configurations(webhooks, instance, address=Service("garden", instance.app), trust=trust, combined=combined)
+
+
+def entry(name: str, instance: Instance = RUNTIME, webhooks: Webhooks = ALL, *, combined: bool = False) -> Object:
+    entries = [webhook for obj in generated(webhooks, instance, combined=combined) for webhook in obj["webhooks"]]
+    return next(webhook for webhook in entries if webhook["name"] == f"{name}.resources.gardener.cloud")
+
+
+# --- what is registered
+
+
+def test_the_mutating_webhooks_stand_in_the_order_in_which_they_must_be_called() -> None:
+    assert [entry.name for entry in mutating(ALL, RUNTIME)] == [
+        "token-invalidator",
+        "projected-token-mount",
+        "high-availability-config",
+        "pod-scheduler-name",
+        "seccomp-profile",
+        "kubernetes-service-host",
+        "pod-kube-apiserver-load-balancing",
+        "pod-virtual-garden-kube-apiserver-load-balancing",
+        "system-components-config",
+        "endpoint-slice-hints",
+        "pod-topology-spread-constraints",
+        "vpa-in-place-updates",
+    ]
+
+
+@pytest.mark.parametrize("key", ALL_KEYS)
+@pytest.mark.parametrize("combined", [False, True])
+def test_only_what_is_enabled_is_registered(key: str, combined: bool) -> None:
+    webhooks = enabled(key)
+    entries = [*mutating(webhooks, RUNTIME, combined=combined), *validating(webhooks, RUNTIME)]
+    assert entries
+    if not combined:
+        assert {entry.handler.replace("-", "") for entry in entries} == {key.lower()}
+    assert len(generated(webhooks, combined=combined)) == 1
+
+
+def test_nothing_is_generated_when_nothing_is_enabled() -> None:
+    assert generated(Webhooks()) == []
+
+
+@pytest.mark.parametrize("key", ALL_KEYS)
+def test_an_api_server_is_sent_to_paths_that_are_served_and_to_all_of_them(key: str) -> None:
+    webhooks = enabled(key)
+    config = ResourceManagerConfiguration(webhooks=webhooks)
+    served = {route.path for route in routes(config, facts_of(webhooks)) if route.enabled}
+    separate = {entry.path for entry in [*mutating(webhooks, RUNTIME), *validating(webhooks, RUNTIME)]}
+    combined = {entry.path for mode in (RUNTIME, TARGET) for entry in mutating(webhooks, mode, combined=True)}
+    assert served == separate | combined
+
+
+def test_a_target_instance_registers_no_validating_webhook_and_says_which() -> None:
+    assert validating(ALL, TARGET) == []
+    assert list(not_registered(ALL, TARGET)) == ["webhooks.crdDeletionProtection", "webhooks.extensionValidation"]
+    assert list(not_registered(ALL, RUNTIME)) == []
+
+
+SYSTEM = ["kube-system", "kubernetes-dashboard"]
+NAMESPACES = {
+    Mode.RUNTIME: {
+        "matchExpressions": [
+            {"key": "gardener.cloud/role", "operator": "Exists"},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": SYSTEM},
+        ]
+    },
+    Mode.TARGET: {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": SYSTEM}]},
+}
+MANAGED = {"resources.gardener.cloud/managed-by": "gardener"}
+NO_STATIC_POD = {"key": "static-pod", "operator": "NotIn", "values": ["true"]}
+NOT_OURS = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-manager"]}
+PODS = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+PROXY = {"key": "apiserver-proxy.networking.gardener.cloud/inject", "operator": "NotIn", "values": ["disable"]}
+
+
+def absent(key: str) -> Object:
+    return {"key": key, "operator": "DoesNotExist"}
+
+
+def writes(group: str, version: str, *resources: str) -> Object:
+    return {
+        "operations": ["CREATE", "UPDATE"],
+        "apiGroups": [group],
+        "apiVersions": version.split(","),
+        "resources": list(resources),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "objects", "others"),
+    [
+        (
+            "token-invalidator",
+            [writes("", "v1", "secrets")],
+            {"matchLabels": {"resources.gardener.cloud/purpose": "token-invalidator"}},
+            {},
+        ),
+        (
+            "projected-token-mount",
+            [PODS],
+            {
+                "matchExpressions": [
+                    absent("projected-token-mount.resources.gardener.cloud/skip"),
+                    NOT_OURS,
+                    NO_STATIC_POD,
+                ]
+            },
+            {},
+        ),
+        (
+            "seccomp-profile",
+            [PODS],
+            {"matchExpressions": [absent("seccompprofile.resources.gardener.cloud/skip"), NOT_OURS, NO_STATIC_POD]},
+            {},
+        ),
+        (
+            "endpoint-slice-hints",
+            [writes("discovery.k8s.io", "v1", "endpointslices")],
+            {"matchLabels": {"endpoint-slice-hints.resources.gardener.cloud/consider": "true"}},
+            {"matchPolicy": "Equivalent"},
+        ),
+        (
+            "vpa-in-place-updates",
+            [writes("autoscaling.k8s.io", "v1", "verticalpodautoscalers")],
+            {"matchExpressions": [absent("vpa-in-place-updates.resources.gardener.cloud/skip")]},
+            {"matchPolicy": "Equivalent", "reinvocationPolicy": "Never"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("instance", [RUNTIME, TARGET])
+def test_an_entry_of_the_common_namespaces(
+    name: str, rules: list[Object], objects: Object, others: Object, instance: Instance
+) -> None:
+    expected = {
+        "name": f"{name}.resources.gardener.cloud",
+        "rules": rules,
+        "namespaceSelector": NAMESPACES[instance.mode],
+        "objectSelector": objects,
+        "failurePolicy": "Fail",
+        "matchPolicy": "Exact",
+        "sideEffects": "None",
+        "timeoutSeconds": 10,
+        "admissionReviewVersions": ["v1beta1", "v1"],
+        **others,
+    }
+    found = entry(name, instance)
+    del found["clientConfig"]
+    assert found == expected
+
+
+HA = "high-availability-config.resources.gardener.cloud"
+
+
+@pytest.mark.parametrize(("instance", "labels"), [(RUNTIME, {}), (TARGET, {"matchLabels": MANAGED})])
+def test_high_availability_is_for_namespaces_that_ask_for_it(instance: Instance, labels: Object) -> None:
+    found = entry("high-availability-config", instance)
+    assert found["rules"] == [
+        writes("apps", "v1", "deployments", "statefulsets"),
+        writes("autoscaling", "v2beta1,v2", "horizontalpodautoscalers"),
+        writes("autoscaling.k8s.io", "v1alpha1", "hvpas"),
+    ]
+    assert found["namespaceSelector"] == {"matchLabels": {f"{HA}/consider": "true"}, **NAMESPACES[instance.mode]}
+    assert found["objectSelector"] == {**labels, "matchExpressions": [absent(f"{HA}/skip")]}
+    assert (found["failurePolicy"], found["matchPolicy"]) == ("Fail", "Equivalent")
+    assert "reinvocationPolicy" not in found
+
+
+def test_system_components_of_a_runtime_instance_are_in_namespaces_that_ask_for_it() -> None:
+    prefix = "system-components-config.resources.gardener.cloud"
+    runtime, target = entry("system-components-config"), entry("system-components-config", TARGET)
+    assert runtime["namespaceSelector"]["matchLabels"] == {f"{prefix}/consider": "true"}
+    assert target["namespaceSelector"] == NAMESPACES[Mode.TARGET]
+    expressions = [absent(f"{prefix}/skip"), NOT_OURS, NO_STATIC_POD]
+    assert runtime["objectSelector"] == {"matchExpressions": expressions}
+    assert target["objectSelector"] == {"matchLabels": MANAGED, "matchExpressions": expressions}
+
+
+def test_spread_constraints_of_a_target_instance_are_for_what_gardener_manages() -> None:
+    expressions = [NOT_OURS, absent("topology-spread-constraints.resources.gardener.cloud/skip"), NO_STATIC_POD]
+    assert entry("pod-topology-spread-constraints")["objectSelector"] == {"matchExpressions": expressions}
+    assert entry("pod-topology-spread-constraints", TARGET)["objectSelector"] == {
+        "matchLabels": MANAGED,
+        "matchExpressions": expressions,
+    }
+
+
+@pytest.mark.parametrize("instance", [RUNTIME, TARGET])
+def test_webhooks_that_pods_can_do_without_are_ignored_when_they_fail(instance: Instance) -> None:
+    host, scheduler = entry("kubernetes-service-host", instance), entry("pod-scheduler-name", instance)
+    assert host["namespaceSelector"] == {"matchExpressions": [PROXY]}
+    assert host["objectSelector"] == {"matchExpressions": [PROXY, NOT_OURS, NO_STATIC_POD]}
+    assert (host["failurePolicy"], host["timeoutSeconds"], host["reinvocationPolicy"]) == ("Ignore", 2, "Never")
+    assert scheduler["namespaceSelector"] == {}
+    assert (scheduler["failurePolicy"], scheduler["timeoutSeconds"]) == ("Ignore", 10)
+    assert "reinvocationPolicy" not in scheduler
+    others = [one for obj in generated(ALL, instance) for one in obj["webhooks"] if one["failurePolicy"] == "Ignore"]
+    assert others == [scheduler, host]
+
+
+def test_load_balancing_has_an_entry_for_shoots_and_one_for_the_virtual_garden() -> None:
+    shoots = entry("pod-kube-apiserver-load-balancing")
+    garden = entry("pod-virtual-garden-kube-apiserver-load-balancing")
+    assert shoots["namespaceSelector"] == {"matchLabels": {"gardener.cloud/role": "shoot"}}
+    assert shoots["objectSelector"] == {"matchExpressions": [NO_STATIC_POD]}
+    assert garden["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "garden"}}
+    assert garden["objectSelector"] == {"matchExpressions": [NOT_OURS, NO_STATIC_POD]}
+    assert shoots["rules"] == garden["rules"] == [PODS]
+
+
+def test_deletion_protection_has_an_entry_for_definitions_and_one_for_resources() -> None:
+    definitions, resources = entry("crd-deletion-protection"), entry("cr-deletion-protection")
+    assert definitions["rules"] == [
+        {
+            "operations": ["DELETE"],
+            "apiGroups": ["apiextensions.k8s.io"],
+            "apiVersions": ["v1beta1", "v1"],
+            "resources": ["customresourcedefinitions"],
+        }
+    ]
+    assert definitions["objectSelector"] == {"matchLabels": {"gardener.cloud/deletion-protected": "true"}}
+    assert definitions["clientConfig"] == resources["clientConfig"]
+    assert [rule["apiGroups"] for rule in resources["rules"]] == [
+        ["druid.gardener.cloud"],
+        ["extensions.gardener.cloud"],
+    ]
+    assert "bastions" in resources["rules"][1]["resources"]
+    assert "clusters" not in resources["rules"][1]["resources"]
+    assert resources["objectSelector"] == resources["namespaceSelector"] == {}
+
+
+def test_each_kind_of_extension_has_an_entry_with_its_own_path() -> None:
+    entries = validating(enabled("extensionValidation"), RUNTIME)
+    assert [entry.name for entry in entries][5:8] == [
+        "validation.extensions.dnsrecords",
+        "validation.extensions.etcds",
+        "validation.extensions.extensions",
+    ]
+    assert len(entries) == 13
+    assert entries[0].path == "/validate-extensions-gardener-cloud-v1alpha1-backupbucket"
+    assert entries[6].path == "/validate-druid-gardener-cloud-v1alpha1-etcd"
+    found = entry("validation.extensions.etcds")
+    assert found["rules"] == [writes("druid.gardener.cloud", "v1alpha1", "etcds")]
+    assert "reinvocationPolicy" not in found
+
+
+@pytest.mark.parametrize("instance", [RUNTIME, TARGET, Instance(mode=Mode.RUNTIME, prefix="virtual-garden-")])
+@pytest.mark.parametrize("combined", [False, True])
+@pytest.mark.parametrize("namespace", ["garden", "kube-system"])
+def test_own_pods_are_never_caught(instance: Instance, combined: bool, namespace: str) -> None:
+    own_pod = {"app": instance.app, "resources.gardener.cloud/managed-by": "gardener"}
+    its_namespace = {"kubernetes.io/metadata.name": namespace, "gardener.cloud/role": "garden"}
+    entries = [found for found in mutating(ALL, instance, combined=combined) if found.is_for_pods]
+    assert len(entries) == (2 if combined else len(POD_NAMES))
+    for found in entries:
+        assert not (
+            matches_label_selector(found.namespaces.json(), its_namespace)
+            and matches_label_selector(found.objects.json(), own_pod)
+        ), found.name
+
+
+SOME_LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
+EXPRESSIONS = st.tuples(
+    st.sampled_from("ab"),
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    st.sampled_from([("x",), ("x", "y")]),
+)
+
+
+@given(
+    st.builds(
+        Selector,
+        st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy")), max_size=1).map(tuple),
+        st.lists(EXPRESSIONS).map(tuple),
+    ),
+    SOME_LABELS,
+)
+def test_a_selector_selects_what_its_json_selects(selector: Selector, labels: dict[str, str]) -> None:
+    assert selector.matches(labels) == matches_label_selector(selector.json(), labels)
+
+
+# --- combined
+
+
+def test_combined_one_entry_stands_for_all_those_of_pods() -> None:
+    separate = mutating(ALL, TARGET)
+    combined = mutating(ALL, TARGET, combined=True)
+    assert [entry.name for entry in pods(ALL, TARGET)] == POD_NAMES
+    names = [entry.name for entry in separate if entry.name not in POD_NAMES]
+    load_balancing = "pod-kube-apiserver-load-balancing"
+    assert [entry.name for entry in combined] == [names[0], "pods", load_balancing, *names[1:]]
+    assert combined[1].path == "/webhooks/pods/target"
+    assert mutating(ALL, RUNTIME, combined=True)[1].path == "/webhooks/pods"
+
+
+@pytest.mark.parametrize("instance", [RUNTIME, TARGET])
+def test_the_combined_entry_is_asked_about_whatever_one_of_its_webhooks_is(instance: Instance) -> None:
+    found = entry("pods", instance, combined=True)
+    assert found["objectSelector"] == {"matchExpressions": [NOT_OURS, NO_STATIC_POD]}
+    assert found["namespaceSelector"] == {}
+    assert (found["failurePolicy"], found["timeoutSeconds"]) == ("Fail", 10)
+
+
+def test_the_combined_entry_demands_what_all_its_webhooks_demand() -> None:
+    found = entry("pods", RUNTIME, enabled("seccompProfile", "projectedTokenMount"), combined=True)
+    assert found["namespaceSelector"] == NAMESPACES[Mode.RUNTIME]
+    assert found["objectSelector"] == {"matchExpressions": [NOT_OURS, NO_STATIC_POD]}
+
+
+def test_pods_of_other_instances_keep_the_one_entry_that_the_combined_one_must_not_have() -> None:
+    found = entry("pod-kube-apiserver-load-balancing", combined=True)
+    same_name = {"key": "app", "operator": "In", "values": ["gardener-resource-manager"]}
+    assert found["objectSelector"] == {"matchExpressions": [same_name, NO_STATIC_POD]}
+    assert found["namespaceSelector"] == {"matchLabels": {"gardener.cloud/role": "shoot"}}
+
+
+def test_the_combined_entry_may_fail_if_all_its_webhooks_may() -> None:
+    found = entry("pods", RUNTIME, enabled("podSchedulerName", "kubernetesServiceHost"), combined=True)
+    assert found["failurePolicy"] == "Ignore"
+
+
+# --- the objects
+
+
+@pytest.mark.parametrize(
+    ("instance", "name", "labels"),
+    [
+        (
+            RUNTIME,
+            "gardener-resource-manager",
+            {
+                "app": "gardener-resource-manager",
+                "remediation.webhook.shoot.gardener.cloud/exclude": "true",
+            },
+        ),
+        (TARGET, "gardener-resource-manager-shoot", {"app": "gardener-resource-manager"}),
+        (
+            Instance(mode=Mode.TARGET, prefix="virtual-garden-"),
+            "virtual-garden-gardener-resource-manager-shoot",
+            {"app": "virtual-garden-gardener-resource-manager"},
+        ),
+    ],
+)
+def test_names_and_labels_tell_whose_they_are(instance: Instance, name: str, labels: Object) -> None:
+    for obj in generated(ALL, instance):
+        assert obj["metadata"] == {"name": name, "labels": labels}
+
+
+def test_the_api_server_is_told_where_and_whom_to_trust() -> None:
+    one = enabled("seccompProfile")
+    (by_service,) = generated(one)
+    assert by_service["webhooks"][0]["clientConfig"] == {
+        "service": {"namespace": "garden", "name": "gardener-resource-manager", "path": "/webhooks/seccomp-profile"},
+        "caBundle": "Q0E=",
+    }
+    (by_url,) = configurations(one, TARGET, address=Url("https://grm.shoot:443/"), trust=CertManager("ns/c"))
+    assert by_url["webhooks"][0]["clientConfig"] == {"url": "https://grm.shoot:443/webhooks/seccomp-profile"}
+    assert by_url["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "ns/c"}
+
+
+# --- installing
+
+
+def stored(obj: Object) -> Object:
+    """As an API server gives it back."""
+    live = copy.deepcopy(obj)
+    live["metadata"] |= {"resourceVersion": "5", "uid": "u", "generation": 1}
+    for webhook in live["webhooks"]:
+        for rule in webhook["rules"]:
+            rule["scope"] = "*"
+        webhook["clientConfig"].get("service", {})["port"] = 443
+        if obj["kind"].startswith("Mutating"):
+            webhook.setdefault("reinvocationPolicy", "Never")
+    return live
+
+
+def test_nothing_is_written_to_what_is_as_wanted() -> None:
+    for obj in generated():
+        assert difference(obj, stored(obj)) == {}
+
+
+def test_labels_and_annotations_of_others_are_left_alone() -> None:
+    (wanted,) = generated(enabled("seccompProfile"))
+    live = stored(wanted)
+    live["metadata"]["labels"] |= {"team": "a"}
+    live["metadata"]["annotations"] = {"note": "b"}
+    assert difference(wanted, live) == {}
+    live["metadata"]["labels"]["app"] = "other"
+    assert difference(wanted, live) == {"metadata": {"labels": {"app": "gardener-resource-manager"}}}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [("timeoutSeconds", 3), ("failurePolicy", "Ignore"), ("matchConditions", [{}]), ("objectSelector", {"a": "b"})],
+)
+def test_what_was_changed_by_hand_is_put_right(field: tuple[str, Any]) -> None:
+    (wanted,) = generated(enabled("seccompProfile"))
+    live = stored(wanted)
+    live["webhooks"][0][field[0]] = field[1]
+    assert difference(wanted, live) == {"webhooks": wanted["webhooks"]}
+
+
+def test_the_certificates_of_cert_manager_are_kept_and_its_annotation_goes_with_it() -> None:
+    one = enabled("seccompProfile")
+    (managed,) = generated(one, trust=CertManager("ns/c"))
+    live = stored(managed)
+    live["webhooks"][0]["clientConfig"]["caBundle"] = "aW5qZWN0ZWQ="
+    assert difference(managed, live) == {}
+    (own,) = generated(one)
+    assert difference(own, live) == {
+        "metadata": {"annotations": {"cert-manager.io/inject-ca-from": None}},
+        "webhooks": own["webhooks"],
+    }
+
+
+# --- the command
+
+
+def certificate_and_key() -> tuple[bytes, bytes]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "ca")])
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + datetime.timedelta(days=1))
+    pem = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "config.yaml").write_text(
+        "leaderElection: {resourceNamespace: garden}\nwebhooks: {seccompProfile: {enabled: true}}\ncontrollers: {}\n"
+    )
+    certificate, key = certificate_and_key()
+    (tmp_path / "ca.crt").write_bytes(key + b"\n" + certificate)
+    return tmp_path
+
+
+def run(files: Path, *arguments: str, environment: dict[str, str] | None = None) -> int:
+    given = ["--config", str(files / "config.yaml"), "--ca-file", str(files / "ca.crt"), *arguments]
+    return command.main(given, environment=environment or {})
+
+
+def test_what_is_printed_can_be_applied(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(files) == 0
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert printed["metadata"]["name"] == "gardener-resource-manager"
+    client_config = printed["webhooks"][0]["clientConfig"]
+    assert client_config["service"]["namespace"] == "garden"
+
+
+def test_a_private_key_in_the_file_of_the_ca_is_not_printed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(files) == 0
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    bundle = base64.b64decode(printed["webhooks"][0]["clientConfig"]["caBundle"])
+    assert bundle == (files / "ca.crt").read_bytes().partition(b"KEY-----\n\n")[2]
+
+
+def test_a_kubeconfig_of_a_target_cluster_makes_a_target_instance(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {"KUBECONFIG": "a", "TARGET_KUBECONFIG": "b"}
+    assert run(files, environment=environment) == 0
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert printed["metadata"]["name"] == "gardener-resource-manager-shoot"
+    url = "https://gardener-resource-manager.garden:443/webhooks/seccomp-profile"
+    assert printed["webhooks"][0]["clientConfig"]["url"] == url
+    assert run(files, "--mode", "runtime", environment=environment) == 0
+    assert "gardener-resource-manager-shoot" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--url", "http://a"], "https://host:port"),
+        (["--service", "a"], "namespace/name"),
+        (["--service", "a/b", "--url", "https://a"], "not allowed with"),
+        (["--inject-ca-from", "a/b"], "not allowed with"),
+        (["--mode", "both"], "invalid choice"),
+    ],
+)
+def test_wrong_arguments_are_explained(
+    files: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(files, *arguments)
+    assert ended.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_file_without_certificates_is_explained(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "ca.crt").write_text("nothing")
+    assert run(files) == 1
+    assert "holds no certificates as PEM" in capsys.readouterr().err
+    (files / "ca.crt").unlink()
+    assert run(files) == 1
+    assert "cannot read --ca-file" in capsys.readouterr().err
+
+
+def test_an_invalid_configuration_is_explained(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "config.yaml").write_text("logLevel: loud\n")
+    assert run(files) == 1
+    assert "logLevel" in capsys.readouterr().err
+
+
+def test_the_namespace_and_prefix_go_into_all_addresses(files: Path) -> None:
+    given = argparse.ArgumentParser()
+    setting.add_arguments(given)
+    arguments = ["--config", str(files / "config.yaml"), "--prefix", "virtual-garden-", "--namespace", "ns"]
+    found = setting.read(given.parse_args(arguments), environment={})
+    assert (found.instance.app, found.namespace) == ("virtual-garden-gardener-resource-manager", "ns")

@@ -1,0 +1,405 @@
+"""What node agents may do, and how SubjectAccessReviews are read and answered."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kube.errors import NotFound
+from webhooks.handlers.node_agent_authorizer.files import Reference, references
+from webhooks.handlers.node_agent_authorizer.review import V1, V1BETA1, Unreadable, decode, encode, encode_error
+from webhooks.handlers.node_agent_authorizer.rules import (
+    ALLOW,
+    COMMON_SECRETS,
+    GROUP,
+    NO_OPINION,
+    USER_PREFIX,
+    Attributes,
+    Decision,
+    FieldSelector,
+    Node,
+    Requirement,
+    authorize,
+    deny,
+    equalities,
+)
+
+USER = f"{USER_PREFIX}m1"
+AGENT_SECRET = "worker.gardener.cloud/gardener-node-agent-secret-name"
+
+
+@dataclass
+class Known:
+    """Machine m1 is node n1, with pod ns/p."""
+
+    nodes: dict[str, Node] = field(default_factory=lambda: {"m1": Node("n1", {AGENT_SECRET: "osc-1"})})
+    asked: list[str] = field(default_factory=list)
+
+    async def node_of(self, machine: str) -> Node | None:
+        self.asked.append(f"node {machine}")
+        return self.nodes.get(machine)
+
+    async def secrets_of(self, machine: str) -> Sequence[str]:
+        self.asked.append(f"secrets {machine}")
+        return ["osc-1", "referred"]
+
+    async def user_of_request(self, name: str) -> str:
+        self.asked.append(f"csr {name}")
+        if name == "unknown":
+            raise NotFound(404, message="not there")
+        return USER if name == "mine" else "other"
+
+    async def node_name_of_pod(self, namespace: str, name: str) -> str:
+        self.asked.append(f"pod {namespace}/{name}")
+        return "n1" if name == "p" else "n2"
+
+
+def wants(verb: str, kind: str, name: str = "", namespace: str = "", **others: Any) -> Attributes:
+    resource, _, subresource = kind.partition("/")
+    plural, _, group = resource.partition(".")
+    return Attributes(
+        user=others.pop("user", USER),
+        groups=others.pop("groups", ("system:authenticated", GROUP)),
+        verb=verb,
+        group=group,
+        resource=plural,
+        subresource=subresource,
+        name=name,
+        namespace=namespace,
+        **others,
+    )
+
+
+async def decided(asked: Attributes, known: Known | None = None, *, with_selectors: bool = False) -> Decision:
+    return await authorize(asked, known or Known(), with_selectors=with_selectors)
+
+
+# --- who
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (wants("get", "nodes", user="system:node:n1"), NO_OPINION),
+        (wants("get", "nodes", groups=("system:authenticated",)), NO_OPINION),
+        (wants("get", "nodes", groups=()), NO_OPINION),
+        (wants("get", "nodes", user=USER_PREFIX), deny()),
+        (wants("list", "nodes"), ALLOW),
+    ],
+)
+async def test_only_node_agents_are_decided_about(asked: Attributes, expected: Decision) -> None:
+    known = Known()
+    assert await decided(asked, known) == expected
+    assert known.asked == []
+
+
+# --- what, without a look at a cluster
+
+VERBS = "only the following verbs are allowed for this resource type: "
+SUBRESOURCES = "only the following subresources are allowed for this resource type: "
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (wants("get", "configmaps"), ""),
+        (wants("get", "pods.metrics.k8s.io"), ""),
+        (wants("get", "", is_resource_request=False), ""),
+        (wants("delete", "nodes"), f"{VERBS}[get list watch patch update]"),
+        (wants("delete", "nodes/proxy"), f"{SUBRESOURCES}[status]"),
+        (wants("create", "pods"), f"{VERBS}[get list watch delete]"),
+        (wants("get", "pods/log"), f"{SUBRESOURCES}[]"),
+        (wants("update", "secrets"), f"{VERBS}[get list watch]"),
+        (wants("delete", "leases.coordination.k8s.io"), f"{VERBS}[get list watch create update]"),
+        (wants("list", "certificatesigningrequests.certificates.k8s.io"), f"{VERBS}[get create]"),
+        (wants("create", "certificatesigningrequests.certificates.k8s.io/approval"), f"{SUBRESOURCES}[]"),
+        (wants("get", "events"), f"{VERBS}[create patch]"),
+        (wants("update", "events.events.k8s.io"), f"{VERBS}[create patch]"),
+    ],
+)
+async def test_what_no_agent_needs_is_denied_without_a_look(asked: Attributes, reason: str) -> None:
+    known = Known()
+    assert await decided(asked, known) == deny(reason)
+    assert known.asked == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        wants("create", "events"),
+        wants("patch", "events.events.k8s.io"),
+        wants("list", "nodes"),
+        wants("watch", "nodes"),
+        wants("create", "certificatesigningrequests.certificates.k8s.io"),
+    ],
+)
+async def test_what_every_agent_may_is_allowed_without_a_look(asked: Attributes) -> None:
+    known = Known()
+    assert await decided(asked, known) == ALLOW
+    assert known.asked == []
+
+
+# --- its own
+
+NOT_ITS_LEASE = deny(
+    'this gardener-node-agent can only access leases [gardener-node-agent-n1 osc-1] in "kube-system" namespace'
+)
+NOT_ITS_SECRET = deny(
+    f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)} osc-1 referred] in "kube-system" namespace'
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (wants("get", "certificatesigningrequests.certificates.k8s.io", "mine"), ALLOW),
+        (
+            wants("get", "certificatesigningrequests.certificates.k8s.io", "other"),
+            deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{USER}"'),
+        ),
+        (wants("get", "leases.coordination.k8s.io", "gardener-node-agent-n1", "kube-system"), ALLOW),
+        (wants("update", "leases.coordination.k8s.io", "osc-1", "kube-system"), ALLOW),
+        (wants("create", "leases.coordination.k8s.io", "", "kube-system"), ALLOW),
+        (wants("create", "leases.coordination.k8s.io", "", "default"), NOT_ITS_LEASE),
+        (wants("get", "leases.coordination.k8s.io", "gardener-node-agent-n1", "default"), NOT_ITS_LEASE),
+        (wants("update", "leases.coordination.k8s.io", "gardener-node-agent-n2", "kube-system"), NOT_ITS_LEASE),
+        (wants("list", "leases.coordination.k8s.io", "", "kube-system"), NOT_ITS_LEASE),
+        (wants("get", "nodes", "n1"), ALLOW),
+        (wants("patch", "nodes/status", "n1"), ALLOW),
+        (wants("update", "nodes", "n2"), deny('this gardener-node-agent can only access node "n1"')),
+        (wants("get", "nodes", "m1"), deny('this gardener-node-agent can only access node "n1"')),
+        (wants("get", "pods", "p", "ns"), ALLOW),
+        (wants("delete", "pods", "p", "ns"), ALLOW),
+        (wants("delete", "pods", "q", "ns"), deny('pod "ns/q" does not belong to node "n1"')),
+        (wants("list", "pods"), ALLOW),
+        (wants("get", "secrets", "gardener-valitail", "kube-system"), ALLOW),
+        (wants("get", "secrets", "osc-1", "kube-system"), ALLOW),
+        (wants("watch", "secrets", "referred", "kube-system"), ALLOW),
+        (wants("get", "secrets", "referred", "default"), NOT_ITS_SECRET),
+        (wants("get", "secrets", "other", "kube-system"), NOT_ITS_SECRET),
+        (wants("list", "secrets", "", "kube-system"), NOT_ITS_SECRET),
+    ],
+)
+async def test_an_agent_may_read_and_write_its_own_and_nothing_else(asked: Attributes, expected: Decision) -> None:
+    assert await decided(asked) == expected
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        wants("get", "leases.coordination.k8s.io", "gardener-node-agent-n1", "kube-system"),
+        wants("get", "nodes", "m1"),
+        wants("get", "pods", "p", "ns"),
+        wants("list", "pods"),
+    ],
+)
+async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> None:
+    assert await decided(asked, Known(nodes={})) == deny('no node for "m1" found')
+
+
+async def test_what_cannot_be_found_out_is_an_error() -> None:
+    with pytest.raises(NotFound):
+        await decided(wants("get", "certificatesigningrequests.certificates.k8s.io", "unknown"))
+
+
+def selecting(operator: str, *values: str, key: str = "spec.nodeName") -> FieldSelector:
+    return FieldSelector(requirements=(Requirement(key, operator, values),))
+
+
+NEEDS_SELECTOR = deny("can only list/watch pods with spec.nodeName=n1 field selector")
+
+
+@pytest.mark.parametrize(
+    ("selector", "name", "expected"),
+    [
+        (selecting("In", "n1"), "", ALLOW),
+        (FieldSelector(raw="spec.nodeName=n1"), "", ALLOW),
+        (FieldSelector(raw="status.phase!=Failed,spec.nodeName==n1"), "", ALLOW),
+        (selecting("In", "n2"), "", NEEDS_SELECTOR),
+        (selecting("NotIn", "n1"), "", NEEDS_SELECTOR),
+        (selecting("In", "n1", key="metadata.name"), "", NEEDS_SELECTOR),
+        (FieldSelector(raw="spec.nodeName!=n1"), "", NEEDS_SELECTOR),
+        (FieldSelector(), "", NEEDS_SELECTOR),
+        (FieldSelector(), "p", ALLOW),
+        (FieldSelector(), "q", deny('pod "ns/q" does not belong to node "n1"')),
+    ],
+)
+@pytest.mark.parametrize("verb", ["list", "watch"])
+async def test_pods_are_listed_by_node_if_selectors_count(
+    verb: str, selector: FieldSelector, name: str, expected: Decision
+) -> None:
+    asked = wants(verb, "pods", name, "ns", field_selector=selector)
+    assert await decided(asked, with_selectors=True) == expected
+    assert await decided(asked) == ALLOW
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        selecting("In"),
+        selecting("In", "n1", "n2"),
+        selecting("Exists"),
+        selecting("Like", "n1"),
+        FieldSelector(raw="spec.nodeName"),
+    ],
+)
+async def test_an_invalid_selector_is_an_error(selector: FieldSelector) -> None:
+    with pytest.raises(ValueError, match="invalid field selector"):
+        await decided(wants("list", "pods", field_selector=selector), with_selectors=True)
+
+
+@given(st.text())
+def test_whatever_a_selector_says_it_is_read_or_refused(raw: str) -> None:
+    try:
+        found = equalities(FieldSelector(raw=raw))
+    except ValueError:
+        return
+    assert len(found) <= raw.count("=")
+
+
+# --- files of an OperatingSystemConfig
+
+
+def config(text: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "osc", "namespace": "kube-system"},
+        "data": {"osc.yaml": base64.b64encode(text.encode()).decode()},
+    }
+
+
+def test_the_secrets_of_files_are_found() -> None:
+    text = """
+        spec:
+          files:
+          - {path: /a, content: {secretRef: {name: a, dataKey: x}}}
+          - {path: /b, content: {inline: {data: b}}}
+          - {path: /c, hostName: host-1, content: {secretRef: {name: c}}}
+        status:
+          extensionFiles:
+          - {path: /d, content: {secretRef: {name: d}}}
+    """
+    assert references(config(text)) == (Reference("a", ""), Reference("c", "host-1"), Reference("d", ""))
+    assert references(config("spec: {}")) == ()
+    assert references({"data": None}) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["[", "- a", "spec: 1", "spec: {files: 1}", "a: &a [1]\nb: *a", "[" * 100 + "]" * 100, "spec: {files: [1]}"]
+)
+def test_a_config_that_cannot_be_read_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match='^osc.yaml of secret "kube-system/osc" is no OperatingSystemConfig$'):
+        references(config(text))
+
+
+# --- on the wire
+
+
+def review(api_version: str, **spec: Any) -> bytes:
+    return orjson.dumps({"apiVersion": api_version, "kind": "SubjectAccessReview", "spec": spec})
+
+
+RESOURCE = {
+    "verb": "list",
+    "version": "v1",
+    "resource": "pods",
+    "namespace": "ns",
+    "fieldSelector": {"requirements": [{"key": "spec.nodeName", "operator": "In", "values": ["n1"]}]},
+}
+
+
+@pytest.mark.parametrize(("api_version", "groups"), [(V1, "groups"), (V1BETA1, "group")])
+@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])
+def test_a_review_is_read(api_version: str, groups: str, content_type: str) -> None:
+    body = review(api_version, user="u", resourceAttributes=RESOURCE, **{groups: ["g"]})
+    read = decode(body, content_type)
+    assert read.api_version == api_version
+    assert read.attributes == Attributes(
+        user="u",
+        groups=("g",),
+        verb="list",
+        resource="pods",
+        namespace="ns",
+        field_selector=selecting("In", "n1"),
+    )
+
+
+def test_a_request_for_a_path_is_no_resource_request() -> None:
+    read = decode(review(V1, user="u", nonResourceAttributes={"path": "/healthz", "verb": "get"}), "application/json")
+    assert not read.attributes.is_resource_request
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "code", "text"),
+    [
+        (b"", "application/json", 422, "request body is empty"),
+        (b"{}", "text/plain", 400, "contentType=text/plain, expected application/json"),
+        (b"{}", "", 400, "contentType=, expected application/json"),
+        (b"{", "application/json", 400, "couldn't get version/kind"),
+        (b"[]", "application/json", 400, "no SubjectAccessReview"),
+        (b'{"apiVersion":"v1","kind":"Pod"}', "application/json", 400, 'no kind "Pod" is registered'),
+        (review(V1, user=1), "application/json", 400, "user has to be a string"),
+        (review(V1, groups="g"), "application/json", 400, "groups has to be a list of strings"),
+        (review(V1, resourceAttributes=[]), "application/json", 400, "resourceAttributes has to be an object"),
+        (
+            review(V1, resourceAttributes={"fieldSelector": {"requirements": [1]}}),
+            "application/json",
+            400,
+            "requirements has to be a list of objects",
+        ),
+    ],
+)
+def test_what_is_no_review_is_an_error(body: bytes, content_type: str, code: int, text: str) -> None:
+    with pytest.raises(Unreadable) as error:
+        decode(body, content_type)
+    assert error.value.code == code
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize("api_version", [V1, V1BETA1])
+@pytest.mark.parametrize(
+    ("decision", "status"),
+    [
+        (ALLOW, {"allowed": True}),
+        (deny("no"), {"allowed": False, "denied": True, "reason": "no"}),
+        (deny(), {"allowed": False, "denied": True}),
+        (NO_OPINION, {"allowed": False}),
+    ],
+)
+def test_a_decision_is_written(api_version: str, decision: Decision, status: dict[str, Any]) -> None:
+    answer = orjson.loads(encode(api_version, decision))
+    assert (answer["apiVersion"], answer["kind"], answer["status"]) == (api_version, "SubjectAccessReview", status)
+
+
+def test_an_error_is_written() -> None:
+    answer = orjson.loads(encode_error(V1, 500, "it broke"))
+    assert answer["status"] == {"allowed": False, "evaluationError": "500 it broke"}
+
+
+@given(
+    st.binary(max_size=200)
+    | st.builds(
+        lambda spec: review(V1, **spec),
+        st.dictionaries(
+            st.sampled_from(["user", "groups", "resourceAttributes", "nonResourceAttributes"]),
+            st.recursive(
+                st.none() | st.integers(-5, 5) | st.text(max_size=5),
+                lambda inner: (
+                    st.lists(inner, max_size=3)
+                    | st.dictionaries(
+                        st.sampled_from(["verb", "fieldSelector", "requirements", "values", "key"]), inner
+                    )
+                ),
+            ),
+        ),
+    )
+)
+def test_garbage_is_refused(body: bytes) -> None:
+    try:
+        assert decode(body, "application/json").api_version == V1
+    except Unreadable as error:
+        assert error.code in {400, 422}

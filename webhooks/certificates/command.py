@@ -1,0 +1,126 @@
+"""`python -m webhooks certificates`: makes the server's certificates and renews them in time."""
+
+import argparse
+import asyncio
+import contextlib
+import datetime
+import ipaddress
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from config.errors import ConfigError
+from kube.client import Client
+from kube.connection import ConfigurationError
+from kube.errors import KubeError
+from kube.names import dns_subdomain_problems
+from kube.resources import SECRETS
+from process.logging import configure_logging
+from webhooks.certificates.keeper import CannotKeep, Keeper, Wanted
+from webhooks.certificates.watching import keep
+from webhooks.configurations import setting as settings
+from webhooks.configurations.objects import MUTATING, VALIDATING, name_of
+from webhooks.configurations.setting import Setting
+
+PROGRAM = "python -m webhooks certificates"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Makes a CA and a certificate for the webhook server, renews both in time, and keeps the CA in "
+        "the webhook configurations current. Several may run at once.",
+        epilog="KUBECONFIG and TARGET_KUBECONFIG win over the kubeconfigs of the configuration file.",
+        allow_abbrev=False,
+    )
+    settings.add_arguments(made)
+    made.add_argument(
+        "--secret", metavar="NAME", help="Secret for the server; default: [prefix]gardener-resource-manager-server"
+    )
+    made.add_argument(
+        "--ca-secret", metavar="NAME", help="Secret of the CA; default: [prefix]gardener-resource-manager-ca"
+    )
+    made.add_argument(
+        "--dns-name",
+        action="append",
+        default=[],
+        type=_name,
+        metavar="NAME",
+        help="one more name or IP address of the server, beside those of its Service; repeatable",
+    )
+    made.add_argument("--directory", metavar="DIR", help="write the server's certificate to this directory too")
+    how_long = made.add_mutually_exclusive_group(required=True)
+    how_long.add_argument("--once", action="store_true", help="do what is due now, and exit; for a Job")
+    how_long.add_argument("--watch", action="store_true", help="keep running, and do what becomes due")
+    return made
+
+
+def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.environ) -> int:
+    """Runs the command and returns the exit code."""
+    given = parser().parse_args(arguments)
+    try:
+        setting = settings.read(given, environment=environment)
+        config = setting.config
+        configure_logging(level=cast("Any", config.log_level), log_format=cast("Any", config.log_format))
+        asyncio.run(_run(given, setting, environment))
+    except (ConfigError, ConfigurationError, KubeError, CannotKeep) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def wanted_of(given: argparse.Namespace, setting: Setting) -> Wanted:
+    name, namespace = setting.instance.app, setting.namespace
+    service = (name, f"{name}.{namespace}", f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
+    return Wanted(
+        instance=setting.instance,
+        namespace=namespace,
+        secret=given.secret or f"{name}-server",
+        ca_secret=given.ca_secret or f"{name}-ca",
+        names=tuple(dict.fromkeys((*service, *given.dns_name))),
+        directory=Path(given.directory) if given.directory else None,
+    )
+
+
+async def _run(given: argparse.Namespace, setting: Setting, environment: Mapping[str, str]) -> None:
+    wanted = wanted_of(given, setting)
+    async with (
+        settings.source_transport(setting, environment) as source_transport,
+        settings.target_transport(setting, environment) as target_transport,
+    ):
+        source, target = settings.client(source_transport), settings.client(target_transport)
+        keeper = Keeper(wanted, source=source, target=target, clock=_now)
+        if given.once:
+            await keeper.run()
+        else:
+            await _until_stopped(keeper, wanted, source, target)
+
+
+async def _until_stopped(keeper: Keeper, wanted: Wanted, source: Client, target: Client) -> None:
+    configuration = name_of(wanted.instance)
+    watched = [
+        (source, SECRETS, wanted.namespace, wanted.ca_secret),
+        (source, SECRETS, wanted.namespace, wanted.secret),
+        (target, MUTATING, "", configuration),
+        (target, VALIDATING, "", configuration),
+    ]
+    keeping = asyncio.ensure_future(keep(keeper, watched, clock=_now))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, keeping.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await keeping
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _name(text: str) -> str:
+    with contextlib.suppress(ValueError):
+        return str(ipaddress.ip_address(text))
+    if problems := dns_subdomain_problems(text.removeprefix("*.")):
+        raise argparse.ArgumentTypeError(f'"{text}" is neither a DNS name nor an IP address: {"; ".join(problems)}')
+    return text

@@ -1,0 +1,265 @@
+"""Takes the steps that the rules ask for, in the clusters."""
+
+import base64
+import binascii
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from kube.client import Client
+from kube.errors import Conflict, KubeError, NotFound
+from kube.objects import Object, annotations, format_time, labels, metadata, parse_time
+from kube.resources import SECRETS, Resource
+from webhooks.certificates import files
+from webhooks.certificates.pairs import Pair, load_certificates, load_pair, make_ca, make_serving, pem
+from webhooks.certificates.rules import (
+    CA_LIFETIME,
+    SERVING_LIFETIME,
+    Issue,
+    MakeCa,
+    NotePublished,
+    Publish,
+    SetBundle,
+    State,
+    Step,
+    next_step,
+    next_time,
+)
+from webhooks.configurations.entries import DOMAIN, Instance
+from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
+
+CA, CA_KEY, BUNDLE = "ca.crt", "ca.key", "bundle.crt"
+PUBLISHED_AT = f"{DOMAIN}/ca-published-at"
+ORIGIN = f"{DOMAIN}/origin"
+_MOST_STEPS = 30
+
+log = structlog.get_logger("certificates")
+
+
+class CannotKeep(Exception):
+    """Somebody has to put something right first; the text says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the certificates are called and for whom they are."""
+
+    instance: Instance
+    namespace: str
+    secret: str
+    ca_secret: str
+    names: tuple[str, ...]
+    """DNS names and IP addresses of the server."""
+    directory: Path | None = None
+    """Where to write the server's certificate too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What was read in a round: the state, and the objects that it was read from."""
+
+    state: State
+    ca_secret: Object | None
+    serving_secret: Object | None
+    configurations: Sequence[tuple[Resource, Object]]
+
+
+class Keeper:
+    """Brings certificates into order.
+
+    Args:
+        source: of the cluster with the Secrets.
+        target: of the cluster with the webhook configurations.
+        clock: the present time, with its zone.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        *,
+        source: Client,
+        target: Client,
+        clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+    ) -> None:
+        self._wanted = wanted
+        self._source = source
+        self._target = target
+        self._clock = clock
+
+    async def run(self) -> datetime.datetime:
+        """Takes steps until everything is in order; returns when it has to be looked at again.
+
+        Raises:
+            CannotKeep: a Secret is not ours, files can't be written.
+            KubeError: an API server refused, or could not be asked.
+        """
+        last: KubeError | None = None
+        for _ in range(_MOST_STEPS):
+            seen = await self._look()
+            now = self._clock()
+            step = next_step(seen.state, self._wanted.names, now=now)
+            if step is None:
+                self._write_files(seen.state.serving)
+                return next_time(seen.state, now=now)
+            try:
+                await self._take(step, seen, now)
+            except Conflict as error:
+                last = error  # another replica was faster
+        raise CannotKeep(
+            f"the certificates of {self._wanted.instance.app} change all the time; "
+            "look for another program that writes the same Secrets or webhook configurations"
+        ) from last
+
+    # --- looking
+
+    async def _look(self) -> _Seen:
+        wanted = self._wanted
+        ca_secret = await self._secret(wanted.ca_secret)
+        serving_secret = await self._secret(wanted.secret)
+        configurations = [
+            (resource, live)
+            for resource in (MUTATING, VALIDATING)
+            if (live := await _get(self._target, resource, name_of(wanted.instance))) is not None
+        ]
+        ca_data, serving_data = _data(ca_secret), _data(serving_secret)
+        bundle = ca_data.get(BUNDLE, b"")
+        ca = load_pair(ca_data.get(CA), ca_data.get(CA_KEY))
+        state = State(
+            ca=ca,
+            bundle=load_certificates(bundle),
+            published_at=_published_at(ca_secret),
+            serving=load_pair(serving_data.get(files.CERTIFICATE), serving_data.get(files.KEY)),
+            told=all(_bundles(live) <= {bundle} for _, live in configurations if self._is_ours(live)),
+            waiting_for_others=ca is not None
+            and any(not _trusts(live, ca) for _, live in configurations if self._is_kept_by_deployer(live)),
+        )
+        return _Seen(state, ca_secret, serving_secret, configurations)
+
+    def _is_ours(self, live: Object) -> bool:
+        """Whether the certificates in a configuration are this keeper's business."""
+        has_our_label = labels(live).get("app") == self._wanted.instance.app
+        return has_our_label and not {INJECT_CA_FROM, ORIGIN} & annotations(live).keys()
+
+    def _is_kept_by_deployer(self, live: Object) -> bool:
+        """Whether it belongs to a ManagedResource, which would take back whatever is written."""
+        return ORIGIN in annotations(live) and INJECT_CA_FROM not in annotations(live)
+
+    async def _secret(self, name: str) -> Object | None:
+        found = await _get(self._source, SECRETS, name, namespace=self._wanted.namespace)
+        if found is not None and found.get("data") and labels(found).get("app") != self._wanted.instance.app:
+            raise CannotKeep(
+                f'secret "{self._wanted.namespace}/{name}" holds data and has no label '
+                f'"app: {self._wanted.instance.app}": it may be somebody else\'s; choose another name or remove it'
+            )
+        return found
+
+    # --- steps
+
+    async def _take(self, step: Step, seen: _Seen, now: datetime.datetime) -> None:
+        match step:
+            case MakeCa(beside):
+                await self._make_ca(seen, beside, now)
+            case SetBundle(certificates):
+                await self._store(self._wanted.ca_secret, seen.ca_secret, {BUNDLE: pem(*certificates)})
+                log.info("Changed the bundle of CAs", certificates=len(certificates))
+            case Publish():
+                await self._publish(seen)
+            case NotePublished():
+                await self._store(self._wanted.ca_secret, seen.ca_secret, {}, {PUBLISHED_AT: format_time(now)})
+            case Issue():
+                await self._issue(seen, now)
+
+    async def _make_ca(self, seen: _Seen, beside: Sequence[Any], now: datetime.datetime) -> None:
+        ca = make_ca(f"{self._wanted.instance.app} webhooks", now=now, lifetime=CA_LIFETIME)
+        data = {CA: ca.certificate_pem, CA_KEY: ca.key_pem, BUNDLE: pem(ca.certificate, *beside)}
+        await self._store(self._wanted.ca_secret, seen.ca_secret, data, {PUBLISHED_AT: None})
+        log.info("Made a CA", until=format_time(ca.certificate.not_valid_after_utc), beside=len(beside))
+
+    async def _issue(self, seen: _Seen, now: datetime.datetime) -> None:
+        assert seen.state.ca is not None
+        serving = make_serving(seen.state.ca, self._wanted.names, now=now, lifetime=SERVING_LIFETIME)
+        data = {files.CERTIFICATE: serving.certificate_pem, files.KEY: serving.key_pem}
+        await self._store(self._wanted.secret, seen.serving_secret, data, as_type="kubernetes.io/tls")
+        log.info("Issued a certificate for the server", until=format_time(serving.certificate.not_valid_after_utc))
+
+    async def _publish(self, seen: _Seen) -> None:
+        bundle = _data(seen.ca_secret)[BUNDLE]
+        for resource, live in seen.configurations:
+            if self._is_ours(live) and not _bundles(live) <= {bundle}:
+                encoded = base64.b64encode(bundle).decode()
+                webhooks = [
+                    {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded}}
+                    for webhook in live["webhooks"]
+                ]
+                await self._target.replace(resource, {**live, "webhooks": webhooks})
+                log.info("Wrote the bundle of CAs", kind=resource.kind, name=metadata(live)["name"])
+
+    async def _store(
+        self,
+        name: str,
+        known: Object | None,
+        data: dict[str, bytes],
+        notes: dict[str, str | None] | None = None,
+        *,
+        as_type: str = "Opaque",
+    ) -> None:
+        encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+        meta: Object = {"labels": {"app": self._wanted.instance.app}, "annotations": notes or {}}
+        if known is not None:
+            meta["resourceVersion"] = metadata(known)["resourceVersion"]
+            patch = {"metadata": meta, "data": encoded}
+            await self._source.patch(SECRETS, name, patch, namespace=self._wanted.namespace)
+            return
+        meta |= {"name": name, "namespace": self._wanted.namespace}
+        meta["annotations"] = {key: note for key, note in meta["annotations"].items() if note is not None}
+        secret = {"apiVersion": "v1", "kind": "Secret", "type": as_type, "metadata": meta, "data": encoded}
+        await self._source.create(SECRETS, secret)
+
+    def _write_files(self, serving: Pair | None) -> None:
+        directory = self._wanted.directory
+        if directory is None or serving is None:
+            return
+        try:
+            if files.write(directory, serving):
+                log.info("Wrote the certificate of the server", directory=str(directory))
+        except OSError as error:
+            raise CannotKeep(f"cannot write the certificate to {directory}: {error.strerror}") from error
+
+
+async def _get(client: Client, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
+    try:
+        return await client.get(resource, name, namespace=namespace)
+    except NotFound:
+        return None
+
+
+def _data(secret: Object | None) -> dict[str, bytes]:
+    """What a Secret holds; broken base64 counts as empty."""
+    decoded = {}
+    for key, value in ((secret or {}).get("data") or {}).items():
+        try:
+            decoded[key] = base64.b64decode(value or "", validate=True)
+        except (binascii.Error, ValueError):
+            decoded[key] = b""
+    return decoded
+
+
+def _published_at(ca_secret: Object | None) -> datetime.datetime | None:
+    try:
+        return parse_time(annotations(ca_secret or {})[PUBLISHED_AT])
+    except (KeyError, ValueError):
+        return None
+
+
+def _bundles(configuration: Object) -> set[bytes]:
+    """What the webhooks of a configuration trust."""
+    encoded = {webhook["clientConfig"].get("caBundle") or "" for webhook in configuration.get("webhooks") or []}
+    return {base64.b64decode(one) for one in encoded}
+
+
+def _trusts(configuration: Object, ca: Pair) -> bool:
+    return all(ca.certificate in load_certificates(bundle) for bundle in _bundles(configuration))

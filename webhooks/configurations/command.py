@@ -1,0 +1,194 @@
+"""`python -m webhooks configurations`: prints the webhook configurations, or installs them."""
+
+import argparse
+import asyncio
+import base64
+import binascii
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from config.errors import ConfigError
+from kube.client import Client
+from kube.connection import ConfigurationError
+from kube.errors import KubeError, NotFound
+from kube.objects import Object
+from kube.resources import SECRETS
+from webhooks.configurations import setting as settings
+from webhooks.configurations.entries import Mode
+from webhooks.configurations.install import install
+from webhooks.configurations.objects import Address, CaBundle, CertManager, Service, Trust, Url, configurations
+from webhooks.configurations.registrations import not_registered
+from webhooks.configurations.setting import Setting
+
+PROGRAM = "python -m webhooks configurations"
+BUNDLE = "bundle.crt"
+_LARGEST_BUNDLE = 1 << 20
+
+
+class _Problem(Exception):
+    """What a user has to put right."""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Prints the webhook configurations for what is enabled, as `kubectl apply -f -` takes them.",
+        epilog="KUBECONFIG and TARGET_KUBECONFIG win over the kubeconfigs of the configuration file.",
+        allow_abbrev=False,
+    )
+    settings.add_arguments(made)
+    address = made.add_mutually_exclusive_group()
+    address.add_argument(
+        "--url",
+        type=_url,
+        metavar="URL",
+        help="where the API server finds the webhooks: https://host:port. "
+        "Default for a target instance: the Service in the namespace of the server",
+    )
+    address.add_argument(
+        "--service",
+        type=_namespaced_name,
+        metavar="NAMESPACE/NAME",
+        help="the Service of the webhooks, if the API server reaches it. Default for a runtime instance",
+    )
+    trust = made.add_mutually_exclusive_group(required=True)
+    trust.add_argument("--ca-file", metavar="FILE", help="certificates, as PEM, that the API server trusts")
+    trust.add_argument(
+        "--ca-secret",
+        type=_namespaced_name,
+        metavar="NAMESPACE/NAME",
+        help=f"Secret of the source cluster that holds them, under the key {BUNDLE}",
+    )
+    trust.add_argument(
+        "--inject-ca-from",
+        type=_namespaced_name,
+        metavar="NAMESPACE/NAME",
+        help="Certificate of cert-manager, which then puts in its CA",
+    )
+    made.add_argument("--combined", action="store_true", help="one webhook for pods in place of one for each change")
+    made.add_argument(
+        "--install",
+        action="store_true",
+        help="write them into the target cluster where they differ, and remove what this instance no longer has",
+    )
+    return made
+
+
+def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.environ) -> int:
+    """Runs the command and returns the exit code."""
+    given = parser().parse_args(arguments)
+    try:
+        return asyncio.run(_run(given, environment))
+    except (ConfigError, ConfigurationError, KubeError, _Problem) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+
+
+async def _run(given: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    setting = settings.read(given, environment=environment)
+    for warning in (*setting.warnings, *_not_registered(setting)):
+        print(f"Warning: {warning}", file=sys.stderr)
+    wanted = configurations(
+        setting.config.webhooks,
+        setting.instance,
+        address=address_of(given, setting),
+        trust=await _trust(given, setting, environment),
+        combined=given.combined,
+    )
+    if not given.install:
+        sys.stdout.write(_document(setting, wanted))
+        return 0
+    async with settings.target_transport(setting, environment) as transport:
+        for done in await install(settings.client(transport), setting.instance, wanted):
+            sys.stdout.write(f"{done}\n")
+    return 0
+
+
+def _not_registered(setting: Setting) -> list[str]:
+    return [
+        f"{key} is enabled, but a target instance does not serve it; no webhook is generated for it"
+        for key in not_registered(setting.config.webhooks, setting.instance)
+    ]
+
+
+def _document(setting: Setting, wanted: Sequence[Object]) -> str:
+    head = f"# Webhooks of the {setting.instance.mode.value} instance {setting.instance.app}.\n"
+    if not wanted:
+        return f"{head}# None is enabled.\n"
+    return head + yaml.safe_dump_all(wanted, sort_keys=False, default_flow_style=False)
+
+
+def address_of(given: argparse.Namespace, setting: Setting) -> Address:
+    if given.url:
+        return Url(given.url)
+    if given.service:
+        return Service(*given.service)
+    name, namespace = setting.instance.app, setting.namespace
+    return Service(namespace, name) if setting.instance.mode is Mode.RUNTIME else Url(f"https://{name}.{namespace}:443")
+
+
+async def _trust(given: argparse.Namespace, setting: Setting, environment: Mapping[str, str]) -> Trust:
+    if given.inject_ca_from:
+        return CertManager("/".join(given.inject_ca_from))
+    if given.ca_file:
+        return CaBundle(certificates(_read(given.ca_file), of=given.ca_file))
+    namespace, name = given.ca_secret
+    async with settings.source_transport(setting, environment) as transport:
+        return CaBundle(await bundle_of(settings.client(transport), namespace, name))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST_BUNDLE + 1)
+    except OSError as error:
+        raise _Problem(f"cannot read --ca-file {path}: {error.strerror}") from error
+    if len(content) > _LARGEST_BUNDLE:
+        raise _Problem(f"--ca-file {path} is larger than {_LARGEST_BUNDLE} bytes")
+    return content
+
+
+async def bundle_of(client: Client, namespace: str, name: str) -> bytes:
+    """The certificates in a Secret of a CA."""
+    try:
+        secret = await client.get(SECRETS, name, namespace=namespace)
+    except NotFound as error:
+        raise _Problem(f'secret "{name}" not found in namespace "{namespace}"') from error
+    encoded = (secret.get("data") or {}).get(BUNDLE)
+    if not encoded:
+        raise _Problem(f'secret "{namespace}/{name}" has no data {BUNDLE}')
+    try:
+        content = base64.b64decode(encoded, validate=True)
+    except binascii.Error as error:
+        raise _Problem(f'data {BUNDLE} of secret "{namespace}/{name}" is no base64') from error
+    return certificates(content, of=f'data {BUNDLE} of secret "{namespace}/{name}"')
+
+
+def certificates(content: bytes, *, of: str) -> bytes:
+    """Nothing but the certificates in it: a private key that came along must not go into a configuration."""
+    try:
+        found = x509.load_pem_x509_certificates(content)
+    except ValueError as error:
+        raise _Problem(f"{of} holds no certificates as PEM") from error
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in found)
+
+
+def _namespaced_name(text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise argparse.ArgumentTypeError(f'"{text}" is not of the form namespace/name')
+    return namespace, name
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
+        raise argparse.ArgumentTypeError(f'"{text}" is not of the form https://host:port')
+    return text

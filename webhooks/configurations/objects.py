@@ -1,0 +1,114 @@
+"""Webhook configurations as Kubernetes objects."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from config.schema_webhooks import Webhooks
+from kube.objects import Object
+from kube.resources import Resource
+from webhooks.configurations.entries import DOMAIN, Instance, Mode, Registration
+from webhooks.configurations.registrations import mutating, validating
+
+_GROUP = "admissionregistration.k8s.io"
+MUTATING = Resource(_GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False)
+VALIDATING = Resource(
+    _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
+)
+INJECT_CA_FROM = "cert-manager.io/inject-ca-from"
+_NOT_REMEDIED = "remediation.webhook.shoot.gardener.cloud/exclude"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The API server reaches the webhooks by a Service of its own cluster, port 443."""
+
+    namespace: str
+    name: str
+
+    def client_config(self, path: str) -> Object:
+        return {"service": {"namespace": self.namespace, "name": self.name, "path": path}}
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The API server reaches the webhooks by an address: `https://host:port`."""
+
+    base: str
+
+    def client_config(self, path: str) -> Object:
+        return {"url": f"{self.base.rstrip('/')}{path}"}
+
+
+@dataclass(frozen=True, slots=True)
+class CaBundle:
+    """The certificates, as PEM, by which the API server knows the webhooks."""
+
+    pem: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CertManager:
+    """cert-manager puts in the CA of this Certificate: `namespace/name`."""
+
+    certificate: str
+
+
+Address = Service | Url
+Trust = CaBundle | CertManager
+
+
+def name_of(instance: Instance) -> str:
+    """What the configurations of an instance are called."""
+    return f"{instance.app}-shoot" if instance.mode is Mode.TARGET else instance.app
+
+
+def labels_of(instance: Instance) -> dict[str, str]:
+    ours = {"app": instance.app}
+    return ours if instance.mode is Mode.TARGET else {**ours, _NOT_REMEDIED: "true"}
+
+
+def configurations(
+    webhooks: Webhooks, instance: Instance, *, address: Address, trust: Trust, combined: bool = False
+) -> list[Object]:
+    """The objects for what is enabled; none without entries."""
+    entries = (
+        (MUTATING, mutating(webhooks, instance, combined=combined)),
+        (VALIDATING, validating(webhooks, instance)),
+    )
+    return [_configuration(kind, instance, found, address, trust) for kind, found in entries if found]
+
+
+def _configuration(
+    kind: Resource, instance: Instance, entries: Sequence[Registration], address: Address, trust: Trust
+) -> Object:
+    metadata: Object = {"name": name_of(instance), "labels": labels_of(instance)}
+    if isinstance(trust, CertManager):
+        metadata["annotations"] = {INJECT_CA_FROM: trust.certificate}
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+        "webhooks": [_webhook(entry, address, trust) for entry in entries],
+    }
+
+
+def _webhook(entry: Registration, address: Address, trust: Trust) -> Object:
+    client_config = address.client_config(entry.path)
+    if isinstance(trust, CaBundle):
+        client_config["caBundle"] = base64.b64encode(trust.pem).decode()
+    webhook = {
+        "name": f"{entry.name}.{DOMAIN}",
+        "clientConfig": client_config,
+        "rules": [rule.json() for rule in entry.rules],
+        "namespaceSelector": entry.namespaces.json(),
+        "objectSelector": entry.objects.json(),
+        "failurePolicy": entry.failure_policy,
+        "matchPolicy": entry.match_policy,
+        "sideEffects": "None",
+        "timeoutSeconds": entry.timeout_seconds,
+        "admissionReviewVersions": ["v1beta1", "v1"],
+    }
+    if entry.reinvocation_policy:
+        webhook["reinvocationPolicy"] = entry.reinvocation_policy
+    return webhook

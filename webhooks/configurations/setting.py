@@ -1,0 +1,83 @@
+"""What the commands beside the server need of the configuration file: whose webhooks these are, and both clusters.
+
+They are run by people and by Jobs whose kubeconfigs are as trusted as they are themselves, so a kubeconfig may use what
+the server refuses: files and plugins.
+"""
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.load import load
+from config.schema import ResourceManagerConfiguration
+from kube.client import Client, Transport
+from kube.connection import Connection, in_cluster, load_kubeconfig
+from process.version import user_agent, version
+from webhooks.configurations.entries import Instance, Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    config: ResourceManagerConfiguration
+    warnings: tuple[str, ...]
+    instance: Instance
+    namespace: str
+    """Where the server runs, in the source cluster."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", required=True, help="path of the configuration file")
+    parser.add_argument(
+        "--mode",
+        choices=[mode.value for mode in Mode],
+        help="runtime: the webhooks serve the cluster that they run in; target: another one. "
+        "Default: target if the configuration names a kubeconfig of a target cluster, else runtime",
+    )
+    parser.add_argument(
+        "--prefix", default="", metavar="TEXT", help='what comes before "gardener-resource-manager" in all names'
+    )
+    parser.add_argument(
+        "--namespace",
+        metavar="NAME",
+        help="namespace of the server in the source cluster; default: leaderElection.resourceNamespace",
+    )
+
+
+def read(arguments: argparse.Namespace, *, environment: Mapping[str, str] = os.environ) -> Setting:
+    """The setting that the arguments describe. Raises ConfigError."""
+    loaded = load(Path(arguments.config), environment=environment)
+    config = loaded.config
+    mode = Mode(arguments.mode) if arguments.mode else mode_of(config)
+    return Setting(
+        config=config,
+        warnings=loaded.warnings,
+        instance=Instance(mode=mode, prefix=arguments.prefix),
+        namespace=arguments.namespace or config.leader_election.resource_namespace,
+    )
+
+
+def mode_of(config: ResourceManagerConfiguration) -> Mode:
+    source, target = config.source_client_connection.kubeconfig, config.target_client_connection.kubeconfig
+    return Mode.TARGET if target and target != source else Mode.RUNTIME
+
+
+def source_transport(setting: Setting, environment: Mapping[str, str] = os.environ) -> Transport:
+    """To the cluster that the server runs in. Raises ConfigurationError."""
+    return Transport(_connection(setting.config.source_client_connection.kubeconfig, environment))
+
+
+def target_transport(setting: Setting, environment: Mapping[str, str] = os.environ) -> Transport:
+    """To the cluster whose API server asks. Raises ConfigurationError."""
+    config = setting.config
+    kubeconfig = config.target_client_connection.kubeconfig or config.source_client_connection.kubeconfig
+    return Transport(_connection(kubeconfig, environment))
+
+
+def client(transport: Transport) -> Client:
+    return Client(transport, user_agent=user_agent(version()))
+
+
+def _connection(kubeconfig: str, environment: Mapping[str, str]) -> Connection:
+    return load_kubeconfig(Path(kubeconfig), trusted=True) if kubeconfig else in_cluster(environment=environment)

@@ -1,0 +1,51 @@
+"""node-agent-authorizer: what a node agent may do, asked by an API server that is configured to.
+
+An authorization webhook has no webhook configuration and speaks SubjectAccessReviews instead of AdmissionReviews:
+`review` reads and writes them, `rules` decide, `lookups` ask the clusters what the rules need to know.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from config.schema_webhooks import NodeAgentAuthorizer
+from process.clusters import Cluster
+from webhooks.handlers.node_agent_authorizer.lookups import Lookups
+from webhooks.handlers.node_agent_authorizer.review import Unreadable, decode, encode, encode_error
+from webhooks.handlers.node_agent_authorizer.rules import authorize
+
+NAME = "node-agent-authorizer"
+PATH = "/webhooks/auth/nodeagent"
+
+_DEADLINE = 10.0
+
+Authorizer = Callable[[bytes, str], Awaitable[bytes]]
+"""From a request's body and its content type to the answer's body, which always goes with HTTP status 200."""
+
+log = structlog.get_logger(f"webhook.{NAME}")
+
+
+def authorizer(
+    settings: NodeAgentAuthorizer, source: Cluster, target: Cluster, *, deadline: float = _DEADLINE
+) -> Authorizer:
+    """What answers at `PATH`; it never raises."""
+    machines = source.client if settings.machine_namespace else None
+    lookups = Lookups(machines=machines, machine_namespace=settings.machine_namespace or "", target=target.client)
+
+    async def answer(body: bytes, content_type: str) -> bytes:
+        try:
+            review = decode(body, content_type)
+        except Unreadable as error:
+            return encode_error(error.api_version, error.code, str(error))
+        try:
+            async with asyncio.timeout(deadline):
+                decision = await authorize(review.attributes, lookups, with_selectors=settings.authorize_with_selectors)
+        except TimeoutError:
+            return encode_error(review.api_version, 500, f"no decision within {deadline:g}s")
+        except Exception as error:  # noqa: BLE001 - whatever fails, the API server gets an answer
+            log.error("Cannot decide", error=error, user=review.attributes.user)
+            return encode_error(review.api_version, 500, str(error) or type(error).__name__)
+        return encode(review.api_version, decision)
+
+    return answer

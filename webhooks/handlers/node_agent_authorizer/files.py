@@ -1,0 +1,66 @@
+"""Which Secrets the files of an OperatingSystemConfig refer to.
+
+The Secrets with these are in the cluster of the nodes, whose owners may write anything into them: what nests too deep
+would crash the parser, and aliases could make much of little. No honest writer uses either.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from kube.objects import Object, metadata
+
+KEY = "osc.yaml"
+_DEEPEST_NESTING = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A file takes its content from a Secret; `hostname` is empty if it is for all hosts."""
+
+    secret: str
+    hostname: str
+
+
+def references(secret: Object) -> tuple[Reference, ...]:
+    """The references in a Secret, none if it holds no OperatingSystemConfig.
+
+    Raises:
+        ValueError: it can't be read.
+    """
+    encoded = (secret.get("data") or {}).get(KEY)
+    if not encoded:
+        return ()
+    try:
+        return tuple(_references(_load(base64.b64decode(encoded, validate=True))))
+    except (binascii.Error, yaml.YAMLError, ValueError, AttributeError, TypeError) as error:
+        meta = metadata(secret)
+        where = f'{KEY} of secret "{meta.get("namespace")}/{meta.get("name")}"'
+        # Without the cause's text, which may quote what is in the Secret.
+        raise ValueError(f"{where} is no OperatingSystemConfig") from error
+
+
+def _load(text: bytes) -> Any:
+    depth = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not supported")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST_NESTING:
+            raise yaml.YAMLError(f"nested deeper than {_DEEPEST_NESTING} levels")
+    return yaml.load(text, yaml.CSafeLoader)
+
+
+def _references(config: Any) -> Iterator[Reference]:
+    for part, field in (("spec", "files"), ("status", "extensionFiles")):
+        for file in (config.get(part) or {}).get(field) or []:
+            name = ((file.get("content") or {}).get("secretRef") or {}).get("name")
+            if name:
+                yield Reference(str(name), str(file.get("hostName") or ""))

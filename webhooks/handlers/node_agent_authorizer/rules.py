@@ -1,0 +1,243 @@
+"""What a node agent may do: its own Node, Lease and certificate requests, the pods of its Node, a few Secrets.
+
+A node agent is known by its user name, which ends in the name of its machine. What a rule has to know of the clusters
+it asks `Knowledge` for, as late as it can, so that most requests need no look-up or one.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
+
+USER_PREFIX = "gardener.cloud:node-agent:machine:"
+GROUP = "gardener.cloud:node-agents"
+NAMESPACE = "kube-system"
+AGENT_SECRET_LABEL = "worker.gardener.cloud/gardener-node-agent-secret-name"
+COMMON_SECRETS = (
+    "gardener-valitail",
+    "gardener-opentelemetry-collector",
+    "shoot-access-kube-controller-manager",
+    "shoot-access-kube-scheduler",
+    "shoot-access-cluster-admin",
+)
+
+
+class Verdict(Enum):
+    ALLOW = auto()
+    DENY = auto()
+    NO_OPINION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    verdict: Verdict
+    reason: str = ""
+
+
+ALLOW = Decision(Verdict.ALLOW)
+NO_OPINION = Decision(Verdict.NO_OPINION)
+
+
+def deny(reason: str = "") -> Decision:
+    return Decision(Verdict.DENY, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """As the API server parsed it, or as its user wrote it."""
+
+    raw: str = ""
+    requirements: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """Who wants to do what; empty strings where nothing is said."""
+
+    user: str
+    groups: Sequence[str] = ()
+    is_resource_request: bool = True
+    verb: str = ""
+    namespace: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    field_selector: FieldSelector = FieldSelector()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    labels: Mapping[str, str]
+
+
+class Knowledge(Protocol):
+    """What rules ask the clusters. All methods raise KubeError if a cluster does not tell."""
+
+    async def node_of(self, machine: str) -> Node | None:
+        """The Node of a machine; None if there is none."""
+
+    async def secrets_of(self, machine: str) -> Sequence[str]:
+        """The Secrets with what has to be on the Node of a machine, and what they refer to."""
+
+    async def user_of_request(self, name: str) -> str:
+        """Who made a CertificateSigningRequest."""
+
+    async def node_name_of_pod(self, namespace: str, name: str) -> str:
+        """On which Node a pod is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A request of a node agent, with whatever a rule needs to decide it."""
+
+    asked: Attributes
+    machine: str
+    knows: Knowledge
+    with_selectors: bool
+
+
+_Rule = Callable[[_Case], Awaitable[Decision]]
+
+
+async def authorize(asked: Attributes, knows: Knowledge, *, with_selectors: bool) -> Decision:
+    """The decision about a request.
+
+    Raises:
+        KubeError: something that has to be known could not be found out.
+        ValueError: the request's field selector is invalid.
+    """
+    if not asked.user.startswith(USER_PREFIX) or GROUP not in asked.groups:
+        return NO_OPINION
+    machine = asked.user.removeprefix(USER_PREFIX)
+    kind = _KINDS.get((asked.group, asked.resource)) if asked.is_resource_request else None
+    if not machine or kind is None:
+        return deny()
+    if asked.subresource and asked.subresource not in kind.subresources:
+        return deny(f"only the following subresources are allowed for this resource type: {_listed(kind.subresources)}")
+    if asked.verb not in kind.verbs:
+        return deny(f"only the following verbs are allowed for this resource type: {_listed(kind.verbs)}")
+    return await kind.rule(_Case(asked=asked, machine=machine, knows=knows, with_selectors=with_selectors))
+
+
+async def _certificate_signing_requests(case: _Case) -> Decision:
+    asked = case.asked
+    if asked.verb == "create" or await case.knows.user_of_request(asked.name) == asked.user:
+        return ALLOW
+    return deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{asked.user}"')
+
+
+async def _events(_: _Case) -> Decision:
+    return ALLOW
+
+
+async def _leases(case: _Case) -> Decision:
+    asked = case.asked
+    node = await case.knows.node_of(case.machine)
+    if node is None:
+        return _no_node(case)
+    of_agent = node.labels.get(AGENT_SECRET_LABEL)
+    names = [f"gardener-node-agent-{node.name}", *([of_agent] if of_agent else [])]
+    if asked.namespace == NAMESPACE and (asked.verb == "create" or asked.name in names):
+        return ALLOW
+    return deny(f'this gardener-node-agent can only access leases {_listed(names)} in "{NAMESPACE}" namespace')
+
+
+async def _nodes(case: _Case) -> Decision:
+    # An agent finds its Node by the hostname, before it knows the Node's name.
+    if case.asked.verb in {"list", "watch"}:
+        return ALLOW
+    node = await case.knows.node_of(case.machine)
+    if node is None:
+        return _no_node(case)
+    return (
+        ALLOW if case.asked.name == node.name else deny(f'this gardener-node-agent can only access node "{node.name}"')
+    )
+
+
+async def _pods(case: _Case) -> Decision:
+    asked = case.asked
+    node = await case.knows.node_of(case.machine)
+    if node is None:
+        return _no_node(case)
+    if asked.verb in {"list", "watch"}:
+        if not case.with_selectors or ("spec.nodeName", node.name) in equalities(asked.field_selector):
+            return ALLOW
+        if not asked.name:
+            return deny(f"can only list/watch pods with spec.nodeName={node.name} field selector")
+    if await case.knows.node_name_of_pod(asked.namespace, asked.name) == node.name:
+        return ALLOW
+    return deny(f'pod "{asked.namespace}/{asked.name}" does not belong to node "{node.name}"')
+
+
+async def _secrets(case: _Case) -> Decision:
+    asked = case.asked
+    names = [*COMMON_SECRETS, *await case.knows.secrets_of(case.machine)]
+    if asked.namespace == NAMESPACE and asked.name in names:
+        return ALLOW
+    return deny(f'gardener-node-agent can only access secrets {_listed(names)} in "{NAMESPACE}" namespace')
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    verbs: tuple[str, ...]
+    rule: _Rule
+    subresources: tuple[str, ...] = ()
+
+
+_EVENTS = _Kind(("create", "patch"), _events)
+_KINDS = {
+    ("certificates.k8s.io", "certificatesigningrequests"): _Kind(("get", "create"), _certificate_signing_requests),
+    ("", "events"): _EVENTS,
+    ("events.k8s.io", "events"): _EVENTS,
+    ("coordination.k8s.io", "leases"): _Kind(("get", "list", "watch", "create", "update"), _leases),
+    ("", "nodes"): _Kind(("get", "list", "watch", "patch", "update"), _nodes, ("status",)),
+    ("", "pods"): _Kind(("get", "list", "watch", "delete"), _pods),
+    ("", "secrets"): _Kind(("get", "list", "watch"), _secrets),
+}
+
+
+def _no_node(case: _Case) -> Decision:
+    return deny(f'no node for "{case.machine}" found')
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"[{' '.join(names)}]"
+
+
+def equalities(selector: FieldSelector) -> set[tuple[str, str]]:
+    """The fields that have to have a certain value, with it.
+
+    Raises:
+        ValueError: for what is no field selector.
+    """
+    found = set()
+    for requirement in selector.requirements:
+        if requirement.operator not in {"In", "NotIn"} or len(requirement.values) != 1:
+            raise ValueError(
+                f'invalid field selector on "{requirement.key}": operator "{requirement.operator}" '
+                f"with {len(requirement.values)} values, it has to be In or NotIn with one"
+            )
+        if requirement.operator == "In":
+            found.add((requirement.key, requirement.values[0]))
+    for term in filter(None, selector.raw.split(",")):
+        key, operator, value = _term(term)
+        if operator == "=":
+            found.add((key, value))
+    return found
+
+
+def _term(term: str) -> tuple[str, str, str]:
+    for operator in ("!=", "==", "="):
+        key, sign, value = term.partition(operator)
+        if sign:
+            return key.strip(), "!=" if operator == "!=" else "=", value.strip()
+    raise ValueError(f'invalid field selector: "{term}" has no operator; it has to be =, == or !=')
