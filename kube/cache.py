@@ -67,6 +67,7 @@ class View(Generic[T]):
     project: Callable[[Object], T]
     form: Form = Form.WHOLE
     label_selector: str = ""
+    field_selector: str = ""
     indexes: tuple[tuple[str, Indexer], ...] = ()
 
 
@@ -304,7 +305,7 @@ class Caches:
             watcher = Watcher(
                 self._client,
                 view.resource,
-                Selection(namespace=namespace, label_selector=view.label_selector),
+                Selection(namespace=namespace, label_selector=view.label_selector, field_selector=view.field_selector),
                 form=view.form,
                 timings=self._timings,
             )

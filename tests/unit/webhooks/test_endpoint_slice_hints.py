@@ -1,0 +1,59 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mutating import NO_FACTS, anything, behaves_well, damaged, mutated, patiently, record, several, words
+
+from config.schema_webhooks import Webhook
+from webhooks.admission import Errored, Refusal
+from webhooks.handlers import endpoint_slice_hints
+
+mutation = endpoint_slice_hints.mutation(Webhook(enabled=True), NO_FACTS)
+OTHER = {"forZones": [{"name": "other"}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"zone": "a"}, {"zone": "a", "hints": {"forZones": [{"name": "a"}]}}),
+        (
+            {"zone": "a", "hints": {**OTHER, "forNodes": [{"name": "n"}]}},
+            {"zone": "a", "hints": {"forZones": [{"name": "a"}]}},
+        ),
+        (
+            {"zone": "a", "conditions": {"ready": False}},
+            {"zone": "a", "conditions": {"ready": False}, "hints": {"forZones": [{"name": "a"}]}},
+        ),
+        ({"zone": "", "hints": OTHER}, {"zone": "", "hints": OTHER}),
+        ({"zone": None}, {"zone": None}),
+        ({"hints": OTHER}, {"hints": OTHER}),
+    ],
+)
+def test_endpoints_are_hinted_to_their_own_zone(before: Any, after: Any) -> None:
+    foreign = {"addressType": "IPv6", "ports": [{"port": 1}]}
+    assert mutated(mutation, {**foreign, "endpoints": [before, {}]}) == {**foreign, "endpoints": [after, {}]}
+
+
+@pytest.mark.parametrize("unchanged", [{}, {"endpoints": None}, {"endpoints": []}])
+def test_slices_without_endpoints_stay_as_they_are(unchanged: Any) -> None:
+    assert mutated(mutation, unchanged) == unchanged
+
+
+def test_another_kind_cannot_be_decoded() -> None:
+    with pytest.raises(Refusal) as refused:
+        mutated(mutation, {"apiVersion": "v1", "kind": "Pod"})
+    assert refused.value.answer == Errored(400, "unable to decode v1, Kind=Pod into EndpointSlice")
+
+
+slices = record(
+    apiVersion=st.just("discovery.k8s.io/v1"),
+    kind=st.just("EndpointSlice"),
+    endpoints=several(record(zone=words, hints=anything, addresses=anything)),
+)
+
+
+@patiently
+@given(slices | damaged(slices))
+def test_it_behaves_well(obj: Any) -> None:
+    behaves_well(lambda found: mutated(mutation, found), obj, touches=["endpoints[].hints"])

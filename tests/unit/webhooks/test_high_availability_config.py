@@ -1,0 +1,411 @@
+"""high-availability-config as a whole; its rules one by one are in the files beside this one."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mutating import (
+    answered,
+    behaves_well,
+    damaged,
+    facts_of,
+    mapping,
+    one_of,
+    patiently,
+    really_answered,
+    record,
+    request,
+    several,
+    words,
+)
+
+from config.schema_webhooks import HighAvailabilityConfig, Webhooks
+from kube.objects import Object
+from webhooks import facts as facts_module
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Kind, Refusal
+from webhooks.handlers import high_availability_config
+from webhooks.handlers.high_availability_config import situation
+from webhooks.handlers.high_availability_config.affinity import ZONE
+from webhooks.handlers.high_availability_config.spread import HOST
+
+DEPLOYMENT, STATEFUL_SET = Kind("apps", "v1", "Deployment"), Kind("apps", "v1", "StatefulSet")
+HPA, HVPA = Kind("autoscaling", "v2", "HorizontalPodAutoscaler"), Kind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
+PREFIX = "high-availability-config.resources.gardener.cloud/"
+
+
+def namespace(name: str, **annotations: str) -> Object:
+    """`failure_tolerance_type` and so on, without the prefix."""
+    prefixed = {PREFIX + key.replace("_", "-"): value for key, value in annotations.items()}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": prefixed}}
+
+
+def hpa(most: int, *, of: str, namespace: str = "ns", name: str = "h", **reference: str) -> Object:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": of, **reference}
+    metadata = {"namespace": namespace, "name": name}
+    spec = {"scaleTargetRef": target, "maxReplicas": most}
+    return {"apiVersion": "autoscaling/v2", "kind": HPA.kind, "metadata": metadata, "spec": spec}
+
+
+def hvpa(most: int, *, of: str, deploy: Any = True, namespace: str = "ns", name: str = "v") -> Object:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": of}
+    spec = {"targetRef": target, "hpa": {"deploy": deploy, "template": {"spec": {"maxReplicas": most}}}}
+    metadata = {"namespace": namespace, "name": name}
+    return {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "metadata": metadata, "spec": spec}
+
+
+def handler_of(*objects: Object, namespaces: tuple[str, ...] = (), **settings: Any) -> Handler:
+    config = HighAvailabilityConfig(enabled=True, **settings)
+    facts = facts_of(Webhooks(high_availability_config=config), *objects, namespaces=namespaces)
+    return high_availability_config.handler(config, facts)
+
+
+def workload(current: int | None, component_type: str = "", pod: Any = None, **annotations: str) -> Object:
+    return {
+        "metadata": {
+            "labels": {situation.TYPE: component_type} if component_type else {},
+            "annotations": {PREFIX + key.replace("_", "-"): value for key, value in annotations.items()},
+        },
+        "spec": {
+            "replicas": current,
+            "selector": {"matchLabels": {"own": "selector"}},
+            "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}], **(pod or {})}},
+        },
+    }
+
+
+def spec_after(handler: Handler, obj: Object, kind: Kind = DEPLOYMENT, name: str = "d") -> Object:
+    answer = answered(handler, request(obj, kind=kind, name=name))
+    assert isinstance(answer, Changed), answer
+    return answer.after["spec"]
+
+
+def pod_after(handler: Handler, obj: Object, kind: Kind = DEPLOYMENT, name: str = "d") -> Object:
+    return spec_after(handler, obj, kind, name)["template"]["spec"]
+
+
+SELECTOR = {"matchLabels": {"app": "x"}}
+SOFT_HOSTS = {"topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": SELECTOR}
+
+
+def hard(key: str, skew: int, domains: int) -> Object:
+    return {
+        "topologyKey": key,
+        "maxSkew": skew,
+        "minDomains": domains,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": SELECTOR,
+    }
+
+
+def in_zones(*zones: str) -> Object:
+    terms = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": list(zones)}]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+# --- worked examples
+
+
+def test_a_controller_that_must_survive_nothing_gets_one_replica_in_its_zones() -> None:
+    handler = handler_of(namespace("ns", failure_tolerance_type="", zones="b,a"))
+    spec = spec_after(handler, workload(3, "controller"))
+    assert spec["replicas"] == 1
+    assert spec["template"]["spec"] == {"containers": [{"name": "c"}], "affinity": in_zones("a", "b")}
+
+
+def test_an_autoscaled_server_is_spread_for_the_most_replicas() -> None:
+    handler = handler_of(namespace("ns", zones="z1,z2"), hpa(4, of="d"))
+    spec = spec_after(handler, workload(2, "server"))
+    assert spec["replicas"] == 2
+    assert "affinity" not in spec["template"]["spec"]
+    assert spec["template"]["spec"]["topologySpreadConstraints"] == [SOFT_HOSTS, hard(ZONE, 2, 2)]
+
+
+def test_the_failure_of_a_node_is_survived_on_different_hosts() -> None:
+    handler = handler_of(namespace("ns", failure_tolerance_type="node", zones="z1,z2,z3"))
+    pod = pod_after(handler, workload(2, "server"))
+    assert pod["topologySpreadConstraints"] == [hard(HOST, 1, 2)]
+    assert pod["affinity"] == in_zones("z1", "z2", "z3")
+
+
+def test_replicas_are_not_touched_without_a_type() -> None:
+    spec = spec_after(handler_of(namespace("ns")), workload(3, replicas="5"))
+    assert spec["replicas"] == 3
+    assert spec["template"]["spec"]["topologySpreadConstraints"] == [SOFT_HOSTS]
+
+
+@pytest.mark.parametrize(("lowest", "after"), [(1, (2, 2)), (0, (0, 1))])
+def test_an_autoscaler_gets_bounds_that_fit(lowest: int, after: tuple[int, int]) -> None:
+    autoscaler = workload(None, "server") | {"spec": {"minReplicas": lowest, "maxReplicas": 1}}
+    spec = spec_after(handler_of(namespace("ns")), autoscaler, HPA)
+    assert (spec["minReplicas"], spec["maxReplicas"]) == after
+
+
+# --- kinds
+
+
+@pytest.mark.parametrize("version", ["v2beta1", "v2"])
+def test_each_supported_version_of_autoscalers_is_changed(version: str) -> None:
+    autoscaler = workload(None, "server") | {"spec": {"minReplicas": 1}, "apiVersion": f"autoscaling/{version}"}
+    kind = Kind("autoscaling", version, HPA.kind)
+    assert spec_after(handler_of(namespace("ns")), autoscaler, kind) == {"minReplicas": 2, "maxReplicas": 2}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2beta2"])
+def test_other_versions_of_autoscalers_are_denied(version: str) -> None:
+    asked = request({}, kind=Kind("autoscaling", version, HPA.kind))
+    message = f'autoscaling version "{version}" in request is not supported'
+    assert answered(handler_of(namespace("ns")), asked) == Denied(message)
+
+
+def test_an_hvpa_gets_bounds_in_its_template() -> None:
+    obj = hvpa(1, of="d")
+    obj["metadata"]["labels"] = {situation.TYPE: "server"}
+    obj["spec"]["hpa"]["template"]["spec"]["minReplicas"] = 1
+    after = spec_after(handler_of(namespace("ns")), obj, HVPA)
+    assert after["hpa"] == {"deploy": True, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}}
+    assert after["targetRef"] == obj["spec"]["targetRef"]
+
+
+@pytest.mark.parametrize("spec", [{}, {"hpa": None}, {"hpa": {"deploy": True}}, {"hpa": {"template": {"spec": None}}}])
+def test_an_hvpa_without_bounds_stays_as_it_is(spec: Object) -> None:
+    assert spec_after(handler_of(namespace("ns")), {**workload(None, "server"), "spec": spec}, HVPA) == spec
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Kind("apps", "v1", "DaemonSet"), "unexpected resource: DaemonSet.apps"),
+        (Kind("", "v1", "Pod"), "unexpected resource: Pod"),
+        (
+            Kind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler"),
+            "unexpected resource: VerticalPodAutoscaler.autoscaling.k8s.io",
+        ),
+    ],
+)
+def test_other_kinds_are_allowed_without_a_look_at_anything(kind: Kind, message: str) -> None:
+    assert answered(handler_of(), request({}, kind=kind)) == Allowed(message)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2"])
+def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -> None:
+    kind = Kind("apps", version, "Deployment")
+    assert spec_after(handler_of(namespace("ns")), workload(1, "server"), kind)["replicas"] == 2
+
+
+# --- errors
+
+
+def test_a_missing_namespace_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts_module, "_ARRIVAL_SECONDS", 0.01)
+    asked = request(workload(1), kind=DEPLOYMENT, namespace="missing")
+    assert really_answered(handler_of(namespace("ns")), asked) == Errored(500, 'namespaces "missing" not found')
+
+
+def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:
+    handler = handler_of(namespace("ns"), namespaces=("other",))
+    answer = answered(handler, request(workload(1), kind=DEPLOYMENT))
+    assert isinstance(answer, Errored)
+    assert answer.code == 500
+    assert 'namespace "ns" is not watched' in answer.message
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (None, "there is no content to decode"),
+        ("x", "unable to decode into Deployment: expected an object"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "unable to decode v1, Kind=Pod into Deployment"),
+        (
+            {"spec": {"replicas": "3"}},
+            "unable to decode into Deployment: Expected `int | null`, got `str` - at `$.spec.replicas`",
+        ),
+    ],
+)
+def test_what_cannot_be_decoded_is_denied(obj: Any, message: str) -> None:
+    assert answered(handler_of(namespace("ns")), request(obj, kind=DEPLOYMENT)) == Denied(message)
+
+
+def test_an_annotation_that_is_no_number_is_denied() -> None:
+    asked = request(workload(1, "server", replicas="x"), kind=DEPLOYMENT)
+    message = f'annotation "{situation.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax'
+    assert answered(handler_of(namespace("ns")), asked) == Denied(message)
+
+
+# --- what is scaled
+
+
+@pytest.mark.parametrize(
+    ("scalers", "replicas"),
+    [
+        pytest.param([hpa(9, of="d")], 5, id="an HPA keeps what is more"),
+        pytest.param([hvpa(9, of="d")], 5, id="an HVPA does"),
+        pytest.param([], 2, id="nothing scales"),
+        pytest.param([hpa(9, of="other")], 2, id="another name"),
+        pytest.param([hpa(9, of="d", kind="StatefulSet")], 2, id="another kind"),
+        pytest.param([hpa(9, of="d", apiVersion="apps/v1beta1")], 2, id="another version"),
+        pytest.param([hpa(9, of="d", namespace="other")], 2, id="another namespace"),
+        pytest.param([hvpa(9, of="d", namespace="other")], 2, id="an HVPA of another namespace"),
+        pytest.param([hvpa(9, of="d", deploy=False)], 2, id="an HVPA that deploys no HPA"),
+        pytest.param([{**hvpa(9, of="d"), "spec": {"hpa": {"deploy": True}, "targetRef": None}}], 2, id="no target"),
+    ],
+)
+def test_a_workload_is_scaled_by_what_names_it(scalers: list[Object], replicas: int) -> None:
+    assert spec_after(handler_of(namespace("ns"), *scalers), workload(5, "server"))["replicas"] == replicas
+
+
+def test_an_hpa_goes_before_an_hvpa_and_the_first_by_name_before_others() -> None:
+    scalers = [hvpa(1, of="d", name="a"), hpa(3, of="d", name="c"), hpa(2, of="d", name="b")]
+    handler = handler_of(namespace("ns", failure_tolerance_type="node"), *scalers)
+    pod = pod_after(handler, workload(2, "server"))
+    assert pod["topologySpreadConstraints"] == [hard(HOST, 1, 2)]
+
+
+def test_a_workload_with_more_replicas_than_its_autoscaler_allows_is_spread_for_those() -> None:
+    handler = handler_of(namespace("ns", failure_tolerance_type="node"), hpa(2, of="d"))
+    assert pod_after(handler, workload(3, "server"))["topologySpreadConstraints"] == [hard(HOST, 1, 3)]
+
+
+def test_a_workload_without_a_name_yet_is_not_scaled() -> None:
+    handler = handler_of(namespace("ns"), hpa(9, of="d"))
+    assert spec_after(handler, workload(5, "server"), name="")["replicas"] == 2
+
+
+# --- the latest behavior
+
+
+def nodes(count: int) -> list[Object]:
+    return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number}"}} for number in range(count)]
+
+
+def test_the_latest_behavior_counts_pods_of_the_same_rollout_and_spreads_evenly() -> None:
+    handler = handler_of(namespace("ns", zones="a,b"), *nodes(2), behavior="latest")
+    foreign = {"topologyKey": "rack", "matchLabelKeys": ["x"]}
+    pod = pod_after(handler, workload(8, pod={"topologySpreadConstraints": [foreign]}))
+    keys = {"matchLabelKeys": ["pod-template-hash"]}
+    assert pod["topologySpreadConstraints"] == [
+        {"topologyKey": "rack", "matchLabelKeys": ["x", "pod-template-hash"]},
+        {**SOFT_HOSTS, **keys},
+        {**hard(ZONE, 1, 2), **keys},
+    ]
+
+
+def test_the_latest_behavior_adds_the_key_also_where_nothing_is_spread() -> None:
+    foreign = {"topologyKey": HOST}
+    pod = pod_after(
+        handler_of(namespace("ns"), behavior="latest"), workload(1, pod={"topologySpreadConstraints": [foreign]})
+    )
+    assert pod["topologySpreadConstraints"] == [{"topologyKey": HOST, "matchLabelKeys": ["pod-template-hash"]}]
+
+
+def test_the_latest_behavior_spreads_stateful_sets_by_their_own_selector() -> None:
+    handler = handler_of(namespace("ns"), behavior="latest")
+    pod = pod_after(handler, workload(2), STATEFUL_SET)
+    assert pod["topologySpreadConstraints"] == [{**SOFT_HOSTS, "labelSelector": {"matchLabels": {"own": "selector"}}}]
+    without = workload(2)
+    del without["spec"]["selector"]
+    assert pod_after(handler, without, STATEFUL_SET)["topologySpreadConstraints"] == [SOFT_HOSTS]
+
+
+@pytest.mark.parametrize(("count", "when"), [(0, "ScheduleAnyway"), (1, "ScheduleAnyway"), (2, "DoNotSchedule")])
+def test_the_latest_behavior_is_not_strict_on_a_single_node(count: int, when: str) -> None:
+    handler = handler_of(namespace("ns", failure_tolerance_type="node"), *nodes(count), behavior="latest")
+    [constraint] = pod_after(handler, workload(2))["topologySpreadConstraints"]
+    assert constraint["whenUnsatisfiable"] == when
+    assert ("minDomains" in constraint) == (count > 1)
+
+
+def test_the_seed_behavior_does_not_count_nodes() -> None:
+    handler = handler_of(namespace("ns", failure_tolerance_type="node"), *nodes(1))
+    assert pod_after(handler, workload(2), STATEFUL_SET)["topologySpreadConstraints"] == [hard(HOST, 1, 2)]
+
+
+# --- the status
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "after"),
+    [
+        (STATEFUL_SET, None, {"replicas": 0, "availableReplicas": 0}),
+        (STATEFUL_SET, {"replicas": 3, "x": 1}, {"replicas": 3, "x": 1, "availableReplicas": 0}),
+        (HPA, {}, {"desiredReplicas": 0}),
+        (DEPLOYMENT, {}, {}),
+    ],
+)
+def test_numbers_that_a_status_always_has_are_there(kind: Kind, status: Any, after: Any) -> None:
+    answer = answered(handler_of(namespace("ns")), request({"status": status}, kind=kind))
+    assert answer.after == {"status": after}
+
+
+# --- what holds for all
+
+KINDS = [DEPLOYMENT, STATEFUL_SET, HPA, HVPA]
+HANDLERS = [
+    handler_of(
+        namespace("ns", failure_tolerance_type=tolerance, zones=zones)
+        if tolerance != "none"
+        else namespace("ns", zones=zones),
+        hpa(4, of="d"),
+        *nodes(2),
+        behavior=behavior,
+        default_not_ready_toleration_seconds=60,
+        default_unreachable_toleration_seconds=0,
+    )
+    for tolerance in ("none", "", "zone")
+    for zones in ("", "a", "a,b")
+    for behavior in ("seed", "latest")
+]
+
+numbers = one_of(0, 1, 2, 5, 2**31 - 1)
+terms = several(
+    record(matchExpressions=several(record(key=one_of(ZONE, "other"), operator=words, values=several(words))))
+)
+node_affinity = record(requiredDuringSchedulingIgnoredDuringExecution=record(nodeSelectorTerms=terms))
+constraints = several(
+    record(topologyKey=one_of(HOST, ZONE, "rack"), matchLabelKeys=several(one_of("pod-template-hash", "a")))
+)
+tolerations = several(
+    record(key=one_of("node.kubernetes.io/not-ready", "a"), effect=one_of("", "NoExecute", "NoSchedule"))
+)
+pod_specs = record(
+    affinity=record(nodeAffinity=node_affinity, podAffinity=record()),
+    topologySpreadConstraints=constraints,
+    tolerations=tolerations,
+)
+metadatas = record(labels=mapping(situation.TYPE), annotations=mapping(situation.REPLICAS, situation.HOST_SPREAD))
+workloads = record(
+    metadata=metadatas,
+    spec=record(
+        replicas=numbers,
+        selector=record(matchLabels=mapping()),
+        template=record(metadata=record(labels=mapping()), spec=pod_specs),
+    ),
+    status=record(replicas=numbers),
+)
+bounds = record(minReplicas=numbers, maxReplicas=numbers)
+hpas = record(metadata=metadatas, spec=bounds, status=record())
+hvpas = record(metadata=metadatas, spec=record(hpa=record(template=record(spec=bounds))))
+TOUCHES = {
+    DEPLOYMENT: ["spec.replicas", "spec.template.spec.affinity.nodeAffinity", "spec.template.spec.tolerations"],
+    HPA: ["spec.minReplicas", "spec.maxReplicas", "status"],
+    HVPA: ["spec.hpa.template.spec.minReplicas", "spec.hpa.template.spec.maxReplicas"],
+}
+TOUCHES[DEPLOYMENT] += ["spec.template.spec.topologySpreadConstraints"]
+TOUCHES[STATEFUL_SET] = [*TOUCHES[DEPLOYMENT], "status"]
+OBJECTS = {DEPLOYMENT: workloads, STATEFUL_SET: workloads, HPA: hpas, HVPA: hvpas}
+
+
+@patiently
+@given(st.sampled_from(HANDLERS), st.sampled_from(KINDS), st.data())
+def test_it_behaves_well(handler: Handler, kind: Kind, data: st.DataObject) -> None:
+    obj = data.draw(OBJECTS[kind] | damaged(OBJECTS[kind]))
+    name = data.draw(one_of("d", "other"))
+
+    def changed(before: Any) -> Any:
+        answer: Answer = answered(handler, request(before, kind=kind, name=name))
+        if isinstance(answer, Denied):
+            raise Refusal(answer)
+        assert isinstance(answer, Changed)
+        return answer.after
+
+    behaves_well(changed, obj, touches=TOUCHES[kind])

@@ -1,0 +1,371 @@
+"""The rules of high-availability-config, one by one."""
+
+from typing import Any
+
+import pytest
+
+from config.schema_webhooks import HighAvailabilityConfig
+from webhooks.admission import Denied, Refusal
+from webhooks.handlers.high_availability_config import affinity, replicas, scaling, spread, tolerations
+from webhooks.handlers.high_availability_config.affinity import ZONE
+from webhooks.handlers.high_availability_config.situation import (
+    FAILURE_TOLERANCE_TYPE,
+    REPLICAS,
+    TYPE,
+    ZONE_PINNING,
+    ZONES,
+    Situation,
+    of_namespace,
+)
+from webhooks.handlers.high_availability_config.spread import HOST
+
+# --- what a namespace says
+
+
+@pytest.mark.parametrize(
+    ("text", "zones"),
+    [
+        ("", ()),
+        ("a", ("a",)),
+        ("b,a", ("a", "b")),
+        ("a,,b,", ("a", "b")),
+        ("a,a", ("a",)),
+        (" a , b ", ("a", "b")),
+        (" ,", ()),
+    ],
+)
+def test_zones_are_sorted_trimmed_and_told_once(text: str, zones: tuple[str, ...]) -> None:
+    assert of_namespace({ZONES: text}).zones == zones
+
+
+@pytest.mark.parametrize(
+    ("annotations", "tolerance"),
+    [({}, None), ({FAILURE_TOLERANCE_TYPE: ""}, ""), ({FAILURE_TOLERANCE_TYPE: "zone"}, "zone")],
+)
+def test_no_failure_tolerance_and_an_empty_one_are_different(annotations: Any, tolerance: str | None) -> None:
+    assert of_namespace(annotations).failure_tolerance == tolerance
+
+
+@pytest.mark.parametrize(
+    ("text", "pinned"), [("true", True), ("1", True), ("t", True), ("false", False), ("yes", False), ("", False)]
+)
+def test_zones_are_pinned_by_what_reads_as_true(text: str, pinned: bool) -> None:
+    assert of_namespace({ZONE_PINNING: text}).zone_pinning is pinned
+
+
+# --- replicas
+
+
+def component(component_type: str | None, override: str | None = None) -> Any:
+    annotations = {} if override is None else {REPLICAS: override}
+    return {
+        "metadata": {
+            "labels": {TYPE: component_type} if component_type is not None else None,
+            "annotations": annotations,
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("component_type", "tolerance", "needed"),
+    [
+        ("controller", None, 2),
+        ("controller", "", 1),
+        ("controller", "node", 2),
+        ("controller", "zone", 2),
+        ("server", None, 2),
+        ("server", "", 2),
+        ("server", "node", 2),
+        ("whatever", "", 2),
+        ("Controller", "", 2),
+        ("", None, None),
+        (None, "zone", None),
+    ],
+)
+def test_replicas_depend_on_type_and_failure_tolerance(
+    component_type: str | None, tolerance: str | None, needed: int | None
+) -> None:
+    assert replicas.needed(component(component_type), 7, failure_tolerance=tolerance) == needed
+
+
+@pytest.mark.parametrize("current", [None, 0])
+def test_what_is_hibernated_stays_so(current: int | None) -> None:
+    assert replicas.needed(component("server", "x"), current, failure_tolerance="zone") is None
+
+
+@pytest.mark.parametrize(
+    ("override", "needed"), [("", 1), ("5", 5), ("+4", 4), ("0", 0), ("007", 7), ("2147483647", 2147483647)]
+)
+def test_an_annotation_overrides_them(override: str, needed: int) -> None:
+    assert replicas.needed(component("controller", override), 1, failure_tolerance="") == needed
+
+
+def test_an_annotation_is_ignored_without_a_type() -> None:
+    assert replicas.needed(component(None, "x"), 1, failure_tolerance=None) is None
+
+
+@pytest.mark.parametrize(
+    ("override", "problem"),
+    [
+        ("x", 'strconv.Atoi: parsing "x": invalid syntax'),
+        ("1.0", 'strconv.Atoi: parsing "1.0": invalid syntax'),
+        (" 1", 'strconv.Atoi: parsing " 1": invalid syntax'),
+        ("1_0", 'strconv.Atoi: parsing "1_0": invalid syntax'),
+        ('"', 'strconv.Atoi: parsing "\\"": invalid syntax'),
+        ("99999999999999999999", 'strconv.Atoi: parsing "99999999999999999999": value out of range'),
+        ("2147483648", "must be between 0 and 2147483647, got 2147483648"),
+        ("-1", "must be between 0 and 2147483647, got -1"),
+    ],
+)
+def test_an_annotation_that_makes_no_sense_is_refused(override: str, problem: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        replicas.needed(component("server", override), 1, failure_tolerance=None)
+    message = f'annotation "high-availability-config.resources.gardener.cloud/replicas": {problem}'
+    assert refused.value.answer == Denied(message)
+
+
+@pytest.mark.parametrize(
+    ("current", "needed", "is_scaled", "after"),
+    [
+        (5, 2, False, 2),
+        (1, 2, False, 2),
+        (5, 2, True, 5),
+        (1, 2, True, 2),
+        (5, None, False, 5),
+        (None, None, True, None),
+        (3, 0, False, 0),
+    ],
+)
+def test_only_autoscalers_may_want_more(current: Any, needed: Any, is_scaled: bool, after: Any) -> None:
+    assert replicas.of_workload(current, needed, is_scaled=is_scaled) == after
+
+
+# --- autoscalers
+
+
+@pytest.mark.parametrize(
+    ("before", "needed", "after"),
+    [
+        ((1, 1), 2, (2, 2)),
+        ((1, 8), 2, (2, 8)),
+        ((3, 8), 2, (3, 8)),
+        ((2, None), 2, (2, 2)),
+        ((3, 1), 2, (3, 2)),
+        ((1, 3), 4, (4, 4)),
+        ((1, 1), 0, (1, 1)),
+    ],
+)
+def test_bounds_are_raised_to_what_is_needed(before: tuple[int, Any], needed: int, after: tuple[int, int]) -> None:
+    spec = {"minReplicas": before[0], "metrics": []} | ({} if before[1] is None else {"maxReplicas": before[1]})
+    assert scaling.with_bounds(spec, needed) == {"minReplicas": after[0], "maxReplicas": after[1], "metrics": []}
+
+
+# --- affinity
+
+
+@pytest.mark.parametrize(
+    ("situation", "binds"),
+    [
+        (Situation(zones=("a",)), False),
+        (Situation(zones=("a",), zone_pinning=True), True),
+        (Situation(zones=("a",), failure_tolerance=""), True),
+        (Situation(zones=("a",), failure_tolerance="node"), True),
+        (Situation(failure_tolerance="zone", zone_pinning=True), False),
+    ],
+)
+def test_pods_are_bound_to_zones_if_these_are_given_and_meant(situation: Situation, binds: bool) -> None:
+    assert affinity.binds(situation) is binds
+
+
+IN_ZONES = {"key": ZONE, "operator": "In", "values": ["a", "b"]}
+OTHER = {"key": "other", "operator": "Exists"}
+
+
+def affinity_of(*terms: Any, **others: Any) -> Any:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required, **others}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, affinity_of({"matchExpressions": [IN_ZONES]})),
+        ({}, affinity_of({"matchExpressions": [IN_ZONES]})),
+        (affinity_of(), affinity_of({"matchExpressions": [IN_ZONES]})),
+        (affinity_of({}), affinity_of({"matchExpressions": [IN_ZONES]})),
+        (
+            {"podAffinity": {"x": 1}, "nodeAffinity": {"preferred": [1]}},
+            {"podAffinity": {"x": 1}, **affinity_of({"matchExpressions": [IN_ZONES]}, preferred=[1])},
+        ),
+        (
+            affinity_of(
+                {"matchExpressions": [{"key": ZONE, "operator": "Exists"}, OTHER, {"key": ZONE}], "matchFields": [1]}
+            ),
+            affinity_of({"matchExpressions": [OTHER, IN_ZONES], "matchFields": [1]}),
+        ),
+        (
+            affinity_of({"matchFields": [1]}, {"matchExpressions": [OTHER]}),
+            affinity_of({"matchFields": [1], "matchExpressions": [IN_ZONES]}, {"matchExpressions": [OTHER, IN_ZONES]}),
+        ),
+    ],
+)
+def test_every_alternative_is_bound_to_the_zones(before: Any, after: Any) -> None:
+    assert affinity.with_zones(before, ("a", "b")) == after
+    assert affinity.with_zones(after, ("a", "b")) == after
+
+
+# --- spread
+
+SELECTOR = {"matchLabels": {"app": "x"}}
+
+
+def spread_of(
+    replica_count: int,
+    *,
+    most: int = 0,
+    zones: int = 0,
+    tolerance: str | None = None,
+    strictly: bool = False,
+    even: bool = False,
+    existing: Any = None,
+) -> Any:
+    names = tuple(f"z{number}" for number in range(zones))
+    return spread.constraints(
+        existing,
+        spread.Spread(
+            situation=Situation(failure_tolerance=tolerance, zones=names),
+            replicas=replica_count,
+            most_replicas=max(most, replica_count),
+            strictly_over_hosts=strictly,
+            even_over_zones=even,
+            selector=SELECTOR,
+        ),
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("existing", [None, [], [{"topologyKey": HOST}]])
+def test_a_single_replica_is_left_alone(count: int, existing: Any) -> None:
+    assert spread_of(count, zones=3, strictly=True, existing=existing) == existing
+
+
+@pytest.mark.parametrize(
+    ("replica_count", "most", "domains"), [(2, 0, 2), (3, 0, 3), (4, 0, 3), (2, 3, 3), (2, 9, 3), (3, 2, 3)]
+)
+def test_strictly_spread_replicas_need_as_many_hosts_as_there_may_be_replicas(
+    replica_count: int, most: int, domains: int
+) -> None:
+    [constraint] = spread_of(replica_count, most=most, strictly=True)
+    assert constraint == {
+        "topologyKey": HOST,
+        "maxSkew": 1,
+        "minDomains": domains,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": SELECTOR,
+    }
+
+
+@pytest.mark.parametrize(
+    ("zones", "tolerance", "spreads"),
+    [
+        (0, None, False),
+        (1, None, False),
+        (2, None, True),
+        (2, "zone", True),
+        (1, "zone", False),
+        (3, "", False),
+        (3, "node", False),
+    ],
+)
+def test_replicas_are_spread_over_several_zones_unless_another_failure_is_meant(
+    zones: int, tolerance: str | None, spreads: bool
+) -> None:
+    keys = [constraint["topologyKey"] for constraint in spread_of(2, zones=zones, tolerance=tolerance)]
+    assert keys == ([HOST, ZONE] if spreads else [HOST])
+
+
+@pytest.mark.parametrize(
+    ("replica_count", "most", "zones", "skew", "domains"),
+    [
+        (2, 0, 2, 1, 2),
+        (3, 0, 2, 1, 2),
+        (4, 0, 2, 2, 2),
+        (2, 4, 2, 2, 2),
+        (5, 0, 3, 1, 3),
+        (6, 0, 3, 2, 3),
+        (2, 0, 3, 1, 2),
+    ],
+)
+def test_many_replicas_may_be_less_even_over_zones(
+    replica_count: int, most: int, zones: int, skew: int, domains: int
+) -> None:
+    over_zones = spread_of(replica_count, most=most, zones=zones)[1]
+    assert (over_zones["maxSkew"], over_zones["minDomains"]) == (skew, domains)
+    assert over_zones["whenUnsatisfiable"] == "DoNotSchedule"
+    assert spread_of(replica_count, most=most, zones=zones, even=True)[1]["maxSkew"] == 1
+
+
+def test_constraints_for_other_topologies_stay_and_come_first() -> None:
+    existing = [{"topologyKey": ZONE, "x": 1}, {"topologyKey": "rack", "x": 1}, {"topologyKey": HOST, "x": 1}, {"x": 2}]
+    result = spread_of(2, existing=existing)
+    assert result[:2] == [{"topologyKey": "rack", "x": 1}, {"x": 2}]
+    assert [constraint["topologyKey"] for constraint in result[2:]] == [HOST]
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "host_spread", "several_nodes", "strictly"),
+    [
+        (None, False, True, False),
+        ("", False, True, False),
+        ("node", False, True, True),
+        ("zone", False, True, True),
+        (None, True, True, True),
+        ("", True, True, True),
+        ("zone", True, False, False),
+    ],
+)
+def test_hosts_are_a_must_where_their_failure_has_to_be_survived(
+    tolerance: str | None, host_spread: bool, several_nodes: bool, strictly: bool
+) -> None:
+    situation = Situation(failure_tolerance=tolerance)
+    result = spread.over_hosts_strictly(situation, host_spread=host_spread, several_nodes=several_nodes)
+    assert result is strictly
+
+
+# --- tolerations
+
+NOT_READY = {"key": tolerations.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+UNREACHABLE = {"key": tolerations.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(None, [NOT_READY, UNREACHABLE], id="none"),
+        pytest.param([], [NOT_READY, UNREACHABLE], id="empty"),
+        pytest.param([{"operator": "Exists"}], [{"operator": "Exists"}, NOT_READY, UNREACHABLE], id="catch-all"),
+        pytest.param(
+            [{"key": tolerations.NOT_READY, "effect": "NoSchedule"}],
+            [{"key": tolerations.NOT_READY, "effect": "NoSchedule"}, NOT_READY, UNREACHABLE],
+            id="another effect",
+        ),
+        pytest.param(
+            [{"key": tolerations.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
+            [{"key": tolerations.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
+            id="there are some",
+        ),
+        pytest.param(
+            [{"key": tolerations.UNREACHABLE, "effect": ""}],
+            [{"key": tolerations.UNREACHABLE, "effect": ""}, NOT_READY],
+            id="an empty effect is any",
+        ),
+    ],
+)
+def test_pods_without_a_toleration_get_the_default_one(before: Any, after: Any) -> None:
+    settings = HighAvailabilityConfig(default_not_ready_toleration_seconds=60, default_unreachable_toleration_seconds=0)
+    assert tolerations.with_defaults(before, settings) == after
+
+
+@pytest.mark.parametrize("before", [None, [], [{"key": "a"}]])
+def test_tolerations_are_left_alone_without_defaults(before: Any) -> None:
+    assert tolerations.with_defaults(before, HighAvailabilityConfig()) == before

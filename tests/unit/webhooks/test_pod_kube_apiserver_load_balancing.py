@@ -1,0 +1,150 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from mutating import (
+    answered,
+    behaves_well,
+    damaged,
+    facts_of,
+    mapping,
+    mutated,
+    one_of,
+    patiently,
+    pods,
+    record,
+    request,
+    several,
+    words,
+)
+
+from config.schema_webhooks import Webhook, Webhooks
+from kube.errors import NotFound
+from kube.names import label_name_problems
+from webhooks.admission import Denied, Refusal
+from webhooks.handlers import pod_kube_apiserver_load_balancing
+from webhooks.handlers.pod_kube_apiserver_load_balancing import allowance
+
+on = Webhook(enabled=True)
+
+
+def config_map(namespace: str, data: Any, name: str = "istio-internal-load-balancing") -> Any:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}, "data": data}
+
+
+def service(namespace: str, *ips: str, name: str = "istio-ingressgateway-internal") -> Any:
+    metadata = {"namespace": namespace, "name": name}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIPs": list(ips)}}
+
+
+OBJECTS = (
+    config_map("ns", {"hosts": "api.a, api.b", "istio-namespace": "istio"}),
+    config_map("other-name", {"hosts": "api.a", "istio-namespace": "istio"}, name="other"),
+    config_map("no-hosts", {"istio-namespace": "istio"}),
+    config_map("empty-hosts", {"hosts": "", "istio-namespace": "istio"}),
+    config_map("no-data", None),
+    config_map("no-gateway", {"hosts": "api.a", "istio-namespace": "missing"}),
+    config_map("no-istio", {"hosts": "api.a"}),
+    service("istio", "10.0.0.1", "fd00::1"),
+    service("missing", "10.0.0.2", name="other"),
+)
+facts = facts_of(Webhooks(pod_kube_apiserver_load_balancing=on), *OBJECTS)
+mutation = pod_kube_apiserver_load_balancing.mutation(on, facts)
+
+ALLOWED = {"networking.resources.gardener.cloud/to-istio-istio-ingressgateway-internal-tcp-9443": "allowed"}
+ALIASES = [{"ip": ip, "hostnames": ["api.a", " api.b"]} for ip in ("10.0.0.1", "fd00::1")]
+
+
+def pod(*volumes: Any, **spec: Any) -> Any:
+    return {"metadata": {"labels": {"a": "b"}}, "spec": {"volumes": list(volumes), **spec}}
+
+
+BY_SECRET = {"name": "v", "secret": {"secretName": "generic-token-kubeconfig-1234"}}
+PROJECTED = {"projected": {"sources": [{"configMap": {}}, {"secret": {"name": "generic-token-kubeconfig"}}]}}
+
+
+@pytest.mark.parametrize("volume", [BY_SECRET, PROJECTED])
+def test_pods_with_a_generic_kubeconfig_are_routed_to_the_gateway(volume: Any) -> None:
+    changed = mutated(mutation, pod({"emptyDir": {}}, volume))
+    assert changed["spec"] == {"volumes": [{"emptyDir": {}}, volume], "hostAliases": ALIASES}
+    assert changed["metadata"] == {"labels": {"a": "b", **ALLOWED}}
+
+
+def test_aliases_that_are_there_are_not_added_again() -> None:
+    own = {"ip": "1.1.1.1", "hostnames": ["x"]}
+    changed = mutated(mutation, pod(BY_SECRET, hostAliases=[ALIASES[1], own]))
+    assert changed["spec"]["hostAliases"] == [ALIASES[1], own, ALIASES[0]]
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "namespace"),
+    [
+        pytest.param(pod(), "ns", id="no volume"),
+        pytest.param(pod({"secret": {"secretName": "other"}}), "ns", id="another Secret"),
+        pytest.param(pod({"configMap": {"name": "generic-token-kubeconfig"}}), "ns", id="no Secret"),
+        pytest.param({}, "ns", id="no spec"),
+        pytest.param(pod({"secret": {"secretName": "other"}}), "no-hosts", id="nothing is read then"),
+        pytest.param(pod(BY_SECRET), "elsewhere", id="no ConfigMap"),
+        pytest.param(pod(BY_SECRET), "other-name", id="another ConfigMap"),
+    ],
+)
+def test_pods_are_left_alone_if(unchanged: Any, namespace: str) -> None:
+    assert mutated(mutation, unchanged, namespace=namespace) == unchanged
+
+
+@pytest.mark.parametrize("namespace", ["no-hosts", "empty-hosts", "no-data"])
+def test_a_config_map_without_hosts_is_refused(namespace: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        mutated(mutation, pod(BY_SECRET), namespace=namespace)
+    name = f"{namespace}/istio-internal-load-balancing"
+    assert refused.value.answer == Denied(f'"hosts" key in configmap "{name}" provides an empty value')
+
+
+@pytest.mark.parametrize("namespace", ["no-gateway", "no-istio"])
+def test_a_missing_gateway_is_an_error(namespace: str) -> None:
+    with pytest.raises(NotFound, match='^services "istio-ingressgateway-internal" not found$') as raised:
+        mutated(mutation, pod(BY_SECRET), namespace=namespace)
+    assert (raised.value.status, raised.value.reason) == (404, "NotFound")
+
+
+def test_namespaces_that_are_not_watched_are_named() -> None:
+    only_ns = facts_of(Webhooks(pod_kube_apiserver_load_balancing=on), *OBJECTS, namespaces=["ns"])
+    answer = answered(pod_kube_apiserver_load_balancing.handler(on, only_ns), request(pod(BY_SECRET), namespace="x"))
+    assert answer == Denied(
+        'namespace "x" is not watched: add it to targetClientConnection.namespaces, '
+        "or do not let the webhook be asked about it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [
+        ("istio-ingress", "to-istio-ingress-istio-ingressgateway-internal-tcp-9443"),
+        ("i" * 21, f"to-{'i' * 21}-istio-ingressgateway-internal-tcp-9443"),
+        ("i" * 22, f"to-{'i' * 22}-istio-ingressgateway-internal-t-9c278"),
+    ],
+)
+def test_the_label_has_a_name_that_is_allowed(namespace: str, name: str) -> None:
+    label = allowance(namespace)
+    assert label == f"networking.resources.gardener.cloud/{name}"
+    assert not label_name_problems(label)
+
+
+secrets = one_of("generic-token-kubeconfig", "generic-token-kubeconfig-x", "other")
+some_pods = pods(
+    record(labels=mapping(*ALLOWED)),
+    volumes=several(
+        record(
+            secret=record(secretName=secrets),
+            projected=record(sources=several(record(secret=record(name=secrets)))),
+        )
+    ),
+    hostAliases=several(record(ip=one_of("10.0.0.1", "1.1.1.1"), hostnames=several(words))),
+)
+
+
+@patiently
+@given(some_pods | damaged(some_pods))
+def test_it_behaves_well(obj: Any) -> None:
+    touches = ["spec.hostAliases", *(f"metadata.labels.{label}" for label in ALLOWED)]
+    behaves_well(lambda found: mutated(mutation, found), obj, touches=touches)

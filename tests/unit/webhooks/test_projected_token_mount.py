@@ -1,0 +1,172 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mutating import behaves_well, damaged, facts_of, mapping, mutated, one_of, patiently, pods, record, several, words
+
+from config.schema_webhooks import ProjectedTokenMount, Webhooks
+from kube.errors import NotFound
+from webhooks.admission import Denied, Refusal
+from webhooks.handlers import projected_token_mount
+from webhooks.handlers.projected_token_mount import EXPIRATION
+
+settings = ProjectedTokenMount(enabled=True)
+
+
+def service_account(name: str, **fields: Any) -> Any:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": "ns", "name": name}, **fields}
+
+
+mutation = projected_token_mount.mutation(
+    settings,
+    facts_of(
+        Webhooks(projected_token_mount=settings),
+        service_account("mounts-none", automountServiceAccountToken=False),
+        service_account("mounts", automountServiceAccountToken=True),
+        service_account("says-nothing"),
+        service_account("default", automountServiceAccountToken=False),
+    ),
+)
+MOUNT = {
+    "name": "kube-api-access-gardener",
+    "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+    "readOnly": True,
+}
+
+
+def volume(seconds: int = 43200) -> Any:
+    return {
+        "name": "kube-api-access-gardener",
+        "projected": {
+            "defaultMode": 420,
+            "sources": [
+                {"serviceAccountToken": {"expirationSeconds": seconds, "path": "token"}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                {
+                    "downwardAPI": {
+                        "items": [
+                            {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}, "path": "namespace"}
+                        ]
+                    }
+                },
+            ],
+        },
+    }
+
+
+def pod(*, annotations: Any = None, **spec: Any) -> Any:
+    return {
+        "metadata": {"annotations": annotations},
+        "spec": {"serviceAccountName": "mounts-none", "containers": [{"name": "c"}], **spec},
+    }
+
+
+def test_all_containers_get_the_token() -> None:
+    other = {"name": "other", "mountPath": "/other"}
+    before = pod(
+        volumes=[{"name": "other"}],
+        containers=[{"name": "c"}, {"volumeMounts": [other]}],
+        initContainers=[{"volumeMounts": None}],
+        ephemeralContainers=[{"name": "e"}],
+        securityContext={"fsGroup": 1},
+    )
+    after = pod(
+        volumes=[{"name": "other"}, volume()],
+        containers=[{"name": "c", "volumeMounts": [MOUNT]}, {"volumeMounts": [other, MOUNT]}],
+        initContainers=[{"volumeMounts": [MOUNT]}],
+        ephemeralContainers=[{"name": "e"}],
+        securityContext={"fsGroup": 1},
+    )
+    assert mutated(mutation, before) == after
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(pod(automountServiceAccountToken=True), id="the pod wants a token"),
+        pytest.param(pod(automountServiceAccountToken=None), id="the pod says nothing"),
+        pytest.param(pod(volumes=[{"name": "kube-api-acces"}]), id="another volume"),
+    ],
+)
+def test_pods_get_it_also_if(changed: Any) -> None:
+    assert mutated(mutation, changed)["spec"]["volumes"][-1] == volume()
+
+
+@pytest.mark.parametrize(
+    "unchanged",
+    [
+        pytest.param({}, id="no spec"),
+        pytest.param(pod(serviceAccountName=""), id="no ServiceAccount"),
+        pytest.param(pod(serviceAccountName=None, serviceAccount="mounts-none"), id="the alias does not count"),
+        pytest.param(pod(serviceAccountName="default"), id="the default ServiceAccount"),
+        pytest.param(pod(serviceAccountName="mounts"), id="the ServiceAccount mounts its token"),
+        pytest.param(pod(serviceAccountName="says-nothing"), id="the ServiceAccount mounts its token by default"),
+        pytest.param(pod(automountServiceAccountToken=False), id="the pod wants no token"),
+        pytest.param(pod(volumes=[{"name": "kube-api-access-x"}]), id="there is a token"),
+        pytest.param(pod(annotations={EXPIRATION: "x"}, automountServiceAccountToken=False), id="no need to parse"),
+    ],
+)
+def test_pods_are_left_alone_if(unchanged: Any) -> None:
+    assert mutated(mutation, unchanged) == unchanged
+
+
+def test_the_service_account_is_looked_up_in_the_namespace_of_the_request() -> None:
+    with pytest.raises(NotFound, match='^serviceaccounts "mounts-none" not found$'):
+        mutated(mutation, pod(), namespace="elsewhere")
+
+
+@pytest.mark.parametrize(
+    "unneeded", [{"automountServiceAccountToken": False}, {"volumes": [{"name": "kube-api-access-x"}]}]
+)
+def test_a_missing_service_account_is_an_error_even_if_no_token_is_wanted(unneeded: Any) -> None:
+    with pytest.raises(NotFound, match='^serviceaccounts "missing" not found$'):
+        mutated(mutation, pod(serviceAccountName="missing", **unneeded))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("600", 600), ("+3600", 3600), ("0086400", 86400), ("4294967296", 2**32)]
+)
+def test_an_annotation_overrides_the_expiration(text: str, seconds: int) -> None:
+    assert mutated(mutation, pod(annotations={EXPIRATION: text}))["spec"]["volumes"] == [volume(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", 'strconv.ParseInt: parsing "": invalid syntax'),
+        (None, 'strconv.ParseInt: parsing "": invalid syntax'),
+        ("1h", 'strconv.ParseInt: parsing "1h": invalid syntax'),
+        ("1_000", 'strconv.ParseInt: parsing "1_000": invalid syntax'),
+        (" 600", 'strconv.ParseInt: parsing " 600": invalid syntax'),
+        ("٣٦٠٠", 'strconv.ParseInt: parsing "٣٦٠٠": invalid syntax'),
+        ("9" * 30, f'strconv.ParseInt: parsing "{"9" * 30}": value out of range'),
+        ("9223372036854775808", 'strconv.ParseInt: parsing "9223372036854775808": value out of range'),
+        ("599", "must be between 600 and 4294967296 seconds, got 599"),
+        ("-600", "must be between 600 and 4294967296 seconds, got -600"),
+        ("4294967297", "must be between 600 and 4294967296 seconds, got 4294967297"),
+    ],
+)
+def test_an_expiration_that_cannot_be_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        mutated(mutation, pod(annotations={EXPIRATION: text}))
+    message = f'annotation "projected-token-mount.resources.gardener.cloud/expiration-seconds": {problem}'
+    assert refused.value.answer == Denied(message)
+
+
+containers = several(record(name=words, volumeMounts=several(record(name=words))))
+some_pods = pods(
+    record(annotations=mapping(EXPIRATION)),
+    serviceAccountName=one_of("default", "mounts", "mounts-none", "missing"),
+    automountServiceAccountToken=st.booleans(),
+    volumes=several(record(name=one_of("v", "kube-api-access-1"))),
+    containers=containers,
+    initContainers=containers,
+)
+
+
+@patiently
+@given(some_pods | damaged(some_pods))
+def test_it_behaves_well(obj: Any) -> None:
+    touches = ["spec.volumes", "spec.containers[].volumeMounts", "spec.initContainers[].volumeMounts"]
+    behaves_well(lambda pod: mutated(mutation, pod), obj, touches=touches)

@@ -1,0 +1,59 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mutating import NO_FACTS, anything, behaves_well, damaged, mapping, mutated, one_of, patiently, record
+
+from config.schema_webhooks import Webhook
+from webhooks.handlers import vpa_in_place_updates
+from webhooks.handlers.vpa_in_place_updates import MUTATED
+
+mutation = vpa_in_place_updates.mutation(Webhook(enabled=True), NO_FACTS)
+IN_PLACE = {"updatePolicy": {"updateMode": "InPlaceOrRecreate"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(None, IN_PLACE, id="no spec"),
+        pytest.param({}, IN_PLACE, id="no policy"),
+        pytest.param({"updatePolicy": None}, IN_PLACE, id="null policy"),
+        pytest.param({"updatePolicy": {"updateMode": None}}, IN_PLACE, id="null mode"),
+        pytest.param({"updatePolicy": {"updateMode": "Auto"}}, IN_PLACE, id="Auto"),
+        pytest.param({"updatePolicy": {"updateMode": "Recreate"}}, IN_PLACE, id="Recreate"),
+        pytest.param(
+            {"updatePolicy": {"minReplicas": 1}},
+            {"updatePolicy": {"minReplicas": 1, "updateMode": "InPlaceOrRecreate"}},
+            id="other fields of the policy stay",
+        ),
+    ],
+)
+def test_pods_are_not_evicted_without_need(before: Any, after: Any) -> None:
+    assert mutated(mutation, {"spec": before}) == {"spec": after, "metadata": {"labels": {MUTATED: "true"}}}
+
+
+def test_other_labels_stay() -> None:
+    before = {"metadata": {"labels": {"a": "b"}}, "spec": {"updatePolicy": {"updateMode": "Auto"}}}
+    assert mutated(mutation, before)["metadata"] == {"labels": {"a": "b", MUTATED: "true"}}
+
+
+@pytest.mark.parametrize("mode", ["Off", "Initial", "InPlaceOrRecreate", "", "other"])
+def test_other_modes_are_a_choice(mode: str) -> None:
+    unchanged = {"metadata": {}, "spec": {"updatePolicy": {"updateMode": mode}}}
+    assert mutated(mutation, unchanged) == unchanged
+
+
+autoscalers = record(
+    apiVersion=st.just("autoscaling.k8s.io/v1"),
+    kind=st.just("VerticalPodAutoscaler"),
+    metadata=record(labels=mapping(MUTATED)),
+    spec=record(updatePolicy=record(updateMode=one_of("Auto", "Off", "Recreate"), minReplicas=anything)),
+)
+
+
+@patiently
+@given(autoscalers | damaged(autoscalers))
+def test_it_behaves_well(obj: Any) -> None:
+    touches = ["spec.updatePolicy.updateMode", f"metadata.labels.{MUTATED}"]
+    behaves_well(lambda found: mutated(mutation, found), obj, touches=touches)

@@ -1,0 +1,41 @@
+"""How many replicas a component needs: two, or one for a controller where no failure has to be survived."""
+
+from kube.objects import Object, annotations, labels
+from webhooks.admission import Denied, Refusal
+from webhooks.handlers.high_availability_config.situation import REPLICAS, TYPE
+from webhooks.handlers.values import integer
+
+_CONTROLLER = "controller"
+_MOST = 2**31 - 1
+
+
+def needed(obj: Object, current: int | None, *, failure_tolerance: str | None) -> int | None:
+    """None: the number is nobody's business, since it is hibernated, or says not what type of component it is.
+
+    Raises:
+        Refusal: the number in the annotation can't be one.
+    """
+    component_type = labels(obj).get(TYPE)
+    if not current or not component_type:
+        return None
+    override = annotations(obj).get(REPLICAS)
+    if override:
+        return _parsed(override)
+    return 1 if failure_tolerance == "" and component_type == _CONTROLLER else 2
+
+
+def of_workload(current: int | None, needed_replicas: int | None, *, is_scaled: bool) -> int | None:
+    """An autoscaler may have good reasons for more replicas; nobody else has."""
+    if current is None or needed_replicas is None:
+        return current
+    return max(current, needed_replicas) if is_scaled else needed_replicas
+
+
+def _parsed(text: str) -> int:
+    try:
+        number = integer(text, function="Atoi")
+    except ValueError as error:
+        raise Refusal(Denied(f'annotation "{REPLICAS}": {error}')) from None
+    if not 0 <= number <= _MOST:
+        raise Refusal(Denied(f'annotation "{REPLICAS}": must be between 0 and {_MOST}, got {number}'))
+    return number

@@ -1,0 +1,61 @@
+"""kubernetes-service-host: containers find the API server under its external name.
+
+Kubelets set `KUBERNETES_SERVICE_HOST` to the IP address of the Service, unless a container has it already.
+"""
+
+from itertools import chain
+
+from config.schema_webhooks import KubernetesServiceHost
+from kube.objects import Object
+from webhooks.admission import Handler, Mutation, Request
+from webhooks.facts import Facts
+from webhooks.generic import defaulter
+from webhooks.shapes import Fields, items, pod
+
+NAME = "kubernetes-service-host"
+PATH = "/webhooks/kubernetes-service-host"
+
+VARIABLE = "KUBERNETES_SERVICE_HOST"
+
+
+class _Variable(Fields):
+    name: str | None = None
+
+
+class _Container(Fields):
+    env: list[_Variable] | None = None
+
+
+class _Spec(Fields):
+    init_containers: list[_Container] | None = None
+    containers: list[_Container] | None = None
+
+
+class _Pod(Fields):
+    spec: _Spec | None = None
+
+
+_SHAPE = pod(_Pod)
+
+
+def set_host(obj: Object, host: str) -> None:
+    """In all containers but ephemeral ones; where the variable is there, its value is somebody's choice."""
+    spec = obj.get("spec") or {}
+    for container in chain(spec.get("initContainers") or (), spec.get("containers") or ()):
+        for variable in container.get("env") or ():
+            if variable.get("name") == VARIABLE:
+                break
+        else:
+            items(container, "env").append({"name": VARIABLE, "value": host})
+
+
+def mutation(settings: KubernetesServiceHost, _facts: Facts) -> Mutation:
+    async def mutate(_: Request, obj: Object) -> None:
+        _SHAPE.demand(obj)
+        set_host(obj, settings.host)
+
+    return mutate
+
+
+def handler(settings: KubernetesServiceHost, facts: Facts) -> Handler:
+    return defaulter(mutation(settings, facts))

@@ -1,0 +1,85 @@
+"""pod-topology-spread-constraints: pods are spread among those of their own ReplicaSet only.
+
+During a rollout the pods of the old one would count otherwise, and leave an uneven spread behind when they go.
+"""
+
+from config.schema_webhooks import Webhook
+from kube.objects import Object, labels
+from webhooks.admission import Handler, Mutation, Request
+from webhooks.facts import Facts
+from webhooks.generic import defaulter
+from webhooks.shapes import Fields, Metadata, Strings, child, pod
+
+NAME = "pod-topology-spread-constraints"
+PATH = "/webhooks/pod-topology-spread-constraints"
+
+HASH = "pod-template-hash"
+
+
+class _Expression(Fields):
+    key: str | None = None
+    operator: str | None = None
+
+
+class _Selector(Fields):
+    match_labels: Strings | None = None
+    match_expressions: list[_Expression] | None = None
+
+
+class _Constraint(Fields):
+    label_selector: _Selector | None = None
+    match_label_keys: list[str] | None = None
+
+
+class _Spec(Fields):
+    topology_spread_constraints: list[_Constraint] | None = None
+
+
+class _Pod(Fields):
+    metadata: Metadata | None = None
+    spec: _Spec | None = None
+
+
+_SHAPE = pod(_Pod)
+
+
+def select_own_hash(obj: Object) -> None:
+    """In all constraints that do not look at the hash already."""
+    if HASH not in labels(obj):
+        return
+    own = labels(obj)[HASH] or ""
+    for constraint in (obj.get("spec") or {}).get("topologySpreadConstraints") or ():
+        if _selects_hash(constraint.get("labelSelector") or {}):
+            continue
+        child(child(constraint, "labelSelector"), "matchLabels")[HASH] = own
+        _drop_key(constraint)
+
+
+def _selects_hash(selector: Object) -> bool:
+    return HASH in (selector.get("matchLabels") or ()) or any(
+        expression.get("key") == HASH and expression.get("operator") == "In"
+        for expression in selector.get("matchExpressions") or ()
+    )
+
+
+def _drop_key(constraint: Object) -> None:
+    """The API server forbids a key both in the selector and in `matchLabelKeys`."""
+    keys = constraint.get("matchLabelKeys") or ()
+    if HASH in keys:
+        others = [name for name in keys if name != HASH]
+        if others:
+            constraint["matchLabelKeys"] = others
+        else:
+            del constraint["matchLabelKeys"]
+
+
+def mutation(_settings: Webhook, _facts: Facts) -> Mutation:
+    async def mutate(_: Request, obj: Object) -> None:
+        _SHAPE.demand(obj)
+        select_own_hash(obj)
+
+    return mutate
+
+
+def handler(settings: Webhook, facts: Facts) -> Handler:
+    return defaulter(mutation(settings, facts))
