@@ -10,6 +10,11 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     reconciling     creation, change, rest, drift, restart, deletion
     starting        with an empty cluster and with many ManagedResources
     bundle          a megabyte of CustomResourceDefinitions, while requests are answered on the same event loop
+    health          conditions that follow workloads
+    followed        what these conditions ought to tell, and since when
+    garbage         a round of the garbage collector
+    nodes           many Nodes that join at once
+    tokens          tokens of many ServiceAccounts over a lifetime
     faults          the tests under faults, with many ManagedResources
     report          tables
 """

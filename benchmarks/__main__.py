@@ -9,13 +9,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bundle, faults, garbage, health, machine, reconciling, report, starting
+from benchmarks import (
+    bundle,
+    faults,
+    garbage,
+    health,
+    machine,
+    network_policies,
+    nodes,
+    reconciling,
+    report,
+    starting,
+    tokens,
+    webhooks,
+)
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
 from process.logging import configure_logging
 
 _REPORT = Path(__file__).parent / "REPORT.md"
-_SECTIONS = ("start", "reconcile", "bundle", "health", "garbage", "faults")
+_SECTIONS = ("start", "reconcile", "bundle", "health", "garbage", "policies", "nodes", "tokens", "faults", "webhooks")
 _EXAMPLES = """\
 examples:
   python -m benchmarks                                 everything, about half an hour; writes the report
@@ -63,6 +76,11 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
         "start": [lambda: starting.measure(starts=5, many=100 if quick else 1000)],
         "reconcile": [_reconciling(size, options) for size in options.sizes],
         "bundle": [lambda: bundle.measure(definitions=12)],
+        "health": [lambda: health.measure(count=5 if quick else 50, rest=options.rest)],
+        "garbage": [lambda: garbage.measure(candidates=600 if quick else 10_000)],
+        "nodes": [lambda: nodes.measure(count=20 if quick else 300)],
+        "tokens": [lambda: tokens.measure(secrets=50 if quick else 2000, renewal=not quick)],
+        "webhooks": [lambda: webhooks.measure(seconds=2 if quick else 5, rounds=1 if quick else 5)],
         "faults": [lambda: faults.measure(count=faulty.count, size=faulty.objects)],
         "policies": [
             lambda: network_policies.measure(
@@ -104,12 +122,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.sections = options.sections or _SECTIONS
     options.sizes = options.sizes or ([Size(20, 10)] if quick else [Size(100, 10), Size(500, 10)])
     options.rest = options.rest or (10.0 if quick else 300.0)
-    options.drifted = 20 if quick else 100
-    options.many = 100 if quick else 1000
-    options.definitions = 12
-    options.watched = 5 if quick else 50
-    options.candidates = 600 if quick else 10_000
-    options.faulty = Size(4, 5) if quick else Size(50, 10)
     return options
 
 

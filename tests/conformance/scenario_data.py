@@ -1,8 +1,9 @@
 """Recorded scenarios: what was done to a cluster in which the original ran, and what it looked like afterwards.
 
-Each line of `managed_resources.jsonl.gz` is a scenario: its steps, and for each observation the objects in normal form
-(`scenario_normal`) as two releases of the original left them, `seed` and `newest`. Equal to either is right. Where the
-original itself behaves badly there is `peer_defect`, and `want` tells the part of the observations that would be right.
+Each line of `managed_resources.jsonl.gz` and `health.jsonl.gz` is a scenario: its steps, and for each observation the
+objects in normal form (`scenario_normal`) as two releases of the original left them, `seed` and `newest`. Equal to
+either is right. Where the original itself behaves badly there is `peer_defect`, and `want` tells the part of the
+observations that would be right.
 
 Steps are one of
     {put: [object]}                              create it, or replace what is there
@@ -28,7 +29,7 @@ import yaml
 
 from kube.objects import Object
 
-_FILE = Path(__file__).with_name("managed_resources.jsonl.gz")
+_FILES = [Path(__file__).with_name(name) for name in ("managed_resources.jsonl.gz", "health.jsonl.gz")]
 
 Observations = dict[str, dict[str, Any]]
 """By the name of the observation the objects in normal form, by ref."""
@@ -62,8 +63,11 @@ class Scenario(msgspec.Struct, frozen=True):
 
 
 def load_scenarios() -> list[Scenario]:
-    with gzip.open(_FILE) as lines:
-        return [msgspec.json.decode(line, type=Scenario) for line in lines]
+    return [
+        msgspec.json.decode(line, type=Scenario)
+        for file in _FILES
+        for line in gzip.decompress(file.read_bytes()).splitlines()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

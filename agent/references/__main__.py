@@ -1,0 +1,97 @@
+"""`python -m agent.references FILE...`: manifests in, stamped manifests out; `--help` tells more."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from agent.managed_resource.decode import split
+from agent.managed_resource.yaml_dialect import Budget, DialectError, load, plain_scalar
+from agent.references.manifests import stamp
+from kube.objects import Object
+
+_VALUES = 1_000_000
+_DESCRIPTION = """\
+Reads manifests and writes them as YAML to standard output, ready for the garbage collector:
+
+  - ConfigMaps and Secrets that one of the manifests names, and that do not say `immutable`
+    themselves, become immutable, get the label of the collector, and a name that ends in the
+    hash of their content;
+  - what names them names them so: Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs,
+    ManagedResources, Prometheuses;
+  - these get annotations that protect all ConfigMaps and Secrets that they name.
+
+Manifests that belong together have to be given together. All else is written as it is.
+"""
+
+
+class _InputError(Exception):
+    """The message is for the user."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m agent.references",
+        description=_DESCRIPTION,
+        epilog="example: python -m agent.references manifests/*.yaml | kubectl apply -f -",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON; - is standard input")
+    try:
+        stamped = stamp([obj for file in parser.parse_args(arguments).files for obj in _read(file)])
+    except (_InputError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    yaml.dump_all(stamped, sys.stdout, Dumper=_Dumper, sort_keys=False, width=1000, explicit_start=True)
+    return 0
+
+
+def _read(file: str) -> Iterator[Object]:
+    name = "standard input" if file == "-" else file
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise _InputError(f"{name}: {error.strerror}") from error
+    budget = Budget(_VALUES)
+    for line, chunk in split(data):
+        try:
+            if isinstance(chunk, DialectError):
+                raise chunk
+            document = load(chunk, budget=budget, first_line=line)
+        except DialectError as error:
+            raise _InputError(f"{name}: the document in line {line}: {error}") from error
+        if document is None:
+            continue
+        if not _is_manifest(document):
+            raise _InputError(f"{name}: the document in line {line} is no manifest with apiVersion, kind, metadata")
+        yield document
+
+
+def _is_manifest(document: object) -> bool:
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("apiVersion"), str)
+        and isinstance(document.get("kind"), str)
+        and isinstance(document.get("metadata") or {}, dict)
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts that other readers of YAML might take for numbers, times or truth values are quoted."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    one_line = "" if plain_scalar(text) == text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else one_line)
+
+
+_Dumper.add_representer(str, _text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
