@@ -81,6 +81,13 @@ class CSRApprover:
             "of `system:nodes`."
         ),
     ] = False
+    node_address_types: Annotated[
+        tuple[str, ...],
+        setting(
+            "Addresses of Nodes that their serving certificates have to be for, by type.",
+            each(one_of("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")),
+        ),
+    ] = ("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

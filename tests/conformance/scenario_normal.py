@@ -73,6 +73,8 @@ class Normal:
                 obj["spec"] = {}
             case "Service":
                 self._number_allocations(obj["spec"])
+            case "Node":
+                obj = _taints(obj)
         normal: Object = self._walk(obj)
         return normal if incarnation == 1 else {**normal, "incarnation": incarnation}
 
@@ -129,6 +131,13 @@ class Normal:
             parts = sorted(re.split(r", (?=deletion of )", pending[1]))
             text = text.replace(pending[1], ", ".join(parts))
         return text
+
+
+def _taints(node: Object) -> Object:
+    """Of a Node only its taints are looked at, without those that the cluster itself adds."""
+    taints = [taint for taint in node["spec"].get("taints") or [] if not taint["key"].startswith("node.kubernetes.io/")]
+    meta = {"name": node["metadata"]["name"]}
+    return {"apiVersion": node["apiVersion"], "kind": node["kind"], "metadata": meta, "taints": taints}
 
 
 def _decoded(text: str) -> str:

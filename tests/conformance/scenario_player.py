@@ -18,7 +18,7 @@ from agent_process import AgentProcess
 from scenario_data import Observations, Ref, Scenario, encoded
 from scenario_normal import Normal, is_settled
 
-from kube.client import Client, Transport
+from kube.client import MERGE_PATCH, Client, Transport
 from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, KindNotServed, KubeError, NotFound
@@ -56,6 +56,8 @@ class Site:
             )
             version = {"resourceVersion": live["metadata"]["resourceVersion"]}
             await self.client.replace(resource, {**obj, "metadata": {**obj["metadata"], **version}})
+        if "status" in obj:
+            await self.patch(Ref.of(obj), {"status": obj["status"]}, content_type=MERGE_PATCH, subresource="status")
 
     async def patch(self, ref: Ref, body: Object, *, content_type: str, subresource: str) -> None:
         resource = await self.discovery.find(ref.api_version, ref.kind)

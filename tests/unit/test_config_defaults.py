@@ -69,6 +69,13 @@ DEFAULTS: dict[str, Any] = {
     "controllers.kubeletCSRApprover.machineNamespace": None,
     "controllers.kubeletCSRApprover.denialGracePeriod": 0.0,
     "controllers.kubeletCSRApprover.strictChecks": False,
+    "controllers.kubeletCSRApprover.nodeAddressTypes": (
+        "Hostname",
+        "InternalDNS",
+        "ExternalDNS",
+        "InternalIP",
+        "ExternalIP",
+    ),
     "controllers.managedResource.concurrentSyncs": 5,
     "controllers.managedResource.syncPeriod": 60.0,
     "controllers.managedResource.alwaysUpdate": False,

@@ -9,6 +9,9 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
+from agent import managed_resource_metrics, responsibility
+from agent.csr_approver import metrics as csr_metrics
+from agent.garbage_collector import metrics as garbage_metrics
 from agent.health import keys as health_keys
 from agent.managed_resource import conditions
 from agent.managed_resource import keys as managed_resource_keys
@@ -20,6 +23,8 @@ from devcluster import __main__ as devcluster_program
 from kube import metrics
 from process.flags import Flags
 from process.metrics import describe_process
+from webhooks.certificates import command as certificates
+from webhooks.configurations import command as configurations
 
 PROJECT = Path(__file__).parents[2]
 DOCUMENTS = {
@@ -34,6 +39,7 @@ FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 
 FLAGS_OF_OTHERS = {
+    "--authorization-config",  # kube-apiserver
     "--from-file",  # kubectl
     "--server-side",
     "--show-managed-fields",
@@ -107,11 +113,16 @@ def own_flags() -> set[str]:
     return {"--help"} | {f"--{field.name.replace('_', '-')}" for field in fields(Flags)}
 
 
+def flags_of_webhook_commands() -> set[str]:
+    text = "".join(parser().format_help() for parser in (configurations.parser, certificates.parser))
+    return {"--workers", *re.findall(r"--[a-z][a-z-]+", text)}
+
+
 def test_flags_exist() -> None:
     commands = next(iter(devcluster_program._parser()._subparsers._group_actions)).choices.values()
     of_devcluster = {flag for command in commands for flag in re.findall(r"--[a-z][a-z-]+", command.format_help())}
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
-    assert named <= own_flags() | of_devcluster | FLAGS_OF_OTHERS
+    assert named <= own_flags() | flags_of_webhook_commands() | of_devcluster | FLAGS_OF_OTHERS
     assert named >= FLAGS_OF_OTHERS
 
 
@@ -167,7 +178,11 @@ def test_fields_of_the_configuration_exist() -> None:
 def names_of_metrics() -> set[str]:
     registry = CollectorRegistry()
     describe_process(version="v0.0.0", configuration=b"", registry=registry)
-    assert metrics.leader_election_master_status in REGISTRY._collector_to_names
+    registered = REGISTRY._collector_to_names
+    assert metrics.leader_election_master_status in registered
+    assert csr_metrics.csr_approver_decisions_total in registered
+    assert garbage_metrics.objects_total in registered
+    assert managed_resource_metrics.managed_resources in registered
     families = [family for source in (REGISTRY, registry) for family in source.collect()]
     return {family.name + ("_total" if family.type == "counter" else "") for family in families}
 
@@ -190,7 +205,7 @@ def test_annotations_labels_and_finalizers_exist_and_are_all_explained() -> None
     group = managed_resource_keys.GROUP
     known = {
         key
-        for module in (managed_resource_keys, health_keys)
+        for module in (responsibility, managed_resource_keys, health_keys)
         for prefix in (f"{group}/", "reference.", "gardener.cloud/")
         for key in constants(module, prefix=prefix)
     } - {managed_resource_keys.API_VERSION}

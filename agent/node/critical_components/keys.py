@@ -1,0 +1,15 @@
+"""Names in Nodes, Pods and DaemonSets."""
+
+NOT_READY = "node.gardener.cloud/critical-components-not-ready"
+"""Key of the taint."""
+CRITICAL = "node.gardener.cloud/critical-component"
+"""Label of Pods, and of DaemonSets and their pod templates; its value is `true`."""
+WAIT_FOR_DRIVER = "node.gardener.cloud/wait-for-csi-node-"
+"""Begin of annotations of Pods whose values are names of storage drivers."""
+NAMESPACE = "kube-system"
+"""Components elsewhere don't count."""
+
+UNSCHEDULED = "UnscheduledNodeCriticalDaemonSets"
+UNREADY = "UnreadyNodeCriticalPods"
+MISSING_DRIVERS = "UnreadyRequiredCSIDrivers"
+READY = "NodeCriticalComponentsReady"

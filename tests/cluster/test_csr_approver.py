@@ -1,0 +1,506 @@
+"""CertificateSigningRequests of real users with real keys, decided at an API server that is for these tests alone.
+
+Whoever decides on requests decides on those of the whole cluster, so each test process has a cluster of its own here.
+"""
+
+import asyncio
+import base64
+import ssl
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from agent_process import AgentProcess, configuration
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from managed_world import install_crd
+from prometheus_client import REGISTRY
+from signing_requests import (
+    CLIENT,
+    EXTENSIONS,
+    MICROSOFT_EXTENSIONS,
+    SERVING,
+    attribute,
+    csr_object,
+    dns_extensions,
+    hand_made,
+    pem,
+    signing_request,
+)
+
+from agent.context import Context
+from agent.csr_approver.controller import CSRApproverLoop
+from agent.csr_approver.reconcile import CSRS
+from config.schema import ResourceManagerConfiguration
+from config.schema_controllers import Controllers, CSRApprover
+from devcluster.cluster import Cluster
+from devcluster.faults import Ending, EndWatch, LateEvents, Rule, internal_error
+from devcluster.proxy import FaultProxy
+from kube.cache import Caches
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.discovery import Discovery
+from kube.errors import NotFound, TooManyRequests
+from kube.events import EventRecorder
+from kube.objects import Object, condition
+from process.clusters import Cluster as AgentCluster
+
+PATHS = {
+    "csrs": "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    "nodes": "/api/v1/nodes",
+    "crds": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "machines": "/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machines",
+}
+NAMESPACE = "default"
+AGENT = "gardener.cloud:node-agent:machine:"
+BOOTSTRAP = "system:bootstrap:abcdef"
+PATIENCE = 60.0
+ANY = ("system:nodes", "system:masters")
+"""Groups that let anybody ask."""
+
+
+@pytest.fixture(scope="module")
+def own_cluster(devcluster_run: object) -> Iterator[Cluster]:
+    with Cluster() as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def machines(own_cluster: Cluster) -> None:
+    """Makes the API server serve Machines."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "machines.machine.sapcloud.io"},
+        "spec": {
+            "group": "machine.sapcloud.io",
+            "names": {"kind": "Machine", "plural": "machines", "singular": "machine", "listKind": "MachineList"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    own_cluster.api.create(PATHS["crds"], definition)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            own_cluster.api.get(PATHS["machines"])
+            return
+        except (NotFound, TooManyRequests):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+class World:
+    """Nodes, Machines, and requests of whoever wants something."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.api = cluster.api
+        self.name = f"n-{uuid.uuid4().hex[:8]}"
+        """Of the Node that the test is about, if it makes one."""
+        self.user = f"system:node:{self.name}"
+
+    def node(self, *addresses: tuple[str, str]) -> None:
+        self.api.create(PATHS["nodes"], {"metadata": {"name": self.name}})
+        self.addresses(*addresses)
+
+    def addresses(self, *addresses: tuple[str, str]) -> None:
+        listed = [{"type": kind, "address": address} for kind, address in addresses]
+        self.api.patch(f"{PATHS['nodes']}/{self.name}/status", {"status": {"addresses": listed}})
+
+    def plain_node(self) -> None:
+        """A Node for which `ask_for_node` is right."""
+        self.node(("Hostname", self.name), ("InternalIP", "10.1.2.3"))
+
+    def machine(self, *, node: str = "") -> str:
+        name = f"m-{uuid.uuid4().hex[:8]}"
+        meta = {"name": name, "labels": {"node": node} if node else {}}
+        machine = {"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine", "metadata": meta}
+        self.api.create(PATHS["machines"], machine)
+        return name
+
+    async def ask(
+        self,
+        user: str,
+        body: bytes,
+        *,
+        groups: Sequence[str] = ("system:nodes",),
+        signer: str = SERVING,
+        usages: Sequence[str] = ("digital signature", "server auth"),
+    ) -> str:
+        """Creates a request with the client certificate of that user; returns its name."""
+        csr = csr_object(body, name=f"csr-{uuid.uuid4().hex[:10]}", signer=signer, usages=usages)
+        del csr["metadata"]["creationTimestamp"]
+        kubeconfig = self.cluster.kubeconfig_for(user, groups)
+        async with Transport(load_kubeconfig(kubeconfig)) as transport:
+            created = await Client(transport, user_agent="kubelet").create(CSRS, csr)
+        assert created["spec"]["username"] == user
+        return str(created["metadata"]["name"])
+
+    async def ask_for_node(self, *, user: str = "", common_name: str = "", **options: Any) -> str:
+        """What the kubelet of the Node would ask for, or nearly."""
+        wanted = {"dns": [self.name], "ips": ["10.1.2.3"]}
+        wanted |= {field: options.pop(field) for field in ("dns", "ips", "organizations", "others") if field in options}
+        user = user or self.user
+        return await self.ask(user, signing_request(common_name or user, **wanted), **options)
+
+    def get(self, name: str) -> Object:
+        return self.api.get(f"{PATHS['csrs']}/{name}")
+
+    def verdict(self, name: str) -> str:
+        """Type and message of the decision; empty while there is none."""
+        csr = self.get(name)
+        found = condition(csr, "Approved") or condition(csr, "Denied")
+        return f"{found['type']}: {found['message']}" if found else ""
+
+    async def decided(self, name: str) -> str:
+        await until(lambda: self.verdict(name))
+        return self.verdict(name)
+
+    def decide(self, name: str, kind: str) -> None:
+        """As somebody else."""
+        csr = self.get(name)
+        csr["status"] = {"conditions": [{"type": kind, "status": "True", "reason": "Somebody", "message": "else"}]}
+        self.api.update(f"{PATHS['csrs']}/{name}/approval", csr)
+
+
+@pytest.fixture
+def world(own_cluster: Cluster, machines: None) -> World:
+    return World(own_cluster)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def approver(
+    kubeconfig: Path, *, source: Path | None = None, workers: int = 2, **settings: Any
+) -> AsyncIterator[CSRApproverLoop]:
+    """The controller at work."""
+    async with (
+        Transport(load_kubeconfig(kubeconfig)) as transport,
+        Transport(load_kubeconfig(source or kubeconfig)) as source_transport,
+    ):
+        target, origin = _side(transport), _side(source_transport)
+        recorder = EventRecorder(target.client, component="test")
+        approving = CSRApprover(enabled=True, concurrent_syncs=workers, **settings)
+        context = Context(
+            config=ResourceManagerConfiguration(controllers=Controllers(csr_approver=approving)),
+            source=origin,
+            target=target,
+            recorder=recorder,
+            target_recorder=recorder,
+            cluster_id="",
+        )
+        loop = CSRApproverLoop(context)
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await loop.start()
+            tasks = [asyncio.create_task(loop.controller.run()), asyncio.create_task(recorder.run())]
+            yield loop
+            await recorder.drain(5)
+        finally:
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+            await loop.close()
+
+
+def _side(transport: Transport) -> AgentCluster:
+    client = Client(transport, user_agent="csr-approver-test")
+    return AgentCluster(
+        transport=transport, client=client, caches=Caches(client), discovery=Discovery(client), namespaces=()
+    )
+
+
+APPROVED = "Approved: Approving kubelet server certificate CSR (all checks passed)"
+
+
+def denied(reason: str) -> str:
+    return f"Denied: Denying kubelet server certificate CSR ({reason}"
+
+
+async def test_a_kubelet_gets_its_certificate_and_serves_with_it(world: World, tmp_path: Path) -> None:
+    """The client trusts the cluster's CA, and nothing else."""
+    world.node(("Hostname", "localhost"), ("InternalIP", "127.0.0.1"), ("InternalIP", "::1"))
+    world.machine(node=world.name)
+    own_key = ec.generate_private_key(ec.SECP256R1())
+    body = signing_request(world.user, dns=["localhost"], ips=["127.0.0.1", "::1"], private_key=own_key)
+    install_crd(world.cluster)
+    controllers = {"csrApprover": {"enabled": True, "machineNamespace": NAMESPACE}}
+    with AgentProcess(configuration(NAMESPACE, controllers=controllers), kubeconfig=world.cluster.kubeconfig):
+        name = await world.ask(world.user, body)
+        assert await world.decided(name) == APPROVED
+        await until(lambda: world.get(name)["status"].get("certificate"))
+    certificate = base64.b64decode(world.get(name)["status"]["certificate"])
+    assert x509.load_pem_x509_certificate(certificate).public_key() == own_key.public_key()
+    private = own_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    for host in ("localhost", "127.0.0.1"):
+        assert (
+            await _serve_and_ask(certificate, private, tmp_path / "pair.pem", ca=world.cluster.ca, host=host)
+            == b"kubelet"
+        )
+
+
+async def _serve_and_ask(certificate: bytes, key: bytes, pair: Path, *, ca: str, host: str) -> bytes:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"kubelet")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", ssl=_serving(certificate + key, pair)) as server:
+        port = server.sockets[0].getsockname()[1]
+        trusting = ssl.create_default_context(cadata=ca)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, server_hostname=host)
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+
+
+def _serving(content: bytes, file: Path) -> ssl.SSLContext:
+    file.write_bytes(content)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    return context
+
+
+async def test_requests_of_nodes_are_decided_by_what_the_node_is(world: World) -> None:
+    world.node(
+        ("Hostname", world.name),
+        ("InternalDNS", "n.int"),
+        ("InternalIP", "10.1.2.3"),
+        ("ExternalIP", "2001:DB8:0:0::1"),
+    )
+    everything = {"dns": ["n.int", world.name], "ips": ["2001:db8::1", "10.1.2.3"]}
+    async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
+        lone = await world.ask_for_node(**everything)
+        assert await world.decided(lone) == denied(
+            f'Expected exactly one machine in namespace "default" for node "{world.name}" but found 0)'
+        )
+        world.machine(node=world.name)
+        right = await world.ask_for_node(**everything)
+        assert await world.decided(right) == APPROVED
+        narrow = await world.ask_for_node()
+        assert (await world.decided(narrow)).startswith(denied("DNS names in CSR do not match"))
+        v4 = await world.ask_for_node(**{**everything, "ips": ["10.1.2.3"]})
+        assert (await world.decided(v4)).endswith("only in CSR [], only in node [2001:db8::1])")
+        world.machine(node=world.name)
+        assert "but found 2" in await world.decided(await world.ask_for_node(**everything))
+    assert not world.get(narrow)["status"].get("certificate")
+
+
+def _ambiguous(user: str, *, good: str, other: str) -> bytes:
+    """A request that the API server takes, in which different parsers find different names."""
+    subject = [("2.5.4.10", 0x0C, b"system:nodes"), ("2.5.4.3", 0x0C, user.encode())]
+    lists = {MICROSOFT_EXTENSIONS: dns_extensions(good), EXTENSIONS: dns_extensions(other)}
+    return pem(hand_made(subject, *(attribute(kind, extensions) for kind, extensions in lists.items())))
+
+
+async def test_what_is_hostile_is_never_approved(world: World) -> None:
+    """All at once, while a good one is approved among them."""
+    world.plain_node()
+    victim, name = World(world.cluster), world.name
+    victim.plain_node()
+    mail = x509.RFC822Name("root@example.com")
+    async with approver(world.cluster.kubeconfig, workers=4, strict_checks=True):
+        good = await world.ask_for_node()
+        hostile = [
+            await world.ask_for_node(user="mallory", groups=ANY),
+            await world.ask_for_node(user="mallory", groups=ANY, common_name=world.user),
+            await world.ask_for_node(common_name=victim.user),
+            await world.ask_for_node(user=victim.user),
+            await victim.ask_for_node(user=world.user, common_name=victim.user),
+            await world.ask_for_node(dns=[name, "kubernetes.default.svc"]),
+            await world.ask_for_node(dns=[victim.name]),
+            await world.ask_for_node(ips=["10.1.2.3", "10.96.0.1"]),
+            await world.ask_for_node(dns=[], ips=[]),
+            await world.ask_for_node(organizations=["system:nodes", "system:masters"]),
+            await world.ask_for_node(organizations=["system:masters"]),
+            await world.ask_for_node(organizations=[]),
+            await world.ask_for_node(user="system:node:", common_name="system:node:", groups=ANY),
+            await world.ask_for_node(user="system:node:..", common_name="system:node:..", groups=ANY),
+            await world.ask_for_node(
+                user=f"system:node:{name}/status", common_name=f"system:node:{name}/status", groups=ANY
+            ),
+            await world.ask_for_node(usages=["digital signature", "server auth", "client auth"]),
+            await world.ask_for_node(others=[mail]),
+            await world.ask_for_node(groups=["system:masters"]),
+            await world.ask(world.user, _ambiguous(world.user, good=name, other="kubernetes.default.svc")),
+        ]
+        undisturbed = [
+            await world.ask_for_node(signer="example.com/mine"),
+            await world.ask_for_node(signer=CLIENT),
+            await world.ask_for_node(
+                signer="kubernetes.io/kube-apiserver-client-kubelet", usages=["digital signature", "client auth"]
+            ),
+        ]
+        assert await world.decided(good) == APPROVED
+        for request in hostile:
+            assert (await world.decided(request)).startswith("Denied: "), world.get(request)
+        # The controller that approves kubelets' client certificates is at work too; it is none of ours.
+        for request in undisturbed:
+            assert "kubelet server certificate" not in world.verdict(request)
+            assert "gardener-node-agent" not in world.verdict(request)
+
+
+async def test_without_strict_checks_the_signer_has_the_last_word(world: World) -> None:
+    world.plain_node()
+    async with approver(world.cluster.kubeconfig):
+        name = await world.ask_for_node(usages=["digital signature", "server auth", "client auth"])
+        assert await world.decided(name) == APPROVED
+        await until(lambda: condition(world.get(name), "Failed"))
+    assert not world.get(name)["status"].get("certificate")
+
+
+async def test_client_certificates_of_node_agents(world: World) -> None:
+    new, present = world.machine(), world.machine(node=world.name)
+    world.plain_node()
+    client: dict[str, Any] = {"signer": CLIENT, "usages": ["digital signature", "client auth"]}
+
+    async def ask(user: str, machine: str) -> str:
+        body = signing_request(f"{AGENT}{machine}", organizations=())
+        return await world.decided(await world.ask(user, body, groups=["system:masters"], **client))
+
+    approved = "Approved: Approving gardener-node-agent certificate CSR (all checks passed)"
+    async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
+        assert await ask(BOOTSTRAP, new) == approved
+        assert await ask(f"{AGENT}{present}", present) == approved
+        assert "is already bootstrapped" in await ask(BOOTSTRAP, present)
+        assert "do not match" in await ask(f"{AGENT}{new}", present)
+        assert 'machine "nobody" does not exist' in await ask(f"{AGENT}nobody", "nobody")
+        assert "does not exist" in await ask(f"{AGENT}x,y", "x,y")
+        assert "is not allowed" in await ask("mallory", new)
+
+
+async def test_a_decision_is_told_in_an_event_and_counted(world: World) -> None:
+    world.plain_node()
+    series = {"signer": SERVING, "reason": "dns-names"}
+    before = REGISTRY.get_sample_value("csr_approver_decisions_total", series) or 0.0
+    async with approver(world.cluster.kubeconfig):
+        name = await world.ask_for_node(dns=["other"])
+        message = (await world.decided(name)).removeprefix("Denied: ")
+        events: list[Object] = []
+
+        def told() -> bool:
+            path = "/api/v1/namespaces/default/events"
+            events[:] = world.api.get(f"{path}?fieldSelector=involvedObject.name={name}")["items"]
+            return bool(events)
+
+        await until(told)
+    event = events[0]
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "RequestDenied", message)
+    assert event["source"]["component"] == "csr-approver"
+    assert (REGISTRY.get_sample_value("csr_approver_decisions_total", series) or 0.0) > before
+
+
+async def test_requests_from_before_the_start_are_decided(world: World) -> None:
+    world.plain_node()
+    name = await world.ask_for_node()
+    async with approver(world.cluster.kubeconfig):
+        assert await world.decided(name) == APPROVED
+
+
+async def test_in_the_grace_period_the_cluster_may_come_right(world: World) -> None:
+    async with approver(world.cluster.kubeconfig, denial_grace_period=600.0):
+        late = await world.ask_for_node()
+        hopeless = await world.ask_for_node(organizations=["system:masters"])
+        assert (await world.decided(hopeless)).startswith("Denied: ")
+        assert world.verdict(late) == ""
+        world.plain_node()
+        assert await world.decided(late) == APPROVED
+
+
+@asynccontextmanager
+async def proxied(cluster: Cluster, tmp_path: Path) -> AsyncIterator[tuple[FaultProxy, Path]]:
+    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+        path = tmp_path / "kubeconfig"
+        proxy.write_kubeconfig(path, token=cluster.token)
+        yield proxy, path
+
+
+async def test_what_others_decided_is_not_overruled_by_an_old_memory(world: World, tmp_path: Path) -> None:
+    """It knows the request as nobody had decided on it yet, and its watch is silent."""
+    world.plain_node()
+    name = await world.ask_for_node()
+    async with proxied(world.cluster, tmp_path) as (proxy, kubeconfig):
+        proxy.rules.add(
+            Rule(fault=EndWatch(how=Ending.SILENT), path="/certificatesigningrequests$"),
+            Rule(fault=internal_error(), path="/nodes/"),
+        )
+        async with approver(kubeconfig):
+            await until(lambda: proxy.injected["internal-error"])
+            world.decide(name, "Denied")
+            proxy.rules.clear()
+            await until(lambda: any(e.status == 409 and e.request.path.endswith(f"{name}/approval") for e in proxy.log))
+    assert [c["type"] for c in world.get(name)["status"]["conditions"]] == ["Denied"]
+    assert world.verdict(name) == "Denied: else"
+
+
+async def test_addresses_and_machines_are_those_of_now(world: World, tmp_path: Path) -> None:
+    """Whatever a watch would tell late: a Node that was renumbered gets its new addresses, and not the old ones."""
+    world.plain_node()
+    async with proxied(world.cluster, tmp_path) as (proxy, kubeconfig):
+        proxy.rules.add(Rule(fault=LateEvents(seconds=60.0), path="/(nodes|machines)$"))
+        async with approver(kubeconfig, machine_namespace=NAMESPACE):
+            world.machine(node=world.name)
+            assert await world.decided(await world.ask_for_node()) == APPROVED
+            world.addresses(("Hostname", world.name), ("InternalIP", "10.9.9.9"))
+            assert (await world.decided(await world.ask_for_node())).startswith(denied("IP addresses in CSR"))
+            assert await world.decided(await world.ask_for_node(ips=["10.9.9.9"])) == APPROVED
+            world.api.delete(f"{PATHS['nodes']}/{world.name}")
+            gone = await world.ask_for_node(ips=["10.9.9.9"])
+            assert await world.decided(gone) == denied(f'could not find node object with name "{world.name}")')
+
+
+async def test_nothing_is_decided_while_machines_can_not_be_read(world: World, tmp_path: Path) -> None:
+    world.plain_node()
+    world.machine(node=world.name)
+    async with proxied(world.cluster, tmp_path) as (proxy, kubeconfig):
+        proxy.rules.add(Rule(fault=internal_error(), path="/machines$"))
+        async with approver(kubeconfig, machine_namespace=NAMESPACE):
+            name = await world.ask_for_node()
+            await until(lambda: proxy.injected["internal-error"] >= 2)
+            assert world.verdict(name) == ""
+            proxy.rules.clear()
+            assert await world.decided(name) == APPROVED
+
+
+async def test_a_source_without_machines_decides_nothing(world: World, target_cluster: Cluster) -> None:
+    """A missing kind is no missing Machine."""
+    world.plain_node()
+    with structlog.testing.capture_logs() as logged:
+        async with approver(world.cluster.kubeconfig, source=target_cluster.kubeconfig, machine_namespace=NAMESPACE):
+            name = await world.ask_for_node()
+            await until(lambda: any("failed when checking" in str(entry.get("error")) for entry in logged))
+            assert world.verdict(name) == ""
+    told = [entry for entry in logged if "has no Machines" in entry["event"]]
+    assert [entry["namespace"] for entry in told] == [NAMESPACE]
+
+
+async def test_a_decision_costs_one_question_of_each_kind(world: World) -> None:
+    world.plain_node()
+    world.machine(node=world.name)
+    audit = world.cluster.audit()
+    try:
+        async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
+            assert await world.decided(await world.ask_for_node()) == APPROVED
+        calls = audit.calls(user_agent="csr-approver-test")
+    finally:
+        audit.close()
+    about_node = sorted((call.verb, call.resource) for call in calls if world.name in call.uri)
+    assert about_node == [("get", "nodes"), ("list", "machines")]

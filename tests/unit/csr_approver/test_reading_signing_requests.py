@@ -1,0 +1,158 @@
+"""A request says one thing only, or it is malformed."""
+
+import base64
+import ipaddress
+
+import pytest
+from cryptography import x509
+from signing_requests import (
+    COMMON_NAME,
+    EXTENSIONS,
+    MICROSOFT_EXTENSIONS,
+    ORGANIZATION,
+    attribute,
+    csr_object,
+    dns_extensions,
+    hand_made,
+    pem,
+    signing_request,
+)
+
+from agent.csr_approver.request import MalformedRequestError, asked, is_pending, parse, signer_of
+
+UTF8 = 0x0C
+SUBJECT = [(COMMON_NAME, UTF8, b"system:node:n1"), (ORGANIZATION, UTF8, b"system:nodes")]
+GOOD = signing_request("system:node:n1", dns=["n1", "n1.int"], ips=["10.0.0.1", "2001:db8::1"])
+BLOCK = GOOD.strip()
+
+
+def text(pem_bytes: bytes) -> str:
+    return base64.b64encode(pem_bytes).decode()
+
+
+def test_names_and_addresses_are_read() -> None:
+    found = asked(text(GOOD))
+    assert found.common_names == ("system:node:n1",)
+    assert found.organizations == ("system:nodes",)
+    assert found.dns_names == {"n1", "n1.int"}
+    assert found.ip_addresses == {ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("2001:db8::1")}
+    assert not found.has_other_names
+
+
+def test_user_groups_and_usages_are_those_of_the_api_server() -> None:
+    request = parse(csr_object(GOOD, user="u", groups=["g"], usages=["server auth"]))
+    assert (request.username, request.groups, request.usages) == ("u", ("g",), ("server auth",))
+    assert signer_of(csr_object(GOOD)) == "kubernetes.io/kubelet-serving"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(b"Certificate Request:\n  Data:\n" + GOOD, id="text before the block"),
+        pytest.param(GOOD + b"\nmore\n", id="text after the block"),
+        pytest.param(GOOD.replace(b"\n", b"\r\n"), id="line ends of Windows"),
+        pytest.param(BLOCK, id="no last line end"),
+        pytest.param(pem(hand_made(SUBJECT, attribute(EXTENSIONS, dns_extensions("n1", "n1.int")))), id="by hand"),
+    ],
+)
+def test_it_may_be_written_in_more_than_one_way(written: bytes) -> None:
+    assert asked(text(written)).dns_names == {"n1", "n1.int"}
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (b"", "PEM block type must be CERTIFICATE REQUEST"),
+        (b"nothing", "PEM block type must be CERTIFICATE REQUEST"),
+        (GOOD.replace(b"CERTIFICATE REQUEST", b"CERTIFICATE"), "PEM block type must be CERTIFICATE REQUEST"),
+        (GOOD.replace(b"CERTIFICATE REQUEST", b"NEW CERTIFICATE REQUEST"), "PEM block type must be"),
+        (GOOD.replace(b"-----\n", b"-----\nProc-Type: 4\n\n", 1), "PEM block type must be"),
+        (GOOD + GOOD, "more than one PEM block"),
+        (GOOD.replace(b"-----BEGIN", b"-----BEGIN X-----\n-----BEGIN"), "more than one PEM block"),
+        (pem(b""), "PEM block type must be"),
+        (pem(b"\x30\x00"), "it is not PKCS#10"),
+        (pem(b"hello"), "it is not PKCS#10"),
+        (pem(hand_made(SUBJECT) + b"\x00"), "it is not PKCS#10"),
+        (b"-----BEGIN CERTIFICATE REQUEST-----\nQQ==QQ==\n-----END CERTIFICATE REQUEST-----\n", "base64"),
+        (b"A" * 300_000, "longer than"),
+    ],
+)
+def test_what_is_no_request_is_malformed(written: bytes, message: str) -> None:
+    with pytest.raises(MalformedRequestError, match=message):
+        asked(text(written))
+
+
+def test_what_is_not_base64_is_malformed() -> None:
+    for broken in ("%%%", "ä", "QUJ"):
+        with pytest.raises(MalformedRequestError):
+            asked(broken)
+
+
+GOOD_NAMES, OTHER_NAMES = dns_extensions("n1"), dns_extensions("kubernetes.default.svc")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        pytest.param([attribute(EXTENSIONS, GOOD_NAMES), attribute(EXTENSIONS, OTHER_NAMES)], id="two lists"),
+        pytest.param(
+            # The library takes the first list for the truth, signers another one.
+            [attribute(MICROSOFT_EXTENSIONS, GOOD_NAMES), attribute(EXTENSIONS, OTHER_NAMES)],
+            id="a list of Microsoft's first",
+        ),
+        pytest.param([attribute(EXTENSIONS, GOOD_NAMES), attribute(MICROSOFT_EXTENSIONS, OTHER_NAMES)], id="and last"),
+        pytest.param([attribute(MICROSOFT_EXTENSIONS, GOOD_NAMES)], id="only a list of Microsoft's"),
+        pytest.param([attribute(EXTENSIONS, *sorted([GOOD_NAMES, OTHER_NAMES]))], id="two lists in one"),
+        pytest.param(
+            [attribute(EXTENSIONS, b"\x30" + bytes([2 * (len(GOOD_NAMES) - 2)]) + GOOD_NAMES[2:] * 2)],
+            id="names twice in a list",
+        ),
+    ],
+)
+def test_names_that_could_be_read_in_two_ways_are_malformed(attributes: list[bytes]) -> None:
+    with pytest.raises(MalformedRequestError):
+        asked(text(pem(hand_made(SUBJECT, *attributes))))
+
+
+def test_several_common_names_are_all_told() -> None:
+    assert asked(text(signing_request(["a", "b"]))).common_names == ("a", "b")
+
+
+def test_a_name_in_an_exotic_alphabet_is_what_it_says() -> None:
+    subject = [(COMMON_NAME, 0x1E, "system:node:n1".encode("utf-16-be"))]
+    assert asked(text(pem(hand_made(subject)))).common_names == ("system:node:n1",)
+
+
+@pytest.mark.parametrize("length", [0, 65, 265])
+def test_a_common_name_may_be_of_any_length(length: int) -> None:
+    """Nodes have names of up to 253 characters."""
+    name = "n" * length
+    assert asked(text(pem(hand_made([(COMMON_NAME, UTF8, name.encode())])))).common_names == (name,)
+
+
+def test_other_alternative_names_are_noticed() -> None:
+    for other in (x509.RFC822Name("a@b"), x509.UniformResourceIdentifier("spiffe://a/b")):
+        assert asked(text(signing_request("a", others=[other]))).has_other_names
+
+
+def test_a_range_of_addresses_is_malformed() -> None:
+    network = x509.IPAddress(ipaddress.ip_network("10.0.0.0/8"))
+    with pytest.raises(MalformedRequestError, match="range of IP addresses"):
+        asked(text(signing_request("a", others=[network])))
+
+
+@pytest.mark.parametrize(
+    ("status", "pending"),
+    [
+        ({}, True),
+        (None, True),
+        ({"conditions": None}, True),
+        ({"conditions": [{"type": "Failed", "status": "True"}]}, True),
+        ({"conditions": [{"type": "Approved", "status": "True"}]}, False),
+        ({"conditions": [{"type": "Denied", "status": "False"}]}, False),
+        ({"certificate": "YQ=="}, False),
+        ({"certificate": ""}, True),
+    ],
+)
+def test_a_request_is_pending_until_somebody_decided(status: object, pending: bool) -> None:
+    assert is_pending({**csr_object(GOOD), "status": status}) is pending

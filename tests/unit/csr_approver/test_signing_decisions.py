@@ -1,0 +1,374 @@
+"""Which requests are approved, which are denied and why, and which are nobody's business of ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from cryptography import x509
+from signing_requests import CLIENT, SERVING, csr_object, node_object, signing_request
+
+from agent.csr_approver.client_certificates import Machine
+from agent.csr_approver.decide import decide
+from agent.csr_approver.decisions import Approval, Check, Decision, Denial, NoOpinion, decided, message
+from agent.csr_approver.kubelet_serving import Rules
+from kube.objects import Object
+
+NODE = node_object("n1", Hostname="n1", InternalDNS="n1.int", InternalIP="10.0.0.1", ExternalIP="2001:db8:0:0::1")
+ALL_NAMES: dict[str, Any] = {"dns": ["n1.int", "n1"], "ips": ["2001:db8::1", "10.0.0.1"]}
+USER = "system:node:n1"
+
+
+@dataclass(slots=True)
+class World:
+    """What is true, and what was asked for."""
+
+    nodes: Mapping[str, Object] = field(default_factory=lambda: {"n1": NODE})
+    machines: Mapping[str, str] = field(default_factory=lambda: {"m1": "n1"})
+    """Names of Machines and of the Nodes they became."""
+    machine_namespace: str | None = "shoot--a"
+    questions: list[str] = field(default_factory=list)
+
+    async def node(self, name: str) -> Object | None:
+        self.questions.append(f"node {name}")
+        return self.nodes.get(name)
+
+    async def machines_of_node(self, node_name: str) -> int | None:
+        self.questions.append(f"machines of {node_name}")
+        return None if self.machine_namespace is None else list(self.machines.values()).count(node_name)
+
+    async def machine(self, name: str) -> Machine | None:
+        self.questions.append(f"machine {name}")
+        if self.machine_namespace is None:
+            return Machine(name)
+        return Machine(self.machines[name]) if name in self.machines else None
+
+
+async def serving(
+    world: World | None = None,
+    *,
+    user: str = USER,
+    common_name: str | Sequence[str] | None = None,
+    groups: Sequence[str] = ("system:nodes",),
+    usages: Sequence[str] = ("digital signature", "server auth"),
+    strict: bool = False,
+    rules: Rules | None = None,
+    **asked: Any,
+) -> Decision:
+    pem = signing_request(user if common_name is None else common_name, **(asked or ALL_NAMES))
+    return await decide(
+        csr_object(pem, user=user, groups=groups, usages=usages), world or World(), rules or Rules(strict=strict)
+    )
+
+
+def reason(decision: Decision) -> str:
+    assert isinstance(decision, Denial), decision
+    return decision.reason
+
+
+# --- serving certificates
+
+
+async def test_all_addresses_of_the_node_in_any_order_and_form_are_approved() -> None:
+    assert await serving() == Approval()
+    assert await serving(dns=["n1", "n1.int", "n1"], ips=["10.0.0.1", "2001:db8::1", "10.0.0.1"]) == Approval()
+
+
+async def test_without_a_machine_namespace_machines_do_not_matter() -> None:
+    assert await serving(World(machines={}, machine_namespace=None)) == Approval()
+
+
+DNS = "DNS names in CSR do not match addresses of type 'Hostname' or 'InternalDNS' or 'ExternalDNS' in node object"
+IPS = "IP addresses in CSR do not match addresses of type 'InternalIP' or 'ExternalIP' in node object"
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ({"user": "kubernetes-admin"}, 'username "kubernetes-admin" is not prefixed with "system:node:"'),
+        ({"user": "system:nodes:n1"}, 'username "system:nodes:n1" is not prefixed with "system:node:"'),
+        ({"dns": [], "common_name": "other"}, "no DNS names or IP addresses in the SANs found"),
+        (
+            {**ALL_NAMES, "common_name": "system:node:n2"},
+            'common name in CSR does not match username: common name "system:node:n2", username "system:node:n1"',
+        ),
+        (
+            {**ALL_NAMES, "common_name": [USER, "admin"]},
+            f'common name in CSR does not match username: common name "{USER}", "admin", username "{USER}"',
+        ),
+        (
+            {**ALL_NAMES, "common_name": []},
+            f'common name in CSR does not match username: common name none, username "{USER}"',
+        ),
+        *(
+            ({**ALL_NAMES, "organizations": groups}, "organization in CSR does not match nodes group")
+            for groups in ([], ["system:nodes", "system:masters"], ["system:nodes", "system:nodes"], ["system:masters"])
+        ),
+        ({"user": "system:node:n9", **ALL_NAMES}, 'could not find node object with name "n9"'),
+        ({"user": "system:node:", **ALL_NAMES}, 'could not find node object with name ""'),
+        ({"dns": ["n1"], "ips": ["10.0.0.1"]}, f"{DNS}: only in CSR [], only in node [n1.int]"),
+        ({**ALL_NAMES, "dns": ["n1", "N1.int"]}, f"{DNS}: only in CSR [N1.int], only in node [n1.int]"),
+        ({**ALL_NAMES, "dns": ["n1", "n1.int", "x"]}, f"{DNS}: only in CSR [x], only in node []"),
+        ({"dns": ["n1", "n1.int"], "ips": ["10.0.0.1"]}, f"{IPS}: only in CSR [], only in node [2001:db8::1]"),
+        ({**ALL_NAMES, "ips": ["10.0.0.2", "2001:db8::1"]}, f"{IPS}: only in CSR [10.0.0.2], only in node [10.0.0.1]"),
+    ],
+)
+async def test_a_serving_certificate_is_denied(request_: dict[str, Any], expected: str) -> None:
+    assert reason(await serving(**request_)) == expected
+
+
+@pytest.mark.parametrize("machines", [{}, {"m1": "n2"}, {"m1": "n1", "m2": "n1"}])
+async def test_exactly_one_machine_has_to_be_the_node(machines: dict[str, str]) -> None:
+    count = list(machines.values()).count("n1")
+    denied = await serving(World(machines=machines))
+    assert reason(denied) == (f'Expected exactly one machine in namespace "shoot--a" for node "n1" but found {count}')
+
+
+async def test_the_checks_come_in_order() -> None:
+    """Each request fails in all later checks as well."""
+    nothing = World(nodes={}, machines={})
+    lone = World(machines={})
+    broken = World(nodes={"n1": node_object("n1", InternalIP=["10.0.0.1", "x", "y"])})
+    checks = [
+        await serving(nothing, user="x", common_name="y", organizations=[], dns=[]),
+        await serving(nothing, common_name="y", organizations=[], dns=[]),
+        await serving(nothing, common_name="y", organizations=[], dns=["x"]),
+        await serving(nothing, organizations=[], dns=["x"]),
+        await serving(nothing, dns=["x"]),
+        await serving(lone, dns=["x"]),
+        await serving(broken, dns=["x"], ips=["10.9.9.9"]),
+        await serving(dns=["x"], ips=["10.9.9.9"]),
+        await serving(dns=["n1", "n1.int"], ips=["10.9.9.9"]),
+    ]
+    assert [check.check for check in checks if isinstance(check, Denial)] == [
+        Check.USERNAME,
+        Check.NO_SANS,
+        Check.COMMON_NAME,
+        Check.ORGANIZATION,
+        Check.NODE,
+        Check.MACHINE,
+        Check.IP_ADDRESSES,
+        Check.DNS_NAMES,
+        Check.IP_ADDRESSES,
+    ]
+    assert 'IP address "x" in node.Status.Addresses is invalid: ' in reason(checks[6])
+
+
+async def test_only_what_the_cluster_is_to_blame_for_may_change() -> None:
+    assert not (await _denied(user="x")).may_change
+    assert not (await _denied(organizations=["system:masters"], **ALL_NAMES)).may_change
+    assert (await _denied(user="system:node:n9", **ALL_NAMES)).may_change
+    assert (await _denied(dns=["n1"])).may_change
+
+
+async def _denied(**asked: Any) -> Denial:
+    decision = await serving(**asked)
+    assert isinstance(decision, Denial)
+    return decision
+
+
+async def test_what_the_request_alone_decides_costs_no_question() -> None:
+    world = World()
+    await serving(world, user="x")
+    await serving(world, organizations=["system:masters"], **ALL_NAMES)
+    assert world.questions == []
+    await serving(world, user="system:node:n9", **ALL_NAMES)
+    assert world.questions == ["node n9"]
+
+
+async def test_a_node_without_addresses_gets_nothing() -> None:
+    assert reason(await serving(World(nodes={"n1": node_object("n1")}))).startswith(DNS)
+    assert isinstance(await serving(World(nodes={"n1": {"metadata": {"name": "n1"}}}), ips=["10.0.0.1"]), Denial)
+
+
+@pytest.mark.parametrize(
+    ("in_node", "in_request"),
+    [
+        ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("10.0.0.1", "::ffff:10.0.0.1"),
+        ("fd00::0001", "fd00::1"),
+    ],
+)
+async def test_addresses_are_compared_by_value(in_node: str, in_request: str) -> None:
+    world = World(nodes={"n1": node_object("n1", InternalIP=in_node)})
+    assert await serving(world, ips=[in_request]) == Approval()
+
+
+@pytest.mark.parametrize("broken", ["", "10.0.0", "10.0.0.01", "host", "fe80::g", "10.0.0.1/8"])
+async def test_a_broken_address_of_the_node_is_told(broken: str) -> None:
+    world = World(nodes={"n1": node_object("n1", ExternalIP=broken)})
+    assert reason(await serving(world, ips=["10.0.0.1"])).startswith(
+        f'IP address "{broken}" in node.Status.Addresses is invalid: '
+    )
+
+
+async def test_fewer_types_of_addresses_may_count() -> None:
+    narrow = Rules(address_types=frozenset({"Hostname", "InternalIP"}))
+    assert await serving(rules=narrow, dns=["n1"], ips=["10.0.0.1"]) == Approval()
+    assert reason(await serving(rules=narrow)) == f"{DNS}: only in CSR [n1.int], only in node []"
+
+
+async def test_a_long_difference_is_cut() -> None:
+    denied = reason(await serving(dns=[f"h{i:04}" for i in range(1000)]))
+    assert denied.endswith("h0009 and 990 more], only in node [n1 n1.int]")
+
+
+async def test_what_the_signer_refuses_later_is_denied_only_if_told_so() -> None:
+    mail = x509.RFC822Name("a@b")
+    hostile: dict[str, dict[str, Any]] = {
+        "URIs or e-mail addresses in the SANs found": {**ALL_NAMES, "others": [mail]},
+        "usages ['client auth'] are not those of a serving certificate": {
+            **ALL_NAMES,
+            "usages": ["server auth", "client auth"],
+        },
+        'the user is not in the group "system:nodes"': {**ALL_NAMES, "groups": ["system:masters"]},
+    }
+    for expected, asked in hostile.items():
+        assert await serving(**asked) == Approval()
+        assert reason(await serving(strict=True, **asked)) == expected
+    usages = ["digital signature", "key encipherment", "server auth"]
+    assert await serving(strict=True, usages=usages, **ALL_NAMES) == Approval()
+
+
+async def test_a_malformed_request_is_denied() -> None:
+    denied = reason(await decide(csr_object(b"x", user=USER), World(), Rules()))
+    assert denied == "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"
+
+
+# --- client certificates
+
+AGENT = "gardener.cloud:node-agent:machine:"
+GARDENADM = "gardener.cloud:gardenadm:shoot:s"
+BOOTSTRAP = "system:bootstrap:abcdef"
+
+
+async def client(
+    world: World, *, user: str, common_name: str | Sequence[str], organizations: Sequence[str] = ()
+) -> Decision:
+    pem = signing_request(common_name, organizations=organizations)
+    return await decide(csr_object(pem, user=user, signer=CLIENT), world, Rules())
+
+
+def machines(**nodes: str) -> World:
+    return World(machines=nodes)
+
+
+@pytest.mark.parametrize(
+    ("world", "user", "name", "expected"),
+    [
+        (machines(m1="n1"), f"{AGENT}m1", "m1", None),
+        (machines(m1=""), f"{AGENT}m1", "m1", None),
+        (machines(m1=""), BOOTSTRAP, "m1", None),
+        (machines(m1="gone"), BOOTSTRAP, "m1", None),
+        (
+            machines(m1="n1"),
+            BOOTSTRAP,
+            "m1",
+            'Cannot use bootstrap token since gardener-node-agent for machine "m1" is already bootstrapped',
+        ),
+        (machines(m1="n1"), BOOTSTRAP, "m2", 'machine "m2" does not exist'),
+        (machines(m1="n1"), "kubernetes-admin", "m2", 'machine "m2" does not exist'),
+        (
+            machines(m1="n1"),
+            f"{AGENT}m2",
+            "m1",
+            f'username "{AGENT}m2" and commonName "{AGENT}m1" do not match',
+        ),
+        (
+            machines(m1="n1"),
+            "kubernetes-admin",
+            "m1",
+            'username "kubernetes-admin" is not allowed to create CSRs for a gardener-node-agent',
+        ),
+        (
+            machines(m1="n1"),
+            "system:node:n1",
+            "m1",
+            'username "system:node:n1" is not allowed to create CSRs for a gardener-node-agent',
+        ),
+        (World(machine_namespace=None), BOOTSTRAP, "new", None),
+        (
+            World(machine_namespace=None),
+            BOOTSTRAP,
+            "n1",
+            'Cannot use bootstrap token since gardener-node-agent for machine "n1" is already bootstrapped',
+        ),
+        (World(machine_namespace=None), f"{AGENT}n1", "n1", None),
+    ],
+)
+async def test_a_node_agent_gets_the_certificate_of_its_machine(
+    world: World, user: str, name: str, expected: str | None
+) -> None:
+    decision = await client(world, user=user, common_name=f"{AGENT}{name}")
+    assert decision == Approval() if expected is None else reason(decision) == expected
+
+
+@pytest.mark.parametrize(
+    ("user", "organizations", "expected"),
+    [
+        (BOOTSTRAP, ["gardener.cloud:system:shoots"], None),
+        (BOOTSTRAP, [], "organization in CSR does not match nodes group"),
+        (
+            BOOTSTRAP,
+            ["gardener.cloud:system:shoots", "system:masters"],
+            "organization in CSR does not match nodes group",
+        ),
+        ("a", ["gardener.cloud:system:shoots"], 'username "a" is not allowed to create CSRs for a gardenadm client'),
+        ("a", [], 'username "a" is not allowed to create CSRs for a gardenadm client'),
+    ],
+)
+async def test_gardenadm_comes_with_a_bootstrap_token(
+    user: str, organizations: list[str], expected: str | None
+) -> None:
+    decision = await client(World(), user=user, common_name=GARDENADM, organizations=organizations)
+    assert decision == Approval() if expected is None else reason(decision) == expected
+
+
+@pytest.mark.parametrize(
+    "common_name", ["somebody", "system:node:n1", "gardener.cloud:node-agent:machine", [], ["a", "b"]]
+)
+async def test_other_clients_are_not_disturbed(common_name: str | list[str]) -> None:
+    world = World()
+    assert await client(world, user="anybody", common_name=common_name) == NoOpinion()
+    assert world.questions == []
+
+
+async def test_a_malformed_request_for_a_client_certificate_is_nobodys() -> None:
+    assert await decide(csr_object(b"x", user="u", signer=CLIENT), World(), Rules()) == NoOpinion()
+
+
+async def test_a_second_common_name_is_denied() -> None:
+    """Signers take the last one."""
+    decision = await client(World(), user=f"{AGENT}m1", common_name=[f"{AGENT}m1", "system:kube-controller-manager"])
+    assert reason(decision) == "CSR has more than one common name"
+    decision = await client(World(), user=f"{AGENT}m1", common_name=["x", f"{AGENT}m1"])
+    assert reason(decision) == "CSR has more than one common name"
+
+
+# --- what is written
+
+
+def test_the_words_of_decisions() -> None:
+    denial = Denial(Check.NODE, "why")
+    assert message(Approval(), signer=SERVING) == "Approving kubelet server certificate CSR (all checks passed)"
+    assert message(denial, signer=SERVING) == "Denying kubelet server certificate CSR (why)"
+    assert message(Approval(), signer=CLIENT) == "Approving gardener-node-agent certificate CSR (all checks passed)"
+    assert message(denial, signer=CLIENT) == "Denying gardener-node-agent certificate CSR (why)"
+
+
+def test_one_condition_is_added() -> None:
+    before = {**csr_object(b""), "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
+    after = decided(before, Approval(), signer=SERVING)
+    assert after["status"]["conditions"] == [
+        {"type": "Failed", "status": "True"},
+        {
+            "type": "Approved",
+            "status": "True",
+            "reason": "RequestApproved",
+            "message": "Approving kubelet server certificate CSR (all checks passed)",
+        },
+    ]
+    assert len(before["status"]["conditions"]) == 1
+    denied = decided(csr_object(b""), Denial(Check.NODE, "why"), signer=SERVING)["status"]["conditions"]
+    assert [(c["type"], c["status"], c["reason"]) for c in denied] == [("Denied", "True", "RequestDenied")]

@@ -1,0 +1,312 @@
+"""What a Node with the taint waits for."""
+
+from typing import Any
+
+import pytest
+
+from agent.node.critical_components import keys
+from agent.node.critical_components.readiness import Waiting, waits_for, without_taint
+from agent.node.critical_components.scheduling import placement_of, runs_on
+from agent.node.critical_components.state import (
+    DaemonSetState,
+    NodeState,
+    PodState,
+    daemon_set_state,
+    drivers,
+    node_state,
+    pod_state,
+)
+from kube.objects import Key, Object
+
+CRITICAL_TAINT = {"key": keys.NOT_READY, "effect": "NoSchedule"}
+OTHER_TAINT = {"key": "x", "value": "y", "effect": "NoExecute"}
+LABEL = {keys.CRITICAL: "true"}
+EVERYTHING = [{"operator": "Exists"}]
+
+
+def node(*taints: Object, version: int = 4711, **labels: str) -> NodeState:
+    meta = {"name": "w1", "uid": "u", "resourceVersion": str(version), "labels": labels}
+    return node_state({"metadata": meta, "spec": {"taints": list(taints)}})
+
+
+def daemon_set(
+    name: str, *, template_labels: dict[str, str] | None = None, namespace: str = "kube-system", **spec: Any
+) -> tuple[Key, DaemonSetState]:
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}"}
+    labels = LABEL if template_labels is None else template_labels
+    template = {"metadata": {"labels": labels}, "spec": {"tolerations": EVERYTHING, **spec}}
+    return Key(namespace, name), daemon_set_state({"metadata": meta, "spec": {"template": template}})
+
+
+def owned_by(name: str, *, api_version: str = "apps/v1", kind: str = "DaemonSet", controller: bool = True) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": f"uid-of-{name}", "controller": controller}
+
+
+def pod(
+    name: str,
+    *,
+    ready: str = "True",
+    owner: Object | None = None,
+    phase: str = "Running",
+    deleting: bool = False,
+    namespace: str = "kube-system",
+    wants: dict[str, str] | None = None,
+) -> tuple[Key, PodState]:
+    meta: Object = {"name": name, "namespace": namespace, "labels": LABEL, "annotations": wants or {}}
+    meta |= {"ownerReferences": [owner]} if owner else {}
+    meta |= {"deletionTimestamp": "2024-05-01T12:00:00Z"} if deleting else {}
+    status = {"phase": phase, "conditions": [{"type": "Ready", "status": ready}] if ready else []}
+    return Key(namespace, name), pod_state({"metadata": meta, "spec": {"nodeName": "w1"}, "status": status})
+
+
+def judged(
+    *daemon_sets: tuple[Key, DaemonSetState],
+    pods: list[tuple[Key, PodState]] | None = None,
+    registered: frozenset[str] = frozenset(),
+    on: NodeState | None = None,
+) -> Waiting | None:
+    on = on or node(CRITICAL_TAINT, OTHER_TAINT)
+    return waits_for("w1", on, daemon_sets=daemon_sets, pods=pods or [], drivers=registered)
+
+
+def unscheduled(names: str) -> Waiting:
+    text = "Node-critical DaemonSets found that were not scheduled to Node yet"
+    return Waiting("UnscheduledNodeCriticalDaemonSets", f"{text}: {names}")
+
+
+def unready(names: str) -> Waiting:
+    return Waiting("UnreadyNodeCriticalPods", f"Unready node-critical Pods found on Node: {names}")
+
+
+def test_without_components_nothing_is_waited_for() -> None:
+    assert judged() is None
+
+
+def test_only_daemon_sets_that_run_there_are_waited_for() -> None:
+    tolerates_one = [{"key": keys.NOT_READY, "operator": "Exists"}]
+    found = judged(
+        daemon_set("cni"),
+        daemon_set("proxy", tolerations=tolerates_one),
+        daemon_set("win", nodeSelector={"kubernetes.io/os": "windows"}),
+        daemon_set("lazy", template_labels={}),
+        daemon_set("half", template_labels={keys.CRITICAL: "yes"}),
+        daemon_set("elsewhere", namespace="default"),
+    )
+    assert found == unscheduled("kube-system/cni")
+
+
+def test_names_come_in_a_stable_order() -> None:
+    assert judged(daemon_set("b"), daemon_set("a")) == unscheduled("kube-system/a, kube-system/b")
+    pods = [pod("b", ready="False"), pod("a", ready="")]
+    assert judged(pods=pods) == unready("kube-system/a, kube-system/b")
+
+
+def test_a_pod_belongs_to_its_daemon_set_by_uid() -> None:
+    cni = daemon_set("cni")
+    assert judged(cni, pods=[pod("p", owner=owned_by("cni"))]) is None
+    for stranger in (
+        owned_by("other"),
+        owned_by("cni", controller=False),
+        owned_by("cni", api_version="apps/v1beta1"),
+        owned_by("cni", api_version="example.com/v1"),
+        owned_by("cni", kind="ReplicaSet"),
+    ):
+        assert judged(cni, pods=[pod("p", owner=stranger)]) == unscheduled("kube-system/cni")
+
+
+def test_a_daemon_set_that_is_about_to_go_is_not_waited_for() -> None:
+    meta = {"name": "cni", "namespace": "kube-system", "uid": "u", "deletionTimestamp": "2024-05-01T12:00:00Z"}
+    going = daemon_set_state({"metadata": meta, "spec": {"template": {"metadata": {"labels": LABEL}}}})
+    assert judged((Key("kube-system", "cni"), going)) is None
+
+
+@pytest.mark.parametrize(("ready", "expected"), [("True", None), ("False", "a"), ("Unknown", "a"), ("", "a")])
+def test_every_pod_has_to_be_ready(ready: str, expected: str | None) -> None:
+    assert judged(pods=[pod("a", ready=ready)]) == (unready(f"kube-system/{expected}") if expected else None)
+
+
+def test_pods_that_are_finished_or_about_to_go_count_as_gone() -> None:
+    leaving = [
+        {"phase": "Succeeded", "ready": "False"},
+        {"phase": "Failed", "ready": "False"},
+        {"deleting": True, "ready": "False"},
+    ]
+    for state in leaving:
+        assert judged(pods=[pod("a", **state)]) is None  # type: ignore[arg-type]
+        # But who is to run there has to run there.
+        evicted = [pod("a", owner=owned_by("cni"), **state)]  # type: ignore[arg-type]
+        assert judged(daemon_set("cni"), pods=evicted) == unscheduled("kube-system/cni")
+
+
+def test_storage_drivers_are_waited_for() -> None:
+    wants = {f"{keys.WAIT_FOR_DRIVER}a": "disk", f"{keys.WAIT_FOR_DRIVER}b": "file", "other": "none"}
+    pods = [pod("p", wants=wants), pod("q", wants={f"{keys.WAIT_FOR_DRIVER}z": "disk"})]
+    reason = "UnreadyRequiredCSIDrivers"
+    text = "Unready required CSI drivers for Node: "
+    assert judged(pods=pods) == Waiting(reason, f"{text}[disk file]")
+    assert judged(pods=pods, registered=frozenset({"disk", "x"})) == Waiting(reason, f"{text}[file]")
+    assert judged(pods=pods, registered=frozenset({"disk", "file"})) is None
+
+
+def test_the_checks_come_in_order() -> None:
+    wants = {f"{keys.WAIT_FOR_DRIVER}a": "disk"}
+    broken = [pod("p", ready="False", wants=wants)]
+    assert judged(daemon_set("cni"), pods=broken) == unscheduled("kube-system/cni")
+    assert judged(pods=broken) == unready("kube-system/p")
+
+
+def test_pods_elsewhere_are_on_no_node() -> None:
+    _, found = pod("p", namespace="default")
+    assert found.node == ""
+
+
+def test_drivers_are_read_from_a_csi_node() -> None:
+    assert drivers({"spec": {"drivers": [{"name": "a"}, {"name": "b"}]}}) == {"a", "b"}
+    assert drivers({"spec": {"drivers": None}}) == frozenset()
+
+
+# --- the taint
+
+
+def test_of_a_node_without_the_taint_nothing_is_kept() -> None:
+    assert node(OTHER_TAINT) == NodeState()
+    assert not node(OTHER_TAINT).is_waiting
+    assert node(CRITICAL_TAINT).is_waiting
+    assert node_state({"metadata": {"name": "a"}}) == NodeState()
+
+
+def test_every_taint_with_the_key_goes_and_the_others_stay_in_order() -> None:
+    last = {"key": "z", "effect": "NoSchedule"}
+    tainted = node(OTHER_TAINT, CRITICAL_TAINT, {**CRITICAL_TAINT, "effect": "NoExecute", "value": "v"}, last)
+    assert without_taint(tainted) == {
+        "metadata": {"resourceVersion": "4711"},
+        "spec": {"taints": [OTHER_TAINT, last]},
+    }
+    assert without_taint(node(CRITICAL_TAINT)) == {"metadata": {"resourceVersion": "4711"}, "spec": {"taints": None}}
+
+
+def test_a_new_version_alone_is_no_change() -> None:
+    assert node(CRITICAL_TAINT, version=1) == node(CRITICAL_TAINT, version=2)
+    assert node(CRITICAL_TAINT) != node(CRITICAL_TAINT, a="b")
+
+
+# --- where a DaemonSet runs
+
+
+def runs(*taints: Object, labels: dict[str, str] | None = None, **pod_spec: Any) -> bool:
+    return runs_on(placement_of(pod_spec), name="w1", labels=labels or {}, taints=taints)
+
+
+def test_a_template_may_name_its_node() -> None:
+    assert runs(nodeName="w1")
+    assert runs()
+    assert not runs(nodeName="w2")
+
+
+def test_the_node_selector_has_to_match() -> None:
+    assert runs(nodeSelector={"a": "1"}, labels={"a": "1", "b": "2"})
+    assert not runs(nodeSelector={"a": "1", "b": "1"}, labels={"a": "1"})
+
+
+def affinity(*terms: Object) -> Object:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+
+def expression(key: str, operator: str, *values: str) -> Object:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+def field(key: str, operator: str, *values: str) -> Object:
+    return {"matchFields": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        (expression("a", "In", "1", "2"), True),
+        (expression("a", "In", "2"), False),
+        (expression("b", "In", "1"), False),
+        (expression("a", "In"), False),
+        (expression("a", "NotIn", "2"), True),
+        (expression("a", "NotIn", "1"), False),
+        (expression("b", "NotIn", "1"), True),
+        (expression("b", "NotIn"), False),
+        (expression("a", "Exists"), True),
+        (expression("b", "Exists"), False),
+        (expression("a", "Exists", "1"), False),
+        (expression("a", "DoesNotExist"), False),
+        (expression("b", "DoesNotExist"), True),
+        (expression("n", "Gt", "9"), True),
+        (expression("n", "Gt", "10"), False),
+        (expression("n", "Lt", "11"), True),
+        (expression("n", "Lt", "9"), False),
+        (expression("n", "Gt", "x"), False),
+        (expression("n", "Gt", "1", "2"), False),
+        (expression("a", "Gt", "9" * 5000), False),
+        (expression("text", "Gt", "1"), False),
+        (expression("b", "Lt", "1"), False),
+        (expression("a", "Unknown", "1"), False),
+        (field("metadata.name", "In", "w1"), True),
+        (field("metadata.name", "In", "w2"), False),
+        (field("metadata.name", "NotIn", "w2"), True),
+        (field("metadata.name", "NotIn", "w1"), False),
+        (field("metadata.name", "In", "w1", "w2"), False),
+        (field("metadata.name", "Exists"), False),
+        (field("metadata.uid", "In", "w1"), False),
+        ({**expression("a", "Exists"), **field("metadata.name", "In", "w2")}, False),
+        ({**expression("a", "Exists"), **field("metadata.name", "In", "w1")}, True),
+        ({}, False),
+        ({"matchExpressions": None, "matchFields": []}, False),
+    ],
+)
+def test_a_term_of_the_node_affinity(term: Object, expected: bool) -> None:
+    labels = {"a": "1", "n": "10", "text": "x"}
+    assert runs(labels=labels, affinity=affinity(term)) is expected
+    assert runs(labels=labels, affinity=affinity({}, term)) is expected
+
+
+def test_one_term_has_to_match_if_affinity_is_required() -> None:
+    assert runs(affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}})
+    assert runs(affinity={"podAntiAffinity": {}})
+    assert not runs(affinity=affinity())
+    assert runs(affinity=affinity(expression("a", "Exists"), expression("b", "Exists")), labels={"b": ""})
+
+
+def taint(key: str, effect: str = "NoSchedule", value: str = "") -> Object:
+    return {"key": key, "effect": effect, **({"value": value} if value else {})}
+
+
+@pytest.mark.parametrize(
+    ("toleration", "expected"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists"}, True),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "k", "value": "v"}, True),
+        ({"key": "k", "operator": "Equal", "value": "v"}, True),
+        ({"key": "k", "operator": "Equal", "value": "w"}, False),
+        ({"key": "k"}, False),
+        ({"key": "k", "operator": "Lt", "value": "v"}, False),
+    ],
+)
+def test_a_taint_has_to_be_tolerated(toleration: Object, expected: bool) -> None:
+    assert runs(taint("k", value="v"), tolerations=[toleration]) is expected
+
+
+def test_some_taints_are_tolerated_by_every_daemon_set() -> None:
+    names = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+    for name in names:
+        assert runs(taint(f"node.kubernetes.io/{name}"))
+        assert not runs(taint(f"node.kubernetes.io/{name}", "NoExecute"))
+    for name in ("not-ready", "unreachable"):
+        assert runs(taint(f"node.kubernetes.io/{name}", "NoExecute"))
+        assert not runs(taint(f"node.kubernetes.io/{name}"))
+    assert not runs(taint("node.kubernetes.io/network-unavailable"))
+    assert runs(taint("node.kubernetes.io/network-unavailable"), hostNetwork=True)
+
+
+def test_a_taint_that_only_prefers_keeps_nobody_away() -> None:
+    assert runs(taint("k", "PreferNoSchedule"))
+    assert not runs(taint("k", "NoExecute"))

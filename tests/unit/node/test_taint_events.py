@@ -1,0 +1,117 @@
+"""What a Node waits for is told when it changes, and not too often."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from agent.node.critical_components import keys
+from agent.node.critical_components.reconcile import Stores, TaintRemover
+from agent.node.critical_components.state import CSI_NODES_VIEW, DAEMON_SETS_VIEW, NODES_VIEW, PODS_VIEW
+from kube.cache import Store
+from kube.client import Client, Transport
+from kube.connection import Connection, Fixed
+from kube.controller import Done, RequeueAfter
+from kube.events import EventRecorder, EventType
+from kube.objects import Key, Object
+from kube.watch import Deleted, Present
+
+NODE = Key("", "w1")
+BACKOFF = 10.0
+
+
+class Recorder(EventRecorder):
+    """Keeps what it is told."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client, component="test")
+        self.told: list[tuple[str, str]] = []
+
+    def event(self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str, *, reporter: str = "") -> None:
+        assert obj == {"apiVersion": "v1", "kind": "Node", "name": "w1", "uid": "u"}
+        assert reporter == "node-critical-components-controller"
+        assert type_ == "Warning"
+        self.told.append((reason, message.rpartition(": ")[2]))
+
+
+class World:
+    def __init__(self, *, backoff: float = BACKOFF) -> None:
+        self.time = 0.0
+        # Nobody is asked anything: all that is told comes from memory.
+        nowhere = Connection("https://nowhere.invalid", tls=None, credentials=Fixed(None), identity=())
+        client = Client(Transport(nowhere), user_agent="")
+        self.stores = Stores(
+            nodes=Store(NODES_VIEW),
+            pods=Store(PODS_VIEW),
+            daemon_sets=Store(DAEMON_SETS_VIEW),
+            csi_nodes=Store(CSI_NODES_VIEW),
+        )
+        self._version = 0
+        self._pods = self.stores.pods.source("")
+        self._nodes = self.stores.nodes.source("")
+        self.recorder = Recorder(client)
+        self.remover = TaintRemover(
+            client=client, stores=self.stores, recorder=self.recorder, backoff=backoff, now=lambda: self.time
+        )
+        taint = {"key": keys.NOT_READY, "effect": "NoSchedule"}
+        self._nodes.apply(Present(self._object("Node", "w1", spec={"taints": [taint]})))
+        self.remover.begins("w1", seen=True)
+
+    def _object(self, kind: str, name: str, *, namespace: str = "", **fields: Any) -> Object:
+        self._version += 1
+        meta = {"name": name, "namespace": namespace, "uid": "u", "resourceVersion": str(self._version)}
+        return {"apiVersion": "v1", "kind": kind, "metadata": meta, **fields}
+
+    def unready(self, name: str) -> None:
+        self._pods.apply(Present(self._object("Pod", name, namespace="kube-system", spec={"nodeName": "w1"})))
+
+    def gone(self, name: str) -> None:
+        self._pods.apply(Deleted(self._object("Pod", name, namespace="kube-system")))
+
+    async def look(self) -> list[str]:
+        """The names that are told."""
+        self.recorder.told.clear()
+        result = await self.remover.reconcile(NODE)
+        assert isinstance(result, RequeueAfter | Done)
+        return [names for _, names in self.recorder.told]
+
+
+async def test_the_same_reason_is_told_once() -> None:
+    world = World()
+    world.unready("a")
+    assert await world.look() == ["kube-system/a"]
+    for _ in range(5):
+        world.time += 100
+        assert await world.look() == []
+
+
+async def test_a_new_reason_is_told_when_the_last_is_old_enough() -> None:
+    world = World()
+    world.unready("a")
+    assert await world.look() == ["kube-system/a"]
+    world.unready("b")
+    world.time += BACKOFF / 2
+    assert await world.look() == []
+    world.gone("a")
+    world.time += BACKOFF / 2
+    assert await world.look() == ["kube-system/b"]
+
+
+async def test_a_taint_that_comes_back_is_a_new_story() -> None:
+    world = World()
+    world.unready("a")
+    assert await world.look() == ["kube-system/a"]
+    world.remover.ends("w1")
+    world.remover.begins("w1", seen=True)
+    assert await world.look() == ["kube-system/a"]
+
+
+@pytest.mark.parametrize(("backoff", "expected"), [(BACKOFF, RequeueAfter(BACKOFF)), (0.0, Done())])
+async def test_a_node_that_waits_is_looked_at_again(backoff: float, expected: object) -> None:
+    world = World(backoff=backoff)
+    world.unready("a")
+    assert await world.remover.reconcile(NODE) == expected
+
+
+async def test_a_node_that_is_unknown_is_nobodys_concern() -> None:
+    assert await World().remover.reconcile(Key("", "other")) == Done()
