@@ -1,20 +1,26 @@
 """Which control loops there are: what a leader runs, and what every replica holds ready for them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 
-import structlog
-
+from agent import managed_resource_metrics
 from agent.api import MANAGED_RESOURCES
 from agent.context import Context, ControlLoop
+from agent.csr_approver.controller import CSRApproverLoop
+from agent.garbage_collector.controller import GarbageCollectorLoop
 from agent.health.controller import HealthLoop, ProgressLoop
+from agent.istio_cluster_configuration.controller import IstioClusterConfigurationLoop
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.source import Source
+from agent.managed_resource_metrics import Sources
 from agent.network_policy.controller import NetworkPolicyLoop
+from agent.node.agent_reconciliation_delay.controller import AgentReconciliationDelayLoop
+from agent.node.critical_components.controller import CriticalComponentsLoop
+from agent.node.high_availability_config.controller import HighAvailabilityConfigLoop
 from agent.status import StatusWriter
-from config.schema_controllers import Controllers
+from agent.token_invalidator.controller import TokenInvalidatorLoop
+from agent.token_requestor.controller import TokenRequestorLoop
 from process.clusters import Cluster
 
 _SECRETS_BYTES = 16 << 20
@@ -26,7 +32,14 @@ def hold_ready(source: Cluster) -> Source:
 
 
 _OPTIONAL: Mapping[str, Callable[[Context], ControlLoop]] = {
+    "csr_approver": CSRApproverLoop,
+    "garbage_collector": GarbageCollectorLoop,
+    "istio_cluster_configuration": IstioClusterConfigurationLoop,
     "network_policy": NetworkPolicyLoop,
+    "node_agent_reconciliation_delay": AgentReconciliationDelayLoop,
+    "node_critical_components": CriticalComponentsLoop,
+    "token_invalidator": TokenInvalidatorLoop,
+    "token_requestor": TokenRequestorLoop,
 }
 """The control loops that are switched on by `enabled` in their block of `controllers`, by the block's name."""
 
@@ -37,19 +50,22 @@ def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLo
     managed_by = controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
     status = StatusWriter(context.source.client, held.managed_resources, MANAGED_RESOURCES)
-    _log_missing(controllers)
+    managed = ManagedResourceLoop(context, source=held, kinds=kinds, status=status)
+    health, progress = HealthLoop(context, kinds, status), ProgressLoop(context, kinds, status)
+    managed_resource_metrics.managed_resources.follow(
+        Sources(
+            managed_resources=managed.managed_resources,
+            last_applied=managed.last_applied,
+            unhealthy=health.findings,
+            progressing=progress.findings,
+            limit=context.config.server.metrics.managed_resource_series_limit,
+        )
+    )
     return [
-        ManagedResourceLoop(context, source=held, kinds=kinds, status=status),
-        HealthLoop(context, kinds, status),
-        ProgressLoop(context, kinds, status),
+        managed,
+        health,
+        progress,
         *(make(context) for name, make in _OPTIONAL.items() if getattr(controllers, name).enabled),
+        # It has no switch of its own: it is of use to the webhook alone.
+        *([HighAvailabilityConfigLoop(context)] if context.config.webhooks.high_availability_config.enabled else []),
     ]
-
-
-def _log_missing(controllers: Controllers) -> None:
-    """Say what is switched on, but not part of this version."""
-    for block in fields(controllers):
-        if block.name not in _OPTIONAL and getattr(getattr(controllers, block.name), "enabled", False):
-            structlog.get_logger().info(
-                "A controller is switched on that this version does not have yet", missing=block.name
-            )

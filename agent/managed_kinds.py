@@ -5,24 +5,30 @@ were applied, others at their health and progress. For each kind that some Manag
 the objects that carry our managed-by label, from its first user to its last. A controller has a `Part` of it: a
 function to what it wants to keep of an object. So an event is received and decoded once, and what stays in memory is
 small.
+
+A Job may say that it is to be cleaned up when it has finished (`ttlSecondsAfterFinished`). One that was seen to finish
+before it went has done what it was there for: what was kept of it stays to be asked for (`Part.finished`), so that
+nobody misses it, or makes it once more and for ever. This is remembered by this process alone.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from kube.cache import Caches, Change, Indexer, Store, View
-from kube.objects import Key, Object
+from kube.objects import Key, Object, condition
 from kube.resources import Resource
 
 T = TypeVar("T")
 
 _LIST_SECONDS = 20.0
+_FINISHED_JOBS = 10_000
+"""Remembered at most."""
 
 Kept = tuple[Any, ...]
-"""What the parts keep of an object, in the order of the parts."""
+"""What the parts keep of an object, in the order of the parts, and at the end whether it is a Job to be cleaned up."""
 
 
 class ManagedKinds:
@@ -34,6 +40,7 @@ class ManagedKinds:
         self._parts: list[Part[Any]] = []
         self._stores: dict[Resource, Store[Kept]] = {}
         self._users: Counter[Resource] = Counter()
+        self._finished: OrderedDict[tuple[Resource, Key], Kept] = OrderedDict()
 
     def part(
         self,
@@ -57,6 +64,9 @@ class ManagedKinds:
 
     def store(self, resource: Resource) -> Store[Kept] | None:
         return self._stores.get(resource)
+
+    def finished(self, resource: Resource, key: Key) -> Kept | None:
+        return self._finished.get((resource, key))
 
     async def change_users(self, more: Iterable[Resource], fewer: Iterable[Resource]) -> None:
         """Count users: a kind is watched while it has one."""
@@ -91,13 +101,24 @@ class ManagedKinds:
         parts = tuple(self._parts)
 
         def keep(obj: Object) -> Kept:
-            return tuple(part.keep(resource, obj) for part in parts)
+            return (*(part.keep(resource, obj) for part in parts), is_cleaned_up(resource, obj))
 
         indexes = tuple((str(part.number), part.indexer()) for part in parts)
         store = self.caches.acquire(View(resource, keep, label_selector=self._label_selector, indexes=indexes))
         self._stores[resource] = store
+        # First, so that all who are told of a change find it done.
+        store.subscribe(partial(self._remember, resource))
         for part in parts:
             store.subscribe(partial(part.changed, resource))
+
+    def _remember(self, resource: Resource, change: Change[Kept]) -> None:
+        name = resource, change.key
+        if change.new is not None:
+            self._finished.pop(name, None)
+        elif change.old is not None and change.old[-1]:
+            self._finished[name] = change.old
+            if len(self._finished) > _FINISHED_JOBS:
+                self._finished.popitem(last=False)
 
     async def _release(self, stores: Sequence[Store[Kept]]) -> None:
         # Shielded: a pass that runs into its time limit here must not leave watches behind.
@@ -139,6 +160,11 @@ class Part(Generic[T]):
         kept = store.get(key) if store is not None else None
         return None if kept is None else self._own(kept)
 
+    def finished(self, resource: Resource, key: Key) -> T | None:
+        """What was kept of a Job that has finished and was cleaned up."""
+        kept = self._kinds.finished(resource, key)
+        return None if kept is None else self._own(kept)
+
     def by_index(self, resource: Resource, value: Hashable) -> list[tuple[Key, T]]:
         store = self._kinds.store(resource)
         if store is None:
@@ -170,3 +196,11 @@ class Part(Generic[T]):
     def _own(self, kept: Kept) -> T:
         found: T = kept[self.number]
         return found
+
+
+def is_cleaned_up(resource: Resource, obj: Object) -> bool:
+    """Whether it is a Job that has finished and is going to be deleted for that."""
+    if (resource.group, resource.kind) != ("batch", "Job"):
+        return False
+    has_ttl = (obj.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
+    return has_ttl and any((condition(obj, kind) or {}).get("status") == "True" for kind in ("Complete", "Failed"))

@@ -5,22 +5,41 @@ one ManagedResource at about the same time becomes one write, and there is never
 do not get into each other's way. Nothing is written if nothing changed; only changed fields are sent, with the
 resourceVersion as precondition; after a conflict with somebody outside, the present status is read and the computation
 done anew, so nobody overwrites what another has just said.
+
+Controllers that judge a ManagedResource may register as advisers. Whatever is written takes along what they have to say
+of it at that moment, and a patient write is put off until they have no more objections: what has just been applied
+needs a moment until it runs, and would otherwise be told of twice.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kube.cache import Store
 from kube.client import Client
 from kube.errors import Conflict
-from kube.objects import Key, Object, key, metadata, resource_version
+from kube.objects import Key, Object, key, metadata, resource_version, uid
 from kube.resources import Resource
 
 _ATTEMPTS = 5
+_FLUSH_SECONDS = 2.0
 
 Compute = Callable[[Object], Object]
 """From the present status to the one that is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a controller has to say about a ManagedResource."""
+
+    compute: Compute
+    is_settled: bool
+    """Whether that is likely to stay so."""
+
+
+Adviser = Callable[[Object], Advice | None]
+"""Asked with the ManagedResource as it is about to be; None if there is nothing to say now."""
 
 
 @dataclass(slots=True)
@@ -40,21 +59,73 @@ class StatusWriter:
         self._client = client
         self._store = store
         self._resource = resource
+        self._advisers: list[Adviser] = []
         self._waiting: dict[Key, _Batch] = {}
         self._writing: dict[Key, _Batch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def update(self, obj: Object, compute: Compute, *, patience: float = 0.0) -> Object:
+    def ask(self, adviser: Adviser) -> None:
+        """Have it asked from now on before anything is written."""
+        self._advisers.append(adviser)
+
+    async def update(self, obj: Object, compute: Compute) -> Object:
         """The object with the status that `compute` makes of the present one, written if it differs.
 
         Args:
             obj: as known to the caller; a newer one is taken if there is one.
             compute: called once more after a conflict.
-            patience: seconds for which others may join.
 
         Raises:
             KubeError: it could not be written; Conflict after several attempts.
         """
+        batch = self._join(obj, compute, patience=None)
+        batch.due.set()
+        # Whoever is cancelled must not take the write of the others along.
+        return await asyncio.shield(batch.written)
+
+    def update_later(
+        self, obj: Object, compute: Compute, *, patience: float, failed: Callable[[BaseException], None]
+    ) -> bool:
+        """Write when the advisers find that all has settled, but after `patience` seconds in any case.
+
+        Returns whether there is something to wait for; if not, nothing was done, and `update` is the way. `failed` is
+        called if it could not be written.
+        """
+        waiting = self._waiting.get(key(obj))
+        computes = [*waiting.computes, compute] if waiting is not None else [compute]
+        if self._is_settled(self._newest(obj), computes):
+            return False
+        batch = self._join(obj, compute, patience=patience)
+
+        def tell(written: asyncio.Future[Object]) -> None:
+            error = None if written.cancelled() else written.exception()
+            if error is not None:
+                failed(error)
+
+        batch.written.add_done_callback(tell)
+        return True
+
+    def expected(self, obj: Object) -> Object:
+        """The object with the status that it will have when all that was said of it is written."""
+        name, obj = key(obj), self._newest(obj)
+        under_way = (self._writing.get(name), self._waiting.get(name))
+        computes = [compute for batch in under_way if batch is not None for compute in batch.computes]
+        return {**obj, "status": _computed(obj.get("status") or {}, computes)} if computes else obj
+
+    def reconsider(self, name: Key) -> None:
+        """An adviser may have come to another judgement."""
+        batch = self._waiting.get(name)
+        if batch is not None and self._is_settled(self._newest(batch.latest), batch.computes):
+            batch.due.set()
+
+    async def flush(self) -> None:
+        """Write at once what waits, and give it a moment."""
+        for batch in self._waiting.values():
+            batch.due.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_FLUSH_SECONDS)
+
+    def _join(self, obj: Object, compute: Compute, *, patience: float | None) -> _Batch:
         name = key(obj)
         batch = self._waiting.get(name)
         if batch is None:
@@ -66,17 +137,12 @@ class StatusWriter:
             batch.computes.append(compute)
             if resource_version(obj) > resource_version(batch.latest):
                 batch.latest = obj
-        if not patience:
-            batch.due.set()
-        # Whoever is cancelled must not take the write of the others along.
-        return await asyncio.shield(batch.written)
+        return batch
 
-    async def _write_batch(self, name: Key, batch: _Batch, patience: float) -> None:
-        try:
-            async with asyncio.timeout(patience or None):
+    async def _write_batch(self, name: Key, batch: _Batch, patience: float | None) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
                 await batch.due.wait()
-        except TimeoutError:
-            pass
         while (before := self._writing.get(name)) is not None:
             await asyncio.wait((before.written,))
         del self._waiting[name]
@@ -92,12 +158,9 @@ class StatusWriter:
             del self._writing[name]
 
     async def _write(self, name: Key, batch: _Batch) -> Object:
-        known = self._store.get(name)
-        obj = batch.latest
-        if known is not None and resource_version(known) > resource_version(obj):
-            obj = known
+        obj = self._newest(batch.latest)
         for attempt in range(_ATTEMPTS):
-            changed = _changes(obj.get("status") or {}, batch.computes)
+            changed = _changes(obj.get("status") or {}, self._wanted(obj, batch.computes))
             if not changed:
                 return obj
             patch = {"metadata": {"resourceVersion": metadata(obj)["resourceVersion"]}, "status": changed}
@@ -106,20 +169,50 @@ class StatusWriter:
                     self._resource, name.name, patch, namespace=name.namespace, subresource="status"
                 )
             except Conflict:
-                if attempt == _ATTEMPTS - 1:
+                present = await self._client.get(self._resource, name.name, namespace=name.namespace)
+                # What is said of one must not be written into another one of the same name.
+                if attempt == _ATTEMPTS - 1 or uid(present) != uid(obj):
                     raise
-                obj = await self._client.get(self._resource, name.name, namespace=name.namespace)
+                obj = present
                 continue
             self._store.observe(written)
             return written
         raise AssertionError("unreachable")
 
+    def _newest(self, obj: Object) -> Object:
+        """As stored: the object may have come from `expected`."""
+        known = self._store.get(key(obj))
+        return known if known is not None and resource_version(known) >= resource_version(obj) else obj
 
-def _changes(old: Object, computes: list[Compute]) -> Object:
-    """The fields that differ in the end; None for one that goes."""
-    new = old
+    def _wanted(self, obj: Object, computes: list[Compute]) -> Object:
+        """The status to write, with what the advisers say if there is something to write at all."""
+        present = obj.get("status") or {}
+        wanted = _computed(present, computes)
+        if not _changes(present, wanted):
+            return present
+        for advice in self._advice({**obj, "status": wanted}):
+            wanted = advice.compute(wanted)
+        return wanted
+
+    def _is_settled(self, obj: Object, computes: list[Compute]) -> bool:
+        present = obj.get("status") or {}
+        wanted = _computed(present, computes)
+        if not _changes(present, wanted):
+            return True
+        return all(advice.is_settled for advice in self._advice({**obj, "status": wanted}))
+
+    def _advice(self, obj: Object) -> list[Advice]:
+        return [advice for adviser in self._advisers if (advice := adviser(obj)) is not None]
+
+
+def _computed(status: Object, computes: list[Compute]) -> Object:
     for compute in computes:
-        new = compute(new)
+        status = compute(status)
+    return status
+
+
+def _changes(old: Object, new: Object) -> Object:
+    """The fields that differ; None for one that goes."""
     # An empty list or text is the same as none.
     return {
         name: new.get(name) or None

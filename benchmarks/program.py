@@ -43,10 +43,15 @@ CONFIG: dict[str, Any] = {
 
 
 class Agent:
-    """For a cluster that is source and target; its files go into `directory`."""
+    """For a cluster that is source and target; its files go into `directory`.
 
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
+    Args:
+        controllers: blocks of the section `controllers` of its configuration, besides those that are always there.
+    """
+
+    def __init__(self, cluster: Cluster, directory: Path, *, controllers: dict[str, Any] | None = None) -> None:
         self._cluster = cluster
+        self._settings = {**CONFIG, "controllers": {**CONFIG["controllers"], **(controllers or {})}}
         self._config = directory / "agent.json"
         self._log = directory / "agent.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,11 +59,11 @@ class Agent:
 
     def start(self) -> float:
         """Returns the moment of its start, as `time.monotonic` counts."""
-        ports = _free_ports(2)
+        ports = free_ports(2)
         self._health, self._metrics = (f"http://{_HOST}:{port}" for port in ports)
         servers = dict(zip(("healthProbes", "metrics"), ports, strict=True))
         bound = {"server": {name: {"bindAddress": _HOST, "port": port} for name, port in servers.items()}}
-        self._config.write_text(json.dumps(CONFIG | bound))
+        self._config.write_text(json.dumps(self._settings | bound))
         environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(self._cluster.kubeconfig)}
         started = time.monotonic()
         with self._log.open("ab") as log:
@@ -129,10 +134,13 @@ class Agent:
 
     def passes(self) -> int:
         """How often a ManagedResource was looked at."""
+        return int(self.metric('controller_runtime_reconcile_total{controller="managedresource"'))
+
+    def metric(self, begin: str) -> float:
+        """The sum of the series that begin so."""
         with urllib.request.urlopen(f"{self._metrics}/metrics", timeout=10) as answer:  # noqa: S310 - ours
             lines = answer.read().decode().splitlines()
-        name = 'controller_runtime_reconcile_total{controller="managedresource"'
-        return int(sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name)))
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(begin))
 
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
@@ -156,7 +164,7 @@ class Agent:
             return False
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     # All are held until all are known, so that they differ.
     held = [socket.create_server((_HOST, 0)) for _ in range(count)]
     ports = [int(server.getsockname()[1]) for server in held]

@@ -1,4 +1,4 @@
-"""A bounded memory for whole objects, compressed.
+"""A bounded memory for whole objects, compressed unless that took too long.
 
 Stores keep projections, so that memory does not grow by whole copies of big objects. Whoever needs a whole
 object finds it here and saves a GET; if it was pushed out by newer ones meanwhile, the GET is made.
@@ -12,7 +12,8 @@ import orjson
 
 from kube.objects import Object, resource_version
 
-_COMPRESS_FROM = 512
+_COMPRESS_FROM, _COMPRESS_BELOW = 512, 64 << 10
+"""Bytes; whoever shares the event loop waits a millisecond for the compression of as much as that."""
 
 
 def compact(obj: Object) -> bytes:
@@ -31,7 +32,7 @@ class Bodies:
     def put(self, name: Hashable, obj: Object) -> None:
         self.drop(name)
         body = compact(obj)
-        if len(body) >= _COMPRESS_FROM:
+        if _COMPRESS_FROM <= len(body) < _COMPRESS_BELOW:
             body = zlib.compress(body, 1)
         self._bodies[name] = body
         self._size += len(body)

@@ -43,6 +43,10 @@ _IN_FLIGHT = 64
 _RETRIES = 4
 _LONGEST_RETRY_AFTER = 30.0
 _LONGEST_ERROR = 1 << 20
+_LONGEST_ANSWER = 32 << 20
+_PAGE = 500
+_SMALLER_PAGE = 8
+"""The divisor of the page size after a page that was too long."""
 _LONGEST_WATCH_LINE = 32 << 20
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -161,6 +165,7 @@ class Client:
         self._limiter = limiter
         self._write_guard = write_guard
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
+        self._page_limits: dict[Resource, int] = {}
         self._waited = metrics.rest_client_rate_limiter_duration_seconds.labels(host=transport.host)
 
     async def request(
@@ -178,7 +183,7 @@ class Client:
 
         Raises:
             ApiError: the API server refused; after retries where it asked for them.
-            Unreachable: no complete answer came in time.
+            Unreachable: no complete answer came in time. AnswerTooLong: it was not read to its end.
         """
         headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity"}
         data = None
@@ -186,6 +191,7 @@ class Client:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else orjson.dumps(body)
         refreshed = False
+        patience = timeout or _REQUEST_SECONDS
         for attempt in range(_RETRIES + 1):
             try:
                 return await self._once(method, path, params=params, data=data, headers=headers, timeout=timeout)
@@ -196,9 +202,11 @@ class Client:
                 refreshed = True
             except (errors.TooManyRequests, errors.ServerFailure) as error:
                 refused = error.status in {429, 503} and error.retry_after is not None
-                if not refused or attempt == _RETRIES:
+                pause = min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER)
+                patience -= pause
+                if not refused or attempt == _RETRIES or patience < 0:
                     raise
-                await asyncio.sleep(min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER))
+                await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 
     async def read(self, path: str) -> Object:
@@ -227,7 +235,7 @@ class Client:
             ) as response:
                 if not 200 <= response.status < 300:
                     raise await _error_of(response)
-                return await response.read()
+                return await _whole(method, path, response)
 
     async def _wait_for_token(self) -> None:
         if self._limiter is not None:
@@ -311,17 +319,30 @@ class Client:
         selection: Selection,
         *,
         form: Form = Form.WHOLE,
-        limit: int = 500,
+        limit: int = _PAGE,
         continue_token: str = "",
         timeout: float | None = None,
     ) -> Object:
-        """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind."""
-        params = {**selection.parameters(), "limit": str(limit)}
+        """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind.
+
+        Of kinds with very large objects, a page has fewer than `limit`.
+        """
+        params = {**selection.parameters(), "limit": str(min(limit, self._page_limits.get(resource, limit)))}
         if continue_token:
             params["continue"] = continue_token
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[True]
         path = resource.path(namespace=selection.namespace)
-        page: Object = _loads(await self.request("GET", path, params=params, accept=accept, timeout=timeout))
+        try:
+            body = await self.request("GET", path, params=params, accept=accept, timeout=timeout)
+        except errors.AnswerTooLong:
+            asked = int(params["limit"])
+            if asked == 1:
+                raise
+            self._page_limits[resource] = max(asked // _SMALLER_PAGE, 1)
+            return await self.list_page(
+                resource, selection, form=form, limit=limit, continue_token=continue_token, timeout=timeout
+            )
+        page = _loads(body)
         items = page.get("items") or []
         for item in items:
             item["apiVersion"], item["kind"] = resource.api_version, resource.kind
@@ -438,6 +459,16 @@ def _as(resource: Resource, body: bytes) -> Object:
     if obj.get("kind") == "PartialObjectMetadata":
         obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
     return obj
+
+
+async def _whole(method: str, path: str, response: aiohttp.ClientResponse) -> bytes:
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > _LONGEST_ANSWER:
+            raise errors.AnswerTooLong(f'{method} "{path}": the answer is longer than {_LONGEST_ANSWER} bytes')
+    return b"".join(chunks)
 
 
 async def _error_of(response: aiohttp.ClientResponse) -> errors.ApiError:

@@ -67,6 +67,11 @@ class Discovery:
             return found
         raise KindNotServed(api_version, kind)
 
+    def known(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of a kind as far as it is in memory."""
+        known = self._group_versions.get(api_version)
+        return known.kinds.get(kind) if known is not None else None
+
     def invalidate(self, group: str) -> None:
         """Forget all versions of a group."""
         for api_version in [v for v in self._group_versions if group_of(v) == group]:

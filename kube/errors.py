@@ -3,6 +3,7 @@
     KubeError
     ├── KindNotServed            discovery knows no such kind
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
+    │   └── AnswerTooLong        more than is read of one answer
     └── ApiError                 the API server answered with a Status of failure
         ├── BadRequest 400, Unauthorized 401, Forbidden 403, NotFound 404, Gone 410, Invalid 422
         ├── Conflict 409 ── AlreadyExists
@@ -30,6 +31,10 @@ class KindNotServed(KubeError):
 
 class Unreachable(KubeError):
     """No complete answer came; the request may or may not have been carried out."""
+
+
+class AnswerTooLong(Unreachable):
+    """The answer to a request is longer than what is read of one."""
 
 
 class ApiError(KubeError):

@@ -26,6 +26,7 @@ import structlog
 
 from kube.client import Client
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound, ServerFailure, TooManyRequests, Unreachable
+from kube.limiter import Allowance
 from kube.metrics import event_recorder_dropped_total
 from kube.objects import Object, format_time, metadata
 from kube.resources import EVENTS
@@ -37,8 +38,8 @@ EventType = Literal["Normal", "Warning"]
 _LONGEST_MESSAGE = 1024
 _LONGEST_NAME = 253
 _SAME_EVENT_SECONDS = 600.0
-_BURST = 25
-_REFILL_SECONDS = 300.0
+_BURST, _PER_SECOND = 25, 1 / 300
+"""How many events an object may have."""
 _REMEMBERED = 4096
 _QUEUED = 1000
 _WRITE_ATTEMPTS = 3
@@ -124,22 +125,6 @@ class Series:
         return self.content.involved.namespace or "default"
 
 
-@dataclass(slots=True)
-class Allowance:
-    """How many events an object may still have: 25 at once, and one in five minutes."""
-
-    updated: float
-    tokens: float = _BURST
-
-    def take(self, now: float) -> bool:
-        self.tokens = min(_BURST, self.tokens + (now - self.updated) / _REFILL_SECONDS)
-        self.updated = now
-        if self.tokens < 1:
-            return False
-        self.tokens -= 1
-        return True
-
-
 def event_name(object_name: str, nanoseconds: int) -> str:
     """`<object>.<hex time>`, as a valid name whatever the object is called."""
     suffix = f".{nanoseconds:x}"
@@ -216,9 +201,7 @@ class EventRecorder:
         self._rate_limited = event_recorder_dropped_total.labels("rate_limited")
         self._failed = event_recorder_dropped_total.labels("failed")
 
-    def event(
-        self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str, *, reporter: str = ""
-    ) -> None:
+    def event(self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str, *, reporter: str = "") -> None:
         """Have an event written. Neither waits nor raises.
 
         Args:
@@ -238,9 +221,9 @@ class EventRecorder:
         series = self._count(content, now)
         if series.is_queued:
             return
-        allowance = self._allowances.get(content.involved) or Allowance(now)
+        allowance = self._allowances.get(content.involved) or self._new_allowance()
         _remember(self._allowances, content.involved, allowance)
-        if not allowance.take(now):
+        if not allowance.take():
             self._rate_limited.inc()
             return
         try:
@@ -249,6 +232,9 @@ class EventRecorder:
             self._queue_full.inc()
         else:
             series.is_queued = True
+
+    def _new_allowance(self) -> Allowance:
+        return Allowance(burst=_BURST, per_second=_PER_SECOND, clock=self._now)
 
     def _count(self, content: Content, now: float) -> Series:
         """The series of an event, this occurrence included."""

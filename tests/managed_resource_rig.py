@@ -37,6 +37,7 @@ KINDS = {
         Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True),
         Resource("apps", "v1", "Deployment", "deployments", namespaced=True),
         Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True),
+        Resource("batch", "v1", "Job", "jobs", namespaced=True),
         Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True),
     )
 }

@@ -21,27 +21,22 @@ from typing import Any
 
 import orjson
 import yaml
+from agent_clusters import cluster_of, context_of
 
 from agent.api import MANAGED_RESOURCES
-from agent.context import Context
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.references import key_of, key_of_reference
 from agent.managed_resource.source import Source
 from agent.status import StatusWriter
-from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, ManagedResource
 from devcluster.cluster import Cluster
-from kube.cache import Caches
 from kube.client import Client, Selection
-from kube.discovery import Discovery
 from kube.errors import Conflict, NotFound, TooManyRequests
-from kube.events import EventRecorder
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.watch import Timings
-from process.clusters import Cluster as AgentCluster
 
 USER_AGENT = "gardener-resource-manager/test"
 """Begins with the name of the field manager that the agent looks for in what it has written."""
@@ -265,24 +260,9 @@ async def control_loop(
     client: Client, namespace: str, *, sync_period: float = 60.0, timings: Timings | None = None
 ) -> AsyncIterator[ManagedResourceLoop]:
     """The ManagedResource controller at work in a namespace; all its memory ends with the block."""
-    caches = Caches(client, namespaces=[namespace], timings=timings)
-    cluster = AgentCluster(
-        transport=client.transport,
-        client=client,
-        caches=caches,
-        discovery=Discovery(client),
-        namespaces=(namespace,),
-    )
-    context = Context(
-        config=ResourceManagerConfiguration(
-            controllers=Controllers(managed_resource=ManagedResource(sync_period=sync_period))
-        ),
-        source=cluster,
-        target=cluster,
-        recorder=EventRecorder(client, component="test"),
-        target_recorder=EventRecorder(client, component="test"),
-        cluster_id="",
-    )
+    cluster = cluster_of(client, namespace, timings=timings)
+    caches = cluster.caches
+    context = context_of(cluster, Controllers(managed_resource=ManagedResource(sync_period=sync_period)))
     source = Source(client=client, caches=caches, memory=1 << 20)
     kinds = ManagedKinds(caches, label_selector=f"{keys.MANAGED_BY}=gardener")
     loop = ManagedResourceLoop(

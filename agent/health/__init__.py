@@ -12,6 +12,7 @@ Rules, functions of objects and the time:
 Around them what talks to clusters:
 
     objects.py, pods.py   what is known of objects and pods, from watches and by reading
+    warnings.py           the Events about Services that are not healthy
     walks.py              one look at all objects of a ManagedResource
     passes.py             the look, and the condition that comes of it
     controller.py         which event concerns which ManagedResource

@@ -8,22 +8,26 @@ What happened to an object leads to its ManagedResource by the annotation `origi
 select them. The checks that follow are put off for a moment, so that what changes together is looked at together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 from agent.api import MANAGED_RESOURCES, MANAGED_RESOURCES_VIEW
 from agent.context import Context
+from agent.health.checks.deployment import Bucket, buckets
 from agent.health.judged import Judged, health_form, judge_health, judge_progress, progress_form
 from agent.health.objects import Objects
-from agent.health.passes import LONGEST_PASS, Passes
+from agent.health.passes import LONGEST_PASS, Complain, Passes
 from agent.health.pods import CountedPod, Pods
 from agent.health.triggers import SOON, delay, managed_resource_matters
+from agent.health.verdicts import Verdict
 from agent.health.walks import HealthWalk, ProgressWalk, Walk
+from agent.health.warnings import Warnings
 from agent.managed_kinds import ManagedKinds, Part
 from agent.status import StatusWriter
 from kube.cache import Caches, Change
 from kube.controller import Controller
+from kube.events import EventRecorder
 from kube.objects import Object
 from kube.queue import CHANGE, RESYNC
 from kube.resources import Resource
@@ -36,9 +40,19 @@ _SERVED_SOON = 1.0
 class _Loop:
     """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
 
-    def __init__(self, context: Context, *, name: str, walk: Walk, objects: Objects, status: StatusWriter) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        name: str,
+        walk: Walk,
+        objects: Objects,
+        status: StatusWriter,
+        complain: Complain | None = None,
+    ) -> None:
         settings = context.config.controllers.health
         self._objects = objects
+        self._status = status
         self._class = context.config.controllers.resource_class
         self._caches: Caches = context.source.caches
         self._managed_resources = self._caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
@@ -50,7 +64,10 @@ class _Loop:
             resource_class=self._class,
             sync_period=settings.sync_period,
             now=_utcnow,
+            complain=complain,
         )
+        self.findings = passes.findings
+        status.ask(passes.advice)
         self.controller = Controller(
             name,
             passes.reconcile,
@@ -84,6 +101,7 @@ class _Loop:
         for judged in (change.old, change.new):
             if judged is not None and judged.origin is not None:
                 self.controller.queue.add_after(judged.origin, seconds, CHANGE)
+                self._status.reconsider(judged.origin)
 
 
 class HealthLoop(_Loop):
@@ -93,8 +111,9 @@ class HealthLoop(_Loop):
         judge = partial(judge_health, cluster_id=context.cluster_id)
         self._part: Part[Judged] = kinds.part(judge, on_change=self._changed)
         objects = Objects(part=self._part, judge=judge, form=health_form, cluster=context.target)
-        walk = HealthWalk(objects=objects, client=context.target.client)
-        super().__init__(context, name="health", walk=walk, objects=objects, status=status)
+        walk = HealthWalk(objects=objects, warnings=Warnings(context.target.client))
+        complain = partial(_complain, context.recorder)
+        super().__init__(context, name="health", walk=walk, objects=objects, status=status, complain=complain)
 
     def _changed(self, resource: Resource, change: Change[Judged]) -> None:
         # What the first list of a kind holds is no news: who uses the kind has waited for it.
@@ -107,7 +126,7 @@ class ProgressLoop(_Loop):
 
     def __init__(self, context: Context, kinds: ManagedKinds, status: StatusWriter) -> None:
         judge = partial(judge_progress, cluster_id=context.cluster_id)
-        self._part: Part[Judged] = kinds.part(judge, on_change=self._changed, index=_namespace_of_pods)
+        self._part: Part[Judged] = kinds.part(judge, on_change=self._changed, index=_bucket_of_pods)
         objects = Objects(part=self._part, judge=judge, form=progress_form, cluster=context.target)
         self._pods = Pods(client=context.target.client, caches=context.target.caches, on_change=self._pod_changed)
         walk = ProgressWalk(objects=objects, pods=self._pods)
@@ -122,13 +141,20 @@ class ProgressLoop(_Loop):
             self._object_changed(change, existence_matters=False)
 
     def _pod_changed(self, pod: CountedPod) -> None:
-        for _, judged in self._part.by_index(_DEPLOYMENTS, pod.namespace):
-            if judged.origin is not None and judged.pods is not None and judged.pods.select(pod.labels):
-                self.controller.queue.add_after(judged.origin, SOON, CHANGE)
+        for bucket in buckets(pod.namespace, pod.labels):
+            for _, judged in self._part.by_index(_DEPLOYMENTS, bucket):
+                if judged.origin is not None and judged.pods is not None and judged.pods.select(pod.labels):
+                    self.controller.queue.add_after(judged.origin, SOON, CHANGE)
 
 
-def _namespace_of_pods(judged: Judged) -> tuple[str, ...]:
-    return (judged.pods.namespace,) if judged.pods is not None else ()
+def _complain(recorder: EventRecorder, managed_resource: Object, verdict: Verdict, count: int) -> None:
+    """By an Event, as the condition is overwritten by the next one and tells of the first object only."""
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    recorder.event(managed_resource, "Warning", verdict.reason, verdict.message + more)
+
+
+def _bucket_of_pods(judged: Judged) -> Sequence[Bucket]:
+    return (judged.pods.bucket,) if judged.pods is not None else ()
 
 
 def _utcnow() -> datetime:

@@ -10,11 +10,10 @@ from functools import lru_cache
 
 import structlog
 
-from agent.health import keys
 from agent.health.checks.deployment import PodsWanted
 from agent.health.checks.registry import health_rule, progress_rule
-from agent.health.checks.rule import quoted
 from agent.health.findings import Finding, Reference, health_finding, pods_wanted, progress_finding
+from agent.responsibility import ORIGIN, parse_origin, unexpected_origin
 from kube.client import Form
 from kube.objects import Key, Object, annotations, key
 from kube.resources import Resource
@@ -87,11 +86,10 @@ def origin(obj: Object, *, cluster_id: str) -> Key | None:
     Raises:
         ValueError: the annotation is not `[<cluster id>:]<namespace>/<name>`.
     """
-    text = annotations(obj).get(keys.ORIGIN)
+    text = annotations(obj).get(ORIGIN)
     if text is None:
         return None
-    cluster, colon, path = text.rpartition(":")
-    namespace, _, name = path.partition("/")
-    if ":" in cluster or "/" in name or not namespace or not name:
-        raise ValueError(f"unexpected origin format: {quoted(text)}")
-    return Key(namespace, name) if (cluster if colon else "") == cluster_id else None
+    found = parse_origin(text)
+    if ":" in found.key.namespace or not found.key.namespace or not found.key.name:
+        raise unexpected_origin(text)
+    return found.key if found.cluster_id == cluster_id else None

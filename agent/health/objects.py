@@ -20,6 +20,15 @@ KindName = tuple[str, str]
 Kinds = Mapping[KindName, Resource | KubeError]
 
 
+class NotKnown(Exception):
+    """What is in memory does not suffice to tell."""
+
+    def __init__(self, *, is_coming: bool = False) -> None:
+        super().__init__()
+        self.is_coming = is_coming
+        """A list is under way that is going to tell."""
+
+
 class Objects:
     """Args: part: of the watches, that keeps what `judge` tells; form: what `judge` needs of the objects of a kind."""
 
@@ -47,8 +56,21 @@ class Objects:
         return [user for user, groups in self._unserved.items() if group in groups]
 
     def known(self, resource: Resource, reference: Reference) -> Judged | None:
-        """What the watches tell."""
-        return self._part.get(resource, _key(resource, reference))
+        """What the watches tell; of a Job that has finished and was cleaned up, what they told last."""
+        name = _key(resource, reference)
+        return self._part.get(resource, name) or self._part.finished(resource, name)
+
+    def remembered(self, api_version: str, reference: Reference) -> Judged:
+        """What the watches tell of an object; of an apiVersion that may differ from the one that is listed.
+
+        Raises:
+            NotKnown: it would have to be read.
+        """
+        resource = self._discovery.known(api_version, reference.kind)
+        judged = self.known(resource, reference) if resource is not None else None
+        if judged is None:
+            raise NotKnown
+        return judged
 
     async def read(self, user: Key, resource: Resource, reference: Reference) -> Judged | None:
         """The object as it is right now, None if it does not exist.

@@ -4,10 +4,10 @@ Pods don't carry our label, so all of them are watched, and of each only the lab
 long as some ManagedResource has Deployments.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.health.checks.deployment import PodsWanted, is_over
+from agent.health.checks.deployment import Bucket, PodsWanted, buckets, is_over
 from kube.cache import Caches, Change, Store, View
 from kube.client import Client, Selection
 from kube.objects import Key, Object, key, label_selector_text, labels
@@ -16,7 +16,7 @@ from kube.resources import Resource
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 
 _LIST_SECONDS = 20.0
-_BY_NAMESPACE = "namespace"
+_BY_BUCKET = "bucket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ def counted(pod: Object) -> CountedPod | None:
     return None if is_over(pod) else CountedPod(key(pod).namespace, labels(pod))
 
 
-def _namespaces(pod: CountedPod | None) -> tuple[str, ...]:
-    return (pod.namespace,) if pod is not None else ()
+def _buckets(pod: CountedPod | None) -> Sequence[Bucket]:
+    return buckets(pod.namespace, pod.labels) if pod is not None else ()
 
 
-_VIEW = View(PODS, counted, indexes=((_BY_NAMESPACE, _namespaces),))
+_VIEW = View(PODS, counted, indexes=((_BY_BUCKET, _buckets),))
 
 
 class Pods:
@@ -49,12 +49,16 @@ class Pods:
 
     async def use(self, user: Key) -> None:
         """Watch pods for a ManagedResource; returns when they were listed, or could not be."""
+        if not self.watch(user).synced.is_set():
+            await self._caches.tried(_VIEW, timeout=_LIST_SECONDS)
+
+    def watch(self, user: Key) -> Store[CountedPod | None]:
+        """The same without waiting for the list."""
         self._users.add(user)
         if self._store is None:
             self._store = self._caches.acquire(_VIEW)
             self._stop = self._store.subscribe(self._changed)
-        if not self._store.synced.is_set():
-            await self._caches.tried(_VIEW, timeout=_LIST_SECONDS)
+        return self._store
 
     async def forget(self, user: Key) -> None:
         """The ManagedResource has no Deployments (any more)."""
@@ -64,12 +68,17 @@ class Pods:
 
     async def count(self, wanted: PodsWanted) -> int:
         """How many pods there are that a Deployment selects. Raises KubeError."""
-        pods = self._known(wanted.namespace)
-        if pods is None:
-            match_labels = (wanted.selector or {}).get("matchLabels") or {}
-            selection = Selection(wanted.namespace, label_selector_text(match_labels))
-            pods = [counted(pod) for pod in await self._client.list(PODS, selection)]
-        return sum(1 for pod in pods if pod is not None and wanted.select(pod.labels))
+        known = self.known_count(wanted)
+        if known is not None:
+            return known
+        match_labels = (wanted.selector or {}).get("matchLabels") or {}
+        selection = Selection(wanted.namespace, label_selector_text(match_labels))
+        return _count(wanted, [counted(pod) for pod in await self._client.list(PODS, selection)])
+
+    def known_count(self, wanted: PodsWanted) -> int | None:
+        """The same, if the watch tells it."""
+        pods = self._known(wanted)
+        return None if pods is None else _count(wanted, pods)
 
     async def close(self) -> None:
         if self._store is not None:
@@ -77,11 +86,12 @@ class Pods:
             self._stop()
             await self._caches.release(_VIEW)
 
-    def _known(self, namespace: str) -> list[CountedPod | None] | None:
+    def _known(self, wanted: PodsWanted) -> list[CountedPod | None] | None:
+        """Those that it may select."""
         store = self._store
-        if store is None or not store.synced.is_set() or not self._caches.covers(PODS, namespace):
+        if store is None or not store.synced.is_set() or not self._caches.covers(PODS, wanted.namespace):
             return None
-        return [pod for _, pod in store.by_index(_BY_NAMESPACE, namespace)]
+        return [pod for _, pod in store.by_index(_BY_BUCKET, wanted.bucket)]
 
     def _changed(self, change: Change[CountedPod | None]) -> None:
         # What the first list holds is no news: who uses the pods has waited for it.
@@ -90,3 +100,7 @@ class Pods:
         for pod in (change.old, change.new):
             if pod is not None:
                 self._on_change(pod)
+
+
+def _count(wanted: PodsWanted, pods: Iterable[CountedPod | None]) -> int:
+    return sum(1 for pod in pods if pod is not None and wanted.select(pod.labels))

@@ -3,9 +3,10 @@
 An event is given as the state before and after; `old` is None for a creation, `new` for a deletion.
 """
 
-from agent.health.gate import applied_status, class_of, finalizer, is_ignored, is_responsible
+from agent.health.gate import applied_status
 from agent.health.judged import NOTHING, Judged
-from kube.objects import Object, finalizers
+from agent.responsibility import class_of, concerns, is_ignored
+from kube.objects import Object
 
 SOON = 0.1
 """Seconds: what changes together is looked at together."""
@@ -15,9 +16,7 @@ LATER = 10.0
 
 def managed_resource_matters(old: Object | None, new: Object | None, *, resource_class: str) -> bool:
     """Whether an event of a ManagedResource leads to a check of it."""
-    if new is None or is_ignored(new):
-        return False
-    if finalizer(resource_class) not in finalizers(new) and not is_responsible(new, resource_class=resource_class):
+    if new is None or is_ignored(new) or not concerns(new, resource_class=resource_class):
         return False
     return (
         old is None or class_of(old) != class_of(new) or applied_status(old) != applied_status(new) or is_ignored(old)

@@ -17,11 +17,10 @@ from agent.health.findings import (
     progress_api_version,
     with_events,
 )
-from agent.health.objects import Kinds, Objects
+from agent.health.objects import Kinds, NotKnown, Objects
 from agent.health.pods import Pods
 from agent.health.verdicts import Verdict, health_verdict, progress_verdict
-from agent.service_events import warnings_about
-from kube.client import Client
+from agent.health.warnings import Warnings
 from kube.errors import KindNotServed, KubeError
 from kube.objects import Key
 
@@ -29,6 +28,9 @@ from kube.objects import Key
 class Walk(Protocol):
     async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
         """What is not as it should be. Raises KubeError if the first finding can't be told."""
+
+    def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
+        """The first of them, if it can be told without asking anybody. Raises NotKnown."""
 
     async def forget(self, managed_resource: Key) -> None:
         """Watch nothing for it any more."""
@@ -38,9 +40,9 @@ class Walk(Protocol):
 
 
 class HealthWalk:
-    def __init__(self, *, objects: Objects, client: Client) -> None:
+    def __init__(self, *, objects: Objects, warnings: Warnings) -> None:
         self._objects = objects
-        self._client = client
+        self._warnings = warnings
 
     async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
         kinds = await self._objects.watch(managed_resource, {(r.api_version, r.kind) for r in references})
@@ -50,10 +52,21 @@ class HealthWalk:
             if finding is not None:
                 found.append(finding)
         if found and may_have_events(found[0]):
-            service = found[0].reference
-            warnings = await warnings_about(self._client, Key(service.namespace, service.name))
-            found[0] = with_events(found[0], warnings)
+            found[0] = with_events(found[0], await self._warnings.about(found[0]))
         return found
+
+    def first_finding(self, _: Key, references: Sequence[Reference]) -> Finding | None:
+        for reference in references:
+            finding = self._objects.remembered(reference.api_version, reference).finding
+            if finding is None:
+                continue
+            if may_have_events(finding):
+                warnings = self._warnings.known(finding)
+                if warnings is None:
+                    raise NotKnown
+                finding = with_events(finding, warnings)
+            return finding
+        return None
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())
@@ -103,6 +116,23 @@ class ProgressWalk:
             if finding is not None:
                 found.append(finding)
         return found
+
+    def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
+        for reference in references:
+            version = progress_api_version(reference)
+            if version is None:
+                continue
+            judged = self._objects.remembered(version, reference)
+            finding = judged.finding
+            if judged.pods is not None:
+                pods = self._pods.watch(managed_resource)
+                count = self._pods.known_count(judged.pods)
+                if count is None:
+                    raise NotKnown(is_coming=not pods.synced.is_set())
+                finding = pods_finding(reference, judged.pods, count)
+            if finding is not None:
+                return finding
+        return None
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())

@@ -28,6 +28,8 @@ from kube.objects import Key, Object, annotations
 from kube.resources import Resource
 
 _ATTEMPTS = 4
+_LARGE = 16 << 10
+"""Bytes of a manifest from which on it is handled in turn with others of that size."""
 
 
 class ApplyError(Exception):
@@ -128,7 +130,12 @@ class _Application:
         return is_scaled(named, targets, self._work.equivalences)
 
     def is_up_to_date(self) -> bool:
-        return self._is_known() and self._target.is_accepted(self._resource, self._wanted.key)
+        return (self._is_known() and self._target.is_accepted(self._resource, self._wanted.key)) or self._has_finished()
+
+    def _has_finished(self) -> bool:
+        """Whether just this has run and is over; under another manifest it would run again."""
+        last = self._work.applied.get(self._wanted.name, b"")
+        return last.startswith(self._wanted.digest) and self._target.has_finished(self._resource, self._wanted.key)
 
     def _is_known(self) -> bool:
         """Whether this process has applied just this."""
@@ -136,6 +143,9 @@ class _Application:
 
     async def run(self) -> Outcome:
         target, resource, key = self._target, self._resource, self._wanted.key
+        if self._has_finished():
+            return Outcome.UNCHANGED
+        await self._turn()
         manifest = self._wanted.object()
         last = self._work.applied.get(self._wanted.name)
         same_manifest = self._work.is_settled if last is None else last.startswith(self._wanted.digest)
@@ -166,19 +176,24 @@ class _Application:
             vertically_scaled=self._vertically_scaled,
         )
         if live is None:
-            self._done(await self._target.client.create(self._resource, merged))
+            await self._done(await self._target.client.create(self._resource, merged))
             return Outcome.CREATED
         differs = is_drifted(merged, live) if same_manifest else needs_update(merged, live)
         if not differs and not self._work.always_update:
-            self._done(live)
+            await self._done(live)
             return Outcome.UNCHANGED
         try:
-            self._done(await self._target.client.replace(self._resource, merged))
+            await self._done(await self._target.client.replace(self._resource, merged))
         except Invalid as error:
             await self._replace(merged, error)
         return Outcome.UPDATED
 
-    def _done(self, live: Object) -> None:
+    async def _turn(self) -> None:
+        if len(self._wanted.manifest) >= _LARGE:
+            await self._target.turn()
+
+    async def _done(self, live: Object) -> None:
+        await self._turn()
         self._target.accept(self._resource, live)
         self._work.applied[self._wanted.name] = self._fingerprint
 

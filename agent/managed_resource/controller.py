@@ -7,7 +7,7 @@ target   managed objects     the one that an object comes from, if the object is
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import structlog
@@ -19,9 +19,9 @@ from agent.managed_resource.plans import Plans
 from agent.managed_resource.reconcile import Reconciler, Settings
 from agent.managed_resource.scaling import Autoscalers
 from agent.managed_resource.source import SecretVersion, Source
-from agent.managed_resource.stamps import parse_origin
 from agent.managed_resource.target import Target
-from agent.managed_resource.triggers import asks_for_pass, concerns, is_ignored
+from agent.managed_resource.triggers import asks_for_pass
+from agent.responsibility import concerns, is_ignored, parse_origin
 from agent.service_events import warnings_about
 from agent.status import StatusWriter
 from kube.cache import Change
@@ -95,7 +95,7 @@ class ManagedResourceLoop:
         self._source.subscribe(managed_resource=self._managed_resource_changed, secret=self._secret_changed)
 
     async def close(self) -> None:
-        """Nothing to give back: the caches end with the process."""
+        await self._reconciler.close()
 
     def kinds_changed(self, group: str) -> None:
         """The kinds of a group were changed, or there are new ones."""
@@ -103,6 +103,16 @@ class ManagedResourceLoop:
         for name in self._plans.with_objects_of(group):
             # The news about a CRD comes just before its kinds are served.
             self.controller.queue.add_after(name, _SERVED_SOON)
+
+    def managed_resources(self) -> Iterator[tuple[Key, Object]]:
+        """Those that are ours."""
+        for name, managed_resource in self._source.managed_resources.items():
+            if concerns(managed_resource, resource_class=self._class):
+                yield name, managed_resource
+
+    def last_applied(self, name: Key) -> float | None:
+        """Seconds since 1970 when its objects were last all as they should be, as far as this process knows."""
+        return self._plans.applied_at(name)
 
     # --- mapping events to keys
 

@@ -11,8 +11,7 @@ from agent.managed_resource.inventory import all_listed
 from agent.managed_resource.plans import Plans
 from agent.managed_resource.references import key_of_reference
 from agent.managed_resource.source import Source
-from agent.managed_resource.stamps import Origin, parse_origin
-from agent.managed_resource.triggers import is_ignored
+from agent.responsibility import Origin, is_ignored, parse_origin
 from kube.objects import Key, is_deleting
 
 

@@ -15,7 +15,6 @@ import orjson
 
 from agent.managed_resource import keys
 from agent.managed_resource.decode import COMPRESSED_SUFFIX, DecodeError, DecodeResult, decode_secrets
-from agent.managed_resource.merge import is_ignored
 from agent.managed_resource.order import in_stages
 from agent.managed_resource.problems import problem_of, superseded
 from agent.managed_resource.references import (
@@ -26,14 +25,16 @@ from agent.managed_resource.references import (
     secrets_checksum,
 )
 from agent.managed_resource.stamps import InjectionError, inject_labels, injected_labels
+from agent.responsibility import is_ignored
 from kube.bodies import compact
 from kube.discovery import Discovery
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, key, metadata
+from kube.objects import Key, Object, annotations, group_of, key, metadata
 from kube.resources import Resource
 
 _OFF_THE_LOOP = 16 * 1024
 """Bytes from which on the work is done in a thread, lest requests on the same event loop wait for it."""
+_DEFINITION = "CustomResourceDefinition"
 _UNFOLDING = 16
 """How many bytes one compressed byte is likely to become; nobody knows before."""
 
@@ -81,6 +82,14 @@ class Plan:
     decode_errors: tuple[str, ...]
     is_complete: bool
     """Whether all kinds were served; if not, the plan has to be made again to see whether they are now."""
+
+    @property
+    def awaited(self) -> int:
+        """How many objects have a kind that is not served yet, but defined by another one of its objects."""
+        defined = {w.key.name.partition(".")[2] for w in self.wanted() if w.reference.get("kind") == _DEFINITION}
+        return sum(
+            w.resource is None and group_of(w.reference.get("apiVersion") or "") in defined for w in self.wanted()
+        )
 
     def wanted(self) -> list[Wanted]:
         return [wanted for stage in self.stages for wanted in stage]

@@ -47,6 +47,8 @@ class Memory:
     complaint: str = ""
     """The failure that was last told by an event."""
     failing_since: float | None = None
+    applied_at: float | None = None
+    """Seconds since 1970 when everything was last found or made as it should be."""
     forced_at: float = float("-inf")
     """When everything was written last because the configuration asks for it (`alwaysUpdate`)."""
     repairs: int = 0
@@ -86,6 +88,10 @@ class Plans:
         """Whether this process has applied something for a ManagedResource, and has not removed it yet."""
         memory = self._memories.get(name)
         return memory is not None and bool(memory.applied or memory.unwanted_since)
+
+    def applied_at(self, name: Key) -> float | None:
+        memory = self._memories.get(name)
+        return None if memory is None else memory.applied_at
 
     def has_plan(self, name: Key) -> bool:
         return name in self._memories and self._memories[name].plan is not None

@@ -13,7 +13,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -35,28 +35,24 @@ from agent.managed_resource.scaling import SCALABLE, Autoscalers, ListError
 from agent.managed_resource.source import Source
 from agent.managed_resource.step import Step
 from agent.managed_resource.target import Target
-from agent.managed_resource.triggers import class_of, is_ignored, must_wait
+from agent.managed_resource.telling import Tally, Telling
+from agent.responsibility import finalizer_of, is_ignored, is_responsible, must_wait
 from agent.status import StatusWriter
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError
 from kube.events import EventRecorder
-from kube.limiter import Allowance
 from kube.objects import Key, Object, annotations, finalizers, format_duration, is_deleting, key, metadata
 from kube.resources import Resource
 
 _PENDING_SECONDS = 5.0
 _WAIT_SECONDS = 30.0
 _STUCK_SECONDS = 60.0
-_TRANSIENT_SECONDS = 1.0
+_SERVED_SECONDS = 0.3
+"""Until another look at kinds whose definitions were applied just now, if their news does not come before."""
 _EARLIEST = 0.9
 """The part of the sync period after which the next regular pass may come: spreads load after a restart."""
 _AT_ONCE = 10
 """Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
-
-_NEWS_BURST, _NEWS_PER_SECOND = 10, 0.2
-"""Of events that tell of success, for all ManagedResources: when hundreds change at once, the API server has other
-things to do. Failures are always told.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +64,6 @@ class Settings:
     """Seconds for applying and removing; what was not reached then is reported as failed."""
     always_update: bool
     garbage_collector: bool
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a pass did."""
-
-    created: int = 0
-    updated: int = 0
-    removed: int = 0
-    errors: list[str] = field(default_factory=list)
-    release_errors: list[str] = field(default_factory=list)
-    pending: list[Pending] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        done = (("created", self.created), ("changed", self.updated), ("removed", self.removed))
-        return ", ".join(f"{count} {what}" for what, count in done if count)
 
 
 class Reconciler:
@@ -107,20 +87,20 @@ class Reconciler:
         self._target = target
         self._plans = plans
         self._autoscalers = autoscalers
-        self._recorder = recorder
+        self._telling = Telling(recorder)
         self._settings = settings
         self._service_warnings = service_warnings
         self._utcnow = utcnow
-        self._finalizer = keys.finalizer_of(settings.resource_class)
+        self._finalizer = finalizer_of(settings.resource_class)
         self._ownership = Ownership(source=source, plans=plans, cluster_id=settings.cluster_id, wake=wake)
         self._record = Record(
             client=source.client,
             store=source.managed_resources,
             status=status,
             finalizer=self._finalizer,
+            retry=lambda name: wake((name,)),
             utcnow=utcnow,
         )
-        self._news = Allowance(burst=_NEWS_BURST, per_second=_NEWS_PER_SECOND)
         self._log = structlog.get_logger()
 
     async def reconcile(self, name: Key) -> Result:
@@ -128,6 +108,7 @@ class Reconciler:
         if managed_resource is None:
             await self._forget(name)
             return Done()
+        managed_resource = self._record.expected(managed_resource)
         operation = annotations(managed_resource).get(keys.OPERATION)
         if operation == keys.OPERATION_WAIT_FOR_STATE:
             return Done()
@@ -136,7 +117,7 @@ class Reconciler:
         if is_ignored(managed_resource) and not is_deleting(managed_resource):
             await self._record.write(managed_resource, conditions.ignored())
             return Done()
-        responsible = keys.is_responsible(self._settings.resource_class, class_of(managed_resource))
+        responsible = is_responsible(managed_resource, resource_class=self._settings.resource_class)
         if is_deleting(managed_resource):
             return await self._leave(managed_resource)
         if not responsible:
@@ -154,6 +135,10 @@ class Reconciler:
             await self._record.write(managed_resource, [conditions.apply_failed(text)])
             raise
 
+    async def close(self) -> None:
+        """Say what is still to be said."""
+        await self._record.flush()
+
     async def _forget(self, name: Key) -> None:
         self._ownership.claim(name, ())
         self._plans.forget(name)
@@ -170,7 +155,7 @@ class Reconciler:
         except SecretError as error:
             failure = conditions.cannot_read_secret(str(error.error))
             await self._record.write(managed_resource, [failure])
-            self._complain(memory, managed_resource, failure)
+            self._telling.failure(memory, managed_resource, failure)
             raise ReconcileError(str(error)) from error
         self._ownership.claim(name, (wanted.name for wanted in plan.wanted()))
 
@@ -260,6 +245,7 @@ class Reconciler:
                 f"the pass was not finished within {format_duration(limit)}; it goes on with the next one"
             )
         if (tally.updated or tally.created) and known_before == work.applied:
+            tally.is_repair = True
             self._plans.memory(name).repaired(time.monotonic())
         return tally
 
@@ -298,22 +284,26 @@ class Reconciler:
     ) -> Result:
         """Args: said: conditions that are still to be set, beside the outcome."""
         memory = self._plans.memory(key(managed_resource))
+        if tally.errors and len(tally.errors) == plan.awaited and self._telling.is_transient(memory):
+            self._log.info("Waiting until kinds are served whose definitions were just applied", objects=plan.awaited)
+            self._telling.changes(managed_resource, tally)
+            return RequeueAfter(_SERVED_SECONDS)
         if tally.errors or tally.release_errors:
             if tally.errors:
                 failure, doing = conditions.apply_failed(apply_message(tally.errors)), "apply all new"
             else:
                 failure, doing = conditions.release_failed(release_message(tally.release_errors)), "release orphaned"
             await self._record.write(managed_resource, [*said, failure])
-            self._tell(managed_resource, tally)
-            self._complain(memory, managed_resource, failure)
+            self._telling.changes(managed_resource, tally)
+            self._telling.failure(memory, managed_resource, failure)
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if tally.pending:
             await self._record.write(managed_resource, [*said, self._pending_condition(memory, tally)])
-            self._tell(managed_resource, tally)
+            self._telling.changes(managed_resource, tally)
             return self._look_again(memory, tally)
         memory.deleted.clear()
         memory.unwanted_since.clear()
-        await self._record.write(
+        await self._record.conclude(
             managed_resource,
             [*said, conditions.applied(plan.decode_errors)],
             resources=step.final,
@@ -321,11 +311,11 @@ class Reconciler:
             secretsDataChecksum=plan.checksum,
             observedGeneration=metadata(managed_resource).get("generation"),
         )
-        self._tell(managed_resource, tally)
+        self._telling.changes(managed_resource, tally)
         if plan.decode_errors:
-            self._complain(memory, managed_resource, conditions.applied(plan.decode_errors), at_once=True)
+            self._telling.failure(memory, managed_resource, conditions.applied(plan.decode_errors), at_once=True)
         else:
-            memory.complaint, memory.failing_since = "", None
+            memory.complaint, memory.failing_since, memory.applied_at = "", None, time.time()
         return RequeueAfter(self._settings.sync_period * random.uniform(_EARLIEST, 2 - _EARLIEST))  # noqa: S311 - spreads load
 
     # --- removing
@@ -408,26 +398,6 @@ class Reconciler:
             except KubeError:
                 continue  # the removal of its objects finds that out, too, and reports it
         return found
-
-    # --- telling
-
-    def _tell(self, managed_resource: Object, tally: Tally) -> None:
-        if text := str(tally):
-            self._log.info("Objects were changed", created=tally.created, changed=tally.updated, removed=tally.removed)
-            if self._news.take():
-                self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects: {text}.")
-
-    def _complain(self, memory: Memory, managed_resource: Object, failure: Condition, *, at_once: bool = False) -> None:
-        """Tell of a failure: when it has lasted for a moment, and once as long as it stays the same.
-
-        Conflicts and kinds that are about to be served go away with the next attempt.
-        """
-        now = time.monotonic()
-        if memory.failing_since is None:
-            memory.failing_since = now
-        if memory.complaint != failure.message and (at_once or now - memory.failing_since >= _TRANSIENT_SECONDS):
-            memory.complaint = failure.message
-            self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
 
 
 def _next_look(pending: Sequence[Pending]) -> float:

@@ -1,20 +1,27 @@
 """Writing to the ManagedResource itself: finalizer, annotations, status."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+
+import structlog
 
 from agent.api import MANAGED_RESOURCES
 from agent.managed_resource.conditions import Condition, with_conditions
-from agent.status import StatusWriter
+from agent.status import Compute, StatusWriter
 from kube.cache import Store
 from kube.client import Client
 from kube.controller import ReconcileError
 from kube.errors import KubeError, NotFound
-from kube.objects import Object, finalizers, is_deleting, key, metadata
+from kube.objects import Key, Object, finalizers, is_deleting, key, metadata
+
+_SETTLING_SECONDS = 1.0
 
 
 class Record:
-    """Each method gives the ManagedResource as it is then."""
+    """Most methods give the ManagedResource as it is then.
+
+    Args: retry: has a ManagedResource looked at again, whose status could not be written.
+    """
 
     def __init__(
         self,
@@ -23,13 +30,20 @@ class Record:
         store: Store[Object],
         status: StatusWriter,
         finalizer: str,
+        retry: Callable[[Key], None],
         utcnow: Callable[[], datetime],
     ) -> None:
         self._client = client
         self._store = store
         self._status = status
         self._finalizer = finalizer
+        self._retry = retry
         self._utcnow = utcnow
+        self._log = structlog.get_logger()
+
+    def expected(self, managed_resource: Object) -> Object:
+        """With what was said at the end of the last pass, even if it waits to be written."""
+        return self._status.expected(managed_resource)
 
     async def with_finalizer(self, managed_resource: Object) -> Object:
         present = finalizers(managed_resource)
@@ -64,14 +78,38 @@ class Record:
 
     async def write(self, managed_resource: Object, said: Sequence[Condition], **fields: object) -> Object:
         """Set conditions and other fields of the status, if they are not so yet."""
+        try:
+            return await self._status.update(managed_resource, self._compute(said, fields))
+        except NotFound:
+            return managed_resource
+        except KubeError as error:
+            raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
+
+    async def conclude(self, managed_resource: Object, said: Sequence[Condition], **fields: object) -> None:
+        """The same at the end of a pass, together with what the health controllers find.
+
+        What was applied just now needs a moment until it runs. This is not waited for here, so that others get their
+        turn; should the write fail in the end, there is another pass.
+        """
+        compute = self._compute(said, fields)
+        name = key(managed_resource)
+
+        def failed(error: BaseException) -> None:
+            if not isinstance(error, NotFound):
+                self._log.info("The ManagedResource status could not be updated", error=str(error))
+                self._retry(name)
+
+        if not self._status.update_later(managed_resource, compute, patience=_SETTLING_SECONDS, failed=failed):
+            await self.write(managed_resource, said, **fields)
+
+    async def flush(self) -> None:
+        """Write what was put off."""
+        await self._status.flush()
+
+    def _compute(self, said: Sequence[Condition], fields: Mapping[str, object]) -> Compute:
         now = self._utcnow()
 
         def compute(status: Object) -> Object:
             return {**status, **fields, "conditions": with_conditions(status.get("conditions") or [], said, now=now)}
 
-        try:
-            return await self._status.update(managed_resource, compute)
-        except NotFound:
-            return managed_resource
-        except KubeError as error:
-            raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
+        return compute

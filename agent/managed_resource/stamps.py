@@ -1,11 +1,10 @@
 """What is put on every object: labels, and annotations that say where it comes from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from agent.managed_resource import keys
-from kube.objects import Key, Object, group_of
+from kube.objects import Object, group_of
 
 _WORKLOADS = {
     *((group, kind) for group in ("apps", "extensions") for kind in ("Deployment", "DaemonSet", "ReplicaSet")),
@@ -13,29 +12,6 @@ _WORKLOADS = {
     ("batch", "Job"),
     ("", "ReplicationController"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The ManagedResource that an object comes from, and the id of its cluster if there is one."""
-
-    key: Key
-    cluster_id: str = ""
-
-    def __str__(self) -> str:
-        name = f"{self.key.namespace}/{self.key.name}"
-        return f"{self.cluster_id}:{name}" if self.cluster_id else name
-
-
-def parse_origin(text: str) -> Origin:
-    """Raises ValueError for what is neither `<namespace>/<name>` nor `<cluster id>:<namespace>/<name>`."""
-    cluster_id, colon, name = text.partition(":")
-    if not colon:
-        cluster_id, name = "", text
-    parts = name.split("/")
-    if len(parts) != 2:
-        raise ValueError(f"unexpected origin format: {text!r}, it must be [<cluster id>:]<namespace>/<name>")
-    return Origin(Key(*parts), cluster_id)
 
 
 class InjectionError(ValueError):

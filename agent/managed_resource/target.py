@@ -10,6 +10,7 @@ object that is not in the store may still exist (somebody took its label away), 
 fails with 'already exists'.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -61,6 +62,9 @@ class Target:
         self._on_change = on_change
         self._bodies = Bodies(limit=memory)
         self._accepted: dict[str, bytes] = {}
+        self._answer: tuple[Object, bytes] | None = None
+        """An answer that is just being taken over, with its hash."""
+        self._turns = asyncio.Lock()
 
     async def manage(self, user: Key, resources: Iterable[Resource]) -> None:
         """Watch these kinds for a ManagedResource and no others for it; returns when they were listed."""
@@ -75,6 +79,10 @@ class Target:
         """Whether the live object is as it was after the last pass that looked at it."""
         observed = self.observed(resource, key)
         return observed is not None and self._accepted.get(_id(resource, key)) == observed.content
+
+    def has_finished(self, resource: Resource, key: Key) -> bool:
+        """Whether it is a Job that has done its work and was cleaned up since."""
+        return self._kinds.finished(resource, key) is not None
 
     def sees(self, resource: Resource, key: Key) -> bool:
         """Whether an object that carries our label would be known; if not, it has to be read."""
@@ -96,20 +104,32 @@ class Target:
         except NotFound:
             return None
 
+    async def turn(self) -> None:
+        """Wait until it is the caller's turn to do something that holds the event loop for milliseconds.
+
+        Between two turns all others on the loop get theirs.
+        """
+        async with self._turns:
+            await asyncio.sleep(0)
+
     # --- what is remembered
 
     def accept(self, resource: Resource, live: Object) -> None:
         """From now on, only another content than this is a change."""
-        self._accepted[_id(resource, key_of(live))] = content_hash(live)
+        content = content_hash(live)
+        self._accepted[_id(resource, key_of(live))] = content
         if annotations(live).get(keys.ORIGIN):
+            self._answer = live, content
             self._kinds.observe(resource, live)
+            self._answer = None
 
     def forget(self, name: str) -> None:
         self._accepted.pop(name, None)
         self._bodies.drop(name)
 
     def _observe(self, resource: Resource, obj: Object) -> Observed:
-        name, content = _id(resource, key_of(obj)), content_hash(obj)
+        name = _id(resource, key_of(obj))
+        content = self._answer[1] if self._answer is not None and self._answer[0] is obj else content_hash(obj)
         notes, marks = annotations(obj), labels(obj)
         self._bodies.put(name, obj)
         return Observed(

@@ -2,31 +2,11 @@
 
 from agent.managed_resource import keys
 from agent.managed_resource.conditions import HEALTHY
+from agent.responsibility import concerns, is_ignored, must_wait
 from kube.cache import Change
-from kube.objects import Object, annotations, condition, finalizers, is_deleting, is_truthy, metadata
+from kube.objects import Object, annotations, condition, is_deleting, metadata
 
 _OPERATIONS = {keys.OPERATION_RECONCILE, keys.OPERATION_RESTORE, keys.OPERATION_MIGRATE}
-
-
-def is_ignored(managed_resource: Object) -> bool:
-    return is_truthy(annotations(managed_resource).get(keys.IGNORE))
-
-
-def class_of(managed_resource: Object) -> str | None:
-    return (managed_resource.get("spec") or {}).get("class")
-
-
-def concerns(managed_resource: Object, *, resource_class: str) -> bool:
-    """Whether it is ours by class, or still ours by finalizer."""
-    if keys.finalizer_of(resource_class) in finalizers(managed_resource):
-        return True
-    return keys.is_responsible(resource_class, class_of(managed_resource))
-
-
-def must_wait(managed_resource: Object, *, resource_class: str) -> bool:
-    """Whether another class has to clean up first."""
-    found = finalizers(managed_resource)
-    return keys.must_wait(found, resource_class=resource_class, of=class_of(managed_resource))
 
 
 def asks_for_pass(change: Change[Object], *, resource_class: str) -> bool:

@@ -9,28 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from agent_clusters import cluster_of, context_of
+from managed_world import install_crd
 from prometheus_client import REGISTRY
 
 from agent.api import MANAGED_RESOURCES, MANAGED_RESOURCES_VIEW
-from agent.context import Context
 from agent.health.controller import HealthLoop, ProgressLoop
 from agent.health.findings import Finding, Reference
 from agent.health.passes import Passes
 from agent.health.verdicts import Verdict, health_verdict
 from agent.managed_kinds import ManagedKinds
 from agent.status import StatusWriter
-from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, Health
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.cache import Caches, Store
+from kube.cache import Store
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.controller import RequeueAfter
-from kube.discovery import Discovery
 from kube.errors import NotFound, TooManyRequests
-from kube.events import EventRecorder
 from kube.objects import Key, Object, condition, metadata
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.watch import Present
@@ -41,7 +38,6 @@ DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=Tru
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
 EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
-CRD = Path(__file__).parents[2] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
 
 
 class World:
@@ -51,14 +47,7 @@ class World:
         self.admin = admin
         self.agent = agent
         self.namespace = namespace
-        context = Context(
-            config=ResourceManagerConfiguration(controllers=Controllers(health=Health(sync_period=sync_period))),
-            source=agent,
-            target=agent,
-            recorder=EventRecorder(agent.client, component="test"),
-            target_recorder=EventRecorder(agent.client, component="test"),
-            cluster_id="",
-        )
+        context = context_of(agent, Controllers(health=Health(sync_period=sync_period)))
         # All tests share a cluster: each has a label of its own.
         self.kinds = ManagedKinds(agent.caches, label_selector=f"{GROUP}/managed-by={namespace}")
         status = StatusWriter(agent.client, agent.caches.acquire(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
@@ -184,17 +173,7 @@ async def eventually(holds: Callable[[], bool], *, within: float = 10.0) -> None
 
 @pytest.fixture(scope="session")
 def managed_resources(cluster: Cluster) -> None:
-    crd = yaml.safe_load(CRD.read_text())
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    cluster.api.apply(f"{path}/{crd['metadata']['name']}", crd)
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            cluster.api.get(MANAGED_RESOURCES.path())
-            return
-        except (NotFound, TooManyRequests):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    install_crd(cluster)
 
 
 @asynccontextmanager
@@ -206,13 +185,7 @@ async def connected(
         Transport(load_kubeconfig(kubeconfig or cluster.kubeconfig)) as transport,
     ):
         client = Client(transport, user_agent=f"health-of-{namespace}")
-        agent = AgentCluster(
-            transport=transport,
-            client=client,
-            caches=Caches(client, namespaces=[namespace]),
-            discovery=Discovery(client),
-            namespaces=(namespace,),
-        )
+        agent = cluster_of(client, namespace)
         world = World(Client(direct, user_agent="test"), agent, namespace=namespace, sync_period=sync_period)
         try:
             yield world
@@ -343,6 +316,25 @@ async def test_a_service_is_told_with_its_warnings(world: World) -> None:
         f'Service "{world.namespace}/lb" is unhealthy: service is missing ingress status\n\n'
         "-> Events:\n* service-controller reported <unknown> ago: quota exceeded"
     )
+
+
+async def test_warnings_about_a_service_are_not_looked_up_again_while_nothing_changes(
+    cluster: Cluster, namespace: str, managed_resources: None, audit: Audit
+) -> None:
+    service: Object = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "lb"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    }
+    async with running(cluster, namespace, sync_period=0.2) as world:
+        await world.create(SERVICES, service)
+        await world.managed_resource(service)
+        await world.until("ResourcesHealthy", "False", "ServiceUnhealthy")
+        before = passes("health")
+        await eventually(lambda: passes("health") > before + 5)
+    calls = await asyncio.to_thread(audit.calls, user_agent=f"health-of-{namespace}", verbs=["list"])
+    assert len([call for call in calls if call.resource == "events"]) == 1
 
 
 async def test_a_kind_that_comes_late_is_noticed(world: World) -> None:

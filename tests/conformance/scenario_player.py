@@ -18,7 +18,7 @@ from agent_process import AgentProcess
 from scenario_data import Observations, Ref, Scenario, encoded
 from scenario_normal import Normal, is_settled
 
-from kube.client import MERGE_PATCH, Client, Transport
+from kube.client import MERGE_PATCH, Client, Selection, Transport
 from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, KindNotServed, KubeError, NotFound
@@ -45,6 +45,10 @@ class Site:
             return await self.client.get(resource, ref.name, namespace=ref.namespace)
         except (NotFound, KindNotServed):
             return None
+
+    async def list(self, api_version: str, kind: str, namespace: str) -> list[Object]:
+        resource = await self.discovery.find(api_version, kind)
+        return await self.client.list(resource, Selection(namespace=namespace))
 
     async def put(self, obj: Object) -> None:
         resource = await self.discovery.find(obj["apiVersion"], obj["kind"])
@@ -232,11 +236,11 @@ class _Play:
 
     # --- looking
 
-    async def _observe(self, refs: Sequence[str], *, stable: float, bound: float) -> dict[str, Any]:
+    async def _observe(self, refs: Sequence[str | Object], *, stable: float, bound: float) -> dict[str, Any]:
         began = since = time.monotonic()
         last = None
         while True:
-            live = dict(zip(refs, await asyncio.gather(*map(self._get, refs)), strict=True))
+            live = {ref: obj for some in await asyncio.gather(*map(self._look, refs)) for ref, obj in some.items()}
             now = {ref: self._normal.of(obj) for ref, obj in sorted(live.items())}
             if now != last:
                 since, last = time.monotonic(), now
@@ -246,6 +250,11 @@ class _Play:
                 return {self._normal.text(ref): self._normal.of(obj, final=True) for ref, obj in sorted(live.items())}
             await asyncio.sleep(1)
 
-    async def _get(self, text: str) -> Object | None:
-        ref = self._ref(text)
-        return await self._site(ref).get(ref)
+    async def _look(self, what: str | Object) -> dict[str, Object | None]:
+        """By ref: the object that one names, or all of a kind in a namespace of the target."""
+        if isinstance(what, str):
+            ref = self._ref(what)
+            return {what: await self._site(ref).get(ref)}
+        api_version, kind, namespace = what["list"]
+        found = await self._target.list(api_version, kind, namespace)
+        return {f"{api_version} {kind} {namespace}/{obj['metadata']['name']}": obj for obj in found}

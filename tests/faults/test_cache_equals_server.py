@@ -4,11 +4,10 @@ was told twice.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from proxied import proxied
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -28,7 +27,6 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.proxy import FaultProxy
 from kube.cache import Caches, Change, Store, View, without_managed_fields
 from kube.client import Client, Form, Selection, Transport
 from kube.connection import load_kubeconfig
@@ -79,16 +77,6 @@ class Mirror:
         self.versions[change.key] = version
 
 
-@asynccontextmanager
-async def proxied(cluster: Cluster, directory: Path, *, seed: int) -> AsyncIterator[tuple[FaultProxy, Client]]:
-    async with FaultProxy(
-        upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority, seed=seed
-    ) as proxy:
-        proxy.write_kubeconfig(directory / "kubeconfig", token=cluster.token)
-        async with Transport(load_kubeconfig(directory / "kubeconfig")) as transport:
-            yield proxy, Client(transport, user_agent="cache-test")
-
-
 async def change_at_random(client: Client, namespace: str, chance: random.Random, *, steps: int) -> None:
     for step in range(steps):
         name = f"c-{chance.randrange(12)}"
@@ -133,9 +121,9 @@ async def test_a_cache_equals_the_server_after(
     rule = Rule(fault=fault, path=PATH, methods=("GET",), probability=0.7)
     async with (
         Transport(load_kubeconfig(cluster.kubeconfig)) as direct,
-        proxied(cluster, tmp_path, seed=chance.randrange(1000)) as (proxy, client),
+        proxied(cluster, tmp_path, seed=chance.randrange(1000)) as (proxy, transport),
     ):
-        server = Client(direct, user_agent="cache-test-direct")
+        server, client = Client(direct, user_agent="cache-test-direct"), Client(transport, user_agent="cache-test")
         await change_at_random(server, namespace, chance, steps=10)
         proxy.rules.add(rule)
         caches = Caches(client, namespaces=[namespace], timings=QUICK)
@@ -155,7 +143,8 @@ async def test_a_cache_equals_the_server_after(
 async def test_own_writes_are_read_at_once_and_late_answers_bring_nothing_back(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    async with proxied(cluster, tmp_path, seed=1) as (proxy, client):
+    async with proxied(cluster, tmp_path, seed=1) as (proxy, transport):
+        client = Client(transport, user_agent="cache-test")
         caches = Caches(client, namespaces=[namespace], timings=QUICK)
         async with caches.use(View(CONFIG_MAPS, without_managed_fields)) as store:
             proxy.rules.add(Rule(fault=LateEvents(seconds=0.5), path=PATH))
@@ -176,7 +165,8 @@ async def test_own_writes_are_read_at_once_and_late_answers_bring_nothing_back(
 
 
 async def test_the_last_user_of_a_view_ends_its_watch(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    async with proxied(cluster, tmp_path, seed=1) as (proxy, client):
+    async with proxied(cluster, tmp_path, seed=1) as (proxy, transport):
+        client = Client(transport, user_agent="cache-test")
         caches = Caches(client, namespaces=[namespace], timings=QUICK)
         view = View(CONFIG_MAPS, without_managed_fields)
         first, second = caches.acquire(view), caches.acquire(view)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from prometheus_client import REGISTRY
+from proxied import proxy_to
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -36,6 +37,7 @@ from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
 from kube.errors import (
     AlreadyExists,
+    AnswerTooLong,
     ApiError,
     BadRequest,
     Conflict,
@@ -67,7 +69,7 @@ def config_map(namespace: str, name: str, **data: str) -> Object:
 
 @pytest.fixture
 async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as running:
+    async with proxy_to(cluster) as running:
         yield running
 
 
@@ -120,6 +122,13 @@ async def test_patience_ends(*, fault, error, message, client, proxy, namespace)
         await client.get(CONFIG_MAPS, "x", namespace=namespace)
     assert str(refused.value) == message
     assert methods(proxy) == ["GET"] * 5
+
+
+async def test_waiting_takes_no_longer_than_the_request_may(client, proxy, namespace):
+    proxy.rules.add(Rule(fault=throttled(retry_after=2), path=PATH))
+    with pytest.raises(TooManyRequests):
+        await client.get(CONFIG_MAPS, "x", namespace=namespace, timeout=3)
+    assert methods(proxy) == ["GET"] * 2
 
 
 @pytest.mark.parametrize("fault", [internal_error(), unavailable()], ids=lambda fault: fault.name)
@@ -373,6 +382,24 @@ async def test_a_name_can_not_lead_to_another_path(client, direct, proxy, namesp
 class SmallPages(Client):
     async def list_page(self, *arguments: Any, **options: Any) -> Object:
         return await super().list_page(*arguments, **{**options, "limit": 3})
+
+
+async def test_pages_that_are_too_long_become_smaller(
+    ten: list[str], client: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "_LONGEST_ANSWER", 3000)
+    found = await client.list(CONFIG_MAPS, Selection(namespace, "test=ten"))
+    assert [metadata(obj)["name"] for obj in found] == ten
+
+
+async def test_an_answer_that_is_too_long_is_not_read(
+    ten: list[str], client: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "_LONGEST_ANSWER", 100)
+    with pytest.raises(AnswerTooLong, match="the answer is longer than 100 bytes"):
+        await client.list(CONFIG_MAPS, Selection(namespace, "test=ten"))
+    with pytest.raises(AnswerTooLong):
+        await client.get(CONFIG_MAPS, ten[0], namespace=namespace)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from proxied import proxy_to
 
 from devcluster.cluster import Cluster
 from devcluster.faults import Reset, Rule, Silence
@@ -26,7 +27,7 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+    async with proxy_to(cluster) as proxy:
         yield proxy
 
 

@@ -8,13 +8,13 @@ The control loop talks to the API server through a proxy that injects one kind o
 import os
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from managed_world import USER_AGENT, World, config_map, control_loop, deployment, install_crd, role, service
+from proxied import proxied
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -34,7 +34,6 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object
@@ -116,14 +115,6 @@ async def world(cluster: Cluster, namespace: str) -> AsyncIterator[World]:
         yield World(Client(transport, user_agent="test"), namespace)
 
 
-@asynccontextmanager
-async def proxied(cluster: Cluster, directory: Path) -> AsyncIterator[tuple[FaultProxy, Client]]:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority, seed=1) as proxy:
-        proxy.write_kubeconfig(directory / "kubeconfig", token=cluster.token)
-        async with Transport(load_kubeconfig(directory / "kubeconfig")) as transport:
-            yield proxy, ImpatientClient(transport, user_agent=USER_AGENT)
-
-
 def sizes() -> tuple[int, int]:
     """How many ManagedResources, of how many objects."""
     found = re.fullmatch(r"(\d+)x(\d+)", os.environ.get("UNDER_FAULTS", "8x6"))
@@ -140,7 +131,8 @@ async def test_managed_resources_come_true_under(name: str, cluster: Cluster, wo
     count, size = sizes()
     rule = trouble.rule(count * size)
     patience = 60.0 + count * size / 5
-    async with proxied(cluster, tmp_path) as (proxy, client):
+    async with proxied(cluster, tmp_path, seed=1) as (proxy, transport):
+        client = ImpatientClient(transport, user_agent=USER_AGENT)
         await world.add_decoys()
         proxy.rules.add(rule)
         async with control_loop(client, world.namespace, timings=QUICK):

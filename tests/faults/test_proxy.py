@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from proxied import proxy_to
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -89,7 +90,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+    async with proxy_to(cluster) as proxy:
         yield proxy
 
 
@@ -385,7 +386,7 @@ async def test_an_api_server_that_is_gone_looks_like_a_reset(
 async def test_closing_ends_silent_streams_at_once(
     cluster: Cluster, session: aiohttp.ClientSession, namespace: str
 ) -> None:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+    async with proxy_to(cluster) as proxy:
         client = Client(session=session, url=proxy.url, namespace=namespace)
         proxy.rules.add(Rule(fault=Silence(), methods=("POST",)), Rule(fault=EndWatch(how=Ending.SILENT)))
         creating = asyncio.ensure_future(client.create("a"))

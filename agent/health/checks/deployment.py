@@ -23,7 +23,7 @@ from agent.health.checks.rule import (
     required_condition,
     string,
 )
-from kube.objects import Object, key, matches_label_selector
+from kube.objects import Key, Object, key, matches_label_selector
 
 NO_DEADLINE = 2**31 - 1
 """The value of `progressDeadlineSeconds` with which a Deployment gets no condition `Progressing`."""
@@ -67,13 +67,37 @@ def _progress_by_replicas(deployment: Object) -> str | None:
     return f"{available} of {desired} replica(s) are available" if available < desired else None
 
 
+Bucket = tuple[str, ...]
+"""Pods that have something in common: their namespace, or in it also one label."""
+
+
+def buckets(namespace: str, labels: Mapping[str, str]) -> list[Bucket]:
+    """All that a pod is in."""
+    return [(namespace,), *((namespace, *label) for label in labels.items())]
+
+
 @dataclass(frozen=True, slots=True)
 class PodsWanted:
     """Which pods a Deployment wants, and how many."""
 
-    namespace: str
+    deployment: Key
     selector: Object | None
     count: int
+
+    @property
+    def namespace(self) -> str:
+        return self.deployment.namespace
+
+    @property
+    def bucket(self) -> Bucket:
+        """One that all selected pods are in, and few others if labels are chosen as is usual."""
+        wanted: Mapping[str, str] = (self.selector or {}).get("matchLabels") or {}
+        return (self.namespace, *max(wanted.items(), key=self._how_telling, default=()))
+
+    def _how_telling(self, label: tuple[str, str]) -> tuple[bool, int, tuple[str, str]]:
+        """What resembles the name of the Deployment tells it from others best."""
+        value, name = label[1], self.deployment.name
+        return bool(value) and (value in name or name in value), len(value), label
 
     def select(self, labels: Mapping[str, str]) -> bool:
         return matches_label_selector(self.selector, labels)
@@ -88,7 +112,7 @@ class PodsWanted:
 def pods_wanted(deployment: Object) -> PodsWanted:
     """Raises ValueError if it does not tell."""
     selector = (deployment.get("spec") or {}).get("selector")
-    wanted = PodsWanted(key(deployment).namespace, selector, desired_replicas(deployment))
+    wanted = PodsWanted(key(deployment), selector, desired_replicas(deployment))
     wanted.select({})
     return wanted
 

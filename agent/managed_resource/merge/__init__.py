@@ -30,7 +30,7 @@ from agent.managed_resource.merge import (
 from agent.managed_resource.merge.options import MergeError, MergeOptions
 from kube.objects import Object, annotations, group_of, is_truthy, labels, metadata
 
-__all__ = ["MergeError", "MergeOptions", "Overwrite", "is_ignored", "merge", "merge_ignored", "three_way"]
+__all__ = ["MergeError", "MergeOptions", "Overwrite", "merge", "merge_ignored", "three_way"]
 
 _KINDS: dict[tuple[str, str], Callable[[Object, Object, MergeOptions], Object]] = {
     ("apps", "Deployment"): deployment.merge,
@@ -142,11 +142,6 @@ def three_way(wanted: Mapping[str, str], live: Mapping[str, str], previous: Mapp
     """
     gone = {name for name, value in previous.items() if name not in wanted and live.get(name) == value}
     return {name: value for name, value in live.items() if name not in gone} | dict(wanted)
-
-
-def is_ignored(manifest: Object) -> bool:
-    """Whether the manifest says that the object is created and then left alone."""
-    return is_truthy(annotations(manifest).get(keys.IGNORE))
 
 
 def merge_ignored(manifest: Object, live: Object | None) -> Object | None:

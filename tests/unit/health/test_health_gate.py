@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.health.gate import Gate, finalizer, gate, is_responsible
+from agent.health.gate import Gate, gate
 from kube.objects import Object
 
 
@@ -55,33 +55,6 @@ def test_waiting_does_not_come_before_the_reasons_to_stop() -> None:
     assert gate(managed_resource(applied="False", deleting=True), resource_class="resources") is Gate.STOP
 
 
-@pytest.mark.parametrize(
-    ("configured", "having", "expected"),
-    [
-        ("resources", None, True),
-        ("resources", "", True),
-        ("resources", "resources", True),
-        ("resources", "shoot", False),
-        ("shoot", "shoot", True),
-        ("shoot", None, False),
-        ("shoot", "", False),
-        ("*", "anything", True),
-        ("*", None, True),
-    ],
-)
-def test_an_instance_is_responsible_for_its_class(configured: str, having: str | None, expected: bool) -> None:
-    obj = managed_resource(resource_class=having)
-    assert is_responsible(obj, resource_class=configured) is expected
-    assert (gate(obj, resource_class=configured) is Gate.CHECK) is expected
-
-
-@pytest.mark.parametrize(
-    ("configured", "expected"),
-    [
-        ("resources", "resources.gardener.cloud/gardener-resource-manager"),
-        ("*", "resources.gardener.cloud/gardener-resource-manager"),
-        ("shoot", "resources.gardener.cloud/gardener-resource-manager-shoot"),
-    ],
-)
-def test_each_class_has_a_finalizer(configured: str, expected: str) -> None:
-    assert finalizer(configured) == expected
+def test_a_managed_resource_of_another_class_is_not_checked() -> None:
+    assert gate(managed_resource(resource_class="shoot"), resource_class="resources") is Gate.STOP
+    assert gate(managed_resource(resource_class="shoot"), resource_class="shoot") is Gate.CHECK

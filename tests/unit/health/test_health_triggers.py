@@ -99,7 +99,7 @@ def test_the_origin_names_the_managed_resource(text: str | None, cluster_id: str
 
 @pytest.mark.parametrize("text", ["", "mr", "a/b/c", "x:y:a/mr", "x:mr", "a/mr:x", "/mr", "a/"])
 def test_a_malformed_origin_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match=f'^unexpected origin format: "{text}"$'):
+    with pytest.raises(ValueError, match=f"^unexpected origin format: '{text}', it must be "):
         origin(from_origin(text), cluster_id="x")
 
 
@@ -109,7 +109,7 @@ POD = Reference("v1", "Pod", "a", "p")
 MR = Key("a", "mr")
 FINE = Judged(MR)
 PENDING, FAILED = (Judged(MR, Finding(POD, "PodUnhealthy", message)) for message in ("pending", "failed"))
-TWO, THREE = (Judged(MR, None, PodsWanted("a", {"matchLabels": {"app": "x"}}, count)) for count in (2, 3))
+TWO, THREE = (Judged(MR, None, PodsWanted(Key("a", "p"), {"matchLabels": {"app": "x"}}, count)) for count in (2, 3))
 
 
 @pytest.mark.parametrize(

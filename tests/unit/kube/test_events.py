@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client import REGISTRY
 
-from kube.events import Allowance, EventRecorder, Involved, clip, event_name, event_object
+from kube.events import EventRecorder, Involved, clip, event_name, event_object
 
 SECRET = {
     "apiVersion": "v1",
@@ -178,13 +178,19 @@ def test_another_object_type_reason_or_message_makes_another_event(recorder):
 # --- bounds
 
 
-def test_an_object_may_have_25_events_and_then_one_in_five_minutes():
-    allowance = Allowance(updated=0)
-    assert [allowance.take(0) for _ in range(27)] == [True] * 25 + [False] * 2
-    assert not allowance.take(299)
-    assert allowance.take(300)
-    assert not allowance.take(300)
-    assert [allowance.take(1e6) for _ in range(26)] == [True] * 25 + [False]
+def test_an_object_may_have_25_events_and_then_one_in_five_minutes(recorder, clock):
+    def accepted(count: int) -> int:
+        for number in range(count):
+            recorder.event(SECRET, "Normal", "Many", f"{clock.seconds} {number}")
+        return len(written(recorder))
+
+    assert accepted(27) == 25
+    clock.seconds = 299
+    assert accepted(1) == 0
+    clock.seconds = 301
+    assert accepted(2) == 1
+    clock.seconds = 1e6
+    assert accepted(26) == 25
 
 
 def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recorder):

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.managed_resource.stamps import InjectionError, Origin, inject_labels, injected_labels, parse_origin
-from kube.objects import Key
+from agent.managed_resource.stamps import InjectionError, inject_labels, injected_labels
 
 LABELS = {"team": "red"}
 
@@ -83,17 +82,3 @@ def test_a_wrong_type_on_the_way_is_an_error_that_names_the_path(spec: dict[str,
     with pytest.raises(InjectionError) as caught:
         inject_labels({"spec": spec}, LABELS)
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("text", "origin"), [("ns/mr", Origin(Key("ns", "mr"))), ("id:ns/mr", Origin(Key("ns", "mr"), "id"))]
-)
-def test_an_origin_is_read_as_it_is_written(text: str, origin: Origin) -> None:
-    assert parse_origin(text) == origin
-    assert str(origin) == text
-
-
-@pytest.mark.parametrize("text", ["", "mr", "a/b/c", "id:mr", "id:a/b/c", "a:b:c/d/e"])
-def test_what_is_no_origin_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="unexpected origin format"):
-        parse_origin(text)

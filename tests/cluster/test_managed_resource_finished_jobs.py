@@ -1,0 +1,57 @@
+"""Jobs that are cleaned up when they have finished: they ran, and are neither missed nor run again."""
+
+from typing import Any
+
+import pytest
+from managed_resource_rig import Rig, config_map
+
+from kube.objects import Object, condition
+
+
+@pytest.fixture
+def job(rig: Rig) -> Object:
+    """It has nothing to do, so it is complete at once, and then deleted."""
+    template: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "job"},
+        "spec": {"completions": 0, "ttlSecondsAfterFinished": 0, "template": template},
+    }
+
+
+def events_of_jobs(rig: Rig) -> int:
+    """How many Jobs were complete."""
+    listed = rig.cluster.api.get(f"/api/v1/namespaces/{rig.namespace}/events?fieldSelector=involvedObject.kind=Job")
+    return sum(event.get("count") or 1 for event in listed["items"] if event["reason"] == "Completed")
+
+
+def is_healthy(rig: Rig) -> bool:
+    return (condition(rig.get("ManagedResource", "mr"), "ResourcesHealthy") or {}).get("status") == "True"
+
+
+def until_over(rig: Rig, runs: int) -> None:
+    rig.until(lambda: events_of_jobs(rig) == runs, f"{runs} runs", seconds=60)
+    rig.until_gone("Job", "job")
+
+
+def test_a_job_that_has_finished_and_was_cleaned_up_is_not_run_again(rig: Rig, job: Object) -> None:
+    rig.write("mr", job, config_map("c"))
+    rig.until_applied("mr")
+    until_over(rig, runs=1)
+    rig.patch("ConfigMap", "c", {"data": {"by": "hand"}})  # the pass that puts it right looks at all objects
+    rig.until_data("c", {"k": "v"})
+    rig.until(lambda: is_healthy(rig), "it to be healthy")
+    assert rig.find("Job", "job") is None
+    assert events_of_jobs(rig) == 1
+
+
+def test_another_manifest_is_run(rig: Rig, job: Object) -> None:
+    rig.write("mr", job)
+    rig.until_applied("mr")
+    until_over(rig, runs=1)
+    changed = {**job, "spec": {**job["spec"], "backoffLimit": 3}}
+    rig.write_secret("mr", changed)
+    until_over(rig, runs=2)
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr")

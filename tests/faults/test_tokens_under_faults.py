@@ -1,0 +1,352 @@
+"""Whatever the API server answers, and whenever the controller dies: no loop of TokenRequests, and no token is lost.
+
+The API server's audit log counts the requests: those that were carried out, whoever knows of it.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from managed_world import create_namespace, remove_namespace
+from token_world import (
+    PATIENCE,
+    MovableClock,
+    World,
+    at_rest,
+    kubeconfig,
+    look_again,
+    token_requestor,
+    token_requests,
+    user_agent,
+)
+
+from agent.token_requestor import keys
+from agent.token_requestor.memory import Pace
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from devcluster.faults import (
+    Answer,
+    Fault,
+    LateEvents,
+    Reset,
+    Rule,
+    internal_error,
+    throttled,
+    unavailable,
+)
+from devcluster.proxy import FaultProxy
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.errors import KubeError
+from kube.objects import annotations, format_time
+from kube.resources import SECRETS
+from kube.watch import Timings
+
+QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
+WRITES = {"POST", "PUT", "PATCH", "DELETE"}
+FORBIDDEN = Answer(name="forbidden", code=403, reason="Forbidden", message="you may not")
+NONSENSE = Answer(name="nonsense", code=200, reason="", message="this is no TokenRequest")
+
+
+@pytest.fixture
+async def admin(cluster: Cluster) -> AsyncIterator[Client]:
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        yield Client(transport, user_agent="test")
+
+
+@pytest.fixture
+def world(admin: Client, namespace: str) -> World:
+    return World(admin, namespace)
+
+
+@pytest.fixture
+def agent() -> str:
+    return user_agent()
+
+
+@pytest.fixture
+async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
+    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(proxy: FaultProxy, cluster: Cluster, agent: str, tmp_path: Path) -> AsyncIterator[Client]:
+    """Goes through the proxy."""
+    path = tmp_path / "kubeconfig"
+    proxy.write_kubeconfig(path, token=cluster.token)
+    async with Transport(load_kubeconfig(path)) as transport:
+        yield Client(transport, user_agent=agent)
+
+
+# --- faults
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"),
+    [
+        (internal_error(), 5),
+        (internal_error(carried_out=True), 5),
+        (unavailable(), 5),
+        (throttled(), 3),
+        (Reset(), 5),
+        (Reset(carried_out=True), 5),
+        (FORBIDDEN, 5),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+async def test_a_token_that_can_not_be_stored_is_requested_once(
+    fault: Fault, times: int, world: World, client: Client, proxy: FaultProxy, audit: Audit, agent: str
+) -> None:
+    proxy.rules.add(Rule(fault=fault, methods=("PATCH",), path="/secrets/", times=times))
+    await world.ask()
+    async with token_requestor(client, world.namespace, timings=QUICK) as loop:
+        token = await world.until_token()
+        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await at_rest(loop)
+        assert await world.is_accepted(token)
+    assert token_requests(audit, agent) == 1
+
+
+async def _is_over(proxy: FaultProxy, count: int) -> bool:
+    return sum(proxy.injected.values()) >= count
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [internal_error(carried_out=True), Reset(carried_out=True), FORBIDDEN, NONSENSE],
+    ids=lambda fault: fault.name,
+)
+async def test_an_api_server_that_gives_no_token_is_asked_ever_more_rarely(
+    fault: Fault, world: World, client: Client, proxy: FaultProxy
+) -> None:
+    """Some of these are carried out, so they count although nobody has the token."""
+    rule = Rule(fault=fault, methods=("POST",), path="/token$")
+    proxy.rules.add(rule)
+    await world.ask()
+    clock = MovableClock()
+    async with token_requestor(client, world.namespace, clock=clock, timings=QUICK) as loop:
+        loop_time = asyncio.get_running_loop().time
+        began = loop_time()
+        await asyncio.sleep(5)
+        asked = sum(proxy.injected.values())
+        assert 1 <= asked <= _allowed(loop_time() - began)
+        proxy.rules.remove(rule)
+        clock.moved += timedelta(minutes=2)
+        await look_again(loop, *[key for key, _ in loop._secrets.items()])
+        await world.until_token()
+
+
+def _allowed(seconds: float) -> int:
+    pace, now, count = Pace(), 0.0, 0
+    while (now := now + pace.wait(now)) <= seconds:
+        pace.note(now)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize(
+    "fault", [FORBIDDEN, internal_error(), unavailable(), Reset()], ids=lambda fault: getattr(fault, "name", "")
+)
+async def test_reviews_that_fail_are_no_reason_to_request_tokens(
+    fault: Fault, world: World, client: Client, proxy: FaultProxy, audit: Audit, agent: str
+) -> None:
+    clock = MovableClock()
+    key = await world.ask()
+    async with token_requestor(client, world.namespace, clock=clock, timings=QUICK) as loop:
+        first = await world.until_token()
+        await at_rest(loop)
+        proxy.rules.add(Rule(fault=fault, path="tokenreviews"))
+        clock.moved += timedelta(hours=2)
+        await look_again(loop, key)
+        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        assert await world.token() == first
+        clock.moved += timedelta(hours=9)  # when it is due nobody needs to ask
+        await look_again(loop, key)
+        await world.until_token(other_than=first)
+    assert token_requests(audit, agent) == 2
+
+
+async def test_what_is_due_in_an_old_cache_is_read_before_a_token_is_requested(
+    world: World, client: Client, proxy: FaultProxy, audit: Audit, agent: str
+) -> None:
+    """Another process has renewed the token, and the news about that does not come."""
+    key = await world.ask()
+    async with token_requestor(world.client, world.namespace):
+        token = await world.until_token()
+    await world.annotate("t", RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(minutes=10)))
+    proxy.rules.add(Rule(fault=LateEvents(seconds=PATIENCE)))
+    clock = MovableClock()
+    async with token_requestor(client, world.namespace, clock=clock) as loop:
+        await at_rest(loop)
+        await world.annotate("t", RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(hours=1)))
+        clock.moved += timedelta(minutes=11)
+        await look_again(loop, key)
+    assert audit.count(user_agent=agent).get(("get", "secrets"), 0) >= 1
+    assert token_requests(audit, agent) == 0
+    assert await world.token() == token
+
+
+# --- kill -9
+
+
+class KilledError(KubeError):
+    """The incarnation is dead: nothing that it does reaches anybody."""
+
+
+class MortalClient(Client):
+    """Dies at its `last_write`-th write: with `carried_out`, just after the API server did it."""
+
+    def __init__(self, transport: Transport, *, last_write: int, carried_out: bool) -> None:
+        super().__init__(transport, user_agent="mortal")
+        self.writes = 0
+        self.ended = asyncio.Event()
+        self._last_write = last_write
+        self._carried_out = carried_out
+
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        if method in WRITES and "tokenreviews" not in path and "/events" not in path:
+            if self.ended.is_set():
+                raise KilledError("dead")
+            self.writes += 1
+            if self.writes == self._last_write:
+                self.ended.set()
+                if self._carried_out:
+                    await super().request(method, path, **options)
+                raise KilledError("killed")
+        return await super().request(method, path, **options)
+
+
+FORMS: dict[str, tuple[str, dict[str, str]]] = {
+    "bare": ("t", {}),
+    "kubeconfig": ("t", {}),
+    "target": ("out", {"TARGET_NAME": "out"}),
+}
+
+
+class Sweep:
+    """All crash points of a first issue and of a renewal, in one form and one way to die."""
+
+    def __init__(self, cluster: Cluster, admin: Client, form: str, *, carried_out: bool) -> None:
+        self._cluster = cluster
+        self._admin = admin
+        self._form = form
+        self._carried_out = carried_out
+
+    async def crash_at(self, last_write: int, *, renewal: bool) -> int:
+        """How many writes there were."""
+        async with self._world() as world:
+            if renewal:
+                await self._ask(world)
+                await self._finish(world)
+                await world.annotate("t", RENEW_TIMESTAMP="2020-01-01T00:00:00Z")
+            before = await self._token(world)
+            if not renewal:
+                await self._ask(world)
+            async with self._transport() as transport:
+                mortal = MortalClient(transport, last_write=last_write, carried_out=self._carried_out)
+                async with token_requestor(mortal, world.namespace) as loop:
+                    await at_rest(loop)
+            if renewal:
+                # Whoever uses it has found a token at any time; nobody takes the old one away before.
+                assert await world.is_accepted(before)
+                assert await world.is_accepted(await self._token(world))
+            await self._finish(world)
+            after = await self._token(world)
+            assert after != before
+            assert await world.is_accepted(after)
+            return mortal.writes
+
+    async def _ask(self, world: World) -> None:
+        annotated = dict(FORMS[self._form][1])
+        if annotated:
+            annotated["TARGET_NAMESPACE"] = world.namespace
+        await world.ask(data={"kubeconfig": kubeconfig()} if self._form == "kubeconfig" else None, **annotated)
+
+    async def _finish(self, world: World) -> None:
+        """The next incarnation has to make everything right."""
+
+        async def is_right() -> bool:
+            timestamp = annotations(await world.secret() or {}).get(keys.RENEW_TIMESTAMP, "")
+            return timestamp > format_time(datetime.now(UTC)) and bool(await self._token(world))
+
+        async with self._transport() as transport, token_requestor(Client(transport, user_agent="x"), world.namespace):
+            await world.until(is_right, what="the token")
+
+    async def _token(self, world: World) -> str:
+        data = await world.data(FORMS[self._form][0])
+        if self._form == "kubeconfig" and data:
+            token: str = yaml.safe_load(data["kubeconfig"])["users"][0]["user"].get("token", "")
+            return token
+        return data.get("token", "")
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[Transport]:
+        async with Transport(load_kubeconfig(self._cluster.kubeconfig)) as transport:
+            yield transport
+
+    @asynccontextmanager
+    async def _world(self) -> AsyncIterator[World]:
+        name = f"test-{uuid.uuid4().hex[:12]}"
+        await create_namespace(self._admin, name)
+        try:
+            yield World(self._admin, name)
+        finally:
+            await remove_namespace(self._admin, name)
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("renewal", [False, True], ids=["first", "renewal"])
+async def test_killed_at_any_write(
+    form: str, renewal: bool, carried_out: bool, cluster: Cluster, admin: Client
+) -> None:
+    sweep = Sweep(cluster, admin, form, carried_out=carried_out)
+    needed = await sweep.crash_at(0, renewal=renewal)
+    # A TokenRequest and the Secret; the account if it is new, and the target Secret.
+    assert needed >= 2 + (not renewal) + (form == "target")
+    reached: Sequence[int] = await asyncio.gather(
+        *(sweep.crash_at(number, renewal=renewal) for number in range(1, needed + 1))
+    )
+    assert list(reached) == list(range(1, needed + 1))
+
+
+async def test_a_token_in_memory_is_not_stored_over_that_of_somebody_else(
+    world: World, client: Client, proxy: FaultProxy
+) -> None:
+    """While storing failed, another process stored a token; ours must not replace it as if nothing had happened."""
+    rule = Rule(fault=internal_error(), methods=("PATCH",), path="/secrets/")
+    proxy.rules.add(rule)
+    await world.ask()
+    async with token_requestor(client, world.namespace, timings=QUICK) as loop:
+        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        async with token_requestor(world.client, world.namespace):
+            theirs = await world.until_token()
+        proxy.rules.remove(rule)
+        await look_again(loop, *[key for key, _ in loop._secrets.items()])
+    assert await world.token() == theirs
+
+
+async def test_the_kubeconfig_that_somebody_changes_meanwhile_keeps_the_change(
+    world: World, client: Client, proxy: FaultProxy
+) -> None:
+    proxy.rules.add(Rule(fault=internal_error(), methods=("PATCH",), path="/secrets/", times=3))
+    await world.ask(data={"kubeconfig": kubeconfig()})
+    async with token_requestor(client, world.namespace, timings=QUICK) as loop:
+        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await world.set_data("t", kubeconfig=kubeconfig(**{"tls-server-name": "changed"}))
+
+        async def is_stored() -> bool:
+            return keys.RENEW_TIMESTAMP in annotations(await world.secret() or {})
+
+        await world.until(is_stored, what="the token to be stored")
+        await at_rest(loop)
+    assert "tls-server-name: changed" in (await world.data())["kubeconfig"]
+    found = await world.client.get(SECRETS, "t", namespace=world.namespace)
+    assert found["data"].keys() == {"kubeconfig"}

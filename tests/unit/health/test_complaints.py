@@ -1,0 +1,63 @@
+"""The Event about a ManagedResource whose objects are not healthy for a while."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.health.controller import _complain
+from agent.health.passes import Passes
+from agent.health.verdicts import Verdict
+
+VERDICT = Verdict("ResourcesHealthy", "False", "DeploymentUnhealthy", 'Deployment "a/b" is unhealthy: x')
+MANAGED_RESOURCE = {"kind": "ManagedResource", "metadata": {"namespace": "ns", "name": "mr"}}
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+
+    def event(self, *said: Any) -> None:
+        self.events.append(said)
+
+
+@pytest.mark.parametrize(("count", "end"), [(1, ""), (2, " (and 1 more)"), (12, " (and 11 more)")])
+def test_it_tells_of_the_first_object_and_how_many_more_there_are(count: int, end: str) -> None:
+    recorder: Any = Recorder()
+    _complain(recorder, MANAGED_RESOURCE, VERDICT, count)
+    assert recorder.events == [
+        (MANAGED_RESOURCE, "Warning", "DeploymentUnhealthy", f'Deployment "a/b" is unhealthy: x{end}')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("looks", "complaints"),
+    [
+        ([(0, 1), (29, 1)], []),
+        ([(0, 1), (30, 2)], [2]),
+        ([(0, 1), (30, 2), (60, 3), (90, 2)], [2]),
+        ([(0, 1), (20, 0), (40, 1), (60, 1)], []),
+        ([(0, 1), (20, 0), (40, 1), (70, 1)], [1]),
+        ([(0, 1), (30, 1), (40, 0), (50, 3), (80, 3)], [1, 3]),
+        ([(0, 0), (60, 0)], []),
+    ],
+)
+def test_there_is_one_if_it_lasts_and_one_more_if_it_comes_back(
+    looks: list[tuple[int, int]], complaints: list[int]
+) -> None:
+    """Each look is at a time in seconds, and finds so many objects."""
+    times = iter([datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=second) for second, _ in looks])
+    unused: Any = None
+    told: list[int] = []
+    passes = Passes(
+        walk=unused,
+        status=unused,
+        store=unused,
+        resource_class="resources",
+        sync_period=60,
+        now=lambda: next(times),
+        complain=lambda _, __, count: told.append(count),
+    )
+    for _, count in looks:
+        passes._complain_if_it_lasts(MANAGED_RESOURCE, VERDICT, count)
+    assert told == complaints
