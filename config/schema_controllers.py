@@ -175,7 +175,7 @@ class NodeAgentReconciliationDelay:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenInvalidator:
     enabled: Annotated[bool, setting("Whether it runs; must be as in `webhooks.tokenInvalidator`.")] = False
-    concurrent_syncs: Annotated[int, setting("Accepted for compatibility; there is always one worker.")] = 5
+    concurrent_syncs: Annotated[int, setting("How many Secrets are worked on at once; less than 1 means 1.")] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

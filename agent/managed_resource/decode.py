@@ -17,7 +17,7 @@ from typing import Any
 import brotli
 import orjson
 
-from agent.managed_resource.yaml_dialect import Budget, DialectError, json_number, load
+from agent.yaml_dialect import Budget, DialectError, json_number, load
 from kube.objects import Key, Object
 
 COMPRESSED_SUFFIX = ".br"

@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 
 from agent.managed_resource.decode import split
-from agent.managed_resource.yaml_dialect import Budget, DialectError, load, plain_scalar
 from agent.references.manifests import stamp
+from agent.yaml_dialect import Budget, DialectError, load, plain_scalar
 from kube.objects import Object
 
 _VALUES = 1_000_000

@@ -20,13 +20,29 @@ from managed_resource_rig import (
 
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from kube.objects import Object, annotations, finalizers
+from kube.objects import Object, annotations, condition, finalizers
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 
 _OPERATION = "gardener.cloud/operation"
 _IGNORE = "resources.gardener.cloud/ignore"
 _FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 _SYNC_SECONDS = 15.0
+
+
+# --- the conditions
+
+
+def test_what_is_applied_is_told_together_with_its_health(rig: Rig) -> None:
+    rig.write("mr", config_map("c"), role("r"))
+
+    def applied() -> Object | None:
+        found = rig.get("ManagedResource", "mr")
+        return found if (condition(found, "ResourcesApplied") or {}).get("status") == "True" else None
+
+    told = rig.until(applied, "it to be applied")
+    assert told is not None
+    assert (condition(told, "ResourcesHealthy") or {}).get("status") == "True"
+    assert (condition(told, "ResourcesProgressing") or {}).get("status") == "False"
 
 
 # --- classes

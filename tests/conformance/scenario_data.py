@@ -12,7 +12,7 @@ Steps are one of
     {sleep: seconds}
     {observe: name, of: [ref], stable, bound}    when nothing has changed for `stable` seconds, at most `bound`
 
-with ref = 'apps/v1 Deployment [namespace/]name', in observations also {list: [apiVersion, kind, namespace]}. `x-data` of a Secret holds what its data is made of (`encoded`). $NS,
+with ref = 'apps/v1 Deployment [namespace/]name', in observations also {list: [apiVersion, kind, namespace, selector]}. `x-data` of a Secret holds what its data is made of (`encoded`). $NS,
 $NS2 and $NS3 are the scenario's own namespaces.
 """
 

@@ -46,9 +46,9 @@ class Site:
         except (NotFound, KindNotServed):
             return None
 
-    async def list(self, api_version: str, kind: str, namespace: str) -> list[Object]:
+    async def list(self, api_version: str, kind: str, namespace: str, selector: str) -> list[Object]:
         resource = await self.discovery.find(api_version, kind)
-        return await self.client.list(resource, Selection(namespace=namespace))
+        return await self.client.list(resource, Selection(namespace=namespace, label_selector=selector))
 
     async def put(self, obj: Object) -> None:
         resource = await self.discovery.find(obj["apiVersion"], obj["kind"])
@@ -255,6 +255,6 @@ class _Play:
         if isinstance(what, str):
             ref = self._ref(what)
             return {what: await self._site(ref).get(ref)}
-        api_version, kind, namespace = what["list"]
-        found = await self._target.list(api_version, kind, namespace)
+        api_version, kind, namespace, *selector = what["list"]
+        found = await self._target.list(api_version, kind, namespace, "".join(selector))
         return {f"{api_version} {kind} {namespace}/{obj['metadata']['name']}": obj for obj in found}

@@ -17,7 +17,7 @@ from agent.managed_resource.decode import (
     decompress,
     split,
 )
-from agent.managed_resource.yaml_dialect import DialectError
+from agent.yaml_dialect import DialectError
 from kube.objects import Key
 
 SECRET = Key("ctl", "s")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.managed_resource.yaml_dialect import MAX_DEPTH, Budget, DialectError, load
+from agent.yaml_dialect import MAX_DEPTH, Budget, DialectError, load
 
 # fmt: off
 SCALARS: list[tuple[str, Any]] = [

@@ -1,0 +1,85 @@
+"""The CA bundle of the connection to a cluster: what others need to talk to it as this process does.
+
+It is in the kubeconfig, in a file that the kubeconfig names, or, in a Pod, beside the token of the service account.
+Files are read again now and then, since they may be replaced.
+"""
+
+import base64
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import structlog
+import yaml
+
+from kube.connection import SERVICE_ACCOUNT
+
+_REMEMBERED_SECONDS = 60.0
+
+
+class Authority:
+    """Called for the bundle; empty if there is none, or none that can be read.
+
+    Args:
+        kubeconfig: path of the kubeconfig in use, empty for the configuration of a Pod.
+        in_cluster: where a Pod has the CA of its cluster.
+        now: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: str,
+        *,
+        in_cluster: Path = SERVICE_ACCOUNT / "ca.crt",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kubeconfig = kubeconfig
+        self._in_cluster = in_cluster
+        self._now = now
+        self._bundle = b""
+        self._read_at = float("-inf")
+
+    def __call__(self) -> bytes:
+        now = self._now()
+        if now - self._read_at >= _REMEMBERED_SECONDS:
+            self._read_at = now
+            try:
+                self._bundle = self._read()
+            except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+                # Whoever replaces it may be about to: what was read last is good until then.
+                structlog.get_logger().error(
+                    "The CA bundle of the target cluster could not be read", file=self._file, error=_place(error)
+                )
+        return self._bundle
+
+    @property
+    def _file(self) -> str:
+        return self._kubeconfig or str(self._in_cluster)
+
+    def _read(self) -> bytes:
+        if not self._kubeconfig:
+            return self._in_cluster.read_bytes()
+        path = Path(self._kubeconfig)
+        cluster = _current_cluster(yaml.load(path.read_bytes(), yaml.CSafeLoader))
+        if data := cluster.get("certificate-authority-data"):
+            return base64.b64decode(str(data))
+        if file := cluster.get("certificate-authority"):
+            return (path.parent / str(file)).read_bytes()
+        return b""
+
+
+def _current_cluster(document: Any) -> dict[str, Any]:
+    """Lenient: the connection was made from the same file, so that it is right in all that matters."""
+    context = _named(document, "contexts", document.get("current-context"), "context")
+    return _named(document, "clusters", context.get("cluster"), "cluster")
+
+
+def _named(document: dict[str, Any], field: str, name: Any, inner: str) -> dict[str, Any]:
+    found = next((entry.get(inner) for entry in document.get(field) or () if entry.get("name") == name), None)
+    return found if isinstance(found, dict) else {}
+
+
+def _place(error: Exception) -> str:
+    """What went wrong, without the text that a parser shows along with it."""
+    return str(error) if isinstance(error, OSError) else type(error).__name__

@@ -1,0 +1,396 @@
+"""Tokens are requested, stored and renewed, once a lifetime, and nothing makes the controller request them in a loop."""
+
+import asyncio
+import base64
+import time
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+import yaml
+from token_world import (
+    MovableClock,
+    World,
+    at_rest,
+    kubeconfig,
+    look_again,
+    token_requestor,
+    token_requests,
+    user_agent,
+)
+
+from agent.token_requestor import keys
+from agent.token_requestor.memory import Pace
+from agent.token_requestor.tokens import SERVICE_ACCOUNTS
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.objects import annotations, labels, uid
+from kube.resources import SECRETS
+
+PAST = "2020-01-01T00:00:00Z"
+FUTURE = "2099-01-01T00:00:00Z"
+
+
+@pytest.fixture
+async def transport(cluster: Cluster) -> AsyncIterator[Transport]:
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def agent() -> str:
+    return user_agent()
+
+
+@pytest.fixture
+def client(transport: Transport, agent: str) -> Client:
+    return Client(transport, user_agent=agent)
+
+
+@pytest.fixture
+def world(transport: Transport, namespace: str) -> World:
+    return World(Client(transport, user_agent="test"), namespace)
+
+
+# --- issuing
+
+
+async def test_a_secret_gets_a_token_for_an_account_that_is_made(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    await world.ask(LABELS='{"team":"a"}', EXPIRATION="10m")
+    async with token_requestor(client, world.namespace) as loop:
+        token = await world.until_token()
+        await at_rest(loop)
+    assert await world.is_accepted(token)
+    account = await world.account()
+    assert account is not None
+    assert labels(account) == {"team": "a"}
+    assert account["automountServiceAccountToken"] is False
+    assert 380 < await world.renew_in() <= 480
+    assert token_requests(audit, agent) == 1
+
+
+async def test_an_account_that_exists_keeps_everything_but_its_labels(world: World, client: Client) -> None:
+    existing = {
+        "metadata": {
+            "namespace": world.namespace,
+            "name": "sa",
+            "labels": {"old": "1"},
+            "annotations": {"keep": "1"},
+        },
+        "automountServiceAccountToken": True,
+        "imagePullSecrets": [{"name": "pull"}],
+    }
+    before = await world.client.create(SERVICE_ACCOUNTS, existing)
+    await world.ask(LABELS='{"new":"1"}')
+    async with token_requestor(client, world.namespace):
+        await world.until_token()
+    after = await world.account()
+    assert after is not None
+    assert (labels(after), annotations(after)["keep"], uid(after)) == ({"new": "1"}, "1", uid(before))
+    assert after["imagePullSecrets"] == [{"name": "pull"}]
+
+
+async def test_labels_can_be_merged(world: World, client: Client) -> None:
+    meta = {"namespace": world.namespace, "name": "sa", "labels": {"old": "1"}}
+    await world.client.create(SERVICE_ACCOUNTS, {"metadata": meta})
+    await world.ask(LABELS='{"new":"1"}')
+    async with token_requestor(client, world.namespace, merge_service_account_labels=True):
+        await world.until_token()
+    assert labels(await world.account() or {}) == {"old": "1", "new": "1"}
+
+
+async def test_only_secrets_of_the_class_get_a_token(world: World, client: Client) -> None:
+    await world.ask("without")
+    await world.ask("with")
+    await world.client.patch(
+        SECRETS, "with", {"metadata": {"labels": {keys.CLASS: "shoot"}}}, namespace=world.namespace
+    )
+    async with token_requestor(client, world.namespace, class_="shoot") as loop:
+        await world.until_token("with")
+        await at_rest(loop)
+    assert not await world.token("without")
+
+
+async def test_a_kubeconfig_gets_token_and_ca(world: World, client: Client, cluster: Cluster) -> None:
+    await world.ask(INJECT_CA_BUNDLE="true", data={"kubeconfig": kubeconfig()})
+    async with token_requestor(client, world.namespace, kubeconfig=str(cluster.kubeconfig)):
+        await world.until(lambda: _is_written(world), what="the kubeconfig")
+    data = await world.data()
+    written = yaml.safe_load(data["kubeconfig"])
+    assert data.keys() == {"kubeconfig"}
+    assert await world.is_accepted(written["users"][0]["user"]["token"])
+    assert written["users"][1] == {"name": "v", "user": {"token": "of-somebody-else"}}
+    assert base64.b64decode(written["clusters"][0]["cluster"]["certificate-authority-data"]).decode() == cluster.ca
+
+
+async def _is_written(world: World) -> bool:
+    return keys.RENEW_TIMESTAMP in annotations(await world.secret() or {})
+
+
+async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(
+    world: World, client: Client, cluster: Cluster, audit: Audit, agent: str
+) -> None:
+    key = await world.ask(INJECT_CA_BUNDLE="true")
+    async with token_requestor(client, world.namespace, kubeconfig=str(cluster.kubeconfig)) as loop:
+        first = await world.until_token()
+        assert (await world.data())["bundle.crt"] == cluster.ca
+        await look_again(loop, key)
+        assert token_requests(audit, agent) == 1
+        await world.annotate("t", INJECT_CA_BUNDLE=None, RENEW_TIMESTAMP=None)
+        await world.until_token(other_than=first)
+        assert "bundle.crt" not in await world.data()
+
+
+async def test_a_ca_that_is_not_known_is_no_reason_to_request_tokens(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    key = await world.ask(INJECT_CA_BUNDLE="true", data={"bundle.crt": "somebody's"})
+    async with token_requestor(client, world.namespace, kubeconfig="/does/not/exist") as loop:
+        await world.until_token()
+        await look_again(loop, key)
+    assert (await world.data())["bundle.crt"] == "somebody's"
+    assert token_requests(audit, agent) == 1
+
+
+async def test_a_target_secret_holds_what_the_source_then_does_not(world: World, client: Client) -> None:
+    await world.ask(TARGET_NAME="out", TARGET_NAMESPACE=world.namespace, data={"token": "old", "x": "y"})
+    async with token_requestor(client, world.namespace) as loop:
+        first = await world.until_token("out")
+        await at_rest(loop)
+        assert await world.data() == {"x": "y"}
+        await world.client.delete(SECRETS, "out", namespace=world.namespace)
+        await world.annotate("t", EXPIRATION="1h")  # nothing watches the target Secret
+        assert await world.until_token("out") != first
+        await world.annotate("t", TARGET_NAME=None, TARGET_NAMESPACE=None)
+        await world.until_token()
+    assert await world.token("out")
+
+
+@pytest.mark.parametrize("restored", [False, True])
+async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted(
+    restored: bool, world: World, client: Client
+) -> None:
+    await world.ask(TARGET_NAME="out", TARGET_NAMESPACE=world.namespace, data={"kubeconfig": kubeconfig()})
+    async with token_requestor(client, world.namespace, restore_target_kubeconfig=restored) as loop:
+        await world.until(lambda: _is_written(world), what="the token to be stored")
+        if not restored:
+            warnings = await world.until(world.warnings, what="a warning")
+            assert warnings.keys() == {keys.KUBECONFIG_REMOVED}
+        await at_rest(loop)
+    assert await world.data() == {}
+    assert (await world.data("out")).keys() == ({"kubeconfig"} if restored else {"token"})
+
+
+# --- user errors
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"account": ""}, 'the annotation "serviceaccount.resources.gardener.cloud/name" is missing'),
+        ({"EXPIRATION": "90s"}, "no token is valid for less than 10m"),
+        ({"EXPIRATION": "soon"}, 'time: invalid duration "soon"'),
+        ({"LABELS": "[]"}, "failed unmarshalling service account labels"),
+        ({"data": {"kubeconfig": "abc"}}, "could not check whether token exists in secret data"),
+        ({"data": {"kubeconfig": kubeconfig(user="w")}}, "did not find authInfo of current context named u"),
+    ],
+)
+async def test_what_can_not_be_is_told_before_anything_is_done(
+    asked: dict[str, str], message: str, world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    await world.ask(**asked)  # type: ignore[arg-type]
+    async with token_requestor(client, world.namespace) as loop:
+        warnings = await world.until(world.warnings, what="a warning")
+        await at_rest(loop)
+    assert message in warnings[keys.INVALID]
+    assert await world.account() is None
+    assert token_requests(audit, agent) == 0
+
+
+async def test_a_target_secret_must_be_another_one(world: World, client: Client, audit: Audit, agent: str) -> None:
+    await world.ask(TARGET_NAME="t", TARGET_NAMESPACE=world.namespace)
+    async with token_requestor(client, world.namespace) as loop:
+        warnings = await world.until(world.warnings, what="a warning")
+        await at_rest(loop)
+    assert "the target Secret is this one" in warnings[keys.INVALID]
+    assert token_requests(audit, agent) == 0
+
+
+async def test_a_refusal_of_the_api_server_is_told(world: World, client: Client) -> None:
+    await world.ask(TARGET_NAME="out", TARGET_NAMESPACE=f"{world.namespace}-none")
+    async with token_requestor(client, world.namespace):
+        warnings = await world.until(world.warnings, what="a warning")
+    assert warnings[keys.FAILED].startswith("could not update Secret with token: namespaces ")
+
+
+# --- once a lifetime
+
+
+async def test_a_restart_requests_nothing_that_is_still_good(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    asked = [await world.ask(f"t-{number}") for number in range(5)]
+    async with token_requestor(client, world.namespace) as loop:
+        for key in asked:
+            await world.until_token(key.name)
+        await at_rest(loop)
+    mark = audit.mark()
+    for _ in range(2):
+        async with token_requestor(client, world.namespace) as loop:
+            await look_again(loop, *asked)
+    calls = audit.count(since=mark, user_agent=agent)
+    assert token_requests(audit, agent) == len(asked)
+    assert calls.get(("patch", "secrets"), 0) == 0
+    assert calls[("create", "tokenreviews")] >= len(asked)
+
+
+async def test_own_writes_and_other_news_lead_to_no_requests(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    key = await world.ask()
+    async with token_requestor(client, world.namespace) as loop:
+        await world.until_token()
+        await at_rest(loop)
+        mark = audit.mark()
+        for number in range(5):
+            body = {"metadata": {"annotations": {"other": str(number)}}, "data": {"other": "eA=="}}
+            await world.client.patch(SECRETS, "t", body, namespace=world.namespace)
+        await look_again(loop, key)
+        assert audit.count(since=mark, user_agent=agent) == {}
+
+
+@pytest.mark.parametrize("text", [PAST, "soon", ""])
+async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: World, client: Client) -> None:
+    await world.ask()
+    async with token_requestor(client, world.namespace):
+        first = await world.until_token()
+        await world.annotate("t", RENEW_TIMESTAMP=text)
+        await world.until_token(other_than=first)
+    assert await world.renew_in() > 9 * 3600
+
+
+@pytest.mark.parametrize("data", [{"token": None}, {"token": ""}])
+async def test_a_token_that_somebody_removes_is_replaced(
+    data: dict[str, str | None], world: World, client: Client
+) -> None:
+    await world.ask()
+    async with token_requestor(client, world.namespace):
+        await world.until_token()
+        await world.set_data("t", **data)
+        await world.until_token()
+
+
+async def test_jumps_of_the_clock_neither_renew_nor_delay(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    clock = MovableClock()
+    asked = [await world.ask(f"t-{number}", EXPIRATION="10m") for number in range(20)]
+    async with token_requestor(client, world.namespace, clock=clock) as loop:
+        for key in asked:
+            await world.until_token(key.name)
+        await at_rest(loop)
+        for jump in (timedelta(days=1), timedelta(days=-1)):
+            clock.jumped = jump
+            await look_again(loop, *asked)
+            assert token_requests(audit, agent) == len(asked)
+        clock.moved += timedelta(minutes=7)
+        await look_again(loop, *asked)
+        assert token_requests(audit, agent) == len(asked)
+        clock.moved += timedelta(minutes=1, seconds=1)
+        await look_again(loop, *asked)
+        assert token_requests(audit, agent) == 2 * len(asked)
+
+
+async def test_a_secret_in_deletion_gets_no_token(world: World, client: Client, audit: Audit, agent: str) -> None:
+    await world.ask()
+    finalizers = {"metadata": {"finalizers": ["example.com/wait"]}}
+    await world.client.patch(SECRETS, "t", finalizers, namespace=world.namespace)
+    await world.client.delete(SECRETS, "t", namespace=world.namespace)
+    async with token_requestor(client, world.namespace) as loop:
+        await at_rest(loop)
+    assert not await world.token()
+    assert token_requests(audit, agent) == 0
+    await world.client.patch(SECRETS, "t", {"metadata": {"finalizers": None}}, namespace=world.namespace)
+
+
+# --- reviews
+
+
+async def test_a_token_whose_account_was_made_anew_is_found_and_replaced(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    clock = MovableClock()
+    key = await world.ask()
+    async with token_requestor(client, world.namespace, clock=clock) as loop:
+        first = await world.until_token()
+        await world.client.delete(SERVICE_ACCOUNTS, "sa", namespace=world.namespace)
+        # The API server remembers for a moment what it found good.
+        await world.until(lambda: _is_rejected(world, first), what="the token to be rejected")
+        await look_again(loop, key)
+        assert await world.token() == first  # it was asked not long ago
+        clock.moved += timedelta(hours=2)
+        await look_again(loop, key)
+        second = await world.until_token(other_than=first)
+        assert await world.is_accepted(second)
+    assert token_requests(audit, agent) == 2
+
+
+async def _is_rejected(world: World, token: str) -> bool:
+    return not await world.is_accepted(token)
+
+
+async def test_a_restart_finds_a_token_that_is_not_accepted(world: World, client: Client) -> None:
+    await world.ask(RENEW_TIMESTAMP=FUTURE, data={"token": "not-a-token"})
+    async with token_requestor(client, world.namespace):
+        token = await world.until_token(other_than="not-a-token")
+    assert await world.is_accepted(token)
+
+
+async def test_audiences_that_the_api_server_does_not_know_lead_to_no_loop(
+    world: World, client: Client, audit: Audit, agent: str
+) -> None:
+    clock = MovableClock()
+    key = await world.ask()
+    async with token_requestor(client, world.namespace, clock=clock, audiences=("nobody",)) as loop:
+        token = await world.until_token()
+        for _ in range(3):
+            clock.moved += timedelta(hours=2)
+            await look_again(loop, key)
+    assert await world.is_accepted(token, "nobody")
+    assert token_requests(audit, agent) == 1
+
+
+async def test_without_audiences_tokens_are_for_the_api_server(world: World, client: Client) -> None:
+    await world.ask()
+    async with token_requestor(client, world.namespace, audiences=()):
+        token = await world.until_token()
+    assert await world.is_accepted(token, "https://kubernetes.default.svc")
+
+
+# --- quarrels
+
+
+async def test_a_quarrel_about_a_token_becomes_slow(world: World, client: Client, audit: Audit, agent: str) -> None:
+    """Somebody, or a webhook, removes each token as soon as it is there."""
+    await world.ask()
+    began = time.monotonic()
+    async with token_requestor(client, world.namespace):
+        while time.monotonic() - began < 8:
+            if await world.token():
+                await world.set_data("t", token=None)
+            await asyncio.sleep(0.02)
+    requests, elapsed = token_requests(audit, agent), time.monotonic() - began
+    assert 2 <= requests <= _allowed(elapsed)
+
+
+def _allowed(seconds: float) -> int:
+    """How many requests the pace lets through in this time."""
+    pace, now, count = Pace(), 0.0, 0
+    while (now := now + pace.wait(now)) <= seconds:
+        pace.note(now)
+        count += 1
+    return count

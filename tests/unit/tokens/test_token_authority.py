@@ -1,0 +1,67 @@
+"""The CA bundle of the target connection, wherever it is."""
+
+import base64
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent.token_requestor.authority import Authority
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def kubeconfig(path: Path, **cluster: str) -> str:
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k"}}],
+        "clusters": [{"name": "other", "cluster": {}}, {"name": "k", "cluster": cluster}],
+    }
+    path.write_text(yaml.safe_dump(document))
+    return str(path)
+
+
+def test_it_is_in_the_kubeconfig(tmp_path: Path) -> None:
+    data = base64.b64encode(b"inline").decode()
+    path = kubeconfig(tmp_path / "kc", **{"certificate-authority-data": data, "certificate-authority": "unused"})
+    assert Authority(path)() == b"inline"
+
+
+def test_it_is_in_a_file_beside_the_kubeconfig(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes(b"file")
+    assert Authority(kubeconfig(tmp_path / "kc", **{"certificate-authority": "ca.crt"}))() == b"file"
+
+
+def test_a_pod_has_it_beside_its_token(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes(b"pod")
+    assert Authority("", in_cluster=tmp_path / "ca.crt")() == b"pod"
+
+
+def test_there_may_be_none(tmp_path: Path) -> None:
+    assert Authority(kubeconfig(tmp_path / "kc"))() == b""
+
+
+@pytest.mark.parametrize("content", ["", "[", "a: b", "[]", "clusters: 1\ncurrent-context: c\ncontexts: [[]]"])
+def test_what_can_not_be_read_is_as_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "kc").write_text(content)
+    assert Authority(str(tmp_path / "kc"))() == b""
+    assert Authority(str(tmp_path / "missing"))() == b""
+
+
+def test_it_is_read_again_now_and_then_and_kept_while_it_can_not_be_read(tmp_path: Path) -> None:
+    file, clock = tmp_path / "ca.crt", Clock()
+    file.write_bytes(b"first")
+    authority = Authority("", in_cluster=file, now=clock)
+    assert authority() == b"first"
+    file.write_bytes(b"second")
+    assert authority() == b"first"
+    clock.now = 60
+    assert authority() == b"second"
+    file.unlink()
+    clock.now = 120
+    assert authority() == b"second"

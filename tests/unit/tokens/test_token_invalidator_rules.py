@@ -1,0 +1,97 @@
+"""Which labels the Secrets of ServiceAccounts are to have, and who uses them."""
+
+import pytest
+
+from agent.token_invalidator import keys
+from agent.token_invalidator.rules import Account, Labelled, account_matters, belongs_to, needed_labels, uses
+from kube.objects import Object
+
+PURPOSE = {keys.PURPOSE: "token-invalidator"}
+BOTH = {**PURPOSE, keys.CONSIDER: "true"}
+
+
+def account(automount: bool | None = None, **labels: str) -> Account:
+    obj: Object = {"metadata": {"uid": "1", "labels": labels}, "secrets": [{"name": "s"}, {}]}
+    if automount is not None:
+        obj["automountServiceAccountToken"] = automount
+    return Account.of(obj)
+
+
+def secret(labels: dict[str, str], uid: str = "1") -> Labelled:
+    annotations = {keys.SERVICE_ACCOUNT_NAME: "sa", keys.SERVICE_ACCOUNT_UID: uid}
+    found = Labelled.of({"metadata": {"namespace": "n", "name": "s", "labels": labels, "annotations": annotations}})
+    assert found is not None
+    return found
+
+
+SKIPPED = account(False, **{keys.SKIP: "false"})
+
+
+@pytest.mark.parametrize(
+    ("of", "having", "wanted"),
+    [
+        (account(None), {}, PURPOSE),
+        (account(True), {}, PURPOSE),
+        (account(False), {}, BOTH),
+        (account(False), PURPOSE, {keys.CONSIDER: "true"}),
+        (account(False), BOTH, {}),
+        (account(False), {**PURPOSE, keys.CONSIDER: "no"}, {}),
+        (SKIPPED, {}, PURPOSE),
+        (SKIPPED, BOTH, {keys.CONSIDER: None}),
+        (account(True), BOTH, {keys.CONSIDER: None}),
+        (account(None), BOTH, {keys.CONSIDER: None}),
+        (account(True), PURPOSE, {}),
+        (account(False), {keys.PURPOSE: "token-requestor"}, {keys.CONSIDER: "true"}),
+        (account(True), {keys.PURPOSE: "token-requestor"}, {}),
+    ],
+)
+def test_labels_follow_the_account(of: Account, having: dict[str, str], wanted: dict[str, str | None]) -> None:
+    assert needed_labels(secret(having), of) == wanted
+
+
+@pytest.mark.parametrize(("uid", "wanted"), [("1", True), ("", True), ("2", False)])
+def test_a_secret_belongs_to_the_account_with_its_uid(uid: str, wanted: bool) -> None:
+    assert belongs_to(secret({}, uid), account()) is wanted
+
+
+def test_a_secret_without_the_annotation_is_none_of_ours() -> None:
+    assert Labelled.of({"metadata": {"name": "s"}}) is None
+    assert Labelled.of({"metadata": {"name": "s", "annotations": {keys.SERVICE_ACCOUNT_NAME: ""}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (account(False), account(False), False),
+        (account(False), account(True), True),
+        (account(None), account(True), True),
+        (account(None), account(False), True),
+        (account(False), SKIPPED, True),
+        (account(False, **{keys.SKIP: "a"}), account(False, **{keys.SKIP: "b"}), True),
+        (account(False, other="a"), account(False, other="b"), False),
+        (None, account(False), True),
+        (account(False), None, False),
+    ],
+)
+def test_changes_of_its_settings_matter(old: Account | None, new: Account | None, wanted: bool) -> None:
+    assert account_matters(old, new) is wanted
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ({}, False),
+        ({"volumes": [{"secret": {"secretName": "s"}}]}, True),
+        ({"volumes": [{"secret": {"secretName": "other"}}, {"configMap": {"name": "s"}}]}, False),
+        ({"volumes": [{"projected": {"sources": [{"secret": {"name": "s"}}]}}]}, True),
+        ({"volumes": [{"projected": {"sources": [{"configMap": {"name": "s"}}]}}]}, False),
+        ({"containers": [{"envFrom": [{"secretRef": {"name": "s"}}]}]}, True),
+        ({"initContainers": [{"env": [{"name": "a", "valueFrom": {"secretKeyRef": {"name": "s"}}}]}]}, True),
+        ({"ephemeralContainers": [{"env": [{"name": "a", "value": "s"}]}]}, False),
+    ],
+)
+def test_pods_use_secrets_in_several_ways(spec: Object, wanted: bool) -> None:
+    assert uses({"spec": spec, "status": {"phase": "Running"}}, "s") is wanted
+    assert uses({"spec": spec}, "s") is wanted
+    assert uses({"spec": spec, "status": {"phase": "Succeeded"}}, "s") is False
+    assert uses({"spec": spec, "status": {"phase": "Failed"}}, "s") is False
