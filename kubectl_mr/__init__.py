@@ -1,0 +1,1 @@
+"""`kubectl mr`: ManagedResources for people."""
