@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from agent import managed_resource_metrics
 from agent.api import MANAGED_RESOURCES
 from agent.context import Context, ControlLoop
-from agent.csr_approver.controller import CSRApproverLoop
 from agent.garbage_collector.controller import GarbageCollectorLoop
 from agent.health.controller import HealthLoop, ProgressLoop
 from agent.istio_cluster_configuration.controller import IstioClusterConfigurationLoop
@@ -31,8 +30,15 @@ def hold_ready(source: Cluster) -> Source:
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
 
+def _csr_approver(context: Context) -> ControlLoop:
+    """Imported only if it is wanted: reading certificates takes 8 MiB."""
+    from agent.csr_approver.controller import CSRApproverLoop
+
+    return CSRApproverLoop(context)
+
+
 _OPTIONAL: Mapping[str, Callable[[Context], ControlLoop]] = {
-    "csr_approver": CSRApproverLoop,
+    "csr_approver": _csr_approver,
     "garbage_collector": GarbageCollectorLoop,
     "istio_cluster_configuration": IstioClusterConfigurationLoop,
     "network_policy": NetworkPolicyLoop,
