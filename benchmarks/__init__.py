@@ -15,6 +15,8 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     garbage         a round of the garbage collector
     nodes           many Nodes that join at once
     tokens          tokens of many ServiceAccounts over a lifetime
+    webhooks        the admission server under load, against a bare one
+    admission       Pods created through an API server with and without webhooks
     faults          the tests under faults, with many ManagedResources
     report          tables
 """

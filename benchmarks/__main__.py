@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    admission,
     bundle,
     faults,
     garbage,
@@ -28,7 +29,19 @@ from kube.errors import KubeError
 from process.logging import configure_logging
 
 _REPORT = Path(__file__).parent / "REPORT.md"
-_SECTIONS = ("start", "reconcile", "bundle", "health", "garbage", "policies", "nodes", "tokens", "faults", "webhooks")
+_SECTIONS = (
+    "start",
+    "reconcile",
+    "bundle",
+    "health",
+    "garbage",
+    "policies",
+    "nodes",
+    "tokens",
+    "faults",
+    "webhooks",
+    "admission",
+)
 _EXAMPLES = """\
 examples:
   python -m benchmarks                                 everything, about half an hour; writes the report
@@ -80,6 +93,7 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
         "garbage": [lambda: garbage.measure(candidates=600 if quick else 10_000)],
         "nodes": [lambda: nodes.measure(count=20 if quick else 300)],
         "tokens": [lambda: tokens.measure(secrets=50 if quick else 2000, renewal=not quick)],
+        "admission": [lambda: admission.measure(pods=50 if quick else 150, rounds=2 if quick else 5)],
         "webhooks": [lambda: webhooks.measure(seconds=2 if quick else 5, rounds=1 if quick else 5)],
         "faults": [lambda: faults.measure(count=faulty.count, size=faulty.objects)],
         "policies": [

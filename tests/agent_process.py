@@ -63,6 +63,8 @@ class AgentProcess:
         environment: added to a nearly empty environment.
     """
 
+    program = "agent"
+
     def __init__(
         self,
         config: Mapping[str, Any] | str | None,
@@ -102,7 +104,7 @@ class AgentProcess:
         with self.log_file.open("wb") as log, self.output_file.open("wb") as output:
             self.started_at = time.monotonic()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "agent", *self.arguments],
+                [sys.executable, "-m", self.program, *self.arguments],
                 cwd=PROJECT,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

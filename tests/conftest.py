@@ -8,8 +8,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 pytest_plugins = ["devcluster.pytest_plugin"]
 
-_TOGETHER = ("tests/conformance/",)
-"""Files here do all their work in a fixture of the module, which must not run in every process."""
+_TOGETHER = ("tests/conformance/", "tests/cluster/test_webhooks_end_to_end", "tests/cluster/test_manifests")
+"""Files here have a fixture of the module that is much work, a cluster of their own, and must not be in every process."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what tests start would ignore Ctrl-C, too.

@@ -4,9 +4,10 @@ A rule raises `Refusal` for what it has foreseen. Errors of talking to an API se
 What remains is a mistake in the rule itself, and goes up: `webhooks.review` answers and counts it.
 """
 
-import marshal
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import msgspec
 
 from kube.errors import ApiError, KubeError
 from kube.objects import Object
@@ -23,7 +24,7 @@ Comparison = Callable[[Request, Object, Object], None]
 
 def copied(obj: Any) -> Any:
     """An independent copy of plain JSON. This is the quickest way, ten times as quick as `copy.deepcopy`."""
-    return marshal.loads(marshal.dumps(obj))  # noqa: S302 - of what was dumped just now
+    return msgspec.to_builtins(obj)
 
 
 def defaulter(mutation: Mutation) -> Handler:

@@ -21,9 +21,10 @@ def difference(before: Any, after: Any) -> list[Object]:
 
 def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> None:
     """For two values that are not equal."""
-    if isinstance(before, dict) and isinstance(after, dict):
+    kind = type(before) if type(before) is type(after) else None
+    if kind is dict:
         _compare_objects(path, before, after, operations)
-    elif isinstance(before, list) and isinstance(after, list):
+    elif kind is list:
         _compare_lists(path, before, after, operations)
     else:
         operations.append({"op": "replace", "path": path, "value": after})

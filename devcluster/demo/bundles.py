@@ -1,4 +1,4 @@
-"""What the demo applies: each YAML file of this package becomes a Secret and the ManagedResource that names it."""
+"""What the demo has the agent apply: YAML files that become Secrets, and ManagedResources that name them."""
 
 import base64
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from kube.objects import Object
 
 GROUP = "/apis/resources.gardener.cloud/v1alpha1"
 _KEY = "objects.yaml.br"
+_BUNDLES = ("monitoring", "shop", "vouchers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Bundle:
 
 
 def bundles() -> Iterator[Bundle]:
-    for path in sorted(Path(__file__).parent.glob("*.yaml")):
-        yield Bundle(path.stem, path.read_bytes())
+    for name in _BUNDLES:
+        yield Bundle(name, (Path(__file__).parent / f"{name}.yaml").read_bytes())
 
 
 def custom_resource_definitions() -> list[Object]:

@@ -5,7 +5,9 @@ A program belongs to its cluster: it runs under the cluster's supervisor and end
 
 import contextlib
 import json
+import os
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
@@ -16,8 +18,9 @@ from devcluster.cluster import Cluster
 from devcluster.components import Files
 from devcluster.errors import DevclusterError
 
-_HOST = "127.0.0.1"
+HOST = "127.0.0.1"
 _READY_SECONDS = 30.0
+_COMMAND_SECONDS = 60.0
 _LOG_LINES = 15
 
 
@@ -26,27 +29,31 @@ class Program:
 
     Args:
         config: what is to be in the file beside the addresses of its servers.
+        servers: what it serves beside probes and metrics, as in the file.
     """
 
-    def __init__(self, module: str, cluster: Cluster, config: dict[str, Any]) -> None:
+    def __init__(
+        self, module: str, cluster: Cluster, config: dict[str, Any], *, servers: dict[str, Any] | None = None
+    ) -> None:
         self.module = module
         self.log = Files(cluster.state).log(module)
         self.config_file = cluster.state / f"{module}.json"
         self._cluster = cluster
-        health, metrics = _free_ports(2)
-        self._health = f"http://{_HOST}:{health}"
-        self.metrics = f"http://{_HOST}:{metrics}/metrics"
-        servers = {"healthProbes": health, "metrics": metrics}
+        health, metrics = free_ports(2)
+        self._health = f"http://{HOST}:{health}"
+        self.metrics = f"http://{HOST}:{metrics}/metrics"
+        own = {"healthProbes": health, "metrics": metrics}
         self._config = {
             "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
             "kind": "ResourceManagerConfiguration",
-            "server": {name: {"bindAddress": _HOST, "port": port} for name, port in servers.items()},
+            "server": {name: {"bindAddress": HOST, "port": port} for name, port in own.items()} | (servers or {}),
             **config,
         }
 
+        self.config_file.write_text(json.dumps(self._config, indent=2))
+
     def start(self) -> None:
         """Returns when /readyz is good; raises DevclusterError when it never is."""
-        self.config_file.write_text(json.dumps(self._config, indent=2))
         # The user's own clusters are none of the demo's business.
         environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._cluster.kubeconfig}"]
         command = [sys.executable, "-m", self.module, "--config", str(self.config_file)]
@@ -57,6 +64,23 @@ class Program:
             if time.monotonic() > deadline:
                 raise DevclusterError(f"the {self.module} is not ready after {_READY_SECONDS:.0f} s; {self.log_end()}")
             time.sleep(0.02)
+
+    def run(self, command: str, *arguments: str) -> None:
+        """A command beside the program, with the same file; raises DevclusterError when it fails."""
+        environment = {name: value for name, value in os.environ.items() if name != "TARGET_KUBECONFIG"}
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", self.module, command, "--config", str(self.config_file), *arguments],
+                env=environment | {"KUBECONFIG": str(self._cluster.kubeconfig)},
+                capture_output=True,
+                text=True,
+                timeout=_COMMAND_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DevclusterError(f"{self.module} {command} takes longer than {_COMMAND_SECONDS:.0f} s") from error
+        if done.returncode:
+            raise DevclusterError(f"{self.module} {command} failed: {done.stderr or done.stdout}")
 
     def check(self) -> None:
         """Raises DevclusterError if it does not run any more."""
@@ -74,9 +98,9 @@ class Program:
             supervisor.ask(self._cluster.state, "stop", name=self.module, kill=False)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     # All are held until all are known, so that they differ.
-    held = [socket.create_server((_HOST, 0)) for _ in range(count)]
+    held = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [int(server.getsockname()[1]) for server in held]
     for server in held:
         server.close()

@@ -5,14 +5,19 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from devcluster import assets
 from devcluster.cluster import Cluster
+from devcluster.demo import admission
+from devcluster.demo.admission import Webhooks
 from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_definitions
 from devcluster.demo.program import Program
 from devcluster.demo.screen import Screen
 from devcluster.errors import DevclusterError
+from kube.errors import Forbidden
 from kube.objects import Object, condition
 
 _NODES = 2
@@ -99,7 +104,10 @@ class Demo:
         # Events are written a moment after the change that they tell of.
         self._wait_for("an Event that tells of the changes", lambda: self._told() > told)
         self._show_table(f"kubectl -n {_NAMESPACE} get events", _EVENTS)
-        self._show_around(agent)
+        webhooks = self._start_webhooks()
+        self._let_webhooks_change_a_deployment()
+        self._let_webhooks_keep_a_definition()
+        self._show_around(agent, webhooks)
 
     def stay(self) -> None:
         """Returns never; raises DevclusterError when a program ends."""
@@ -165,7 +173,50 @@ class Demo:
                 f"{section}.{name} was {before!r}, then {by_hand!r}, and was put right after {milliseconds:.0f} ms"
             )
 
-    def _show_around(self, agent: Program) -> None:
+    def _start_webhooks(self) -> Program:
+        self._screen.heading("Now the webhooks:")
+        webhooks = Webhooks(self._cluster, namespace=_NAMESPACE)
+        with self._screen.step("making a CA and a certificate for the webhooks") as step:
+            webhooks.make_certificates()
+            step.outcome = f"a CA and a certificate for the webhooks are in Secrets of {_NAMESPACE}"
+        with self._screen.step("starting the webhooks") as step:
+            self._start(webhooks.program)
+            step.outcome = f"the webhooks are ready; their log: {webhooks.program.log}"
+        with self._screen.step("telling the API server when to ask them") as step:
+            webhooks.install()
+            step.outcome = "the API server knows when to ask them, and whom to trust"
+        return webhooks.program
+
+    def _let_webhooks_change_a_deployment(self) -> None:
+        file = admission.BAKERY
+        self._command(f"kubectl apply --filename={_shown(file)}")
+        with self._screen.step("waiting for its pods", timed=False) as step:
+            for collection, obj in admission.objects(file):
+                if obj["kind"] == "Deployment":
+                    self._wait_for("the API server to ask the webhooks", partial(self._grows, collection, obj))
+                self._api.create(collection, obj)
+            self._wait_for("the pods to run", self._are_pods_running)
+            step.outcome = "its pods run; the webhooks have filled in what the file does not say:"
+        (pod, *_) = self._api.get(admission.PODS)["items"]
+        self._screen.table(admission.changes(file, self._api.get(admission.DEPLOYMENT), pod))
+
+    def _let_webhooks_keep_a_definition(self) -> None:
+        """One that is deleted only after somebody has confirmed that it is meant."""
+        ((collection, obj),) = admission.objects(admission.TREASURES)
+        self._api.create(collection, obj)
+        path, name = admission.TREASURE_DEFINITION, obj["metadata"]["name"]
+        # It takes a moment until API servers ask new webhooks.
+        self._wait_for("the definition to be protected", lambda: self._refusal(f"{path}?dryRun=All") != "")
+        self._command(f"kubectl delete crd {name}")
+        self._screen.show(f"Error from server (Forbidden): {self._refusal(path)}")
+        self._command(f"kubectl annotate crd {name} {admission.CONFIRMATION}=true && kubectl delete crd {name}")
+        with self._screen.step("waiting for it to go", timed=False) as step:
+            self._api.patch(path, {"metadata": {"annotations": {admission.CONFIRMATION: "true"}}})
+            self._api.delete(path)
+            self._wait_for("it to be gone", lambda: self._api.raw("GET", path)[0] == 404)
+            step.outcome = "it is gone, since somebody has confirmed it"
+
+    def _show_around(self, agent: Program, webhooks: Program) -> None:
         self._screen.heading("To look around in another terminal:")
         missing = "" if shutil.which("kubectl") else "     # kubectl is not installed here"
         self._screen.show(f"""\
@@ -175,9 +226,11 @@ class Demo:
   kubectl -n shop get all,configmaps
   kubectl -n shop delete deployment storefront     # it comes back
   kubectl -n {_NAMESPACE} delete managedresource vouchers     # its objects go, too
-  curl -s {agent.metrics} | grep -v '^#'
-  tail -f {agent.log}
-  cat {agent.config_file}""")
+  kubectl -n bakery get pods --output=yaml
+  kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations
+  curl -s {agent.metrics} {webhooks.metrics} | grep -v '^#'
+  tail -f {agent.log} {webhooks.log}
+  cat {agent.config_file} {webhooks.config_file}""")
 
     # --- how
 
@@ -233,6 +286,23 @@ class Demo:
                 raise DevclusterError(f"waited {seconds:.0f} s in vain for {what}\n" + "\n".join(filter(None, reasons)))
             time.sleep(0.002)
 
+    def _grows(self, collection: str, deployment: Object) -> bool:
+        """Whether it would get more replicas than it has."""
+        would_be = self._api.create(f"{collection}?dryRun=All", deployment)
+        return bool(would_be["spec"]["replicas"] > deployment["spec"]["replicas"])
+
+    def _are_pods_running(self) -> bool:
+        status = self._api.get(admission.DEPLOYMENT).get("status", {})
+        return bool(status.get("readyReplicas") == 2)
+
+    def _refusal(self, path: str) -> str:
+        """Why something is not deleted; empty if it is."""
+        try:
+            self._api.delete(path)
+        except Forbidden as error:
+            return str(error)
+        return ""
+
     def _is_kind_served(self) -> bool:
         status, _ = self._api.raw("GET", _MANAGED_RESOURCES)
         return bool(status == 200)
@@ -250,6 +320,11 @@ class Demo:
     def _managed_resources(self) -> list[Object]:
         items: list[Object] = self._api.get(_MANAGED_RESOURCES)["items"]
         return items
+
+
+def _shown(file: Path) -> str:
+    """As somebody who stands in the project would name it."""
+    return str(file.relative_to(Path(__file__).parents[2]))
 
 
 def _bad_conditions(managed_resource: Object) -> list[str]:

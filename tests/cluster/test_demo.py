@@ -86,7 +86,7 @@ def name() -> Iterator[str]:
     Cluster(name=name).stop()
 
 
-def test_it_shows_bundles_that_become_healthy_and_manual_changes_that_are_put_right(name: str) -> None:
+def test_it_shows_what_agent_and_webhooks_do(name: str) -> None:
     with RunningDemo(name, "--once") as demo:
         assert demo.end() == 0, demo.text
         assert "\033" not in demo.text
@@ -97,6 +97,12 @@ def test_it_shows_bundles_that_become_healthy_and_manual_changes_that_are_put_ri
         assert re.search(r"^✔ spec.replicas was 2, then 0, and was put right after \d+ ms$", demo.text, re.MULTILINE)
         assert re.search(r"^✔ data.greeting was 'Welcome!', .* was put right after \d+ ms$", demo.text, re.MULTILINE)
         assert re.search(r"Normal +Reconciled +managedresource/shop", demo.text)
+        for change in ("replicas +1 +2", "spread over +<none> +kubernetes.io/hostname"):
+            assert re.search(rf"^{change}$", demo.text, re.MULTILINE), demo.text
+        assert re.search(r"^token mounted from +<none> +kube-api-access-gardener$", demo.text, re.MULTILINE)
+        refused = 'must have a "confirmation.gardener.cloud/deletion" annotation to delete: CustomResourceDefinition '
+        assert f"{refused}treasures.example.com\n" in demo.text
+        assert "it is gone, since somebody has confirmed it" in demo.text
         assert f"export KUBECONFIG={demo.cluster.kubeconfig}" in demo.text
         demo.assert_nothing_is_left()
 
@@ -104,7 +110,7 @@ def test_it_shows_bundles_that_become_healthy_and_manual_changes_that_are_put_ri
 def test_it_stays_until_ctrl_c(name: str) -> None:
     with RunningDemo(name) as demo:
         demo.read_until("Ctrl-C")
-        assert {"agent", "kube-apiserver"} <= demo.cluster.component_states().keys()
+        assert {"agent", "webhooks", "kube-apiserver"} <= demo.cluster.component_states().keys()
         demo.process.send_signal(signal.SIGINT)
         assert demo.end() == 0, demo.text
         demo.assert_nothing_is_left()

@@ -23,6 +23,8 @@ from devcluster import __main__ as devcluster_program
 from kube import metrics
 from process.flags import Flags
 from process.metrics import describe_process
+from webhooks import metrics as webhook_metrics
+from webhooks.__main__ import WebhookFlags
 from webhooks.certificates import command as certificates
 from webhooks.configurations import command as configurations
 
@@ -118,12 +120,22 @@ def flags_of_webhook_commands() -> set[str]:
     return {"--workers", *re.findall(r"--[a-z][a-z-]+", text)}
 
 
+def flags_of_webhooks() -> set[str]:
+    """Those that the agent does not have."""
+    return {f"--{field.name.replace('_', '-')}" for field in fields(WebhookFlags)} - own_flags()
+
+
 def test_flags_exist() -> None:
     commands = next(iter(devcluster_program._parser()._subparsers._group_actions)).choices.values()
     of_devcluster = {flag for command in commands for flag in re.findall(r"--[a-z][a-z-]+", command.format_help())}
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
-    assert named <= own_flags() | flags_of_webhook_commands() | of_devcluster | FLAGS_OF_OTHERS
+    assert named <= own_flags() | flags_of_webhooks() | flags_of_webhook_commands() | of_devcluster | FLAGS_OF_OTHERS
     assert named >= FLAGS_OF_OTHERS
+
+
+def test_the_flags_of_the_webhooks_are_all_explained() -> None:
+    explained = re.findall(r"^\| `(--[a-z-]+)", DOCUMENTS["docs/webhooks.md"], re.MULTILINE)
+    assert set(explained) == flags_of_webhooks()
 
 
 def test_the_flags_of_the_agent_are_all_explained() -> None:
@@ -183,6 +195,7 @@ def names_of_metrics() -> set[str]:
     assert csr_metrics.csr_approver_decisions_total in registered
     assert garbage_metrics.objects_total in registered
     assert managed_resource_metrics.managed_resources in registered
+    assert webhook_metrics.request_metrics in registered
     families = [family for source in (REGISTRY, registry) for family in source.collect()]
     return {family.name + ("_total" if family.type == "counter" else "") for family in families}
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import gzip
 import socket
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from process.server import HttpServer
+from process.server import HttpServer, listen
 
 
 async def answer(_request: web.BaseRequest) -> web.Response:
@@ -132,4 +133,47 @@ async def test_stopping_lets_a_request_in_flight_finish():
         await entered.wait()
         await server.stop()
         assert await request == (200, "finished")
-        assert not server.started
+        assert not server.serving
+
+
+async def test_while_it_lingers_it_answers_and_sends_clients_away():
+    async with serving(linger=0.5) as server, aiohttp.ClientSession() as session:
+        url = f"http://127.0.0.1:{server.port}/"
+        async with session.get(url) as response:
+            assert "Connection" not in response.headers
+        assert server.serving
+        stopping = asyncio.create_task(server.stop())
+        await asyncio.sleep(0)
+        assert not server.serving
+        async with session.get(url) as response:
+            assert (response.status, response.headers["Connection"]) == (200, "close")
+        await stopping
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await session.get(url)
+
+
+async def test_a_socket_that_listens_already_is_taken_as_it_is():
+    listening = listen("webhooks", "127.0.0.1", 0)
+    address = listening.getsockname()
+    server = HttpServer("webhooks", answer, listening=listening)
+    assert server.address == address
+    await server.start()
+    try:
+        assert await get(f"http://127.0.0.1:{server.port}/") == (200, "here")
+    finally:
+        await server.stop()
+
+
+async def test_compressed_bodies_stay_as_they_are():
+    async def length(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=str(len(await request.read())))
+
+    content = gzip.compress(b"x" * 1_000_000)
+    async with (
+        serving(length) as server,
+        aiohttp.ClientSession() as session,
+        session.post(
+            f"http://127.0.0.1:{server.port}/", data=content, headers={"Content-Encoding": "gzip"}
+        ) as response,
+    ):
+        assert await response.text() == str(len(content))

@@ -1,0 +1,106 @@
+"""The webhooks in the demo: how the API server gets to ask them, and what they did to an object.
+
+They are shown on the objects of two YAML files beside this one, which are applied as they stand there.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import yaml
+
+from devcluster.cluster import Cluster
+from devcluster.demo.program import HOST, Program, free_ports
+from kube.objects import Object, key
+
+BAKERY, TREASURES = (Path(__file__).parent / name for name in ("bakery.yaml", "treasures.yaml"))
+NAMESPACE = "bakery"
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/oven"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+TREASURE_DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/treasures.example.com"
+CONFIRMATION = "confirmation.gardener.cloud/deletion"
+
+_COLLECTIONS = {
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "Deployment": f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+}
+_ENABLED = (
+    "crdDeletionProtection",
+    "highAvailabilityConfig",
+    "podTopologySpreadConstraints",
+    "projectedTokenMount",
+    "seccompProfile",
+)
+
+
+class Webhooks:
+    """The admission server.
+
+    Args:
+        namespace: holds the Secrets with the certificates.
+    """
+
+    def __init__(self, cluster: Cluster, *, namespace: str) -> None:
+        (port,) = free_ports(1)
+        self._url = f"https://{HOST}:{port}"
+        self._namespace = namespace
+        self._certificates = cluster.state / "certificates"
+        server = {"bindAddress": HOST, "port": port, "tls": {"serverCertDir": str(self._certificates)}}
+        config = {
+            "leaderElection": {"resourceNamespace": namespace},
+            # There is no other replica that API servers would have to find meanwhile.
+            "gracefulShutdownTimeout": "1s",
+            "webhooks": {name: {"enabled": True} for name in _ENABLED},
+        }
+        self.program = Program("webhooks", cluster, config, servers={"webhooks": server})
+
+    def make_certificates(self) -> None:
+        """A CA and a certificate for the server: in Secrets, and as the files that the server reads."""
+        self.program.run("certificates", "--once", "--dns-name", HOST, "--directory", str(self._certificates))
+
+    def install(self) -> None:
+        """Tells the API server about what to ask, where, and whom to trust."""
+        ca = f"{self._namespace}/gardener-resource-manager-ca"
+        self.program.run("configurations", "--url", self._url, "--ca-secret", ca, "--install")
+
+
+def objects(file: Path) -> Iterator[tuple[str, Object]]:
+    """What is in a file, each with the path of its collection."""
+    for obj in yaml.safe_load_all(file.read_bytes()):
+        yield _COLLECTIONS[obj["kind"]], obj
+
+
+def changes(file: Path, stored: Object, pod: Object) -> list[list[str]]:
+    """A table of what webhooks made of the Deployment in a file, and of a pod of it."""
+    given = next(obj for _, obj in objects(file) if key(obj) == key(stored) and obj["kind"] == "Deployment")
+    template = given["spec"]["template"]["spec"]
+    return [
+        ["FIELD", "IN THE FILE", "IN THE CLUSTER"],
+        ["replicas", str(given["spec"]["replicas"]), str(stored["spec"]["replicas"])],
+        ["spread over", _spread(template), _spread(stored["spec"]["template"]["spec"])],
+        ["counting only pods with", _counted(template), _counted(pod["spec"])],
+        ["token mounted from", _tokens(template), _tokens(pod["spec"])],
+        ["seccomp profile", _seccomp(template), _seccomp(pod["spec"])],
+    ]
+
+
+def _spread(spec: Object) -> str:
+    return _listed(constraint["topologyKey"] for constraint in spec.get("topologySpreadConstraints", ()))
+
+
+def _counted(spec: Object) -> str:
+    constraints = spec.get("topologySpreadConstraints", ())
+    return _listed({label for each in constraints for label in each["labelSelector"]["matchLabels"]})
+
+
+def _tokens(spec: Object) -> str:
+    return _listed(volume["name"] for volume in spec.get("volumes", ()) if "projected" in volume)
+
+
+def _seccomp(spec: Object) -> str:
+    return str(spec.get("securityContext", {}).get("seccompProfile", {}).get("type", "<none>"))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "<none>"

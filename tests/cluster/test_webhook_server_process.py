@@ -1,0 +1,122 @@
+"""The admission server as a process: how it starts, what it says of itself, what it answers where nothing is served."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from agent_process import PROJECT
+from webhook_process import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client, make_certificate
+
+from devcluster.cluster import Cluster
+
+
+@pytest.fixture
+def server(cluster: Cluster) -> Iterator[WebhookProcess]:
+    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as process:
+        yield process.wait_until_ready(seconds=60)
+
+
+async def test_it_answers_and_tells_how_it_is_doing(server: WebhookProcess) -> None:
+    series = 'controller_runtime_webhook_requests_total{code="200",webhook="/webhooks/seccomp-profile"}'
+    assert (await asyncio.to_thread(server.metrics))[series] == 0
+    async with client() as session:
+        response = await ask(session, f"{server.url}{SECCOMP}?timeout=10s")
+        assert response["uid"] == "u1"
+        assert response["patchType"] == "JSONPatch"
+    metrics = await asyncio.to_thread(server.metrics)
+    labels = 'webhook="/webhooks/seccomp-profile"'
+    assert metrics[series] == 1
+    assert metrics[f'controller_runtime_webhook_requests_total{{code="500",{labels}}}'] == 0
+    assert metrics[f"controller_runtime_webhook_requests_in_flight{{{labels}}}"] == 0
+    assert metrics[f"controller_runtime_webhook_latency_seconds_count{{{labels}}}"] == 1
+    assert metrics[f'controller_runtime_webhook_latency_seconds_bucket{{le="1000.0",{labels}}}'] == 1
+    assert metrics["controller_runtime_webhook_panics_total"] == 0
+    assert metrics["certwatcher_read_certificate_total"] >= 1
+    assert metrics["certwatcher_read_certificate_errors_total"] == 0
+
+
+async def test_probes_name_what_they_look_at(server: WebhookProcess) -> None:
+    assert await asyncio.to_thread(server.probe, "/readyz?verbose") == (
+        200,
+        "[+]source-informer-sync ok\n[+]target-informer-sync ok\n[+]webhook-server ok\nhealthz check passed\n",
+    )
+    assert await asyncio.to_thread(server.probe, "/readyz/webhook-server") == (200, "ok")
+    alive = ["apiserver-healthz", "ping", "source-informer-sync", "target-informer-sync"]
+    lines = "".join(f"[+]{name} ok\n" for name in alive)
+    assert await asyncio.to_thread(server.probe, "/healthz?verbose") == (200, f"{lines}healthz check passed\n")
+
+
+async def test_a_path_that_is_not_served_is_not_found_and_its_setting_is_logged_once(server: WebhookProcess) -> None:
+    path = "/webhooks/high-availability-config"
+    async with client() as session:
+        for _ in range(3):
+            async with session.post(server.url + path, data=POD_REVIEW) as answer:
+                assert answer.status == 404
+        for number in range(3):
+            async with session.post(f"{server.url}/unknown/{number}", data=POD_REVIEW) as answer:
+                assert answer.status == 404
+    entry = await asyncio.to_thread(
+        server.wait_for_log,
+        "Asked for a webhook that is not enabled: enable it or remove it from the webhook configurations",
+    )
+    assert entry["webhook"] == "high-availability-config"
+    assert entry["setting"] == "webhooks.highAvailabilityConfig.enabled"
+    await asyncio.to_thread(server.wait_for_log, "Asked for a path that no webhook has")
+    asked = [message for message in server.messages() if message.startswith("Asked for")]
+    assert len(asked) == 2
+
+
+async def test_reviews_are_not_logged_one_by_one(server: WebhookProcess) -> None:
+    before = len(server.entries)
+    async with client() as session:
+        for _ in range(200):
+            await ask(session, server.url + SECCOMP)
+    assert len(server.entries) - before < 20
+
+
+async def test_a_certificate_that_comes_late_is_waited_for(cluster: Cluster) -> None:
+    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as server:
+        message = "Could not read the TLS certificate, keeping the one in use"
+        entry = await asyncio.to_thread(server.wait_for_log, message, seconds=60)
+        assert "tls.crt of server.webhooks.tls.serverCertDir: No such file or directory" in entry["error"]
+        server.secret.write(*make_certificate("late"))
+        await server.until_ready()
+
+
+def test_without_a_certificate_it_ends_and_names_file_and_setting(cluster: Cluster) -> None:
+    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as server:
+        assert server.wait(seconds=60) == 1
+    expected = f"cannot read {server.secret.directory}/tls.crt of server.webhooks.tls.serverCertDir"
+    assert expected in server.output
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_address_that_is_taken_ends_it(cluster: Cluster, workers: int) -> None:
+    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as first:
+        first.wait_until_ready(seconds=60)
+        kubeconfig, port = cluster.kubeconfig, first.port
+        with WebhookProcess(SECCOMP_PROFILE, kubeconfig=kubeconfig, workers=workers, port=port) as second:
+            assert second.wait(seconds=60) == 1
+        assert f"cannot listen on 127.0.0.1:{first.port} for webhooks: Address already in use" in second.output
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "webhooks", *arguments]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("workers", ["0", "-1", "65", "two", "1.5"])
+def test_a_senseless_number_of_workers_is_refused(workers: str) -> None:
+    done = run("--config=missing", f"--workers={workers}")
+    assert done.returncode == 1
+    assert f'"{workers}" is not a whole number from 1 to 64' in done.stdout
+
+
+def test_the_commands_beside_the_server_have_their_own_help() -> None:
+    for command in ("configurations", "certificates"):
+        done = run(command, "--help")
+        assert done.returncode == 0
+        assert f"python -m webhooks {command}" in done.stdout
+    assert "--workers" in run("--help").stdout

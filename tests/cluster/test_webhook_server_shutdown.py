@@ -1,0 +1,59 @@
+"""The end: readiness goes first, and nobody who looks at it loses a request."""
+
+import asyncio
+import signal
+
+import aiohttp
+import pytest
+from webhook_process import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, Load, WebhookProcess, client
+
+from devcluster.cluster import Cluster
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_clients_that_heed_readiness_lose_no_request(cluster: Cluster, workers: int) -> None:
+    ready = True
+    server = WebhookProcess(
+        SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, workers=workers, gracefulShutdownTimeout="20s"
+    )
+    with server:
+        await server.until_ready()
+        async with client() as session:
+            async with Load(session, server, clients=8, may_ask=lambda: ready) as load:
+                await load.more(100)
+                server.signal(signal.SIGTERM)
+                status, text = await asyncio.to_thread(_until_unready, server)
+                answered = load.answered
+                await load.more(20)
+                assert load.answered > answered, "it still answers when readiness is gone"
+                ready = False
+                await load.finish()
+            assert load.failures == []
+        assert status == 500
+        assert "[-]webhook-server failed: reason withheld" in text
+        assert await asyncio.to_thread(server.wait, seconds=60) == 0
+
+
+def _until_unready(server: WebhookProcess) -> tuple[int, str]:
+    """The first answer that is not good."""
+    return server.wait_for(lambda: None if (found := server.probe())[0] == 200 else found, what="not to be ready")
+
+
+async def test_answers_ask_the_client_to_close_the_connection(cluster: Cluster) -> None:
+    server = WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, gracefulShutdownTimeout="20s")
+    with server:
+        await server.until_ready()
+        async with client() as session:
+            assert "Connection" not in await _headers(session, server)
+            server.signal(signal.SIGTERM)
+            await asyncio.to_thread(_until_unready, server)
+            assert (await _headers(session, server))["Connection"] == "close"
+        assert await asyncio.to_thread(server.wait, seconds=60) == 0
+
+
+async def _headers(session: aiohttp.ClientSession, server: WebhookProcess) -> "aiohttp.typedefs.CIMultiDictProxy[str]":
+    async with session.post(server.url + SECCOMP, data=POD_REVIEW, headers=JSON) as answer:
+        assert answer.status == 200
+        return answer.headers

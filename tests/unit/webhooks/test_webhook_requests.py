@@ -1,0 +1,125 @@
+"""HTTP around the webhooks: what is found, counted, and answered when something breaks."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+
+import aiohttp
+import pytest
+import structlog
+
+from process.server import HttpServer
+from webhooks.review import TOO_LARGE
+from webhooks.server import Disabled, Endpoint, Requests
+
+ANSWER = b'{"response":{}}'
+JSON = {"Content-Type": "application/json"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def echo(body: bytes, content_type: str) -> bytes:
+    return json.dumps({"body": body.decode(), "contentType": content_type}).encode()
+
+
+async def broken(_body: bytes, _content_type: str) -> bytes:
+    raise RuntimeError("oops")
+
+
+@contextlib.asynccontextmanager
+async def serving(requests: Requests) -> AsyncIterator[str]:
+    server = HttpServer("webhooks", requests, host="127.0.0.1", port=0, max_body=TOO_LARGE - 1)
+    await server.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        await server.stop()
+
+
+async def post(
+    url: str, body: bytes = b"{}", headers: Mapping[str, str] = JSON, method: str = "POST"
+) -> tuple[int, bytes, Mapping[str, str]]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, url, data=body, headers=headers) as answer,
+    ):
+        return answer.status, await answer.read(), answer.headers
+
+
+@pytest.mark.parametrize("query", ["", "?timeout=10s"])
+async def test_an_endpoint_gets_body_and_content_type_as_they_came(query: str) -> None:
+    endpoints: dict[str, Endpoint] = {"/echo": echo}
+    async with serving(Requests(endpoints)) as url:
+        status, body, headers = await post(f"{url}/echo{query}", b"text", {"Content-Type": "text/x; y=z"})
+    assert status == 200
+    assert json.loads(body) == {"body": "text", "contentType": "text/x; y=z"}
+    assert headers["Content-Type"] == "application/json"
+    assert int(headers["Content-Length"]) == len(body)
+    assert headers["Date"].endswith("GMT")
+
+
+async def test_a_client_that_wants_to_close_is_obeyed() -> None:
+    async with serving(Requests({"/echo": echo})) as url:
+        _, _, headers = await post(f"{url}/echo", headers={**JSON, "Connection": "close"})
+    assert headers["Connection"] == "close"
+
+
+async def test_the_answer_to_a_head_request_has_no_body() -> None:
+    async with serving(Requests({"/echo": echo})) as url, aiohttp.ClientSession() as session:
+        for _ in range(2):  # on one connection
+            async with session.head(f"{url}/echo") as answer:
+                assert (answer.status, await answer.read()) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["/", "/echo/", "/echoes", "/ECHO", "//echo"])
+async def test_other_paths_are_not_found(path: str) -> None:
+    async with serving(Requests({"/echo": echo})) as url:
+        assert (await post(url + path))[:2] == (404, b"404 page not found\n")
+
+
+async def test_a_mistake_in_an_endpoint_is_a_status_of_500_and_the_server_goes_on() -> None:
+    async with serving(Requests({"/broken": broken, "/echo": echo})) as url:
+        assert (await post(f"{url}/broken"))[:2] == (500, b"internal server error\n")
+        assert (await post(f"{url}/echo"))[0] == 200
+
+
+async def test_a_body_is_not_decompressed_whatever_it_says_of_itself() -> None:
+    async with serving(Requests({"/echo": echo})) as url:
+        status, body, _ = await post(f"{url}/echo", b"no gzip", {**JSON, "Content-Encoding": "gzip"})
+    assert status == 200
+    assert json.loads(body)["body"] == "no gzip"
+
+
+# --- strangers
+
+
+def asked(logs: list[structlog.typing.EventDict]) -> list[tuple[str, str, str]]:
+    return [(entry["log_level"], entry["path"], entry.get("setting", "")) for entry in logs]
+
+
+async def test_who_asks_for_what_is_off_is_told_in_the_log_once_a_minute() -> None:
+    clock = Clock()
+    off = [Disabled("/off", "off", "webhooks.off.enabled"), Disabled("/out", "out", "webhooks.out.enabled")]
+    with structlog.testing.capture_logs() as logs:
+        async with serving(Requests({}, off, clock=clock)) as url:
+            for path in ("/off", "/off", "/out", "/a", "/b"):
+                await post(url + path)
+            assert asked(logs) == [
+                ("warning", "/off", "webhooks.off.enabled"),
+                ("warning", "/out", "webhooks.out.enabled"),
+                ("warning", "/a", ""),
+            ]
+            logs.clear()
+            clock.now = 59.9
+            await post(f"{url}/off")
+            assert asked(logs) == []
+            clock.now = 60
+            await post(f"{url}/off")
+            await post(f"{url}/b")
+            assert asked(logs) == [("warning", "/off", "webhooks.off.enabled"), ("warning", "/b", "")]

@@ -1,0 +1,206 @@
+"""The AdmissionReview contract: from the bytes of a request to the bytes of its answer.
+
+Whatever is sent, the answer is an AdmissionReview: what is wrong with a request is said in it, by a code and a message
+of the status. What goes wrong before the request is known is answered without a uid, apiVersion and kind.
+
+    body -> Request -> handler -> Answer -> response -> body
+
+`v1` and `v1beta1` differ in nothing that matters here; the answer is in the version of the question.
+"""
+
+from binascii import b2a_base64
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from kube.objects import Object
+from process.logging import get_logger
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Kind, Request, ResourceName
+from webhooks.metrics import panics
+from webhooks.patch import difference
+
+GROUP = "admission.k8s.io"
+VERSIONS = frozenset({f"{GROUP}/v1", f"{GROUP}/v1beta1"})
+KIND = "AdmissionReview"
+
+TOO_LARGE = 7 * 1024**2
+"""Bytes of a body that is too large."""
+
+_JSON = "application/json"
+
+
+class Review(NamedTuple):
+    """A request, and in which apiVersion its answer goes back."""
+
+    api_version: str
+    request: Request
+
+
+class Reviewer:
+    """Answers the reviews of one webhook.
+
+    Args:
+        name: of the webhook, for the log.
+        handler: what decides.
+    """
+
+    def __init__(self, name: str, handler: Handler) -> None:
+        self._handler = handler
+        self._log = get_logger(f"webhook.{name}")
+
+    async def __call__(self, body: bytes, content_type: str) -> bytes:
+        """The answer to a body, as it came."""
+        if not body:
+            return failed(400, "request body is empty")
+        if len(body) >= TOO_LARGE:
+            return too_large()
+        if content_type != _JSON and media_type(content_type) != _JSON:
+            return failed(400, f"contentType={content_type}, expected {_JSON}")
+        try:
+            review = read(body)
+        except ValueError as error:
+            self._log.info("Request is no AdmissionReview", error=str(error))
+            return failed(400, str(error))
+        request = review.request
+        try:
+            return _answered(review, await self._handler(request))
+        except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
+            panics.inc()
+            self._log.error("Handler crashed", **_described(request), error=error)
+            text = str(error) or type(error).__name__
+            return _answered(review, Errored(500, f"panic: {text} [recovered]"))
+
+
+def media_type(content_type: str) -> str:
+    """Without parameters such as a charset, which JSON does not have."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _described(request: Request) -> dict[str, Any]:
+    named = {"namespace": request.namespace, "name": request.name}
+    return {"operation": request.operation, "kind": request.kind.kind, **named, "requestID": request.uid}
+
+
+# --- reading
+
+
+class _Fields(msgspec.Struct, rename="camel", gc=False):
+    """What is read of a review. Whatever may be missing may be null, too; what is not named here is passed over."""
+
+
+class _Kind(_Fields):
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+
+class _Resource(_Fields):
+    group: str | None = None
+    version: str | None = None
+    resource: str | None = None
+
+
+class _Request(_Fields):
+    uid: str | None = None
+    kind: _Kind | None = None
+    resource: _Resource | None = None
+    operation: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    object: Any = None
+    old_object: Any = None
+    dry_run: bool | None = None
+
+
+class _Review(_Fields):
+    api_version: str | None = None
+    kind: str | None = None
+    request: _Request | None = None
+
+
+_NO_KIND, _NO_RESOURCE = _Kind(), _Resource()
+
+
+def read(body: bytes) -> Review:
+    """What a body asks.
+
+    Raises:
+        ValueError: it is not JSON, or not an AdmissionReview; the text says why.
+    """
+    try:
+        review = msgspec.convert(orjson.loads(body), _Review)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"unable to decode into {KIND}: {error}") from None
+    api_version, kind = review.api_version or f"{GROUP}/v1", review.kind or KIND
+    if kind != KIND or api_version not in VERSIONS:
+        raise ValueError(f'no kind "{kind}" is registered for version "{api_version}"; expected {KIND} of {GROUP}/v1')
+    fields = review.request
+    if fields is None:
+        raise ValueError(f"{KIND} has no request")
+    of, resource = fields.kind or _NO_KIND, fields.resource or _NO_RESOURCE
+    request = Request(
+        uid=fields.uid or "",
+        kind=Kind(of.group or "", of.version or "", of.kind or ""),
+        resource=ResourceName(resource.group or "", resource.version or "", resource.resource or ""),
+        operation=fields.operation or "",
+        name=fields.name or "",
+        namespace=fields.namespace or "",
+        object=fields.object,
+        old_object=fields.old_object,
+        dry_run=fields.dry_run or False,
+    )
+    return Review(api_version, request)
+
+
+# --- answering
+
+
+def _answered(review: Review, answer: Answer) -> bytes:
+    response = response_to(review.request, answer)
+    return dumped({"apiVersion": review.api_version, "kind": KIND, "response": response})
+
+
+def response_to(request: Request, answer: Answer) -> Object:
+    """The `response` of a review."""
+    match answer:
+        case Changed():
+            return _changed(request, answer)
+        case Allowed():
+            status: Object = {"code": 200, "message": answer.message} if answer.message else {"code": 200}
+            return {"uid": request.uid, "allowed": True, "status": status}
+        case Denied():
+            status = {"code": 403, "reason": "Forbidden", "message": answer.message}
+        case Errored():
+            status = {"code": answer.code, "message": answer.message}
+        case Failure():
+            status = answer.status
+    return {"uid": request.uid, "allowed": False, "status": status}
+
+
+def _changed(request: Request, answer: Changed) -> Object:
+    operations = difference(answer.before, answer.after)
+    response: Object = {"uid": request.uid, "allowed": True}
+    if operations:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = b2a_base64(dumped(operations), newline=False).decode()
+    response["status"] = {"code": 200}
+    return response
+
+
+def failed(code: int, message: str) -> bytes:
+    """The answer to what is not understood."""
+    return dumped({"response": {"uid": "", "allowed": False, "status": {"code": code, "message": message}}})
+
+
+def too_large() -> bytes:
+    return failed(413, f"request entity is too large; limit is {TOO_LARGE} bytes")
+
+
+def dumped(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # nested more deeply than it writes, or a character that is none
+        import json
+
+        return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,177 @@
+"""Requests of API servers to the webhooks: finding the one that is meant, reading the body, counting.
+
+What a webhook answers is settled in `webhooks.review`; here is HTTP. It is 200 for whatever a webhook could be asked,
+404 where there is none, and 500 only for a mistake in this program.
+"""
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestPayloadError
+
+from process.logging import get_logger
+from process.probes import CheckFailed, HealthCheck, cached
+from process.server import HttpServer
+from webhooks import review
+from webhooks.answer import JsonAnswer
+from webhooks.metrics import request_metrics
+
+Endpoint = Callable[[bytes, str], Awaitable[bytes]]
+"""From a body and its content type, both as they came, to the body of the answer, which is JSON."""
+
+MAX_CONNECTIONS = 1024
+
+_READ_AND_ANSWER_SECONDS = 30.0
+"""No API server waits longer for a webhook."""
+
+_NOT_FOUND_LOG_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    """A path that would be served if the configuration said so."""
+
+    path: str
+    webhook: str
+    setting: str
+
+
+class Requests:
+    """Answers HTTP requests.
+
+    Args:
+        endpoints: by path.
+        disabled: what is switched off, to be named to who asks nevertheless.
+        clock: seconds, for metrics and the log.
+    """
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        disabled: Sequence[Disabled] = (),
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._endpoints = {path: (endpoint, request_metrics.of(path)) for path, endpoint in endpoints.items()}
+        self._strangers = _Strangers(disabled, clock)
+        self._clock = clock
+        self._log = get_logger("webhook")
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.raw_path.partition("?")[0]
+        found = self._endpoints.get(path)
+        if found is None:
+            self._strangers.tell(path)
+            return web.Response(status=404, text="404 page not found\n")
+        endpoint, metrics = found
+        metrics.in_flight += 1
+        begin = self._clock()
+        status = 500
+        try:
+            answer = await self._answer(request, endpoint)
+            status = 200
+            if request.method == "HEAD":
+                return web.Response(body=answer, content_type="application/json")
+            return JsonAnswer(answer)
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
+            self._log.error("Cannot answer a request", path=path, error=error)
+            return web.Response(status=500, text="internal server error\n")
+        finally:
+            metrics.in_flight -= 1
+            metrics.answered(status, self._clock() - begin)
+
+    async def _answer(self, request: web.BaseRequest, endpoint: Endpoint) -> bytes:
+        if (request.content_length or 0) >= review.TOO_LARGE:
+            return review.too_large()
+        try:
+            # Most bodies have come with their header: reading them as a stream takes longer than parsing them.
+            body = request.content.read_nowait() if request.content.is_eof() else await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return review.too_large()
+        except (RequestPayloadError, web.PayloadAccessError) as error:
+            return review.failed(400, str(error) or type(error).__name__)
+        return await endpoint(body, request.headers.get("Content-Type", ""))
+
+
+class _Strangers:
+    """Tells who is asked about what is not served. A configuration that is wrong asks for every Pod of a cluster."""
+
+    def __init__(self, disabled: Sequence[Disabled], clock: Callable[[], float]) -> None:
+        self._disabled = {each.path: each for each in disabled}
+        self._clock = clock
+        self._told: dict[str, float] = {}
+        """By path when; all unknown paths are one, since there is no end of them."""
+        self._log = get_logger("webhook")
+
+    def tell(self, path: str) -> None:
+        disabled = self._disabled.get(path)
+        told_as = path if disabled else ""
+        now = self._clock()
+        if now - self._told.get(told_as, float("-inf")) < _NOT_FOUND_LOG_SECONDS:
+            return
+        self._told[told_as] = now
+        if disabled is None:
+            self._log.warning("Asked for a path that no webhook has", path=path[:256])
+        else:
+            self._log.warning(
+                "Asked for a webhook that is not enabled: enable it or remove it from the webhook configurations",
+                webhook=disabled.webhook,
+                path=path,
+                setting=disabled.setting,
+            )
+
+
+def webhook_server(
+    requests: Requests, listening: socket.socket, *, tls: ssl.SSLContext, grace_period: float
+) -> HttpServer:
+    """The server at a socket that listens.
+
+    Of the seconds in which everything has to stop, the first part serves clients that have not heard of the end, the
+    second is for requests in flight, which aiohttp may use twice; a quarter is left for the rest.
+    """
+    return HttpServer(
+        "webhooks",
+        requests,
+        listening=listening,
+        tls=tls,
+        max_connections=MAX_CONNECTIONS,
+        request_timeout=_READ_AND_ANSWER_SECONDS,
+        # Longer than API servers keep a connection that they do not use, so that it is they who close it.
+        idle_timeout=120.0,
+        max_body=review.TOO_LARGE - 1,
+        linger=0.35 * grace_period,
+        drain_timeout=0.2 * grace_period,
+    )
+
+
+def serving_check(name: str, server: HttpServer) -> HealthCheck:
+    """Whether the server takes TLS connections; dialled every few seconds at most. That it stops shows at once."""
+
+    async def dial() -> None:
+        host, port = server.address
+        _, writer = await asyncio.open_connection(host or "localhost", port, ssl=_any_certificate())
+        writer.close()
+
+    dialled = cached(HealthCheck(name, dial), timeout=9.0)
+
+    async def run() -> None:
+        if not server.serving:
+            raise CheckFailed("webhook server is not serving: it has not been started yet, or is about to stop")
+        await dialled.run()
+
+    return HealthCheck(name, run)
+
+
+def _any_certificate() -> ssl.SSLContext:
+    """Whether the certificate is the right one is not the question, and it may be for other names."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,148 @@
+"""The certificate that the server shows, read again when its files change.
+
+Files are looked at by their content, every other second: they are small, and Kubernetes changes a mounted Secret by
+swapping a symbolic link, which file events miss. A new pair is loaded into a context of its own and then handed to new
+connections; those that exist go on. As long as a new pair can't be used, the old one stays.
+"""
+
+import asyncio
+import os
+import ssl
+import tempfile
+from pathlib import Path
+
+from kube.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
+from kube.objects import format_duration
+from process.logging import get_logger
+
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+SETTING = "server.webhooks.tls.serverCertDir"
+
+_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Of TLS 1.2: forward secrecy and authenticated encryption; those of 1.3 are all so."""
+
+_LARGEST_FILE = 1 << 20
+
+
+class CertificateError(Exception):
+    """The certificate or its key can't be used; the text names file and setting."""
+
+
+def directory_of(setting: str) -> Path:
+    return Path(setting) if setting else Path(tempfile.gettempdir(), "k8s-webhook-server", "serving-certs")
+
+
+class ServingCertificate:
+    """Keeps the certificate of a server current; a component in the sense of `process.runner`.
+
+    Args:
+        directory: holds `tls.crt`, the chain, and `tls.key`.
+        look_every: seconds between two looks at the files.
+        patience: seconds that a start waits for files, since mounted Secrets may be late.
+    """
+
+    name = "serving certificate"
+
+    def __init__(self, directory: Path, *, look_every: float = 2.0, patience: float = 10.0) -> None:
+        self._directory = directory
+        self._look_every = look_every
+        self._patience = patience
+        self._tried: tuple[bytes, bytes] | None = None
+        self._problem = ""
+        self._current: ssl.SSLContext | None = None
+        self._log = get_logger("certwatcher")
+        self.context = _server_context()
+        """For the server: gives every new connection the current pair."""
+        self.context.sni_callback = self._choose
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        # OpenSSL calls this for clients that send no server name, too.
+        if self._current is not None:
+            connection.context = self._current
+
+    async def start(self) -> None:
+        """Raises: CertificateError: there is still no usable pair."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience
+        while not self.refresh():
+            if loop.time() >= deadline:
+                raise CertificateError(f"{self._problem} (after waiting for {format_duration(self._patience)})")
+            await asyncio.sleep(min(0.5, self._look_every))
+
+    async def wait(self) -> None:
+        while True:
+            await asyncio.sleep(self._look_every)
+            self.refresh()
+
+    async def stop(self) -> None:
+        pass
+
+    def refresh(self) -> bool:
+        """Look at the files, and take them if they have changed. Returns whether there is a pair to serve with."""
+        try:
+            pair = (_read(self._directory / CERTIFICATE), _read(self._directory / KEY))
+            if pair != self._tried:
+                self._tried = pair
+                certwatcher_read_certificate_total.inc()
+                _check_pem(*pair, self._directory)
+                self._current = _loaded(self._directory)
+                self._problem = ""
+                self._log.info("Updated current TLS certificate", directory=str(self._directory))
+        except CertificateError as error:
+            self._complain(str(error))
+        return self._current is not None
+
+    def _complain(self, problem: str) -> None:
+        """Once for each problem: the files are looked at so often that it would flood the log."""
+        if problem != self._problem:
+            self._problem = problem
+            certwatcher_read_certificate_errors_total.inc()
+            self._log.error("Could not read the TLS certificate, keeping the one in use", error=problem)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise CertificateError(f"cannot read {path} of {SETTING}: {reason}") from error
+    if len(content) > _LARGEST_FILE:
+        raise CertificateError(f"{path} of {SETTING} is larger than {_LARGEST_FILE} bytes")
+    return content
+
+
+def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:
+    """What OpenSSL calls a lack of PEM says little."""
+    for content, kind, name in ((certificate, b"CERTIFICATE", CERTIFICATE), (key, b"PRIVATE KEY", KEY)):
+        if kind + b"-----" not in content:
+            raise CertificateError(f"{directory / name} of {SETTING} holds no {kind.decode().lower()} as PEM")
+
+
+def _loaded(directory: Path) -> ssl.SSLContext:
+    """A context with the pair. If files change under way and do not match, the next look sees that they did."""
+    context = _server_context()
+    try:
+        # Without a password of our own, OpenSSL would ask for that of an encrypted key at the terminal.
+        context.load_cert_chain(directory / CERTIFICATE, directory / KEY, password="")
+    except (OSError, ValueError) as error:
+        pair = f"{directory / CERTIFICATE} and {KEY} beside it"
+        raise CertificateError(f"cannot use {pair} as certificate and key of {SETTING}: {_reason(error)}") from error
+    return context
+
+
+def _reason(error: Exception) -> str:
+    known = {
+        "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
+        "BAD_DECRYPT": "the key is encrypted",
+    }
+    reason = getattr(error, "reason", None)
+    return known.get(reason or "", str(reason or error))
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
