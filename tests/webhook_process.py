@@ -151,6 +151,13 @@ def trusting() -> ssl.SSLContext:
     return context
 
 
+async def drop(writer: asyncio.StreamWriter) -> None:
+    """Closes a connection for good: one that is closed politely may outlive the test."""
+    writer.transport.abort()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
 @contextlib.asynccontextmanager
 async def client(**settings: Any) -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(ssl=trusting(), limit=0, **settings)

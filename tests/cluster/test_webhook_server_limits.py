@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from webhook_process import HOST, POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client, trusting
+from webhook_process import HOST, POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client, drop, trusting
 
 from devcluster.cluster import Cluster
 
@@ -62,11 +62,11 @@ async def test_clients_that_say_nothing_are_cut_off_while_others_are_served(serv
         async with asyncio.timeout(90):
             for reader, writer in silent:
                 await _until_closed(reader)
-                writer.close()
+                await drop(writer)
         assert (await ask(session, server.url + SECCOMP))["allowed"]
     async with asyncio.timeout(90):
         await _until_closed(slow[0])
-    slow[1].close()
+    await drop(slow[1])
 
 
 async def _until_closed(reader: asyncio.StreamReader) -> None:
@@ -104,7 +104,7 @@ async def test_several_requests_at_once_on_a_connection_are_answered_in_turn(ser
             headers = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             length = next(int(line.partition(":")[2]) for line in headers if line.startswith("Content-Length"))
             assert json.loads(await reader.readexactly(length))["response"]["uid"] == "u1"
-    writer.close()
+    await drop(writer)
 
 
 # --- garbage

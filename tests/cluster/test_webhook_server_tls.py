@@ -17,6 +17,7 @@ from webhook_process import (
     WebhookProcess,
     ask,
     client,
+    drop,
     make_certificate,
     trusting,
 )
@@ -126,7 +127,7 @@ async def test_failed_handshakes_leave_nothing_behind(server: WebhookProcess) ->
             async with asyncio.timeout(60):
                 while await reader.read(4096):
                     pass
-            writer.close()
+            await drop(writer)
 
         for _ in range(10):
             garbage = [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b""]
