@@ -6,5 +6,5 @@ in what a Deployment leaves open, and keep a definition from being deleted by mi
 be looked at, until Ctrl-C.
 
 `story` tells it from top to bottom, `bundles` and `admission` hold what is applied (the YAML files beside them),
-`program` runs agent and webhooks as a user would, `screen` is how progress looks.
+`program` runs agent and webhooks as a user would, the agent as whom `identity` says, `screen` is how progress looks.
 """

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 from devcluster import supervisor
@@ -30,15 +31,23 @@ class Program:
     Args:
         config: what is to be in the file beside the addresses of its servers.
         servers: what it serves beside probes and metrics, as in the file.
+        kubeconfig: as whom it works; the cluster's administrator if not given.
     """
 
     def __init__(
-        self, module: str, cluster: Cluster, config: dict[str, Any], *, servers: dict[str, Any] | None = None
+        self,
+        module: str,
+        cluster: Cluster,
+        config: dict[str, Any],
+        *,
+        servers: dict[str, Any] | None = None,
+        kubeconfig: Path | None = None,
     ) -> None:
         self.module = module
         self.log = Files(cluster.state).log(module)
         self.config_file = cluster.state / f"{module}.json"
         self._cluster = cluster
+        self._kubeconfig = kubeconfig or cluster.kubeconfig
         health, metrics = free_ports(2)
         self._health = f"http://{HOST}:{health}"
         self.metrics = f"http://{HOST}:{metrics}/metrics"
@@ -55,7 +64,7 @@ class Program:
     def start(self) -> None:
         """Returns when /readyz is good; raises DevclusterError when it never is."""
         # The user's own clusters are none of the demo's business.
-        environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._cluster.kubeconfig}"]
+        environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._kubeconfig}"]
         command = [sys.executable, "-m", self.module, "--config", str(self.config_file)]
         supervisor.ask(self._cluster.state, "start", name=self.module, command=[*environment, *command])
         deadline = time.monotonic() + _READY_SECONDS
@@ -71,7 +80,7 @@ class Program:
         try:
             done = subprocess.run(
                 [sys.executable, "-m", self.module, command, "--config", str(self.config_file), *arguments],
-                env=environment | {"KUBECONFIG": str(self._cluster.kubeconfig)},
+                env=environment | {"KUBECONFIG": str(self._kubeconfig)},
                 capture_output=True,
                 text=True,
                 timeout=_COMMAND_SECONDS,

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from devcluster import assets
 from devcluster.cluster import Cluster
-from devcluster.demo import admission
+from devcluster.demo import admission, identity
 from devcluster.demo.admission import Webhooks
 from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_definitions
+from devcluster.demo.identity import Identity
 from devcluster.demo.program import Program
 from devcluster.demo.screen import Screen
 from devcluster.errors import DevclusterError
@@ -92,6 +93,7 @@ class Demo:
         self._cluster = cluster
         self._screen = screen
         self._programs: list[Program] = []
+        self._identity = Identity(cluster, namespace=_NAMESPACE)
 
     def show(self) -> None:
         self._start_control_plane()
@@ -115,6 +117,8 @@ class Demo:
         while True:
             for program in self._programs:
                 program.check()
+            if self._identity.follow():
+                self._screen.show("The agent has renewed its token.")
             time.sleep(1)
 
     def stop(self) -> None:
@@ -139,10 +143,20 @@ class Demo:
             step.outcome = "ManagedResource is a kind of this cluster"
 
     def _start_agent(self) -> Program:
-        agent = Program("agent", self._cluster, {"leaderElection": {"resourceNamespace": _NAMESPACE}})
+        self._identity.create()
+        config = {
+            "leaderElection": {"resourceNamespace": _NAMESPACE},
+            "controllers": {"tokenRequestor": {"enabled": True}},
+        }
+        agent = Program("agent", self._cluster, config, kubeconfig=self._identity.kubeconfig)
         with self._screen.step("starting the agent") as step:
             self._start(agent)
             step.outcome = f"the agent is ready; its log: {agent.log}"
+        with self._screen.step("waiting for a token that the agent requests for itself", timed=False) as step:
+            self._wait_for("the agent's own token", self._identity.follow)
+            self._identity.ask_for_renewal()
+            self._wait_for("the agent to renew its token", self._identity.follow)
+            step.outcome = f"the agent works with a token of {identity.LIFETIME}, and has renewed it once already"
         return agent
 
     def _apply(self, wanted: list[Bundle]) -> None:
