@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test lint format bench lock clean
+.PHONY: help setup demo test image-test lint format bench lock clean
 
 help: ## Show this help.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 setup: .venv/.complete ## Make .venv with everything locked (all other targets do it first).
 
@@ -15,12 +15,15 @@ setup: .venv/.complete ## Make .venv with everything locked (all other targets d
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-demo: setup ## Start a control plane and the agent, apply ManagedResources, show them; until Ctrl-C.
+demo: setup ## Start a control plane, agent and webhooks, show them at work; until Ctrl-C.
 	$(BIN)/python -m devcluster demo
 
 test: setup lint ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
 	$(BIN)/python -m pytest -n 4
+
+image-test: setup ## Build the image and run it (needs root, buildah, podman, runc, debootstrap).
+	IMAGE_TEST=1 $(BIN)/python -m pytest -s tests/cluster/test_manifests_image.py
 
 lint: setup ## Check style, types and layers.
 	$(BIN)/ruff check .

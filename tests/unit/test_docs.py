@@ -21,6 +21,7 @@ from config.schema import ResourceManagerConfiguration
 from config.validation import check
 from devcluster import __main__ as devcluster_program
 from kube import metrics
+from kubectl_mr import __main__ as kubectl_mr_program
 from process.flags import Flags
 from process.metrics import describe_process
 from webhooks import metrics as webhook_metrics
@@ -120,6 +121,12 @@ def flags_of_webhook_commands() -> set[str]:
     return {"--workers", *re.findall(r"--[a-z][a-z-]+", text)}
 
 
+def flags_of_kubectl_mr() -> set[str]:
+    params = [param for name in kubectl_mr_program.COMMANDS for param in kubectl_mr_program.load(name).params]
+    flags = {flag for param in params for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")}
+    return flags | {"--install-completion", "--show-completion"}
+
+
 def flags_of_webhooks() -> set[str]:
     """Those that the agent does not have."""
     return {f"--{field.name.replace('_', '-')}" for field in fields(WebhookFlags)} - own_flags()
@@ -129,7 +136,8 @@ def test_flags_exist() -> None:
     commands = next(iter(devcluster_program._parser()._subparsers._group_actions)).choices.values()
     of_devcluster = {flag for command in commands for flag in re.findall(r"--[a-z][a-z-]+", command.format_help())}
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
-    assert named <= own_flags() | flags_of_webhooks() | flags_of_webhook_commands() | of_devcluster | FLAGS_OF_OTHERS
+    of_webhooks = flags_of_webhooks() | flags_of_webhook_commands()
+    assert named <= own_flags() | of_webhooks | flags_of_kubectl_mr() | of_devcluster | FLAGS_OF_OTHERS
     assert named >= FLAGS_OF_OTHERS
 
 

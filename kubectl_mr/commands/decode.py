@@ -1,0 +1,107 @@
+"""`kubectl mr decode`: the manifests in a Secret, or in a file that holds one, as they were written."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.managed_resource.decode import COMPRESSED_SUFFIX, decode_secrets, decompress
+from agent.yaml_dialect import DialectError
+from kube.errors import NotFound
+from kube.objects import Key, key
+from kube.resources import SECRETS
+from kubectl_mr import files, options, output
+from kubectl_mr.desired import values_of
+from kubectl_mr.errors import UserError
+from kubectl_mr.output import Form
+from kubectl_mr.session import Session, Where, run, run_offline
+
+_LONGEST = 64 << 20
+
+Values = Mapping[str, bytes]
+
+
+def command(
+    *,
+    what: Annotated[
+        str, typer.Argument(metavar="SECRET|FILE", help="Name of a Secret, path of a file, or - for standard input.")
+    ],
+    form: options.FormFlag = None,
+    namespace: options.NamespaceFlag = None,
+    context: options.ContextFlag = None,
+    kubeconfig: options.KubeconfigFlag = None,
+) -> None:
+    """Text comes as it was written, comments included; with -o, objects as they are understood.
+
+    A file is a compressed stream (*.br), or a manifest of a Secret. Whatever is secret in it is shown.
+    """
+    path = Path(what)
+    if path == files.STANDARD_INPUT or path.is_file():
+        run_offline(lambda: _print(values_in(files.read([path])), form))
+        return
+
+    async def work(session: Session) -> int:
+        try:
+            secret = await session.source.client.get(SECRETS, what, namespace=session.namespace)
+        except NotFound:
+            raise UserError(
+                f"there is neither a file nor a Secret {session.namespace}/{what}",
+                hint="the Secrets of a ManagedResource: kubectl mr get -o wide",
+            ) from None
+        return _print([(key(secret), values_of(secret))], form)
+
+    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace), work)
+
+
+def values_in(texts: list[files.Text]) -> list[tuple[Key, Values]]:
+    """The data of the Secrets in files, or the file itself if it is compressed."""
+    found: list[tuple[Key, Values]] = []
+    for text in texts:
+        if text.name.endswith(COMPRESSED_SUFFIX):
+            found.append((Key("", text.name), {text.name: text.content}))
+            continue
+        secrets = [obj for obj in files.objects_in([text]) if obj.get("kind") == "Secret"]
+        if not secrets:
+            raise UserError(f"{text.name} holds no Secret", hint="decode reads manifests of Secrets, and files *.br")
+        found += [(key(secret), values_of(secret)) for secret in secrets]
+    return found
+
+
+def _print(found: list[tuple[Key, Values]], form: Form | None) -> int:
+    if form is None:
+        for text in texts_of(found):
+            output.write(text)
+        return 0
+    decoded = decode_secrets(found)
+    objects = [item.object for item in decoded.objects]
+    if form is Form.JSON:
+        output.write(output.as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
+    else:
+        output.write("".join(f"---\n{output.as_yaml([obj])}" for obj in objects))
+    for error in decoded.errors:
+        output.failed(str(error))
+    return 1 if decoded.errors else 0
+
+
+def texts_of(found: list[tuple[Key, Values]]) -> Iterator[str]:
+    """The text of each value under a comment that says where it was.
+
+    Raises:
+        UserError: a value can't be decompressed.
+    """
+    for name, data in found:
+        for data_key in sorted(data):
+            try:
+                text = _text(data_key, data[data_key])
+            except DialectError as error:
+                raise UserError(f"{name}, {data_key}: {error}") from error
+            yield f"# {name}, {data_key}\n"
+            yield text if text.lstrip().startswith("---") else f"---\n{text}"
+            if not text.endswith("\n"):
+                yield "\n"
+
+
+def _text(data_key: str, value: bytes) -> str:
+    content = decompress(value, limit=_LONGEST) if data_key.endswith(COMPRESSED_SUFFIX) else value
+    return content.decode(errors="replace")

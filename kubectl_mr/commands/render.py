@@ -1,0 +1,103 @@
+"""`kubectl mr render`: manifests, or ManagedResources with their Secrets, as they would be applied."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.api import MANAGED_RESOURCES, secret_names
+from agent.managed_resource.autoscaling import Scaled
+from agent.managed_resource.merge import merge_ignored
+from kube.objects import Object, key
+from kubectl_mr import files, output
+from kubectl_mr.desired import DEFAULT_MANAGED_BY, Contents, Merging, plan_of
+from kubectl_mr.errors import UserError
+from kubectl_mr.offline import Kinds
+from kubectl_mr.output import Form
+from kubectl_mr.packing import documents_in, managed_resource, pack, secrets
+from kubectl_mr.session import run_offline
+
+
+def command(
+    *,
+    paths: Annotated[
+        list[Path],
+        typer.Option("--filename", "-f", metavar="DIR|FILE", help="Manifests; may be given several times."),
+    ],
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="Of the ManagedResource, if there is none in the files.")
+    ] = "example",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")] = "garden",
+    managed_by: Annotated[
+        str, typer.Option("--managed-by", metavar="VALUE", help="controllers.managedResource.managedByLabelValue.")
+    ] = DEFAULT_MANAGED_BY,
+    form: Annotated[Form, typer.Option("--output", "-o", help="The form of output.")] = Form.YAML,
+) -> None:
+    """In the order in which it is applied, labels and annotations of the agent included, duplicates left out.
+
+    If the files hold ManagedResources and their Secrets, what these ask for is rendered; else the files themselves,
+    as if a ManagedResource of this name held them. Custom kinds count as namespaced unless their definition is there.
+    """
+
+    def work() -> int:
+        texts = files.read(paths)
+        found = files.objects_in(texts)
+        pairs = _managed(found) or [_made_of(texts, name, namespace)]
+        objects, problems = asyncio.run(_rendered(pairs, managed_by))
+        if form is Form.JSON:
+            output.write(output.as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
+        else:
+            output.write("".join(f"---\n{output.as_yaml([obj])}" for obj in objects))
+        for problem in problems:
+            output.failed(problem)
+        return 1 if problems else 0
+
+    run_offline(work)
+
+
+Pair = tuple[Object, list[Object]]
+"""A ManagedResource and its Secrets."""
+
+
+def _managed(found: list[Object]) -> list[Pair]:
+    secrets_by_key = {key(obj): obj for obj in found if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Secret")}
+    pairs: list[Pair] = []
+    for obj in found:
+        if (obj.get("apiVersion"), obj.get("kind")) != (MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind):
+            continue
+        own = [secret for where, secret in secrets_by_key.items() if where.namespace == key(obj).namespace]
+        named = {key(secret).name: secret for secret in own}
+        missing = [name for name in secret_names(obj) if name not in named]
+        if missing:
+            raise UserError(f"ManagedResource {key(obj)} names Secrets that are not in the files: {', '.join(missing)}")
+        pairs.append((obj, [named[name] for name in secret_names(obj)]))
+    return pairs
+
+
+def _made_of(texts: list[files.Text], name: str, namespace: str) -> Pair:
+    made = secrets(name, namespace, pack(documents_in(texts)), immutable=False)
+    return managed_resource(name, namespace, made, resource_class="", keep_objects=False), made
+
+
+async def _rendered(pairs: list[Pair], managed_by: str) -> tuple[list[Object], list[str]]:
+    objects: list[Object] = []
+    problems: list[str] = []
+    for managed, own in pairs:
+        plan = await plan_of(managed, own, Kinds(_definitions(own)), managed_by=managed_by)
+        problems += plan.decode_errors
+        merging = Merging(managed, Scaled())
+        for wanted in plan.wanted():
+            if wanted.problem:
+                problems.append(wanted.problem)
+            elif wanted.is_ignored:
+                objects.append(merge_ignored(wanted.object(), None) or {})
+            else:
+                objects.append(merging.merged(wanted, None))
+    return objects, problems
+
+
+def _definitions(own: list[Object]) -> Iterator[Object]:
+    for item in Contents(tuple(own), ()).decoded().objects:
+        yield item.object

@@ -1,0 +1,55 @@
+"""What people call a kind: `deploy`, `deployments.apps`, `Deployment`."""
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from kube.client import Client
+from kube.errors import KubeError
+from kube.objects import Object
+from kube.resources import Resource
+from kubectl_mr.errors import UserError
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+async def find(client: Client, name: str) -> Resource:
+    """The kind of this name in its preferred version.
+
+    Raises:
+        UserError: there is none.
+        KubeError: the API server could not be asked.
+    """
+    groups: list[Object] = []
+    for path in ("/api", "/apis"):
+        answer: Object = orjson.loads(await client.request("GET", path, accept=_AGGREGATED))
+        if not answer.get("kind") == "APIGroupDiscoveryList":
+            raise KubeError("the API server is too old to tell all its kinds at once")
+        groups += answer.get("items") or []
+    found = matching(name, groups)
+    if found is None:
+        raise UserError(f"the cluster knows no kind {name!r}", hint="see all of them: kubectl api-resources")
+    return found
+
+
+def matching(name: str, groups: Iterable[Object]) -> Resource | None:
+    """The first that is called so; the core group comes first."""
+    wanted, _, group = name.lower().partition(".")
+    for resource, names in _served(groups):
+        if wanted in names and (not group or f"{resource.group}.".startswith(f"{group}.")):
+            return resource
+    return None
+
+
+def _served(groups: Iterable[Object]) -> Iterator[tuple[Resource, set[str]]]:
+    for group in groups:
+        name = (group.get("metadata") or {}).get("name") or ""
+        for version in (group.get("versions") or [])[:1]:
+            for entry in version.get("resources") or []:
+                kind = (entry.get("responseKind") or {}).get("kind") or ""
+                plural = entry.get("resource") or ""
+                names = {plural, entry.get("singularResource") or "", kind.lower(), *(entry.get("shortNames") or [])}
+                yield (
+                    Resource(name, version.get("version") or "", kind, plural, entry.get("scope") == "Namespaced"),
+                    names,
+                )

@@ -1,0 +1,120 @@
+"""From values to text: words that may have a colour, tables, trees.
+
+A `Word` is a string that knows its colour, so widths are counted without escape sequences, and whoever prints decides
+whether there are colours at all.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Self
+
+from agent.service_events import short_duration
+from kube.objects import parse_time
+
+GREEN, RED, YELLOW, BLUE, DIM, BOLD = "32", "31", "33", "34", "2", "1"
+
+_GAP = "   "
+
+
+class Word(str):
+    """A piece of text in one colour."""
+
+    color: str
+
+    def __new__(cls, text: str, color: str = "") -> Self:
+        word = super().__new__(cls, text)
+        word.color = color
+        return word
+
+
+Line = Sequence[str]
+"""Pieces of a line, one after the other."""
+
+
+def rendered(line: Line, *, colors: bool) -> str:
+    return "".join(_escaped(piece) if colors else str(piece) for piece in line).rstrip()
+
+
+def _escaped(piece: str) -> str:
+    color = piece.color if isinstance(piece, Word) else ""
+    return f"\033[{color}m{piece}\033[0m" if color and piece else str(piece)
+
+
+# --- tables
+
+
+def table(rows: Sequence[Line], *, header: Line | None = None) -> list[Line]:
+    """Rows of cells as lines, the columns aligned; the last cell of a row may be of any length."""
+    everything = [*([header] if header is not None else []), *rows]
+    if not everything:
+        return []
+    widths = [max(len(cell) for cell in column) for column in zip(*everything, strict=True)]
+    return [_row(row, widths) for row in everything]
+
+
+def _row(row: Line, widths: Sequence[int]) -> Line:
+    pieces: list[str] = []
+    for cell, width in zip(row[:-1], widths, strict=False):
+        pieces += [cell, " " * (width - len(cell)) + _GAP]
+    return [*pieces, row[-1]]
+
+
+def cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
+
+
+# --- trees
+
+
+@dataclass(slots=True)
+class Branch:
+    """A line, the same for programs, and what hangs below it."""
+
+    line: Line
+    data: dict[str, str]
+    children: list["Branch"] = field(default_factory=list)
+
+
+def tree(root: Branch) -> list[Line]:
+    return [root.line, *_below(root, "")]
+
+
+def _below(branch: Branch, indent: str) -> Iterable[Line]:
+    for position, child in enumerate(branch.children):
+        last = position == len(branch.children) - 1
+        yield [indent, "└── " if last else "├── ", *child.line]
+        yield from _below(child, indent + ("    " if last else "│   "))
+
+
+# --- values
+
+
+def age(moment: str | None, now: datetime) -> str:
+    """How long ago a time of the API was, as kubectl writes it."""
+    return short_duration((now - parse_time(moment)).total_seconds()) if moment else "<unknown>"
+
+
+_UNITS = ("KiB", "MiB", "GiB")
+
+
+def size(count: float) -> str:
+    """Bytes, as people say it."""
+    if count < 1024:
+        return f"{count:.0f} B"
+    for unit in _UNITS:
+        count /= 1024
+        if count < 1024 or unit == _UNITS[-1]:
+            break
+    return f"{count:.1f} {unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 object`, `2 objects`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def short_list(names: Sequence[str], most: int = 5) -> str:
+    """The first of many names."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

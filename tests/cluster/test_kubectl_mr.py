@@ -1,0 +1,301 @@
+"""Commands of `kubectl mr` against a real API server, beyond what its page shows; test_kubectl_mr_docs.py has the rest."""
+
+import base64
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from managed_resource_rig import Rig, config_map, deployment
+from managed_world import install_crd
+from typer.testing import CliRunner, Result
+
+from agent.api import MANAGED_RESOURCES
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.objects import Object, annotations, is_deleting
+from kube.resources import SECRETS
+from kubectl_mr.__main__ import app
+
+Mr = Callable[..., Result]
+
+
+def runner(cluster: Cluster, namespace: str) -> Mr:
+    def run(*arguments: str, code: int | None = 0, stdin: str = "", kubeconfig: Path | None = None) -> Result:
+        environment = {"KUBECONFIG": str(kubeconfig or cluster.kubeconfig), "NO_COLOR": "1"}
+        result = CliRunner().invoke(app, [*arguments, "-n", namespace], input=stdin, env=environment)
+        assert code is None or result.exit_code == code, (result.output, result.exception)
+        return result
+
+    return run
+
+
+@pytest.fixture
+def mr(cluster: Cluster, namespace: str) -> Mr:
+    """Runs a command in the test's namespace; without an agent, unless `rig` is asked for as well."""
+    install_crd(cluster)
+    return runner(cluster, namespace)
+
+
+def managed(name: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": MANAGED_RESOURCES.api_version,
+        "kind": "ManagedResource",
+        "metadata": {"name": name},
+        "spec": {"class": "nobody", "secretRefs": [], **spec},
+    }
+
+
+@pytest.fixture
+def many(cluster: Cluster, namespace: str, mr: Mr) -> Iterator[int]:
+    """More than fit on a page."""
+    count = 260
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    for number in range(count):
+        cluster.api.create(path, managed(f"m{number:03}"))
+    yield count
+    cluster.api.delete(path)
+
+
+def test_get_reads_page_by_page(many: int, mr: Mr, audit: Audit) -> None:
+    table = mr("get", "--no-headers").stdout.splitlines()
+    assert [line.split()[0] for line in table] == [f"m{number:03}" for number in range(many)]
+    listed = json.loads(mr("get", "-o", "json").stdout)
+    assert (listed["kind"], len(listed["items"])) == ("List", many)
+    assert len(list(yaml.safe_load_all(mr("get", "-o", "yaml").stdout))) == many
+    assert len(mr("get", "-o", "name").stdout.splitlines()) == many
+    assert mr("get", "m007", "-o", "name").stdout == "managedresource.resources.gardener.cloud/m007\n"
+    assert json.loads(mr("get", "m007", "-o", "json").stdout)["metadata"]["name"] == "m007"
+    assert len(mr("get", "--status", "pending", "--no-headers").stdout.splitlines()) == many
+    nothing = mr("get", "--status", "failed")
+    assert (nothing.stdout, nothing.stderr) == ("", "◎ no ManagedResources\n")
+
+
+def test_a_name_that_does_not_exist_is_an_error_with_similar_ones(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    cluster.api.create(MANAGED_RESOURCES.path(namespace=namespace), managed("storefront"))
+    for command in (["describe"], ["tree"], ["diff"], ["wait"], ["suspend", "-r", "x"], ["reconcile"]):
+        result = mr(command[0], "storefrnt", *command[1:], code=2 if command == ["diff"] else 1)
+        assert f"ManagedResource {namespace}/storefrnt not found" in result.stderr
+        assert f"did you mean {namespace}/storefront?" in result.stderr
+
+
+def test_names_are_completed_by_the_shell(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    for name in ("shop-a", "shop-b", "other"):
+        cluster.api.create(MANAGED_RESOURCES.path(namespace=namespace), managed(name))
+    words = f"kubectl-mr describe -n {namespace} shop"
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "_KUBECTL_MR_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": "4",
+    }
+    code = "from kubectl_mr.__main__ import app; app(prog_name='kubectl-mr')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.split() == ["shop-a", "shop-b"], done.stderr
+
+
+def test_content_that_does_not_fit_into_a_secret_is_split_into_several(
+    cluster: Cluster, namespace: str, mr: Mr, tmp_path: Path
+) -> None:
+    noise = random.Random(1)
+    documents = [
+        {
+            "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "metadata": {"name": f"c{i}"},
+            "data": {"x": noise.randbytes(200_000).hex()},
+        }
+        for i in range(7)
+    ]
+    file = tmp_path / "large.json"
+    file.write_text("---\n".join(f"{yaml.safe_dump(document)}" for document in documents).replace("large", "large"))
+    made = mr("encode", str(file), "--name", "large", "--immutable")
+    secrets = list(yaml.safe_load_all(made.stdout))
+    assert len(secrets) >= 2
+    for secret in secrets:
+        assert secret["immutable"] is True
+        assert len(base64.b64decode(secret["data"]["objects.yaml.br"])) <= 1 << 20
+        cluster.api.create(SECRETS.path(namespace=namespace), secret)
+    names = []
+    for secret in secrets:
+        decoded = mr("decode", secret["metadata"]["name"], "-o", "json")
+        names += [item["metadata"]["name"] for item in json.loads(decoded.stdout)["items"]]
+    assert names == [f"c{i}" for i in range(7)]
+
+
+def test_suspend_says_who_and_why_and_resume_forgets_it(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    cluster.api.create(path, managed("shop"))
+    ann = cluster.kubeconfig_for("ann", ["system:masters"])
+    mr("suspend", "shop", "--reason", "a test", kubeconfig=ann)
+    notes = annotations(cluster.api.get(f"{path}/shop"))
+    assert notes["resources.gardener.cloud/ignore"] == "true"
+    assert notes["resources.gardener.cloud/ignored-by"] == "ann"
+    assert notes["resources.gardener.cloud/ignore-reason"] == "a test"
+    assert "by ann since" in mr("get", "shop").stdout
+    assert "is suspended" in mr("reconcile", "shop", code=1).stderr
+    assert "it is suspended" in mr("wait", "shop", code=1).stderr
+    mr("resume", "shop", "--no-wait")
+    assert annotations(cluster.api.get(f"{path}/shop")) == {}
+    assert "was not suspended" in mr("resume", "shop", "--no-wait").stderr
+
+
+def test_whoever_may_do_nothing_is_told_so(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    nobody = cluster.kubeconfig_for("nobody")
+    result = mr("get", code=1, kubeconfig=nobody)
+    assert 'User "nobody" cannot list resource "managedresources"' in result.stderr
+    assert "► ask for this permission" in result.stderr
+    checked = mr("check", code=0, kubeconfig=nobody)
+    assert "you may not list managedresources, patch managedresources, get secrets" in checked.stdout
+
+
+def test_an_api_server_that_does_not_answer_is_told_in_words(tmp_path: Path, mr: Mr, cluster: Cluster) -> None:
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(document))
+    assert "► is the API server reachable" in mr("get", code=1, kubeconfig=path).stderr
+
+
+def test_create_refuses_what_exists_and_updates_on_demand(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    one, two = (yaml.safe_dump(config_map(name)) for name in ("one", "two"))
+    mr("create", "made", "-f", "-", "--class", "nobody", stdin=one)
+    assert "exists already" in mr("create", "made", "-f", "-", stdin=two, code=1).stderr
+    mr("create", "made", "-f", "-", "--class", "nobody", "--update", stdin=two)
+    assert "name: two" in mr("decode", "made").stdout
+    unfit = mr("create", "made", "-f", "-", "--immutable", "--update", "--class", "nobody", stdin=one)
+    assert f"Secret {namespace}/made is not named any more" in unfit.stderr
+    found = cluster.api.get(MANAGED_RESOURCES.path(namespace=namespace, name="made"))
+    [reference] = found["spec"]["secretRefs"]
+    assert reference["name"].startswith("made-")
+    assert list(annotations(found).values()) == [reference["name"]]
+    printed = mr("create", "other", "-f", "-", "--dry-run", stdin=one)
+    assert [obj["kind"] for obj in yaml.safe_load_all(printed.stdout)] == ["Secret", "ManagedResource"]
+    assert mr("get", "-o", "name").stdout.count("\n") == 1
+
+
+# --- with an agent
+
+
+def running(name: str) -> Object:
+    stopped = deployment(name)
+    return {**stopped, "spec": {**stopped["spec"], "replicas": 1}}
+
+
+def test_tree_trace_and_diff_for_programs(rig: Rig, mr: Mr) -> None:
+    rig.write("shop", running("storefront"), config_map("texts"))
+    mr("wait", "shop", "--timeout", "60s")
+    [secret] = json.loads(mr("tree", "shop", "-o", "json").stdout)["children"]
+    by_name = {child["name"]: child for child in secret["children"]}
+    found = by_name[f"Deployment/{rig.namespace}/storefront"]
+    assert found["health"] == "Healthy"
+    pod = found["children"][0]["children"][0]["name"]
+    trace = json.loads(mr("trace", pod, "-o", "json").stdout)
+    assert [obj["name"].partition("/")[0] for obj in trace["objects"]] == ["Pod", "ReplicaSet", "Deployment"]
+    assert trace["managedResource"] == f"{rig.namespace}/shop"
+    assert trace["secret"].startswith("shop, objects.yaml, document ")
+    assert json.loads(mr("diff", "shop", "-o", "json").stdout) == []
+    assert "no differences" in mr("diff", "shop").stderr
+    unmanaged = mr("trace", "serviceaccount/default", code=1)
+    assert "no ManagedResource" in unmanaged.stdout
+
+
+def test_diff_tells_of_secrets_of_the_manifest_without_their_values(rig: Rig, mr: Mr) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hidden"}, "stringData": {"a": "b1gsecret"}}
+    rig.write("shop", secret, config_map("extra"))
+    mr("wait", "shop", "--timeout", "60s")
+    with rig.asleep():
+        changed = base64.b64encode(b"an0therone").decode()
+        rig.patch("Secret", "hidden", {"data": {"a": changed}, "metadata": {"labels": {"x": "y"}}})
+        rig.write_secret("shop", secret)
+        told = mr("diff", "shop", code=1).stdout
+        assert f"Secret/{rig.namespace}/hidden would be changed" in told
+        assert f"ConfigMap/{rig.namespace}/extra would be removed" in told
+        everything = told + mr("diff", "shop", "-o", "json", code=1).stdout
+        for value in ("b1gsecret", "an0therone", changed, base64.b64encode(b"b1gsecret").decode()):
+            assert value not in everything
+
+
+def test_objects_of_another_cluster_are_read_there(rig: Rig, mr: Mr) -> None:
+    rig.write("shop", config_map("one"))
+    mr("wait", "shop", "--timeout", "60s")
+    nobody = rig.cluster.kubeconfig_for("nobody")
+    told = mr("describe", "shop", "--target-kubeconfig", str(nobody)).stdout
+    assert f"ConfigMap/{rig.namespace}/one   Unknown   you may not read it" in told
+    assert "you may not read it" not in mr("describe", "shop").stdout
+
+
+def test_events_of_objects_are_shown_on_demand(rig: Rig, mr: Mr) -> None:
+    rig.write("shop", running("storefront"))
+    mr("wait", "shop", "--timeout", "60s")
+    rig.until(lambda: "ScalingReplicaSet" in mr("events", "shop", "--objects").stdout, "an Event of the Deployment")
+    assert "Deployment/storefront" in mr("events", "shop", "--objects").stdout
+    assert "ScalingReplicaSet" not in mr("events", "shop").stdout
+    assert mr("events", "shop", "-o", "json").stdout.startswith("{")
+
+
+def test_watching_shows_what_changes_until_it_is_ended(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    cluster.api.create(path, managed("first"))
+    command = [sys.executable, "-m", "kubectl_mr", "get", "-w", "-n", namespace]
+    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("NAME")
+        assert process.stdout.readline().startswith("first   Pending")
+        cluster.api.create(path, managed("second"))
+        assert process.stdout.readline().startswith("second   Pending")
+        cluster.api.patch(f"{path}/first", {"metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}}})
+        assert process.stdout.readline().startswith("first   Suspended")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+
+
+def test_on_a_terminal_there_are_colors_and_progress_unless_unwanted(rig: Rig, mr: Mr) -> None:
+    rig.write("shop", config_map("one"))
+    mr("wait", "shop", "--timeout", "60s")
+    shown = on_a_terminal(rig, "get")
+    assert "\033[32mReady\033[0m" in shown
+    assert "\033[" not in on_a_terminal(rig, "get", NO_COLOR="1")
+    rig.patch("ConfigMap", "one", {"metadata": {"finalizers": ["example.com/hold"]}})
+    rig.delete("ManagedResource", "shop")
+    try:
+        rig.until(lambda: is_deleting(rig.get("ConfigMap", "one")), "the agent to begin")
+        waited = on_a_terminal(rig, "wait", "shop", "--for", "deleted", "--timeout", "2s", NO_COLOR="1")
+        assert "waits for example.com/hold" in waited
+        assert "not deleted after 2 s" in waited
+    finally:
+        rig.patch("ConfigMap", "one", {"metadata": {"finalizers": None}})
+
+
+def on_a_terminal(rig: Rig, *arguments: str, **environment: str) -> str:
+    """What a person sees."""
+    master, slave = os.openpty()
+    command = [sys.executable, "-m", "kubectl_mr", *arguments, "-n", rig.namespace]
+    base = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    known = {**base, "TERM": "xterm", "COLUMNS": "160", "KUBECONFIG": str(rig.cluster.kubeconfig), **environment}
+    with subprocess.Popen(command, env=known, stdin=slave, stdout=slave, stderr=slave):
+        os.close(slave)
+        seen = b""
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # Linux: nobody holds the other end any more
+                break
+            if not part:
+                break
+            seen += part
+    os.close(master)
+    return seen.decode()

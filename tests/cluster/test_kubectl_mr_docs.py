@@ -1,0 +1,209 @@
+"""Each command in docs/kubectl-mr.md does what the page shows; with UPDATE_DOCS=1 the page is written anew.
+
+The commands are run in their order, as a reader would type them, with names of namespaces that are as long as those of
+the page, so that columns stay. Before some of them something happens that the page tells of in words.
+"""
+
+import os
+import random
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from agent_process import AgentProcess, configuration
+from managed_world import install_crd
+from typer.testing import CliRunner, Result
+
+from agent.api import MANAGED_RESOURCES
+from devcluster.cluster import Cluster
+from kube.errors import NotFound
+from kube.objects import Object, condition
+from kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, Resource
+from kubectl_mr.__main__ import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "kubectl-mr.md"
+_BLOCK = re.compile(r"^```\n\$ (kubectl mr [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^```yaml\n# ([a-z]+\.yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+
+EXIT_CODES = {
+    "kubectl mr diff shop -n garden": 1,
+    "kubectl mr wait shop -n garden --for deleted --timeout 3s": 1,
+}
+
+_VOLATILE = (
+    (re.compile(r"^◎ .*\n", re.MULTILINE), ""),  # what is told while something goes on
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z"), "TIME"),
+    (re.compile(r"\b(\d+[smhd])+( \(x\d+\))?(?![\w.])"), "AGE"),
+    (re.compile(r"\bv1\.\d+\.\d+\S*"), "VERSION"),
+    (re.compile(r"storefront-[a-z0-9]{6,10}(-[a-z0-9]{5})?"), "storefront-HASH"),
+    (re.compile(r"(objects\.yaml\.br: )\S+"), r"\1DATA"),
+    (re.compile(r"shop-[0-9a-f]{8}"), "shop-HASH"),
+    (re.compile(r"[\d.]+ (B|KiB)\b"), "SIZE"),
+    (re.compile(r"^.*(webhooks of|CA bundle of|no webhooks).*\n(  ► .*\n)?", re.MULTILINE), ""),  # of other tests
+    (re.compile(r"(?<=\S) +"), " "),
+)
+
+
+class Reader:
+    """Somebody who follows the page from top to bottom."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        # No random name of a pod has these letters.
+        suffix = random.choices("aeiou013", k=8)
+        self.names = {"garden": "g" + "".join(suffix[:5]), "shop": "s" + "".join(suffix[5:])}
+
+    def own(self, text: str) -> str:
+        """A text of the page, for the namespaces of this test."""
+        text = re.sub(r"\bgarden\b", self.names["garden"], text)
+        return re.sub(
+            r"(?<=namespace: )shop\b|(?<=-n )shop\b|(?<=Namespace\nmetadata:\n  name: )shop\b", self.names["shop"], text
+        )
+
+    def of_page(self, text: str) -> str:
+        for shown, own in self.names.items():
+            text = text.replace(own, shown)
+        return text
+
+    def run(self, command: str) -> Result:
+        arguments = shlex.split(self.own(command))[2:]
+        environment = {"KUBECONFIG": str(self.cluster.kubeconfig), "NO_COLOR": "1", "COLUMNS": "80"}
+        return CliRunner().invoke(app, arguments, prog_name="kubectl mr", env=environment)
+
+    # --- what the page tells in words
+
+    def before(self, command: str) -> None:
+        events: dict[str, Callable[[], None]] = {
+            "kubectl mr get -n garden -o wide": self._break_something,
+            "kubectl mr diff shop -n garden": self._change_by_hand,
+            "kubectl mr wait shop -n garden --for deleted --timeout 3s": self._delete_what_is_held,
+        }
+        if command in events:
+            events[command]()
+
+    def _break_something(self) -> None:
+        text = "kind: ConfigMap\nmetadata:\n  name: [unclosed\n"
+        garden = self.names["garden"]
+        secret = {"metadata": {"name": "broken"}, "stringData": {"objects.yaml": text}}
+        self.cluster.api.create(SECRETS.path(namespace=garden), secret)
+        self.cluster.api.create(
+            MANAGED_RESOURCES.path(namespace=garden),
+            {
+                "apiVersion": MANAGED_RESOURCES.api_version,
+                "kind": "ManagedResource",
+                "metadata": {"name": "broken"},
+                "spec": {"secretRefs": [{"name": "broken"}]},
+            },
+        )
+        self.until(lambda: condition(self._managed_resource("broken"), "ResourcesApplied"), "a condition")
+        self.until(lambda: self.cluster.api.get(EVENTS.path(namespace=garden))["items"], "an Event about it")
+
+    def _change_by_hand(self) -> None:
+        self.until(
+            lambda: (
+                (condition(self._managed_resource("shop"), "ResourcesApplied") or {}).get("reason")
+                == "ManagedResourceIgnored"
+            ),
+            "the agent to have seen the suspension",
+        )
+        shop = self.names["shop"]
+        self.cluster.api.patch(_DEPLOYMENTS.path(namespace=shop, name="storefront"), {"spec": {"replicas": 1}})
+        self.cluster.api.patch(SECRETS.path(namespace=shop, name="payment"), {"data": {"token": "c3RvbGVu"}})
+        self.cluster.api.delete(CONFIG_MAPS.path(namespace=shop, name="storefront"))
+
+    def _delete_what_is_held(self) -> None:
+        finalizers = {"metadata": {"finalizers": ["example.com/hold"]}}
+        self.cluster.api.patch(CONFIG_MAPS.path(namespace=self.names["shop"], name="storefront"), finalizers)
+        self.cluster.api.delete(MANAGED_RESOURCES.path(namespace=self.names["garden"], name="shop"))
+        self.until(lambda: not self._exists(_DEPLOYMENTS, "storefront"), "the Deployment to be gone")
+        self.until(lambda: not self._exists(SECRETS, "payment"), "the Secret to be gone")
+
+    def release(self) -> None:
+        for name in (CONFIG_MAPS.path(namespace=self.names["shop"], name="storefront"),):
+            try:
+                self.cluster.api.patch(name, {"metadata": {"finalizers": None}})
+            except NotFound:
+                continue
+
+    def _exists(self, resource: Resource, name: str) -> bool:
+        try:
+            self.cluster.api.get(resource.path(namespace=self.names["shop"], name=name))
+        except NotFound:
+            return False
+        return True
+
+    def _managed_resource(self, name: str) -> Object:
+        return self.cluster.api.get(MANAGED_RESOURCES.path(namespace=self.names["garden"], name=name))
+
+    def until(self, holds: Callable[[], object], what: str) -> None:
+        deadline = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def reader(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """With an agent that looks after the two namespaces of the page, and the files of the page at hand."""
+    install_crd(cluster)
+    reader = Reader(cluster)
+    garden, shop = reader.names["garden"], reader.names["shop"]
+    cluster.api.create(NAMESPACES.path(), {"metadata": {"name": garden}})
+    monkeypatch.chdir(tmp_path)
+    for name, text in _FILE.findall(PAGE.read_text()):
+        (tmp_path / name).write_text(reader.own(text))
+    config = configuration(
+        garden,
+        leaderElection={"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "2s"},
+        sourceClientConnection={"namespaces": [garden]},
+        targetClientConnection={"namespaces": [garden, shop, "default"]},
+    )
+    with AgentProcess(config, kubeconfig=cluster.kubeconfig).start() as agent:
+        agent.wait_until_ready(seconds=60)
+        try:
+            yield reader
+        finally:
+            reader.release()
+            for name in ("shop", "broken"):
+                try:
+                    cluster.api.delete(MANAGED_RESOURCES.path(namespace=garden, name=name))
+                except NotFound:
+                    continue
+            reader.until(
+                lambda: not cluster.api.get(MANAGED_RESOURCES.path(namespace=garden))["items"], "the agent to clean up"
+            )
+            cluster.api.delete(NAMESPACES.path(name=garden))
+
+
+def stable(text: str) -> str:
+    """Without what is another one each time."""
+    text = f"{text.rstrip()}\n"
+    for pattern, replacement in _VOLATILE:
+        text = pattern.sub(replacement, text)
+    return text.strip()
+
+
+def test_the_page_shows_what_commands_print(reader: Reader) -> None:
+    page = PAGE.read_text()
+    differing: list[str] = []
+
+    def repeated(block: re.Match[str]) -> str:
+        command, shown = block[1], block[2]
+        reader.before(command)
+        result = reader.run(command)
+        assert result.exit_code == EXIT_CODES.get(command, 0), (command, result.output, result.exception)
+        printed = reader.of_page("\n".join(line.rstrip() for line in result.output.splitlines()))
+        if stable(printed) == stable(shown):
+            return block[0]
+        differing.append(f"$ {command}\n--- page\n{stable(shown)}\n--- printed\n{stable(printed)}")
+        return f"```\n$ {command}\n{printed.rstrip()}\n```"
+
+    anew = _BLOCK.sub(repeated, page)
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(anew)
+    else:
+        assert not differing, "\n\n".join(differing)

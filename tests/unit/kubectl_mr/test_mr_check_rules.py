@@ -1,0 +1,87 @@
+"""What `check` makes of what it reads."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kube.objects import Object
+from kubectl_mr.commands.check import Level, judged_bundle, judged_definition, judged_lease, judged_states, lines
+from kubectl_mr.states import State
+from kubectl_mr.style import rendered
+from kubectl_mr.webhook_entries import by_address, entries_of
+from webhooks.certificates.pairs import make_ca
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def definition(*, served: bool = True, established: str = "True", status: dict[str, Any] | None = None) -> Object:
+    schema = {"openAPIV3Schema": {"properties": {"status": {"properties": status or {"pendingResources": {}}}}}}
+    return {
+        "spec": {"versions": [{"name": "v1alpha1", "served": served, "schema": schema}]},
+        "status": {"conditions": [{"type": "Established", "status": established}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "level"),
+    [
+        (definition(), Level.GOOD),
+        (definition(served=False), Level.BAD),
+        (definition(established="False"), Level.BAD),
+        (definition(status={"resources": {}}), Level.WARNING),
+        ({}, Level.BAD),
+    ],
+)
+def test_the_definition_has_to_serve_and_store_all(obj: Object, level: Level) -> None:
+    assert judged_definition(obj).level is level
+
+
+@pytest.mark.parametrize(
+    ("spec", "level"),
+    [
+        ({"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2025-12-31T23:59:50.000000Z"}, Level.GOOD),
+        ({"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2025-12-31T23:59:00.000000Z"}, Level.BAD),
+        ({"holderIdentity": "", "renewTime": "2025-12-31T23:59:59.000000Z"}, Level.BAD),
+        ({}, Level.BAD),
+    ],
+)
+def test_an_agent_that_leads_has_renewed_its_lease(spec: Object, level: Level) -> None:
+    assert judged_lease({"metadata": {"namespace": "garden", "name": "x"}, "spec": spec}, NOW).level is level
+
+
+def test_suspended_ones_are_not_forgotten() -> None:
+    found = judged_states({State.READY: ["a/b"], State.SUSPENDED: ["a/c"], State.PROGRESSING: ["a/d"]})
+    assert [rendered(line, colors=False) for line in lines(found)] == [
+        "✔ 1 of 3 ManagedResources ready",
+        "⚠ suspended: a/c",
+        "  ► kubectl mr resume, if nobody works on them any more",
+    ]
+
+
+def test_bundles_are_judged_by_the_certificate_that_lasts_longest() -> None:
+    made = datetime.now(UTC)
+    bundle = make_ca("ca", now=made, lifetime=timedelta(days=365)).certificate_pem
+    assert judged_bundle(["x"], b"", NOW).level is Level.WARNING
+    assert judged_bundle(["x"], b"nonsense", NOW).level is Level.BAD
+    now = datetime.now(UTC)
+    assert judged_bundle(["x"], bundle, now).level is Level.GOOD
+    assert judged_bundle(["x"], bundle, now + timedelta(days=360)).level is Level.WARNING
+    assert judged_bundle(["x"], bundle, now + timedelta(days=4000)).level is Level.BAD
+
+
+def test_entries_of_others_are_passed_over() -> None:
+    service = {"service": {"namespace": "garden", "name": "grm", "path": "/a"}}
+    url = {"url": "https://10.0.0.1:9443/a", "caBundle": "eA=="}
+    configuration = {
+        "metadata": {"name": "ours"},
+        "webhooks": [
+            {"name": "a.resources.gardener.cloud", "clientConfig": service},
+            {"name": "b.resources.gardener.cloud", "clientConfig": url},
+            {"name": "c.example.com", "clientConfig": url},
+        ],
+    }
+    entries = entries_of(configuration)
+    assert [entry.name for entry in entries] == ["a.resources.gardener.cloud", "b.resources.gardener.cloud"]
+    assert list(by_address(entries)) == ["Service garden/grm", "https://10.0.0.1:9443"]
+    assert entries[1].ca_bundle == b"x"

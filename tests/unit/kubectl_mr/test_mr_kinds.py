@@ -1,0 +1,107 @@
+"""What kinds are called, and what is known of them without a cluster."""
+
+from typing import Any
+
+import pytest
+
+from kube.client import Selection
+from kube.errors import NotFound
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, NAMESPACES
+from kubectl_mr.kinds import matching
+from kubectl_mr.offline import Kinds, OfflineClient, plural_of
+
+
+def entry(kind: str, plural: str, *short: str) -> dict[str, Any]:
+    return {
+        "resource": plural,
+        "responseKind": {"kind": kind},
+        "scope": "Namespaced",
+        "singularResource": kind.lower(),
+        "shortNames": list(short),
+    }
+
+
+GROUPS = [
+    {"metadata": {}, "versions": [{"version": "v1", "resources": [entry("Pod", "pods", "po")]}]},
+    {
+        "metadata": {"name": "apps"},
+        "versions": [
+            {"version": "v1", "resources": [entry("Deployment", "deployments", "deploy")]},
+            {"version": "v1beta1", "resources": [entry("Old", "olds")]},
+        ],
+    },
+    {
+        "metadata": {"name": "metrics.k8s.io"},
+        "versions": [{"version": "v1beta1", "resources": [entry("PodMetrics", "pods")]}],
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "api_version", "kind"),
+    [
+        ("po", "v1", "Pod"),
+        ("Pod", "v1", "Pod"),
+        ("pods", "v1", "Pod"),
+        ("pods.metrics.k8s.io", "metrics.k8s.io/v1beta1", "PodMetrics"),
+        ("deploy", "apps/v1", "Deployment"),
+        ("deployments.apps", "apps/v1", "Deployment"),
+        ("DEPLOYMENT", "apps/v1", "Deployment"),
+    ],
+)
+def test_a_kind_is_found_by_all_of_its_names(name: str, api_version: str, kind: str) -> None:
+    found = matching(name, GROUPS)
+    assert found is not None
+    assert (found.api_version, found.kind) == (api_version, kind)
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "pods.apps", "olds"])
+def test_other_names_find_nothing(name: str) -> None:
+    assert matching(name, GROUPS) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural"),
+    [
+        ("Pod", "pods"),
+        ("NetworkPolicy", "networkpolicies"),
+        ("Ingress", "ingresses"),
+        ("EndpointSlice", "endpointslices"),
+        ("Hvpa", "hvpas"),
+    ],
+)
+def test_plurals_are_those_of_api_servers(kind: str, plural: str) -> None:
+    assert plural_of(kind) == plural
+
+
+def test_custom_kinds_are_as_their_definitions_say() -> None:
+    definition: Object = {
+        "kind": "CustomResourceDefinition",
+        "spec": {"group": "example.com", "scope": "Cluster", "names": {"kind": "Mouse", "plural": "mice"}},
+    }
+    kinds = Kinds([definition])
+    assert kinds.resource("example.com/v1", "Mouse").plural == "mice"
+    assert not kinds.resource("example.com/v1", "Mouse").namespaced
+    assert not kinds.resource("rbac.authorization.k8s.io/v1", "ClusterRole").namespaced
+    assert kinds.resource("example.com/v1", "Other").namespaced
+
+
+async def test_a_cluster_of_files_answers_like_one() -> None:
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    one, two = (
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "shop", "labels": {"n": name}},
+        }
+        for name in ("one", "two")
+    )
+    client = OfflineClient([namespace, one, two])
+    assert await client.get(NAMESPACES, "shop") == namespace
+    assert await client.get(CONFIG_MAPS, "one", namespace="shop") == one
+    with pytest.raises(NotFound, match='configmaps "one" not found'):
+        await client.get(CONFIG_MAPS, "one", namespace="other")
+    assert (await client.list_page(CONFIG_MAPS, Selection(label_selector="n=two")))["items"] == [two]
+    assert (await client.list_page(CONFIG_MAPS, Selection(field_selector="metadata.name=one")))["items"] == [one]
+    assert (await client.list_page(CONFIG_MAPS, Selection(namespace="other")))["items"] == []
