@@ -7,8 +7,8 @@ from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.resources import Resource
 
-_SERVED_SOON = 1.0
-"""Seconds from the news about a CRD until its kind can be expected to be served."""
+_LOOKS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds of waiting before each look after news about CRDs: it may take a moment until all of them are served."""
 
 
 class LateKinds:
@@ -44,8 +44,11 @@ class LateKinds:
             await asyncio.wait([self._looking])
 
     async def _look_soon(self) -> None:
-        await asyncio.sleep(_SERVED_SOON)
-        await self.look()
+        for seconds in _LOOKS:
+            await asyncio.sleep(seconds)
+            await self.look()
+            if self.have_come:
+                return
 
     async def _are_served(self) -> bool:
         try:

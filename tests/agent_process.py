@@ -11,6 +11,7 @@ SIGTERM, and killed if that does not help.
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -228,9 +229,18 @@ class AgentProcess:
         return pages * os.sysconf("SC_PAGESIZE")
 
 
+_PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to clients: tests beside this one open many connections at any moment."""
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    for port in random.sample(_PORTS, 100):
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
+    raise OSError("no port is free")
 
 
 def _get(url: str) -> tuple[int, str]:

@@ -178,7 +178,7 @@ def test_a_component_that_fails_is_named_with_the_end_of_its_log(
     cluster = Cluster(name=name)
     with pytest.raises(DevclusterError, match=r"kube-apiserver ended with 3; the end of its log:\n  no such luck"):
         cluster.start()
-    assert not processes_of(cluster)
+    wait_until(lambda: not processes_of(cluster))
     assert not cluster.state.exists()
 
 
