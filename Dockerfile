@@ -1,0 +1,46 @@
+# One image for both programs:
+#
+#   python -m agent --config FILE
+#   python -m webhooks --config FILE
+#
+# Any base with Python 3.11 or newer will do; the same one builds and runs.
+ARG BASE=python:3.13-slim
+
+FROM ${BASE} AS build
+WORKDIR /src
+# The locked dependencies come first: this layer lasts until one of them changes. The build backend is locked, too.
+COPY requirements.txt requirements-dev.txt ./
+RUN sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt > backend.txt \
+    && python3 -m venv /build \
+    && /build/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r backend.txt \
+    && python3 -m venv --without-pip /app \
+    && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
+        --no-deps --require-hashes --only-binary :all: -r requirements.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY kube kube
+COPY config config
+COPY process process
+COPY agent agent
+COPY webhooks webhooks
+RUN /build/bin/pip wheel --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -w /wheel . \
+    && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
+        --no-deps --no-index /wheel/*.whl \
+    && rm /app/bin/resource-manager-devcluster
+
+FROM ${BASE}
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="resource-manager" \
+      org.opencontainers.image.description="Applies ManagedResources and serves admission webhooks" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app /app
+# Nothing is written anywhere: everything is compiled already, and the root file system may be read-only.
+ENV PATH=/app/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+WORKDIR /
+USER 65532:65532
+EXPOSE 8080 8081 10250
+ENTRYPOINT ["python", "-m", "agent"]

@@ -1,0 +1,243 @@
+"""The image, built and run without a container engine's daemon, as a Pod of the manifests would have it run.
+
+    make image-test
+
+needs root and Debian's buildah, podman, runc and debootstrap; everywhere else these tests are skipped. The default base
+can't be had on every machine, so the base is one that debootstrap makes, unless IMAGE_BASE names another.
+"""
+
+import base64
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import pytest
+from deployed_pods import DeployedPod
+
+from devcluster.cluster import Cluster
+from kube.errors import KubeError
+from kube.objects import Object, condition
+
+PROJECT = Path(__file__).parents[2]
+WHERE = Path(os.environ.get("IMAGE_TEST_DIRECTORY") or "/var/tmp/resource-manager-image")
+IMAGE, DEFAULT_BASE = "localhost/resource-manager:test", "localhost/debian-python:test"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+NAMESPACE, NAME = "garden", "gardener-resource-manager"
+NOBODY = 65532
+PATIENCE = 60.0
+
+pytestmark = [
+    pytest.mark.skipif("IMAGE_TEST" not in os.environ, reason="takes minutes; run by `make image-test`"),
+    pytest.mark.timeout(1800),
+]
+
+
+def run(*command: str, **environment: str) -> str:
+    given = {**os.environ, "CONTAINERS_STORAGE_CONF": str(WHERE / "storage.conf"), **environment}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=given, cwd=PROJECT)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout.strip()
+
+
+def podman(*arguments: str) -> str:
+    return run("podman", "--runtime", "runc", *arguments)
+
+
+# --- building
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    WHERE.mkdir(parents=True, exist_ok=True)
+    storage = f'[storage]\ndriver = "vfs"\nrunroot = "{WHERE}/run"\ngraphroot = "{WHERE}/graph"\n'
+    (WHERE / "storage.conf").write_text(storage)
+    base = os.environ.get("IMAGE_BASE") or own_base()
+    arguments = ["buildah", "bud", "--isolation", "chroot", "--build-arg", f"BASE={base}", "--tag", IMAGE]
+    if CERTIFICATES.exists():  # those of this machine: it may reach package registries through a proxy
+        pip = WHERE / "pip.conf"
+        pip.write_text(f"[global]\ncert = {CERTIFICATES}\n")
+        arguments += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--volume", f"{pip}:/etc/pip.conf:ro"]
+    run(*arguments, ".")
+    return IMAGE
+
+
+def own_base() -> str:
+    """Debian with Python and nothing else; made once."""
+    if DEFAULT_BASE not in run("buildah", "images", "--format", "{{.Name}}:{{.Tag}}").splitlines():
+        release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+        files = WHERE / "base"
+        shutil.rmtree(files, ignore_errors=True)
+        packages = "python3,python3-venv,ca-certificates"
+        run("debootstrap", "--variant=minbase", f"--include={packages}", release["VERSION_CODENAME"], str(files))
+        archive = WHERE / "base.tar"
+        run("tar", "--directory", str(files), "--create", "--file", str(archive), ".")
+        run("podman", "import", str(archive), DEFAULT_BASE)
+        archive.unlink()
+        shutil.rmtree(files)
+    return DEFAULT_BASE
+
+
+# --- running
+
+
+class Container:
+    """A container as the Pod describes it: user, read-only root, no capabilities, mounts, command."""
+
+    def __init__(self, image: str, cluster: Cluster, pod: DeployedPod, name: str) -> None:
+        spec = pod.container(name)
+        server = urlsplit(cluster.url)
+        arguments = ["--read-only", "--read-only-tmpfs=false", "--cap-drop=all", "--security-opt=no-new-privileges"]
+        # A container in this one has no cgroups to set limits in.
+        arguments += ["--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]
+        arguments += [
+            f"--env=KUBERNETES_SERVICE_HOST={server.hostname}",
+            f"--env=KUBERNETES_SERVICE_PORT={server.port}",
+        ]
+        for mount in spec["volumeMounts"]:
+            directory = pod.directory(mount)
+            give(directory)
+            mode = "ro" if mount.get("readOnly") else "rw"
+            arguments.append(f"--volume={directory}:{mount['mountPath']}:{mode}")
+        entry, *command = spec["command"]
+        self.name = f"{name}-{uuid.uuid4().hex[:8]}"
+        podman(
+            "run", "--detach", "--name", self.name, *arguments, f"--entrypoint={entry}", image, *command, *spec["args"]
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            print(self.log())
+        podman("rm", "--force", "--time=5", self.name)
+
+    def log(self) -> str:
+        given = {**os.environ, "CONTAINERS_STORAGE_CONF": str(WHERE / "storage.conf")}
+        command = ["podman", "logs", self.name]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
+        return done.stdout + done.stderr
+
+    def stop(self) -> int:
+        """The exit code after SIGTERM."""
+        podman("stop", "--time=20", self.name)
+        return int(podman("inspect", "--format", "{{.State.ExitCode}}", self.name))
+
+
+def give(directory: Path) -> None:
+    """As kubelet gives volumes to the `fsGroup`."""
+    for path in (directory, *directory.iterdir()):
+        os.chown(path, 0, NOBODY)
+        path.chmod(0o2770 if path.is_dir() else 0o440)
+
+
+def until(found: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            if result := found():
+                return result
+        except (KubeError, OSError, urllib.error.URLError):
+            pass
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.2)
+
+
+def is_ready(pod: DeployedPod) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{pod.probe_port}/readyz", timeout=5) as answer:
+        return bool(answer.status == 200)
+
+
+@pytest.fixture(scope="module")
+def own_cluster(devcluster_run: object) -> Iterator[Cluster]:
+    with Cluster(nodes=1) as own:
+        own.api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        overlay = str(PROJECT / "manifests" / "overlays" / "runtime")
+        run("kubectl", "--kubeconfig", str(own.kubeconfig), "apply", "--server-side", "-k", overlay)
+        yield own
+
+
+def pod_of(cluster: Cluster, app: str) -> Object:
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{app}"
+    found: list[Object] = until(lambda: cluster.api.get(path)["items"], f"a pod of {app}")
+    return found[0]
+
+
+def test_the_image_is_for_nobody_and_holds_no_tools(image: str) -> None:
+    (found,) = json.loads(podman("image", "inspect", image))
+    assert found["Config"]["User"] == f"{NOBODY}:{NOBODY}"
+    assert found["Config"]["Labels"]["org.opencontainers.image.title"] == "resource-manager"
+    (base,) = json.loads(podman("image", "inspect", os.environ.get("IMAGE_BASE") or DEFAULT_BASE))
+    print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {base['Size'] / 1e6:.0f} MB")
+    limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
+    missing = "import importlib.util as u; print([m for m in ('pip', 'setuptools', 'devcluster') if u.find_spec(m)])"
+    assert podman("run", "--rm", *limits, "--entrypoint=python", image, "-I", "-c", missing) == "[]"
+
+
+def test_the_agent_works_in_its_container(image: str, own_cluster: Cluster, tmp_path: Path) -> None:
+    pod = DeployedPod(own_cluster, pod_of(own_cluster, f"{NAME}-agent"), tmp_path / "agent", own_files=True)
+    api = own_cluster.api
+    with Container(image, own_cluster, pod, "agent") as agent:
+        until(lambda: is_ready(pod), "readiness")
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made", "namespace": NAMESPACE}}
+        data = {"objects.yaml": base64.b64encode(json.dumps(manifest).encode()).decode()}
+        api.create(f"/api/v1/namespaces/{NAMESPACE}/secrets", {"metadata": {"name": "one"}, "data": data})
+        kind = {"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource"}
+        collection = f"/apis/resources.gardener.cloud/v1alpha1/namespaces/{NAMESPACE}/managedresources"
+        spec = {"class": "seed", "secretRefs": [{"name": "one"}]}
+        api.create(collection, {**kind, "metadata": {"name": "one"}, "spec": spec})
+
+        def is_applied() -> bool:
+            live = api.get(f"{collection}/one")
+            return (condition(live, "ResourcesApplied") or {}).get("status") == "True"
+
+        until(is_applied, "the ManagedResource to be applied")
+        assert api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/made")
+        assert agent.stop() == 0
+
+
+def test_the_webhooks_answer_from_their_container(image: str, own_cluster: Cluster, tmp_path: Path) -> None:
+    pod = DeployedPod(own_cluster, pod_of(own_cluster, NAME), tmp_path / "webhooks", own_files=True)
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "operation": "CREATE",
+            "namespace": NAMESPACE,
+            "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": []}},
+        },
+    }
+    path = "/webhooks/mount-projected-service-account-token"
+    with (
+        Container(image, own_cluster, pod, "certificates") as certificates,
+        Container(image, own_cluster, pod, NAME) as server,
+    ):
+        until(lambda: is_ready(pod), "readiness")
+        secret = own_cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{NAME}-ca")
+        tls = ssl.create_default_context(cadata=base64.b64decode(secret["data"]["bundle.crt"]).decode())
+        tls.check_hostname = False
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{pod.webhook_port}{path}",
+            json.dumps(review).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10, context=tls) as answer:
+            assert json.load(answer)["response"]["uid"] == "u"
+        assert server.stop() == 0
+        assert certificates.stop() == 0

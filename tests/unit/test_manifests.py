@@ -1,0 +1,308 @@
+"""What kustomize makes of the manifests: as recorded, consistent in itself, and with nothing that a strict cluster minds.
+
+The recorded texts show in a review what a change of the manifests comes to. After a change that is meant:
+
+    kubectl kustomize manifests/overlays/NAME > tests/golden/NAME.yaml
+"""
+
+import shutil
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from granted_rights import Right, rights, unused
+
+from config.load import LoadedConfig, decode
+from devcluster.audit import Call
+from kube.objects import Object, labels, metadata
+from webhooks.configurations.entries import Instance, Mode
+from webhooks.configurations.objects import INJECT_CA_FROM, CaBundle, Service, Url, configurations
+
+PROJECT = Path(__file__).parents[2]
+MANIFESTS = PROJECT / "manifests"
+RECORDED = ("runtime", "target", "target-cluster")
+OVERLAYS = tuple(sorted(path.name for path in (MANIFESTS / "overlays").iterdir()))
+WITH_PODS = ("runtime", "runtime-cert-manager", "target")
+DNS = "gardener-resource-manager"
+
+needs_kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+
+
+@cache
+def built(overlay: str) -> str:
+    command = ["kubectl", "kustomize", str(MANIFESTS / "overlays" / overlay)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def objects(overlay: str, *kinds: str) -> list[Object]:
+    found = [obj for obj in yaml.safe_load_all(built(overlay)) if obj]
+    return [obj for obj in found if not kinds or obj["kind"] in kinds]
+
+
+def one(overlay: str, kind: str, name: str) -> Object:
+    (found,) = (obj for obj in objects(overlay, kind) if metadata(obj)["name"] == name)
+    return found
+
+
+def configuration(overlay: str) -> LoadedConfig:
+    (found,) = (obj for obj in objects(overlay, "ConfigMap") if "config.yaml" in obj["data"])
+    return decode(found["data"]["config.yaml"])
+
+
+def containers(overlay: str) -> list[tuple[Object, Object]]:
+    """Each with the spec of its pod."""
+    specs = [deployment["spec"]["template"]["spec"] for deployment in objects(overlay, "Deployment")]
+    return [(spec, container) for spec in specs for container in spec["containers"]]
+
+
+# --- as a whole
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", RECORDED)
+def test_it_is_as_recorded(overlay: str) -> None:
+    assert built(overlay) == (PROJECT / "tests" / "golden" / f"{overlay}.yaml").read_text()
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_no_object_is_there_twice(overlay: str) -> None:
+    keys = [(obj["kind"], metadata(obj).get("namespace"), metadata(obj)["name"]) for obj in objects(overlay)]
+    assert len(keys) == len(set(keys))
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_the_image_is_of_this_release(overlay: str) -> None:
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    assert {container["image"] for _, container in containers(overlay)} == {f"resource-manager:v{version}"}
+
+
+# --- the configuration file
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) -> None:
+    loaded = configuration(overlay)
+    assert not loaded.warnings
+    server = loaded.config.server
+    for spec, container in containers(overlay):
+        mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+        assert container["args"][0] == "--config=/etc/gardener-resource-manager-config/config.yaml"
+        assert "/etc/gardener-resource-manager-config" in mounts
+        ports = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
+        if ports:
+            assert (ports["metrics"], ports["health"]) == (server.metrics.port, server.health_probes.port)
+        if container["name"] == "gardener-resource-manager":
+            assert ports["server"] == server.webhooks.port
+            assert server.webhooks.tls.server_cert_dir in mounts
+        target = loaded.config.target_client_connection.kubeconfig
+        assert not target or str(Path(target).parent) in mounts
+        assert {mount["name"] for mount in container["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
+    config = configuration(overlay).config
+    namespaces = {metadata(obj)["namespace"] for obj in objects(overlay, "Deployment")}
+    assert namespaces == {config.leader_election.resource_namespace}
+    assert set(config.source_client_connection.namespaces) <= namespaces
+    role = one(overlay, "Role", "gardener-resource-manager-leader-election")
+    assert [config.leader_election.resource_name] in [rule.get("resourceNames") for rule in role["rules"]]
+
+
+# --- webhook configurations
+
+
+def without_ca(obj: Object) -> Object:
+    for webhook in obj["webhooks"]:
+        webhook["clientConfig"].pop("caBundle", None)
+    metadata(obj).pop("annotations", None)
+    return obj
+
+
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("overlay", "configured", "mode"),
+    [
+        ("runtime", "runtime", Mode.RUNTIME),
+        ("runtime-cert-manager", "runtime-cert-manager", Mode.RUNTIME),
+        ("target-cluster", "target", Mode.TARGET),
+    ],
+)
+def test_webhook_configurations_are_those_that_the_configuration_file_leads_to(
+    overlay: str, configured: str, mode: Mode
+) -> None:
+    config = configuration(configured).config
+    namespace = config.leader_election.resource_namespace
+    address = Service(namespace, DNS) if mode is Mode.RUNTIME else Url(f"https://{DNS}.{namespace}:443")
+    wanted = configurations(config.webhooks, Instance(mode=mode), address=address, trust=CaBundle(b""))
+    found = objects(overlay, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    by_kind = {obj["kind"]: without_ca(obj) for obj in found}
+    assert by_kind == {obj["kind"]: without_ca(obj) for obj in wanted}
+
+
+@needs_kubectl
+def test_cert_manager_is_asked_for_the_names_of_the_service_and_told_where_its_ca_belongs() -> None:
+    overlay = "runtime-cert-manager"
+    certificate = one(overlay, "Certificate", "gardener-resource-manager")
+    service = one(overlay, "Service", DNS)
+    name, namespace = metadata(service)["name"], metadata(service)["namespace"]
+    assert f"{name}.{namespace}.svc" in certificate["spec"]["dnsNames"]
+    volumes = [volume for spec, _ in containers(overlay) for volume in spec["volumes"]]
+    assert certificate["spec"]["secretName"] in [volume.get("secret", {}).get("secretName") for volume in volumes]
+    for obj in objects(overlay, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        assert metadata(obj)["annotations"][INJECT_CA_FROM] == f"{namespace}/{metadata(certificate)['name']}"
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_pods_that_webhooks_need_are_not_sent_to_them(overlay: str) -> None:
+    """By their label `app`: all other pods can wait until the server is back."""
+    deployment = one(overlay, "Deployment", "gardener-resource-manager")
+    assert labels(deployment["spec"]["template"])["app"] == Instance(mode=Mode.RUNTIME).app
+
+
+# --- taking the place of the original
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_names_and_selectors_are_those_of_the_original(overlay: str) -> None:
+    ours = {"app": "gardener-resource-manager"}
+    # This can't be changed in a Deployment that exists.
+    assert one(overlay, "Deployment", DNS)["spec"]["selector"] == {"matchLabels": ours}
+    service = one(overlay, "Service", DNS)
+    assert service["spec"]["selector"] == ours
+    ports = {port["name"]: (port["port"], port["targetPort"]) for port in service["spec"]["ports"]}
+    assert ports == {"metrics": (8080, 8080), "health": (8081, 8081), "server": (443, 10250)}
+    assert one(overlay, "PodDisruptionBudget", DNS)
+    assert one(overlay, "ServiceAccount", DNS)
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_a_selector_finds_pods_of_one_deployment_only(overlay: str) -> None:
+    templates = {metadata(obj)["name"]: labels(obj["spec"]["template"]) for obj in objects(overlay, "Deployment")}
+    assert len(templates) == 2
+    for obj in objects(overlay, "Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment"):
+        spec = obj["spec"]
+        found = spec.get("podSelector", spec.get("selector"))
+        wanted = found.get("matchLabels", found)
+        chosen = [name for name, present in templates.items() if wanted.items() <= present.items()]
+        assert chosen == [metadata(obj)["name"]]
+
+
+# --- pods
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_pods_are_restricted(overlay: str) -> None:
+    for spec, container in containers(overlay):
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
+        writable = [mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")]
+        assert writable == (["tls"] if container["name"] == "certificates" else [])
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_priority_classes_are_deployed_along(overlay: str) -> None:
+    classes = {metadata(obj)["name"] for obj in objects(overlay, "PriorityClass")}
+    assert {spec["priorityClassName"] for spec, _ in containers(overlay)} == classes
+
+
+# --- rights
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_roles_are_bound_to_accounts_that_exist(overlay: str) -> None:
+    accounts = {(metadata(obj)["namespace"], metadata(obj)["name"]) for obj in objects(overlay, "ServiceAccount")}
+    roles = {(obj["kind"], metadata(obj)["name"]) for obj in objects(overlay, "Role", "ClusterRole")}
+    for binding in objects(overlay, "RoleBinding", "ClusterRoleBinding"):
+        assert {(subject["namespace"], subject["name"]) for subject in binding["subjects"]} <= accounts
+        assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in roles
+
+
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("overlay", "account"),
+    [
+        ("runtime", "garden/gardener-resource-manager-webhooks"),
+        ("target", "shoot--project--name/gardener-resource-manager-webhooks"),
+        ("target-cluster", "kube-system/gardener-resource-manager-webhooks"),
+    ],
+)
+def test_the_webhooks_write_nothing_but_certificates(overlay: str, account: str) -> None:
+    writes = {
+        (right.verb, right.resource)
+        for right in rights(objects(overlay), account)
+        if right.verb not in {"get", "list", "watch"}
+    }
+    assert writes <= {
+        ("create", "secrets"),
+        ("patch", "secrets"),
+        ("update", "mutatingwebhookconfigurations"),
+        ("update", "validatingwebhookconfigurations"),
+    }
+
+
+def binding(role: str, *, subject: str = "a", kind: str = "ClusterRole", **meta: Any) -> Object:
+    return {
+        "kind": f"{kind}Binding",
+        "metadata": {"name": role, **meta},
+        "roleRef": {"kind": kind, "name": role},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "n", "name": subject}],
+    }
+
+
+def role(name: str, *rules: Object, kind: str = "ClusterRole", **meta: Any) -> Object:
+    return {"kind": kind, "metadata": {"name": name, **meta}, "rules": list(rules)}
+
+
+READ = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+
+
+def call(verb: str, name: str = "") -> Call:
+    return Call(
+        user_agent="",
+        user="u",
+        verb=verb,
+        resource="pods",
+        group="",
+        namespace="",
+        name=name,
+        status=200,
+        uri="",
+        event={},
+    )
+
+
+def test_rights_are_those_of_the_roles_that_are_bound() -> None:
+    other = {**READ, "verbs": ["watch"]}
+    found = [role("one", READ), role("two", other), binding("one"), binding("two", subject="b")]
+    assert rights(found, "n/a") == {Right("", "pods", "get"), Right("", "pods", "list")}
+    local = [role("x", READ, kind="Role", namespace="m"), binding("x", kind="Role", namespace="m")]
+    assert len(rights(local, "n/a")) == 2
+
+
+def test_a_right_is_unused_if_no_call_needed_it_and_wildcards_are_left_out() -> None:
+    named = Right("", "pods", "get", ("p",))
+    granted = {named, Right("", "pods", "list"), Right("*", "*", "get")}
+    assert unused(granted, [call("list"), call("get", "q")]) == [named]
+    assert unused(granted, [call("list"), call("get", "p")]) == []
