@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from agent.api import MANAGED_RESOURCES
 from agent.health.checks.deployment import PodsWanted
@@ -100,7 +101,8 @@ class Follower:
         self._news = asyncio.Event()
 
     async def start(self) -> None:
-        for store in (self._managed, self._pods, *self._workloads):
+        stores: list[Store[Any]] = [self._managed, self._pods, *self._workloads]
+        for store in stores:
             await store.synced.wait()
         self._managed.subscribe(self._managed_changed)
         self._pods.subscribe(self._pod_changed)
