@@ -19,10 +19,9 @@ from agent.parts import Controllers, Election, EventWriter
 from config.schema import LeaderElection, ResourceManagerConfiguration
 from kube.client import Client
 from kube.election import ElectionSettings, LeaderElector, new_identity
-from kube.errors import ApiError
 from kube.events import EventRecorder
 from process.caches import by_name
-from process.clusters import Cluster, Line, endpoints
+from process.clusters import Cluster, Line, endpoints, health_status
 from process.metrics import metrics_server
 from process.parts import ReadyCaches, Sessions
 from process.probes import (
@@ -111,7 +110,7 @@ def _elector(settings: LeaderElection, line: Line, user_agent: str, recorder: Ev
 
 def _probe_server(config: ResourceManagerConfiguration, source: Cluster, target: Cluster, client: Client) -> HttpServer:
     readyz: list[HealthCheck] = []
-    healthz = [apiserver_check(lambda: _health_status(client))]
+    healthz = [apiserver_check(lambda: health_status(client))]
     for name, cluster in (("source-informer-sync", source), ("target-informer-sync", target)):
         watches = _watches(cluster)
         readyz.append(informer_sync(name, ReadyWatches(watches)))
@@ -135,11 +134,3 @@ def _watches(cluster: Cluster) -> Callable[[], Iterator[WatchState]]:
 def _needed_are_synced(watches: Callable[[], Iterator[WatchState]]) -> Callable[[], bool]:
     """What a restart can mend; a kind that may not be listed, or a target that is down, is not of that sort."""
     return lambda: all(watch.synced for watch in watches() if watch.needed_at_start)
-
-
-async def _health_status(client: Client) -> int:
-    try:
-        await client.request("GET", "/healthz", accept="*/*")
-    except ApiError as error:
-        return error.status
-    return 200

@@ -13,6 +13,7 @@ from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import Connection, in_cluster, load_kubeconfig
 from kube.discovery import Discovery
+from kube.errors import ApiError
 from kube.limiter import TokenBucket
 
 
@@ -117,3 +118,12 @@ class Line:
             discovery=Discovery(client),
             namespaces=settings.namespaces,
         )
+
+
+async def health_status(client: Client) -> int:
+    """The status with which an API server answers `GET /healthz`."""
+    try:
+        await client.request("GET", "/healthz", accept="*/*")
+    except ApiError as error:
+        return error.status
+    return 200

@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from config.schema import ResourceManagerConfiguration
-from kube.client import Client
-from kube.errors import ApiError
 from process.caches import by_name, fill
-from process.clusters import Cluster, Line, endpoints
+from process.clusters import Cluster, Line, endpoints, health_status
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
 from process.parts import Sessions
@@ -130,7 +128,7 @@ def compose_serving(setup: Setup, listening: socket.socket) -> Serving:
         grace_period=config.graceful_shutdown_timeout,
     )
     health_client = source_line.client(user_agent=setup.user_agent, limited=False)
-    healthz = [apiserver_check(lambda: _health_status(health_client))]
+    healthz = [apiserver_check(lambda: health_status(health_client))]
     readyz = [serving_check(SERVING, server)]
     for name, cluster in ((SOURCE_SYNC, source), (TARGET_SYNC, target)):
         watches = _needed_watches(cluster)
@@ -160,11 +158,3 @@ def _needed_watches(cluster: Cluster) -> Callable[[], Iterator[WatchState]]:
 
 def _all_synced(watches: Callable[[], Iterator[WatchState]]) -> Callable[[], bool]:
     return lambda: all(watch.synced for watch in watches())
-
-
-async def _health_status(client: Client) -> int:
-    try:
-        await client.request("GET", "/healthz", accept="*/*")
-    except ApiError as error:
-        return error.status
-    return 200
