@@ -23,11 +23,10 @@ from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object
-from kube.resources import Resource
+from kube.resources import PODS
 from webhooks.configurations.entries import Instance, Mode
 from webhooks.configurations.objects import CaBundle, Url, configurations
 
-_PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 _OF_PODS = (
     "kubernetesServiceHost",
     "podTopologySpreadConstraints",
@@ -148,7 +147,7 @@ async def _round(client: Client, namespace: str, at_once: int, *, prefix: str, p
     async def create(number_of_pod: int) -> None:
         async with turns:
             began = time.perf_counter()
-            await client.create(_PODS, _pod(f"p-{prefix}-{number_of_pod}", namespace))
+            await client.create(PODS, _pod(f"p-{prefix}-{number_of_pod}", namespace))
             milliseconds.append((time.perf_counter() - began) * 1000)
 
     began = time.perf_counter()

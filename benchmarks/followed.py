@@ -15,14 +15,14 @@ from typing import Any
 from agent.api import MANAGED_RESOURCES
 from agent.health.checks.deployment import PodsWanted
 from agent.health.findings import Reference, health_finding, pods_wanted, progress_finding
-from agent.health.pods import PODS, CountedPod, counted
+from agent.health.pods import CountedPod, counted
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from kube.cache import Caches, Change, Store, View
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Key, Object, key, resource_version
-from kube.resources import Resource
+from kube.resources import PODS, Resource
 
 HEALTHY, PROGRESSING = "ResourcesHealthy", "ResourcesProgressing"
 WORKLOADS = (

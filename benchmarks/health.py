@@ -22,7 +22,7 @@ from devcluster.cluster import Cluster
 from kube.client import Selection
 from kube.errors import NotFound
 from kube.objects import Object, metadata
-from kube.resources import SECRETS, Resource
+from kube.resources import NODES, PODS, SECRETS
 
 _NAMESPACE = "benchmark"
 _NODES = 3
@@ -33,8 +33,6 @@ _COLUMNS = (
     *("phase", "s", "changes of conditions", "status writes", "other calls"),
     *("s behind, healthy", "s behind, progressing", "CPU s", "RSS (peak) MiB"),
 )
-_KIND_NODE = Resource("", "v1", "Node", "nodes", namespaced=False)
-_KIND_POD = Resource("", "v1", "Pod", "pods", namespaced=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +137,12 @@ class _Phases:
         """No node takes pods any more, and those that are there go, but for the DaemonSets' as usual."""
         await self._cordon(is_cordoned=True)
         await asyncio.sleep(_QUIET_SECONDS)  # the scheduler knows by now
-        pods = await self._client.list(_KIND_POD, Selection(_NAMESPACE))
+        pods = await self._client.list(PODS, Selection(_NAMESPACE))
         movable = [metadata(pod)["name"] for pod in pods if not _is_of(pod, "DaemonSet")]
 
         async def delete(index: int) -> None:
             try:
-                await self._client.delete(_KIND_POD, movable[index], namespace=_NAMESPACE)
+                await self._client.delete(PODS, movable[index], namespace=_NAMESPACE)
             except NotFound:
                 return
 
@@ -154,9 +152,9 @@ class _Phases:
         await self._cordon(is_cordoned=False)
 
     async def _cordon(self, *, is_cordoned: bool) -> None:
-        for node in await self._client.list(_KIND_NODE):
+        for node in await self._client.list(NODES):
             patch = {"spec": {"unschedulable": is_cordoned or None}}
-            await self._client.patch(_KIND_NODE, metadata(node)["name"], patch)
+            await self._client.patch(NODES, metadata(node)["name"], patch)
 
     async def _each(self, call: Callable[[int], Awaitable[Any]], count: int | None = None) -> None:
         at_once = asyncio.Semaphore(_AT_ONCE)

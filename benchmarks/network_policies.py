@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from pathlib import Path
 from typing import Any
 
-from agent.network_policy.keys import NAMESPACE_SELECTORS, NETWORK_POLICIES, SERVICES
+from agent.network_policy.keys import NAMESPACE_SELECTORS, NETWORK_POLICIES
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, calls, number
 from benchmarks.workload import install_crd
@@ -18,7 +18,7 @@ from kube.cache import Caches, View
 from kube.client import Client, Form, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Key, Object, uid
-from kube.resources import NAMESPACES
+from kube.resources import NAMESPACES, SERVICES
 
 _AT_ONCE = 50
 _COLUMNS = ("what", "policies", "s", "calls", "CPU s", "RSS (peak) MiB")

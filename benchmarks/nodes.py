@@ -16,8 +16,8 @@ from typing import Any
 
 from agent.node.agent_reconciliation_delay.delays import delays
 from agent.node.critical_components.keys import CRITICAL, NOT_READY
-from agent.node.critical_components.state import DAEMON_SETS, PODS
-from agent.node.nodes import DELAY, NODES
+from agent.node.critical_components.state import DAEMON_SETS
+from agent.node.nodes import DELAY
 from benchmarks import report
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, number
@@ -29,6 +29,7 @@ from kube.cache import Caches, Change, View
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object, annotations, condition
+from kube.resources import NODES, PODS
 
 _COMPONENTS = 3
 _MOST_DELAY = 300.0

@@ -77,6 +77,11 @@ def is_truthy(value: str | None) -> bool:
     return value in _TRUTHY
 
 
+def pointer_step(name: str) -> str:
+    """A field's name as a step of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 # --- times and durations
 
 _DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")

@@ -54,6 +54,10 @@ CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
+NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
+SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False

@@ -13,7 +13,7 @@ from agent.managed_resource.references import key_of_reference
 from kube.client import Selection
 from kube.errors import Forbidden, KindNotServed, KubeError, NotFound
 from kube.objects import Object, condition, finalizers, is_deleting, key, metadata, uid
-from kube.resources import Resource
+from kube.resources import PODS, Resource
 from kubectl_mr.session import Cluster
 from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Word
 
@@ -161,7 +161,6 @@ def listed_in(managed_resource: Object) -> list[Object]:
 
 REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 OWNERS = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"})
 
 

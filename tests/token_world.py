@@ -18,7 +18,7 @@ from agent.context import Context, ControlLoop
 from agent.token_requestor import keys
 from agent.token_requestor.controller import TokenRequestorLoop
 from agent.token_requestor.reconcile import Clock
-from agent.token_requestor.tokens import SERVICE_ACCOUNTS, TOKEN_REVIEWS
+from agent.token_requestor.tokens import TOKEN_REVIEWS
 from config.schema import ClientConnection, ResourceManagerConfiguration
 from config.schema_controllers import Controllers, TokenRequestor
 from devcluster.audit import Audit
@@ -28,7 +28,7 @@ from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, parse_time
-from kube.resources import EVENTS, SECRETS
+from kube.resources import EVENTS, SECRETS, SERVICE_ACCOUNTS
 from kube.watch import Timings
 from process.clusters import Cluster as AgentCluster
 

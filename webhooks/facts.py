@@ -14,14 +14,11 @@ from kube.cache import Change, Store, View
 from kube.client import Form
 from kube.errors import KubeError, NotFound, Unreachable
 from kube.objects import Key, Object, annotations, key, label_selector_text, labels
-from kube.resources import CONFIG_MAPS, NAMESPACES, Resource
+from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SERVICE_ACCOUNTS, SERVICES, Resource
 from process.clusters import Cluster
 
 HPAS = Resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", namespaced=True)
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "Hvpa", "hvpas", namespaced=True)
-NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
-SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
-SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 LOAD_BALANCING_CONFIG_MAP = "istio-internal-load-balancing"
 LOAD_BALANCING_SERVICE = "istio-ingressgateway-internal"

@@ -6,7 +6,7 @@ Operations come in the order of the fields' names: equal input gives equal bytes
 
 from typing import Any
 
-from kube.objects import Object
+from kube.objects import Object, pointer_step
 
 _MISSING = object()
 
@@ -35,7 +35,7 @@ def _compare_objects(path: str, before: Object, after: Object, operations: list[
     differing += [name for name in before if name not in after]
     differing.sort()
     for name in differing:
-        at = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+        at = f"{path}/{pointer_step(name)}"
         if name not in after:
             operations.append({"op": "remove", "path": at})
         elif name not in before:

@@ -11,9 +11,8 @@ from kube.client import Client, Form, Selection
 from kube.errors import NotFound
 from kube.names import dns_subdomain_problems, label_value_problems
 from kube.objects import Object, labels
-from kube.resources import Resource
+from kube.resources import NODES, Resource
 
-NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 MACHINES = Resource("machine.sapcloud.io", "v1alpha1", "Machine", "machines", namespaced=True)
 
 

@@ -11,9 +11,7 @@ from agent.health.checks.deployment import Bucket, PodsWanted, buckets, is_over
 from kube.cache import Caches, Change, Store, View
 from kube.client import Client, Selection
 from kube.objects import Key, Object, key, label_selector_text, labels
-from kube.resources import Resource
-
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+from kube.resources import PODS
 
 _LIST_SECONDS = 20.0
 _BY_BUCKET = "bucket"

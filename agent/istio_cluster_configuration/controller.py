@@ -19,7 +19,7 @@ from kube.controller import Controller, Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Key, Object
 from kube.queue import CHANGE, RESYNC
-from kube.resources import NAMESPACES
+from kube.resources import NAMESPACES, SERVICES
 
 
 def _source(rule: DestinationRule) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def _service(rule: DestinationRule) -> tuple[Key, ...]:
 
 
 RULES_VIEW = View(keys.DESTINATION_RULES, DestinationRule.of, indexes=(("namespace", _source), ("service", _service)))
-SERVICES_VIEW = View(keys.SERVICES, Service.of)
+SERVICES_VIEW = View(SERVICES, Service.of)
 NAMESPACES_VIEW = View(NAMESPACES, Namespace.of)
 FILTERS_VIEW = View(keys.ENVOY_FILTERS, Existing.of, label_selector=f"{keys.MANAGED_BY}={keys.MANAGER}")
 _VIEWS: tuple[View[Any], ...] = (RULES_VIEW, SERVICES_VIEW, NAMESPACES_VIEW, FILTERS_VIEW)

@@ -10,6 +10,5 @@ EXPORT_TO = "networking.istio.io/exportTo"
 MANAGED_BY, MANAGER = "resources.gardener.cloud/managed-by", NAME
 SUFFIX = "-cluster-configuration"
 
-SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
 DESTINATION_RULES = Resource("networking.istio.io", "v1beta1", "DestinationRule", "destinationrules", namespaced=True)
 ENVOY_FILTERS = Resource("networking.istio.io", "v1alpha3", "EnvoyFilter", "envoyfilters", namespaced=True)

@@ -19,6 +19,7 @@ from kube.cache import Change
 from kube.controller import Controller
 from kube.objects import Key, Object
 from kube.queue import CHANGE, RESYNC
+from kube.resources import SERVICES
 
 
 class NetworkPolicyLoop:
@@ -39,7 +40,7 @@ class NetworkPolicyLoop:
             recorder=context.target_recorder,
         )
         self.controller = Controller(
-            keys.NAME, self._reconciler.reconcile, kind=keys.SERVICES, concurrency=settings.concurrent_syncs
+            keys.NAME, self._reconciler.reconcile, kind=SERVICES, concurrency=settings.concurrent_syncs
         )
         self._unsubscribe = self._world.policies.subscribe(self._policy_changed)
 

@@ -14,6 +14,7 @@ from agent.network_policy.policies import GatewayRoute
 from kube.cache import Caches, Change, Store, View
 from kube.client import Form
 from kube.objects import Key, Object, key, label_selector_text
+from kube.resources import PODS
 
 _HOST_END = ".svc.cluster.local"
 _MESH = "mesh"
@@ -152,9 +153,7 @@ class Gateways:
 
     def _pods_of(self, selector: Selector) -> Store[str]:
         if selector not in self._pods:
-            view = View(
-                keys.PODS, _namespace_of, form=Form.METADATA, label_selector=label_selector_text(dict(selector))
-            )
+            view = View(PODS, _namespace_of, form=Form.METADATA, label_selector=label_selector_text(dict(selector)))
             store = self._caches.acquire(view)
             self._pods[selector] = view, store
 

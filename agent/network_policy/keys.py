@@ -30,8 +30,6 @@ TAKEN_OVER = "NetworkPolicyTakenOver"
 LABEL_TOO_LONG = "PodLabelSelectorKey(s)TooLong"
 GATEWAY_NOT_USABLE = "GatewayNotUsable"
 
-SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
 INGRESSES = Resource("networking.k8s.io", "v1", "Ingress", "ingresses", namespaced=True)
 

@@ -26,7 +26,7 @@ from kube.client import JSON_PATCH, Client
 from kube.controller import Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.events import EventRecorder, EventType
-from kube.objects import Key, Object
+from kube.objects import Key, Object, pointer_step
 
 _AT_ONCE = 16
 
@@ -217,12 +217,7 @@ def _body(service: Service, policy: Policy) -> Object:
 def _map_patch(path: str, wanted: dict[str, str], *, is_there: bool) -> list[Object]:
     if not is_there:
         return [{"op": "add", "path": path, "value": wanted}]
-    return [{"op": "add", "path": f"{path}/{_pointer(name)}", "value": value} for name, value in wanted.items()]
-
-
-def _pointer(name: str) -> str:
-    """One step of a JSON pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
+    return [{"op": "add", "path": f"{path}/{pointer_step(name)}", "value": value} for name, value in wanted.items()]
 
 
 def _taken(policy: Key, owner: Key) -> str:

@@ -10,7 +10,7 @@ from agent.network_policy.policies import GatewayRoute, Rules, Surroundings, is_
 from kube.cache import Caches, Change, Store, View
 from kube.client import Form
 from kube.objects import Key
-from kube.resources import NAMESPACES
+from kube.resources import NAMESPACES, PODS, SERVICES
 
 Tell = Callable[[Key, bool], None]
 """Called with a Service that has to be looked at, and whether nothing happened to it (a list, a resync)."""
@@ -46,7 +46,7 @@ class _Client:
         self.labels = client_labels(obj)
 
 
-SERVICES_VIEW = View(keys.SERVICES, Service.of, indexes=(("namespace", _in_namespace), ("letting in", _letting_in)))
+SERVICES_VIEW = View(SERVICES, Service.of, indexes=(("namespace", _in_namespace), ("letting in", _letting_in)))
 NAMESPACES_VIEW = View(NAMESPACES, Namespace.of, form=Form.METADATA)
 POLICIES_VIEW = View(
     keys.NETWORK_POLICIES,
@@ -55,7 +55,7 @@ POLICIES_VIEW = View(
     indexes=(("owner", _owner),),
 )
 INGRESSES_VIEW = View(keys.INGRESSES, backends, indexes=(("service", _services_of),))
-PODS_VIEW = View(keys.PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking),))
+PODS_VIEW = View(PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking),))
 
 
 class World:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from kube.cache import View
 from kube.client import Form
 from kube.objects import Object, annotations, labels
-from kube.resources import Resource
-
-NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
+from kube.resources import NODES
 
 DELAY = "node-agent.gardener.cloud/reconciliation-delay"
 AGENT_SECRET = "worker.gardener.cloud/gardener-node-agent-secret-name"

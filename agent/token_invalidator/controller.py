@@ -28,14 +28,12 @@ from kube.controller import Controller, Done, ReconcileError, RequeueAfter, Resu
 from kube.errors import KubeError
 from kube.objects import Key, metadata
 from kube.queue import CHANGE, RESYNC
-from kube.resources import SECRETS, Resource
+from kube.resources import PODS, SECRETS, SERVICE_ACCOUNTS
 
 IN_USE_SECONDS = 30.0
 """Until it is looked again whether Pods have stopped to use a Secret."""
 
 _BY_ACCOUNT = "account"
-_SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
-_PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 
 
 def _account_of(secret: Labelled | None) -> tuple[Key, ...]:
@@ -43,7 +41,7 @@ def _account_of(secret: Labelled | None) -> tuple[Key, ...]:
 
 
 _SECRETS_VIEW = View(SECRETS, Labelled.of, form=Form.METADATA, indexes=((_BY_ACCOUNT, _account_of),))
-_ACCOUNTS_VIEW = View(_SERVICE_ACCOUNTS, Account.of)
+_ACCOUNTS_VIEW = View(SERVICE_ACCOUNTS, Account.of)
 
 
 class TokenInvalidatorLoop:
@@ -125,7 +123,7 @@ class TokenInvalidatorLoop:
         token = ""
         try:
             while True:
-                page = await self._client.list_page(_PODS, selection, continue_token=token)
+                page = await self._client.list_page(PODS, selection, continue_token=token)
                 if any(uses(pod, key.name) for pod in page["items"]):
                     return True
                 token = metadata(page).get("continue") or ""

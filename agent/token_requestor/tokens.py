@@ -12,10 +12,9 @@ from kube.client import Client
 from kube.controller import ReconcileError
 from kube.errors import Forbidden, KubeError, NotFound
 from kube.objects import Key, Object, metadata, parse_time
-from kube.resources import Resource
+from kube.resources import SERVICE_ACCOUNTS, Resource
 from process.redaction import redact_text
 
-SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()

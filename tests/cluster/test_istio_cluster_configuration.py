@@ -20,7 +20,7 @@ from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.events import EventRecorder
 from kube.objects import Object, labels, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Resource
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES, Resource
 from process.clusters import Cluster as AgentCluster
 
 KINDS = (keys.DESTINATION_RULES, keys.ENVOY_FILTERS)
@@ -98,7 +98,7 @@ async def test_envoy_filters_follow_destination_rules_once_istio_is_there(client
             assert made["metadata"]["ownerReferences"][0]["name"] == namespace
 
             ports = {"spec": {"ports": [{"port": 443, "name": "https"}, {"port": 80, "name": "http"}]}}
-            await client.patch(keys.SERVICES, "svc", ports, namespace=namespace)
+            await client.patch(SERVICES, "svc", ports, namespace=namespace)
             await eventually(lambda: _ports_are(client, namespace, gateways, [443, 80]))
 
             changed = {"metadata": {"annotations": {"foreign": "x"}}, "spec": {"configPatches": []}}
@@ -123,7 +123,7 @@ async def _create_service_and_rule(client: Client, namespace: str, gateways: str
         "metadata": {"name": "svc", "namespace": namespace, "annotations": {keys.EXPORT_TO: gateways}},
         "spec": {"ports": [{"port": 443, "name": "https"}]},
     }
-    await client.create(keys.SERVICES, service)
+    await client.create(SERVICES, service)
     rule = {
         "apiVersion": keys.DESTINATION_RULES.api_version,
         "kind": "DestinationRule",

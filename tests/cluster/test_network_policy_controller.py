@@ -13,7 +13,7 @@ import pytest
 from agent.context import Context
 from agent.network_policy import keys
 from agent.network_policy.controller import NetworkPolicyLoop
-from agent.network_policy.keys import GATEWAYS, INGRESSES, NETWORK_POLICIES, PODS, SERVICES, VIRTUAL_SERVICES
+from agent.network_policy.keys import GATEWAYS, INGRESSES, NETWORK_POLICIES, VIRTUAL_SERVICES
 from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit
@@ -25,7 +25,7 @@ from kube.discovery import Discovery
 from kube.errors import AlreadyExists, NotFound
 from kube.events import EventRecorder
 from kube.objects import Object, labels, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, PODS, SERVICES
 from process.clusters import Cluster as AgentCluster
 
 PFX = keys.PREFIX

@@ -9,14 +9,13 @@ from token_world import World, context, running, user_agent
 
 from agent.token_invalidator import controller, keys
 from agent.token_invalidator.controller import TokenInvalidatorLoop
-from agent.token_requestor.tokens import SERVICE_ACCOUNTS
 from config.schema_controllers import TokenInvalidator
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object, labels
-from kube.resources import SECRETS, Resource
+from kube.resources import SECRETS, SERVICE_ACCOUNTS, Resource
 
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 PURPOSE = {keys.PURPOSE: "token-invalidator"}

@@ -21,13 +21,12 @@ from token_world import (
 
 from agent.token_requestor import keys
 from agent.token_requestor.memory import Pace
-from agent.token_requestor.tokens import SERVICE_ACCOUNTS
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import annotations, labels, uid
-from kube.resources import SECRETS
+from kube.resources import SECRETS, SERVICE_ACCOUNTS
 
 PAST = "2020-01-01T00:00:00Z"
 FUTURE = "2099-01-01T00:00:00Z"

@@ -18,13 +18,12 @@ from devcluster.cluster import Cluster
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound, TooManyRequests
 from kube.objects import Object
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, SECRETS
 from process.clusters import Cluster as ConnectedCluster
 from process.clusters import Line, endpoints
-from webhooks.facts import NODES
 from webhooks.handlers.node_agent_authorizer import authorizer
 from webhooks.handlers.node_agent_authorizer.files import KEY
-from webhooks.handlers.node_agent_authorizer.lookups import MACHINES, PODS, POOL_LABEL
+from webhooks.handlers.node_agent_authorizer.lookups import MACHINES, POOL_LABEL
 from webhooks.handlers.node_agent_authorizer.rules import AGENT_SECRET_LABEL, COMMON_SECRETS, GROUP, USER_PREFIX
 
 MACHINE_CRD = {

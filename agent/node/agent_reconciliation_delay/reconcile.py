@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import structlog
 
 from agent.node.agent_reconciliation_delay.delays import delays
-from agent.node.nodes import DELAY, NODES, NodeMetadata
+from agent.node.nodes import DELAY, NodeMetadata
 from kube.cache import Store
 from kube.client import Client, Form, Selection
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, Forbidden, KubeError, NotFound
 from kube.objects import Key, annotations, is_truthy, key, label_selector_text, resource_version
-from kube.resources import SECRETS
+from kube.resources import NODES, SECRETS
 
 QUIET_SECONDS = 1.0
 """So long nothing may have changed before delays are computed."""

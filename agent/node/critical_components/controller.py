@@ -15,11 +15,11 @@ from agent.node.critical_components.state import (
     NodeState,
     PodState,
 )
-from agent.node.nodes import NODES
 from kube.cache import Change
 from kube.controller import Controller
 from kube.objects import Key
 from kube.queue import CHANGE, RESYNC
+from kube.resources import NODES
 
 _NEW_NODE_SECONDS = 0.25
 """Several watches tell what there is: what was made just before a Node may be told after it."""

@@ -13,13 +13,13 @@ import structlog
 from agent.node.critical_components import keys
 from agent.node.critical_components.readiness import Waiting, waits_for, without_taint
 from agent.node.critical_components.state import BY_NODE, DaemonSetState, NodeState, PodState
-from agent.node.nodes import NODES
 from kube.cache import Store
 from kube.client import Client
 from kube.controller import Done, Requeue, RequeueAfter, Result
 from kube.errors import Conflict, NotFound
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, format_duration
+from kube.resources import NODES
 
 _REPORTER = "node-critical-components-controller"
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from agent.node.critical_components import keys
 from agent.node.critical_components.scheduling import Placement, placement_of
-from agent.node.nodes import NODES
 from kube.cache import View
 from kube.objects import (
     Object,
@@ -18,9 +17,8 @@ from kube.objects import (
     resource_version,
     uid,
 )
-from kube.resources import Resource
+from kube.resources import NODES, PODS, Resource
 
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 DAEMON_SETS = Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
 CSI_NODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
 

@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from kube.client import Client, Form, Selection
 from kube.errors import NotFound
 from kube.objects import Object, labels, metadata, uid
-from kube.resources import SECRETS, Resource
-from webhooks.facts import NODES
+from kube.resources import NODES, PODS, SECRETS, Resource
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
 from webhooks.handlers.node_agent_authorizer.rules import AGENT_SECRET_LABEL, NAMESPACE, Node
 
 MACHINES = Resource("machine.sapcloud.io", "v1alpha1", "Machine", "machines", namespaced=True)
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 REQUESTS = Resource(
     "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False
 )
