@@ -3,7 +3,13 @@
 #   python -m agent --config FILE
 #   python -m webhooks --config FILE
 #
-# Any base with Python 3.11 or newer will do; the same one builds and runs.
+# Any base with Python 3.11 or newer will do; the same one builds and runs. The target `sbom` has a bill of materials of
+# the image instead, in CycloneDX:
+#
+#   docker build --target sbom --output . .
+#
+# What is built from the same files on the same base is the same to the byte, if the builder sets timestamps
+# (SOURCE_DATE_EPOCH with BuildKit's rewrite-timestamp, or buildah's --timestamp).
 ARG BASE=python:3.13-slim
 
 FROM ${BASE} AS build
@@ -15,7 +21,7 @@ RUN sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt > backend.txt \
     && /build/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r backend.txt \
     && python3 -m venv --without-pip /app \
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
-        --no-deps --require-hashes --only-binary :all: -r requirements.txt
+        --no-deps --require-hashes --only-binary :all: --no-compile -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY kube kube
 COPY config config
@@ -24,8 +30,22 @@ COPY agent agent
 COPY webhooks webhooks
 RUN /build/bin/pip wheel --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -w /wheel . \
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
-        --no-deps --no-index /wheel/*.whl \
-    && rm /app/bin/resource-manager-devcluster
+        --no-deps --no-index --no-compile /wheel/*.whl \
+    && rm /app/bin/resource-manager-devcluster \
+    # Anew (-f), with a hash of the source in place of its time, and sets in one order: so all builds
+    # are alike.
+    && PYTHONHASHSEED=0 /app/bin/python -m compileall -q -f --invalidation-mode unchecked-hash /app/lib
+
+FROM build AS write-sbom
+COPY requirements-sbom.txt ./
+RUN python3 -m venv /sbom \
+    && /sbom/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes \
+        -r requirements-sbom.txt \
+    && /sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+        --output-file /resource-manager.cdx.json /app/bin/python
+
+FROM scratch AS sbom
+COPY --from=write-sbom /resource-manager.cdx.json /
 
 FROM ${BASE}
 ARG VERSION=dev

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test image-test lint format bench lock clean
+.PHONY: help setup demo test image-test lint format bench lock audit clean
 
 help: ## Show this help.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -41,6 +41,10 @@ bench: setup ## Measure; writes the reports in benchmarks/.
 lock: ## Resolve the dependencies anew (needs uv).
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header pyproject.toml -o requirements.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --all-extras pyproject.toml -o requirements-dev.txt
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group sbom -o requirements-sbom.txt
+
+audit: ## Ask for known vulnerabilities of what is in the image (needs uv and PyPI's vulnerability data).
+	uvx pip-audit --require-hashes --disable-pip --requirement requirements.txt
 
 clean: ## Remove what the other targets made here.
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -62,14 +62,22 @@ def image() -> str:
     WHERE.mkdir(parents=True, exist_ok=True)
     storage = f'[storage]\ndriver = "vfs"\nrunroot = "{WHERE}/run"\ngraphroot = "{WHERE}/graph"\n'
     (WHERE / "storage.conf").write_text(storage)
-    base = os.environ.get("IMAGE_BASE") or own_base()
-    arguments = ["buildah", "bud", "--isolation", "chroot", "--build-arg", f"BASE={base}", "--tag", IMAGE]
+    build("--build-arg", f"BASE={base()}", "--tag", IMAGE)
+    return IMAGE
+
+
+def build(*arguments: str) -> None:
+    """Without what earlier builds have left, and all times set alike."""
+    command = ["buildah", "bud", "--isolation", "chroot", "--no-cache", "--timestamp", "0"]
     if CERTIFICATES.exists():  # those of this machine: it may reach package registries through a proxy
         pip = WHERE / "pip.conf"
         pip.write_text(f"[global]\ncert = {CERTIFICATES}\n")
-        arguments += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--volume", f"{pip}:/etc/pip.conf:ro"]
-    run(*arguments, ".")
-    return IMAGE
+        command += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--volume", f"{pip}:/etc/pip.conf:ro"]
+    run(*command, *arguments, ".")
+
+
+def base() -> str:
+    return os.environ.get("IMAGE_BASE") or own_base()
 
 
 def own_base() -> str:
@@ -180,11 +188,34 @@ def test_the_image_is_for_nobody_and_holds_no_tools(image: str) -> None:
     (found,) = json.loads(podman("image", "inspect", image))
     assert found["Config"]["User"] == f"{NOBODY}:{NOBODY}"
     assert found["Config"]["Labels"]["org.opencontainers.image.title"] == "resource-manager"
-    (base,) = json.loads(podman("image", "inspect", os.environ.get("IMAGE_BASE") or DEFAULT_BASE))
-    print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {base['Size'] / 1e6:.0f} MB")
+    (below,) = json.loads(podman("image", "inspect", base()))
+    print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {below['Size'] / 1e6:.0f} MB")
     limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
     missing = "import importlib.util as u; print([m for m in ('pip', 'setuptools', 'devcluster') if u.find_spec(m)])"
     assert podman("run", "--rm", *limits, "--entrypoint=python", image, "-I", "-c", missing) == "[]"
+
+
+def test_another_build_of_the_same_files_is_the_same_to_the_byte(image: str) -> None:
+    again = f"{IMAGE}-again"
+    build("--build-arg", f"BASE={base()}", "--tag", again)
+    first, second = (json.loads(podman("image", "inspect", each))[0]["RootFS"] for each in (image, again))
+    assert first == second
+
+
+def test_the_bill_of_materials_names_what_is_locked(image: str, tmp_path: Path) -> None:
+    target = f"{IMAGE}-sbom"
+    build("--build-arg", f"BASE={base()}", "--target", "sbom", "--tag", target)
+    container = run("buildah", "from", target)
+    try:
+        written = Path(run("buildah", "mount", container)) / "resource-manager.cdx.json"
+        bill = json.loads(written.read_text())
+    finally:
+        run("buildah", "rm", container)
+    locked = {line.split("==")[0] for line in (PROJECT / "requirements.txt").read_text().splitlines() if "==" in line}
+    needed_by_old_ones = {"typing-extensions"}
+    named = {component["name"].lower().replace("_", "-") for component in bill["components"]}
+    assert locked - needed_by_old_ones <= named
+    assert bill["metadata"]["component"]["name"] == "resource-manager"
 
 
 def test_the_agent_works_in_its_container(image: str, own_cluster: Cluster, tmp_path: Path) -> None:

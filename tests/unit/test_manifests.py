@@ -5,6 +5,7 @@ The recorded texts show in a review what a change of the manifests comes to. Aft
     kubectl kustomize manifests/overlays/NAME > tests/golden/NAME.yaml
 """
 
+import os
 import shutil
 import subprocess
 import tomllib
@@ -41,6 +42,16 @@ def built(overlay: str) -> str:
 def objects(overlay: str, *kinds: str) -> list[Object]:
     found = [obj for obj in yaml.safe_load_all(built(overlay)) if obj]
     return [obj for obj in found if not kinds or obj["kind"] in kinds]
+
+
+def with_component(directory: Path, component: str) -> list[Object]:
+    """The objects of the runtime instance and of the component, as somebody's overlay in this empty directory."""
+    here = Path(os.path.relpath(MANIFESTS, directory.resolve()))
+    own = {"resources": [str(here / "overlays/runtime")], "components": [str(here / "components" / component)]}
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(own))
+    command = ["kubectl", "kustomize", str(directory)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return [obj for obj in yaml.safe_load_all(text) if obj]
 
 
 def one(overlay: str, kind: str, name: str) -> Object:
@@ -80,6 +91,21 @@ def test_no_object_is_there_twice(overlay: str) -> None:
 def test_the_image_is_of_this_release(overlay: str) -> None:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     assert {container["image"] for _, container in containers(overlay)} == {f"resource-manager:v{version}"}
+
+
+@needs_kubectl
+def test_who_scales_webhooks_finds_their_deployment_and_its_container_and_nobody_else_says_how_many(
+    tmp_path: Path,
+) -> None:
+    found = with_component(tmp_path, "horizontal-pod-autoscaler")
+    (scaler,) = (obj for obj in found if obj["kind"] == "HorizontalPodAutoscaler")
+    target = scaler["spec"]["scaleTargetRef"]
+    (deployment,) = (obj for obj in found if (obj["kind"], metadata(obj)["name"]) == (target["kind"], target["name"]))
+    assert "replicas" not in deployment["spec"]
+    names = {container["name"] for container in deployment["spec"]["template"]["spec"]["containers"]}
+    assert {metric["containerResource"]["container"] for metric in scaler["spec"]["metrics"]} <= names
+    (agent,) = (obj for obj in found if metadata(obj)["name"] == f"{DNS}-agent" and obj["kind"] == "Deployment")
+    assert agent["spec"]["replicas"] == 2
 
 
 # --- the configuration file
