@@ -15,13 +15,15 @@ ARG BASE=python:3.13-slim
 FROM ${BASE} AS build
 WORKDIR /src
 # The locked dependencies come first: this layer lasts until one of them changes. The build backend is locked, too.
-COPY requirements.txt requirements-dev.txt ./
+# With requirements-tracing.txt the image can send traces.
+ARG REQUIREMENTS=requirements.txt
+COPY requirements.txt requirements-tracing.txt requirements-dev.txt ./
 RUN sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt > backend.txt \
     && python3 -m venv /build \
     && /build/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r backend.txt \
     && python3 -m venv --without-pip /app \
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
-        --no-deps --require-hashes --only-binary :all: --no-compile -r requirements.txt
+        --no-deps --require-hashes --only-binary :all: --no-compile -r ${REQUIREMENTS}
 COPY pyproject.toml README.md LICENSE ./
 COPY kube kube
 COPY config config

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test image-test lint format bench lock audit clean
+.PHONY: help setup demo test image-test campaign lint format bench lock audit clean
 
 help: ## Show this help.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -25,6 +25,9 @@ test: setup lint ## Run all checks and tests.
 image-test: setup ## Build the image and run it (needs root, buildah, podman, runc, debootstrap).
 	IMAGE_TEST=1 $(BIN)/python -m pytest -s tests/cluster/test_manifests_image.py
 
+campaign: setup ## Try to break agent and webhooks by random faults, for ten minutes.
+	$(BIN)/python -m tests.campaign
+
 lint: setup ## Check style, types and layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,6 +45,7 @@ lock: ## Resolve the dependencies anew (needs uv).
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header pyproject.toml -o requirements.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --all-extras pyproject.toml -o requirements-dev.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group sbom -o requirements-sbom.txt
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra tracing pyproject.toml -o requirements-tracing.txt
 
 audit: ## Ask for known vulnerabilities of what is in the image (needs uv and PyPI's vulnerability data).
 	uvx pip-audit --require-hashes --disable-pip --requirement requirements.txt

@@ -1,7 +1,7 @@
 """What the agent consists of, put together from its configuration.
 
-    sessions        to one API server or two
-    servers         /metrics, /healthz, /readyz
+    sessions        to one API server or two; spans, if they are wanted
+    servers         /metrics, /healthz, /readyz; the status page, if it is wanted
     caches          of ManagedResources and their Secrets: every replica holds them, to be able to take over at once
     events          written until the last moment
     election        the groups below start when this replica leads
@@ -13,13 +13,19 @@ Each starts when the one before is ready, and they stop in reverse.
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from agent.changes import KEPT, RecentChanges
 from agent.controllers import compose_controllers, hold_ready
 from agent.kinds import CRDS_VIEW
+from agent.managed_resource.source import Source
 from agent.parts import Controllers, Election, EventWriter
+from agent.status_page.knowledge import Knowledge
+from agent.status_page.server import status_page_server
 from config.schema import LeaderElection, ResourceManagerConfiguration
 from kube.client import Client
 from kube.election import ElectionSettings, LeaderElector, new_identity
 from kube.events import EventRecorder
+from process import tracing
+from process.cache_metrics import caches_behind
 from process.caches import by_name
 from process.clusters import Cluster, Line, endpoints, health_status
 from process.metrics import metrics_server
@@ -36,6 +42,9 @@ from process.probes import (
 from process.runner import Groups
 from process.server import HttpServer
 from process.version import COMPONENT
+
+SERVICE = "resource-manager-agent"
+"""What traces call this program."""
 
 
 async def compose(config: ResourceManagerConfiguration, *, user_agent: str, environment: Mapping[str, str]) -> Groups:
@@ -68,12 +77,23 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
     ]
     for server in servers:
         server.bind()
+    clusters = by_name(source, target)
+    caches_behind.follow({name: cluster.caches for name, cluster in clusters.items()})
     # From here on watches run: readiness must not see a moment without the watches it depends on.
     held = hold_ready(source)
+    page = config.server.status_page
+    changes = RecentChanges(limit=KEPT if page.port else 0)
+    knowledge = _knowledge(config, held, changes)
+    if page.port:
+        servers.append(status_page_server(knowledge, host=page.bind_address, port=page.port))
+        servers[-1].bind()
     return [
-        [Sessions({source_line.transport, target_line.transport})],
+        [
+            *tracing.parts(config.tracing, service=SERVICE, grace_period=config.graceful_shutdown_timeout),
+            Sessions({source_line.transport, target_line.transport}),
+        ],
         servers,
-        [ReadyCaches(by_name(source, target), timeout=config.controllers.cache_sync_timeout)],
+        [ReadyCaches(clusters, timeout=config.controllers.cache_sync_timeout)],
         [EventWriter(each) for each in {recorder, target_recorder}],
         [Election(elector)] if elector else [],
         [
@@ -83,7 +103,8 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
                 target=target,
                 recorder=recorder,
                 target_recorder=target_recorder,
-                compose=partial(compose_controllers, held=held),
+                compose=partial(compose_controllers, held=held, knowledge=knowledge),
+                changes=changes,
             )
         ],
     ]
@@ -103,6 +124,17 @@ def _elector(settings: LeaderElection, line: Line, user_agent: str, recorder: Ev
     # Without a rate limit: renewals must not queue behind the work.
     client = line.client(user_agent=f"{user_agent}/leader-election", limited=False)
     return LeaderElector(client, lease, identity=new_identity(), recorder=recorder)
+
+
+def _knowledge(config: ResourceManagerConfiguration, held: Source, changes: RecentChanges) -> Knowledge:
+    election = config.leader_election
+    return Knowledge(
+        managed_resources=held.managed_resources,
+        secrets=held.secrets,
+        changes=changes,
+        resource_class=config.controllers.resource_class,
+        lease=f"{election.resource_namespace}/{election.resource_name}" if election.leader_elect else "",
+    )
 
 
 # --- probes

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from config.fields import Check, as_object
 from kube.names import dns_label_problems, dns_subdomain_problems, label_value_problems
@@ -10,6 +11,7 @@ from kube.objects import format_duration
 from kube.validation import (
     ErrorKind,
     FieldError,
+    forbidden,
     invalid,
     label_errors,
     label_selector_errors,
@@ -19,6 +21,7 @@ from kube.validation import (
 )
 
 HIGHEST_PORT = 65535
+_MILLION = 1_000_000
 
 
 def required_value(detail: str = "") -> Check:
@@ -67,6 +70,25 @@ def _port(path: str, value: int) -> Iterator[FieldError]:
         yield invalid(path, value, "must be greater than or equal to 0")
     if value > HIGHEST_PORT:
         yield invalid(path, value, f"must be less than or equal to {HIGHEST_PORT}")
+
+
+def _share(path: str, value: int) -> Iterator[FieldError]:
+    if not 0 <= value <= _MILLION:
+        yield invalid(path, value, f"must be from 0 to {_MILLION}")
+
+
+def _http_url(path: str, value: str) -> Iterator[FieldError]:
+    try:
+        url = urlsplit(value)
+        good = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        yield forbidden(path, "must be a URL")
+        return
+    if "@" in url.netloc or url.query or url.fragment:
+        # They may hold secrets, and the error is logged.
+        yield forbidden(path, "a URL may not have credentials, a query or a fragment here")
+    elif not good or any(char.isspace() for char in value):
+        yield invalid(path, value, "must be a URL such as http://host:4318")
 
 
 def _namespace(path: str, value: str) -> Iterator[FieldError]:
@@ -127,6 +149,8 @@ def invalid_duration(path: str, seconds: float, detail: str) -> FieldError:
 
 
 longer_than_zero = Check("must be greater than zero", _lasts_longer_than_zero)
+share = Check(f"0 to {_MILLION}", _share)
+http_url = Check("URL with `http` or `https`, a host, and no credentials or query", _http_url)
 port = Check(f"0 to {HIGHEST_PORT}", _port)
 namespace = Check("name of a namespace (RFC 1123 label)", _namespace)
 namespace_if_given = Check("name of a namespace (RFC 1123 label)", _namespace_if_given)

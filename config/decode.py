@@ -1,7 +1,8 @@
 """From a parsed document to typed blocks, by the declarations of the schema.
 
 Lenient as its readers and writers of many ages need it: unknown fields are warnings, null is unset. A wrong
-type is an error. Everything wrong with a document is found in one pass.
+type is an error, and so is an unknown field of a block that says so of itself (`REFUSES_UNKNOWN_FIELDS`).
+Everything wrong with a document is found in one pass.
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,7 @@ class Decoder:
             value = self._member(member, given, path)
             if value is not None:
                 values[member.attribute] = value
-        self._warn_of_unknown(cls, given, path)
+        self._tell_of_unknown(cls, given, path)
         return cls(**values)
 
     def _member(self, member: Member, given: Mapping[str, Any], path: str) -> Any:
@@ -66,13 +67,16 @@ class Decoder:
         else:
             self.warnings.append(f"{other}: ignored, since {where} is given too")
 
-    def _warn_of_unknown(self, cls: type, given: Mapping[str, Any], path: str) -> None:
+    def _tell_of_unknown(self, cls: type, given: Mapping[str, Any], path: str) -> None:
         names = {m.name for m in members(cls)} | {m.setting.alias.name for m in members(cls) if m.setting.alias}
         by_lower_case = {name.lower(): name for name in sorted(names)}
         for unknown in (name for name in given if name not in names):
             near = get_close_matches(unknown.lower(), by_lower_case, n=1)
             hint = f"; did you mean {join(path, by_lower_case[near[0]])}?" if near else ""
-            self.warnings.append(f"{join(path, _short(unknown))}: unknown field, ignored{hint}")
+            if getattr(cls, "REFUSES_UNKNOWN_FIELDS", False):
+                self.errors.append(f"{join(path, _short(unknown))}: unknown field{hint}")
+            else:
+                self.warnings.append(f"{join(path, _short(unknown))}: unknown field, ignored{hint}")
 
     def _value(self, kind: Any, raw: Any, path: str) -> Any:
         if kind == Duration:

@@ -11,6 +11,7 @@ from typing import Annotated
 from config.checks import (
     at_least,
     each,
+    http_url,
     lasts_at_least,
     lock_kind,
     longer_than_zero,
@@ -20,6 +21,7 @@ from config.checks import (
     one_of,
     port,
     required_value,
+    share,
 )
 from config.fields import Alias, Both, Duration, setting
 from config.schema_controllers import Controllers
@@ -107,6 +109,7 @@ class TLS:
 
 BindAddress = Annotated[str, setting("Address to listen on, IPv6 without brackets; empty: all addresses.")]
 Port = Annotated[int, setting("Port to listen on.", port, zero_is_unset=True)]
+OptionalPort = Annotated[int, setting("Port to listen on; 0: not at all.", port)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +139,28 @@ class MetricsServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatusPageServer:
+    bind_address: Annotated[
+        str,
+        setting(
+            "Address to listen on, IPv6 without brackets. The page asks nobody who they are, so all that is not "
+            "loopback is open to whoever reaches it.",
+            zero_is_unset=True,
+        ),
+    ] = "127.0.0.1"
+    port: OptionalPort = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
     webhooks: Annotated[WebhookServer, setting("HTTPS server of the webhooks.")] = field(default_factory=WebhookServer)
     health_probes: Annotated[HealthProbeServer, setting("HTTP server of `/healthz` and `/readyz`.")] = field(
         default_factory=HealthProbeServer
     )
     metrics: Annotated[MetricsServer, setting("HTTP server of `/metrics`.")] = field(default_factory=MetricsServer)
+    status_page: Annotated[StatusPageServer, setting("HTTP server of the [status page](status-page.md).")] = field(
+        default_factory=StatusPageServer
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +169,25 @@ class Debugging:
     enable_contention_profiling: Annotated[
         bool, setting("Whether contention is profiled too; only read when profiling is on.")
     ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracing:
+    enabled: Annotated[bool, setting("Whether [spans](tracing.md) are sent to a collector.")] = False
+    endpoint: Annotated[
+        str,
+        setting(
+            "URL of a collector that takes OTLP by HTTP; `/v1/traces` is added if it has no path.",
+            http_url,
+            zero_is_unset=True,
+        ),
+    ] = "http://localhost:4318"
+    sampling_rate_per_million: Annotated[
+        int,
+        setting(
+            "How many of a million traces that begin here are recorded; for others, who began them decides.", share
+        ),
+    ] = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +203,7 @@ class ResourceManagerConfiguration:
     )
     server: Annotated[Server, setting("What is listened on.")] = field(default_factory=Server)
     debugging: Annotated[Debugging, setting("Help for developers.")] = field(default_factory=Debugging)
+    tracing: Annotated[Tracing, setting("Spans of what is done, by OpenTelemetry.")] = field(default_factory=Tracing)
     log_level: Annotated[str, setting("Least level that is logged.", one_of(*LOG_LEVELS), zero_is_unset=True)] = "info"
     log_format: Annotated[str, setting("Form of log lines.", one_of(*LOG_FORMATS), zero_is_unset=True)] = "json"
     graceful_shutdown_timeout: Annotated[

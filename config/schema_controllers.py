@@ -15,6 +15,7 @@ from config.checks import (
     required_value,
 )
 from config.fields import Alias, Both, Duration, Setting, setting
+from config.schema_restrictions import Restrictions
 
 Enabled = Annotated[bool, setting("Whether it runs.")]
 
@@ -109,6 +110,9 @@ class ManagedResource:
     inject_labels_only_into_workloads: Annotated[
         bool, setting("Inject labels into `spec.template` only of the kinds known to have a pod template there.")
     ] = False
+    restrictions: Annotated[
+        Restrictions, setting("What ManagedResources may write, and as whom; see [Multi-tenancy](multi-tenancy.md).")
+    ] = field(default_factory=Restrictions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -289,6 +290,12 @@ class Caches:
                 for watcher in running.watchers:
                     watcher.wake()
 
+    def behind(self) -> Iterator[tuple[Resource, bool]]:
+        """For each store whether it may lack what is in the cluster: it is not complete yet, or a watch fails."""
+        for view, running in list(self._running.items()):
+            is_behind = not running.store.synced.is_set() or any(watcher.failing for watcher in running.watchers)
+            yield view.resource, is_behind
+
     def stores(self) -> Iterator[Store[Any]]:
         return (running.store for running in list(self._running.values()))
 
@@ -310,14 +317,19 @@ class Caches:
                 timings=self._timings,
             )
             running.watchers.append(watcher)
-            running.tasks.append(asyncio.create_task(_feed(store.source(namespace), watcher)))
-        running.tasks.append(asyncio.create_task(self._resync(store)))
+            running.tasks.append(_create_task(_feed(store.source(namespace), watcher)))
+        running.tasks.append(_create_task(self._resync(store)))
         return running
 
     async def _resync(self, store: Store[Any]) -> None:
         while True:
             await asyncio.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
             store.resync()
+
+
+def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    """A task of nobody: a watch outlives the pass that was the first to want it, with its fields of the log."""
+    return asyncio.create_task(work, context=Context())
 
 
 async def _feed(source: Source[Any], watcher: Watcher) -> None:

@@ -11,6 +11,7 @@ carried out, so it is safe to send it again), and a fresh token after a 401.
 
 import asyncio
 import contextlib
+import copy
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from kube import errors, metrics
+from kube import errors, metrics, tracing
 from kube.connection import ConfigurationError, Connection
 from kube.limiter import TokenBucket
 from kube.objects import Object, metadata
@@ -161,12 +162,22 @@ class Client:
         write_guard: Callable[[], float] | None = None,
     ) -> None:
         self.transport = transport
-        self._user_agent = user_agent
+        self.identity = {"User-Agent": user_agent}
+        """Headers that say who asks."""
         self._limiter = limiter
         self._write_guard = write_guard
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
         self._page_limits: dict[Resource, int] = {}
         self._waited = metrics.rest_client_rate_limiter_duration_seconds.labels(host=transport.host)
+
+    def impersonating(self, user: str) -> Self:
+        """The same client, limits and guard included, whose requests are judged as those of another user.
+
+        The API server adds the groups by itself if the user is a ServiceAccount.
+        """
+        view = copy.copy(self)
+        view.identity = {**self.identity, "Impersonate-User": user}
+        return view
 
     async def request(
         self,
@@ -185,7 +196,7 @@ class Client:
             ApiError: the API server refused; after retries where it asked for them.
             Unreachable: no complete answer came in time. AnswerTooLong: it was not read to its end.
         """
-        headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity"}
+        headers = {**self.identity, "Accept": accept, "Accept-Encoding": "identity"}
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
@@ -230,12 +241,15 @@ class Client:
                 # Asked last, when the request is about to go out; it must not outlive the permission either.
                 seconds = min(seconds, self._write_guard())
             total = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
-            async with self.transport.send(
-                method, path, headers=headers, params=params, body=data, timeout=total
-            ) as response:
-                if not 200 <= response.status < 300:
-                    raise await _error_of(response)
-                return await _whole(method, path, response)
+            with tracing.api_call(method, path, host=self.transport.host) as call:
+                headers = call.outgoing(headers)
+                async with self.transport.send(
+                    method, path, headers=headers, params=params, body=data, timeout=total
+                ) as response:
+                    call.describe({"http.response.status_code": response.status})
+                    if not 200 <= response.status < 300:
+                        raise await _error_of(response)
+                    return await _whole(method, path, response)
 
     async def _wait_for_token(self) -> None:
         if self._limiter is not None:
@@ -386,7 +400,7 @@ class Client:
             "timeoutSeconds": str(timeout_seconds),
         }
         headers = {
-            "User-Agent": self._user_agent,
+            **self.identity,
             "Accept": JSON if form is Form.WHOLE else _METADATA_ACCEPT[False],
             "Accept-Encoding": "identity",
         }
@@ -405,7 +419,8 @@ class Client:
                     self.transport.connection.credentials.invalidate()
                 raise error
             try:
-                yield _events(resource, response)
+                with metrics.rest_client_open_watches.track_inprogress():
+                    yield _events(resource, response)
             finally:
                 if response.connection is not None and response.connection.transport is not None:
                     # A polite end of TLS would outlive the session: the API server never stops talking.

@@ -22,6 +22,7 @@ from typing import assert_never
 
 import structlog
 
+from kube import tracing
 from kube.errors import KubeError
 from kube.metrics import ControllerMetrics
 from kube.objects import Key, format_duration
@@ -162,18 +163,22 @@ class Controller:
                 self.queue.done(key)
 
     async def _process(self, key: Key) -> None:
-        self._bind(key)
+        pass_id = str(uuid.uuid4())
+        self._bind(key, pass_id)
         started = time.perf_counter()
         self._metrics.active_workers.inc()
         try:
-            outcome = await self._attempt(key)
+            with tracing.reconcile(self.name, key, pass_id=pass_id) as span:
+                outcome = await self._attempt(key)
+                if span.recording:
+                    _describe(span, outcome)
         finally:
             self._metrics.active_workers.dec()
             self._metrics.seconds.observe(time.perf_counter() - started)
         self._settle(key, outcome)
 
-    def _bind(self, key: Key) -> None:
-        structlog.contextvars.bind_contextvars(namespace=key.namespace, name=key.name, reconcileID=str(uuid.uuid4()))
+    def _bind(self, key: Key, pass_id: str) -> None:
+        structlog.contextvars.bind_contextvars(namespace=key.namespace, name=key.name, reconcileID=pass_id)
         if self._kind is not None:
             reference = {"namespace": key.namespace, "name": key.name}
             structlog.contextvars.bind_contextvars(**{self._kind.kind: reference})
@@ -228,3 +233,13 @@ class Controller:
             self._metrics.panics.inc()
         if failure.is_timeout:
             self._metrics.timeouts.inc()
+
+
+_RESULTS = {Done: "success", RequeueAfter: "requeue_after", Requeue: "requeue", Failure: "error"}
+"""As metrics call them."""
+
+
+def _describe(span: tracing.Span, outcome: Result | Failure) -> None:
+    span.describe({"reconcile.result": _RESULTS[type(outcome)]})
+    if isinstance(outcome, Failure):
+        span.fail(",".join(sorted({type(error).__name__ for error in _members(outcome.error)})))

@@ -1,4 +1,4 @@
-"""Memory that is free goes back to the system.
+"""Memory that is free goes back to the system; and how much there may be.
 
 The C library keeps what was freed as long as something above it is in use. After hundreds of connections at once, each
 with its buffers for TLS, that can be twice the memory of the whole process, and looks like a leak.
@@ -7,6 +7,13 @@ with its buffers for TLS, that can be twice the memory of the whole process, and
 import asyncio
 import ctypes
 from collections.abc import Callable
+from pathlib import Path
+
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""As a container sees its own: of the second version of control groups, and of the first."""
+
+_NO_LIMIT = 1 << 60
+"""The first version has no word for it, but a number that is about so large."""
 
 
 class MemoryReturn:
@@ -32,6 +39,18 @@ class MemoryReturn:
 
     async def stop(self) -> None:
         pass
+
+
+def memory_limit(files: tuple[Path, ...] = _LIMITS) -> float:
+    """Bytes that the container may use; infinite without a limit, or where none can be found out."""
+    for file in files:
+        try:
+            limit = int(file.read_text())
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+        if limit < _NO_LIMIT:
+            return limit
+    return float("inf")
 
 
 def _malloc_trim() -> Callable[[int], int] | None:

@@ -17,6 +17,7 @@ from prometheus_client import Gauge, disable_created_metrics
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import REGISTRY, CollectorRegistry
 
+from process.memory import memory_limit
 from process.server import HttpServer
 
 _MAX_PROFILE_SECONDS = 60.0
@@ -31,6 +32,17 @@ profile?seconds=N  functions by time spent in the event loop's thread during N s
 trace              where every task stands now
 symbol             not available
 """
+
+
+def _tasks() -> float:
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:  # asked from outside the event loop
+        return 0.0
+
+
+asyncio_tasks = Gauge("asyncio_tasks", "Tasks of the event loop.")
+asyncio_tasks.set_function(_tasks)
 
 
 def describe_process(*, version: str, configuration: bytes, registry: CollectorRegistry = REGISTRY) -> None:
@@ -52,6 +64,10 @@ def describe_process(*, version: str, configuration: bytes, registry: CollectorR
         "Hash of the effective configuration; replicas of one rollout have the same.",
         registry=registry,
     )
+    limit = Gauge(
+        "resource_manager_memory_limit_bytes", "Memory that the container may use; +Inf if any.", registry=registry
+    )
+    limit.set_function(memory_limit)
     config_hash.set(int.from_bytes(hashlib.sha256(configuration).digest()[:6], "big"))
 
 

@@ -225,6 +225,10 @@ class _BoundedServer(web.Server):
             task.uncancel()
             response = web.Response(status=503, text="request timed out\n")
             response.force_close()
+        except ConnectionError:
+            # The client went away before it had sent all: there is nobody to answer, and nothing to complain of.
+            response = web.Response(status=400)
+            response.force_close()
         finally:
             limit.cancel()
             self._late.discard(task)

@@ -25,6 +25,7 @@ from process.flags import Exit, Flags, about, parse, start_failure
 from process.logging import configure_logging, get_logger
 from process.metrics import describe_process
 from process.runner import run_process
+from process.tracing import check_installed
 from process.version import COMPONENT, user_agent, version
 from webhooks.app import Setup, compose
 
@@ -86,7 +87,9 @@ def _load(flags: WebhookFlags) -> LoadedConfig:
         extra_target_namespaces=flags.extra_target_namespace,
     )
     try:
-        return load(Path(flags.config), overrides=overrides, environment=os.environ)
+        loaded = load(Path(flags.config), overrides=overrides, environment=os.environ)
+        check_installed(loaded.config.tracing)
+        return loaded
     except ConfigError as error:
         raise start_failure(str(error), WebhookFlags, program=PROGRAM) from error
 

@@ -1,6 +1,6 @@
 """What the admission server consists of, put together from its configuration.
 
-    sessions        to one API server or two
+    sessions        to one API server or two; spans, if they are wanted
     servers         /metrics, /healthz, /readyz
     facts           what handlers know of the clusters, and the certificate
     webhooks        the HTTPS server
@@ -12,10 +12,12 @@ With several worker processes each of them has all of this but the servers, and 
 """
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from config.schema import ResourceManagerConfiguration
+from process import tracing
+from process.cache_metrics import caches_behind
 from process.caches import by_name, fill
 from process.clusters import Cluster, Line, endpoints, health_status
 from process.memory import MemoryReturn
@@ -37,6 +39,8 @@ from webhooks.routes import disabled, enabled, routes
 from webhooks.server import Requests, serving_check, webhook_server
 from webhooks.tls import ServingCertificate, directory_of
 
+SERVICE = "resource-manager-webhooks"
+"""What traces call this program."""
 SERVING = "webhook-server"
 SOURCE_SYNC, TARGET_SYNC = "source-informer-sync", "target-informer-sync"
 HEALTHZ = ("apiserver-healthz", SOURCE_SYNC, TARGET_SYNC)
@@ -56,7 +60,8 @@ class Setup:
 class Serving:
     """What answers API servers, and how it is doing."""
 
-    sessions: Component
+    first: Sequence[Component]
+    """What starts before anything is sent or served."""
     groups: Groups
     healthz: list[HealthCheck]
     readyz: list[HealthCheck]
@@ -106,7 +111,7 @@ async def compose(setup: Setup) -> Groups:
     ]
     for server in servers:
         server.bind()
-    return [[serving.sessions], servers, *serving.groups]
+    return [serving.first, servers, *serving.groups]
 
 
 def compose_serving(setup: Setup, listening: socket.socket) -> Serving:
@@ -118,6 +123,7 @@ def compose_serving(setup: Setup, listening: socket.socket) -> Serving:
     source = source_line.cluster(user_agent=setup.user_agent, write_guard=None)
     target = source if ends.are_one else target_line.cluster(user_agent=setup.user_agent, write_guard=None)
 
+    caches_behind.follow({name: cluster.caches for name, cluster in by_name(source, target).items()})
     facts = Facts(config, source, target)
     table = routes(config, facts)
     certificate = ServingCertificate(directory_of(config.server.webhooks.tls.server_cert_dir))
@@ -136,7 +142,10 @@ def compose_serving(setup: Setup, listening: socket.socket) -> Serving:
         healthz.append(informer_sync_liveness(name, _all_synced(watches)))
     knowledge = Knowledge(facts, timeout=config.controllers.cache_sync_timeout)
     return Serving(
-        sessions=Sessions({source_line.transport, target_line.transport}),
+        first=[
+            *tracing.parts(config.tracing, service=SERVICE, grace_period=config.graceful_shutdown_timeout),
+            Sessions({source_line.transport, target_line.transport}),
+        ],
         groups=[[knowledge, certificate], [server, MemoryReturn()]],
         healthz=healthz,
         readyz=readyz,

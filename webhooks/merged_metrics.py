@@ -18,6 +18,8 @@ _NOT_ADDED = frozenset(
         "python_info",
         "resource_manager_build_info",
         "resource_manager_config_hash",
+        "resource_manager_memory_limit_bytes",
+        "resource_manager_webhook_certificate_expiry_timestamp_seconds",
     }
 )
 

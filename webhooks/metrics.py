@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
-from prometheus_client import REGISTRY, Counter
+from prometheus_client import REGISTRY, Counter, Gauge
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -21,16 +21,23 @@ panics = Counter("controller_runtime_webhook_panics_total", "Requests whose hand
 conversion_panics = Counter(
     "controller_runtime_conversion_webhook_panics_total", "Always 0: there are no conversion webhooks."
 )
+certificate_expiry = Gauge(
+    "resource_manager_webhook_certificate_expiry_timestamp_seconds",
+    "When the certificate that new connections are shown becomes invalid.",
+    ("file",),
+)
 
 
 class PathMetrics:
     """What is counted for one path."""
 
-    __slots__ = ("buckets", "in_flight", "seconds", "statuses")
+    __slots__ = ("buckets", "in_flight", "refusals", "seconds", "statuses")
 
     def __init__(self) -> None:
         self.in_flight = 0
         self.statuses = {200: 0, 500: 0}
+        self.refusals = {403: 0}
+        """By the code in the answer."""
         self.seconds = 0.0
         self.buckets = [0] * (len(DECADE_BUCKETS) + 1)
 
@@ -38,6 +45,9 @@ class PathMetrics:
         self.statuses[status] += 1
         self.seconds += seconds
         self.buckets[bisect_left(DECADE_BUCKETS, seconds)] += 1
+
+    def refused(self, code: int) -> None:
+        self.refusals[code] = self.refusals.get(code, 0) + 1
 
 
 class RequestMetrics(Collector):
@@ -61,6 +71,11 @@ class RequestMetrics(Collector):
         in_flight = GaugeMetricFamily(
             "controller_runtime_webhook_requests_in_flight", "Requests that are being answered.", labels=_LABELS
         )
+        refusals = CounterMetricFamily(
+            "resource_manager_webhook_refusals",
+            "Admissions that were not allowed, by the code in the answer.",
+            labels=(*_LABELS, "code"),
+        )
         for path, counted in self._paths.items():
             bounds = (*map(str, DECADE_BUCKETS), "+Inf")
             buckets = list(zip(bounds, accumulate(counted.buckets), strict=True))
@@ -68,9 +83,12 @@ class RequestMetrics(Collector):
             in_flight.add_metric((path,), counted.in_flight)
             for status, count in counted.statuses.items():
                 requests.add_metric((path, str(status)), count)
+            for code, count in counted.refusals.items():
+                refusals.add_metric((path, str(code)), count)
         yield latency
         yield requests
         yield in_flight
+        yield refusals
 
 
 request_metrics = RequestMetrics()

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
+from kube import tracing
 from kube.objects import Object
 from process.logging import get_logger
+from webhooks import spans
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Kind, Request, ResourceName
-from webhooks.metrics import panics
+from webhooks.metrics import panics, request_metrics
 from webhooks.patch import difference
 
 GROUP = "admission.k8s.io"
@@ -41,35 +43,52 @@ class Reviewer:
     """Answers the reviews of one webhook.
 
     Args:
-        name: of the webhook, for the log.
+        name: of the webhook, for log and spans.
         handler: what decides.
+        path: at which it is asked, for metrics.
     """
 
-    def __init__(self, name: str, handler: Handler) -> None:
+    def __init__(self, name: str, handler: Handler, *, path: str) -> None:
+        self._name = name
         self._handler = handler
+        self._metrics = request_metrics.of(path)
         self._log = get_logger(f"webhook.{name}")
 
     async def __call__(self, body: bytes, content_type: str) -> bytes:
         """The answer to a body, as it came."""
         if not body:
-            return failed(400, "request body is empty")
+            return self._failed(400, "request body is empty")
         if len(body) >= TOO_LARGE:
             return too_large()
         if content_type != _JSON and media_type(content_type) != _JSON:
-            return failed(400, f"contentType={content_type}, expected {_JSON}")
+            return self._failed(400, f"contentType={content_type}, expected {_JSON}")
         try:
             review = read(body)
         except ValueError as error:
             self._log.info("Request is no AdmissionReview", error=str(error))
-            return failed(400, str(error))
+            return self._failed(400, str(error))
         request = review.request
         try:
-            return _answered(review, await self._handler(request))
+            return self._answered(review, await self._handler(request))
         except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
             panics.inc()
             self._log.error("Handler crashed", **_described(request), error=error)
+            tracing.current.get().fail(type(error).__name__)
             text = str(error) or type(error).__name__
-            return _answered(review, Errored(500, f"panic: {text} [recovered]"))
+            return self._answered(review, Errored(500, f"panic: {text} [recovered]"))
+
+    def _answered(self, review: Review, answer: Answer) -> bytes:
+        response = response_to(review.request, answer)
+        if not response["allowed"]:
+            self._metrics.refused(response["status"].get("code") or 403)
+        span = tracing.current.get()
+        if span.recording:
+            span.describe(spans.admission(self._name, review.request, response))
+        return dumped({"apiVersion": review.api_version, "kind": KIND, "response": response})
+
+    def _failed(self, code: int, message: str) -> bytes:
+        self._metrics.refused(code)
+        return failed(code, message)
 
 
 def media_type(content_type: str) -> str:
@@ -154,11 +173,6 @@ def read(body: bytes) -> Review:
 
 
 # --- answering
-
-
-def _answered(review: Review, answer: Answer) -> bytes:
-    response = response_to(review.request, answer)
-    return dumped({"apiVersion": review.api_version, "kind": KIND, "response": response})
 
 
 def response_to(request: Request, answer: Answer) -> Object:

@@ -57,7 +57,7 @@ def routes(config: ResourceManagerConfiguration, facts: Facts) -> list[Route]:
             webhook=module.NAME,
             setting=f"webhooks.{setting}.enabled",
             enabled=settings.enabled,
-            endpoint=lambda: Reviewer(module.NAME, make()),
+            endpoint=lambda: Reviewer(module.NAME, make(), path=module.PATH),
         )
 
     protection = blocks.crd_deletion_protection
@@ -115,11 +115,11 @@ def routes(config: ResourceManagerConfiguration, facts: Facts) -> list[Route]:
 
 
 def _combined(config: ResourceManagerConfiguration, mode: Mode, facts: Facts) -> Endpoint:
-    return Reviewer(combined.NAME, combined.handler(config, mode, facts))
+    return Reviewer(combined.NAME, combined.handler(config, mode, facts), path=combined.PATHS[mode])
 
 
 def _validation(kind: Kind[Any]) -> Endpoint:
-    return Reviewer(extension_validation.NAME, kind.handler())
+    return Reviewer(extension_validation.NAME, kind.handler(), path=kind.path)
 
 
 def enabled(routes: Iterable[Route]) -> dict[str, Endpoint]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
+from kube import tracing
 from process.logging import get_logger
 from process.probes import CheckFailed, HealthCheck, cached
 from process.server import HttpServer
@@ -73,7 +74,8 @@ class Requests:
         begin = self._clock()
         status = 500
         try:
-            answer = await self._answer(request, endpoint)
+            with tracing.served(request.method, path, request.headers):
+                answer = await self._answer(request, endpoint)
             status = 200
             if request.method == "HEAD":
                 return web.Response(body=answer, content_type="application/json")

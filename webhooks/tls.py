@@ -14,6 +14,8 @@ from pathlib import Path
 from kube.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
 from kube.objects import format_duration
 from process.logging import get_logger
+from webhooks.expiry import not_after
+from webhooks.metrics import certificate_expiry
 
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 SETTING = "server.webhooks.tls.serverCertDir"
@@ -87,10 +89,18 @@ class ServingCertificate:
                 _check_pem(*pair, self._directory)
                 self._current = _loaded(self._directory)
                 self._problem = ""
+                self._note_expiry(pair[0])
                 self._log.info("Updated current TLS certificate", directory=str(self._directory))
         except CertificateError as error:
             self._complain(str(error))
         return self._current is not None
+
+    def _note_expiry(self, certificate: bytes) -> None:
+        certificate_expiry.clear()
+        try:
+            certificate_expiry.labels(str(self._directory / CERTIFICATE)).set(not_after(certificate))
+        except ValueError as error:
+            self._log.warning("Until when the TLS certificate is valid can't be read", error=str(error))
 
     def _complain(self, problem: str) -> None:
         """Once for each problem: the files are looked at so often that it would flood the log."""

@@ -71,7 +71,8 @@ def _fork(
 
 async def _compose_worker(setup: Setup, listening: socket.socket, channel: socket.socket) -> Groups:
     serving = compose_serving(setup, listening)
-    return [[serving.sessions, Answers(channel, healthz=serving.healthz, readyz=serving.readyz)], *serving.groups]
+    answers = Answers(channel, healthz=serving.healthz, readyz=serving.readyz)
+    return [[*serving.first, answers], *serving.groups]
 
 
 async def _compose_first(setup: Setup, workers: Sequence["Worker"]) -> Groups:

@@ -120,6 +120,28 @@ async def test_a_body_that_never_ends_does_not_hold_the_connection():
         writer.close()
 
 
+async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog):
+    gone = asyncio.Event()
+
+    async def read(request):
+        if request.method == "POST":
+            try:
+                await request.read()
+            finally:
+                gone.set()
+        return web.Response(text="here")
+
+    async with serving(read) as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+        await writer.drain()
+        writer.close()
+        async with asyncio.timeout(20):
+            await gone.wait()
+        assert await get(f"http://127.0.0.1:{server.port}/") == (200, "here")
+    assert caplog.records == []
+
+
 async def test_stopping_lets_a_request_in_flight_finish():
     entered = asyncio.Event()
 

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +32,24 @@ async def test_where_the_library_cannot_it_ends_at_once(monkeypatch: pytest.Monk
     monkeypatch.setattr(memory, "_malloc_trim", lambda: None)
     async with asyncio.timeout(30):
         await MemoryReturn(every=3600).wait()
+
+
+# --- how much there may be
+
+
+@pytest.mark.parametrize(
+    ("contents", "expected"),
+    [
+        (["1073741824\n", None], 1 << 30),
+        (["max\n", None], float("inf")),
+        ([None, "1073741824\n"], 1 << 30),
+        ([None, "9223372036854771712\n"], float("inf")),
+        ([None, None], float("inf")),
+    ],
+)
+def test_the_limit_is_that_of_the_container(tmp_path: Path, contents: list[str | None], expected: float) -> None:
+    files = tuple(tmp_path / str(number) for number in range(len(contents)))
+    for file, content in zip(files, contents, strict=True):
+        if content is not None:
+            file.write_text(content)
+    assert memory.memory_limit(files) == expected

@@ -51,7 +51,9 @@ def answering(answer: Answer) -> Handler:
 
 
 async def reviewed(answer: Answer, content: bytes | None = None, *, content_type: str = JSON) -> Any:
-    return json.loads(await Reviewer("test", answering(answer))(body() if content is None else content, content_type))
+    return json.loads(
+        await Reviewer("test", answering(answer), path="/test")(body() if content is None else content, content_type)
+    )
 
 
 # --- what is asked
@@ -199,7 +201,7 @@ async def test_a_crash_is_answered_and_counted() -> None:
         raise KeyError("spec")
 
     before = REGISTRY.get_sample_value("controller_runtime_webhook_panics_total") or 0
-    answer = json.loads(await Reviewer("test", crash)(body(), JSON))
+    answer = json.loads(await Reviewer("test", crash, path="/test")(body(), JSON))
     assert answer == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -210,6 +212,30 @@ async def test_a_crash_is_answered_and_counted() -> None:
         },
     }
     assert REGISTRY.get_sample_value("controller_runtime_webhook_panics_total") == before + 1
+
+
+def refusals(code: int) -> float:
+    series = {"webhook": "/test", "code": str(code)}
+    return REGISTRY.get_sample_value("resource_manager_webhook_refusals_total", series) or 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "content", "code"),
+    [
+        (Denied("no"), None, 403),
+        (Errored(400, "no"), None, 400),
+        (Failure({"code": 422, "message": "no"}), None, 422),
+        (Failure({"message": "no"}), None, 403),
+        (Allowed(), b"", 400),
+        (Allowed(), b"{}", 400),
+    ],
+)
+async def test_what_is_not_allowed_is_counted(answer: Answer, content: bytes | None, code: int) -> None:
+    before = refusals(code)
+    await reviewed(answer, content)
+    assert refusals(code) == before + 1
+    await reviewed(Allowed())
+    assert refusals(code) == before + 1
 
 
 # --- whatever is sent
@@ -238,6 +264,6 @@ reviews = st.fixed_dictionaries(
 @given(st.binary(max_size=200) | reviews, st.just(JSON) | st.text(max_size=20))
 async def test_whatever_is_sent_is_answered_with_a_code(content: bytes, content_type: str) -> None:
     for handler in (defaulter(_touch), answering(Allowed())):
-        response = json.loads(await Reviewer("test", handler)(content, content_type))["response"]
+        response = json.loads(await Reviewer("test", handler, path="/test")(content, content_type))["response"]
         assert isinstance(response["uid"], str)
         assert response["allowed"] is (response["status"]["code"] == 200)

@@ -27,6 +27,7 @@ def test_series_of_a_path_exist_before_its_first_request() -> None:
         f'{name}_requests_total{{code="200",{label}}} 0.0',
         f'{name}_requests_total{{code="500",{label}}} 0.0',
         f"{name}_requests_in_flight{{{label}}} 0.0",
+        f'resource_manager_webhook_refusals_total{{code="403",{label}}} 0.0',
     ]
 
 
@@ -107,3 +108,14 @@ def test_merged_metrics_are_told_like_those_of_one_process() -> None:
         return sorted(line for line in text.decode().splitlines() if "_created" not in line)
 
     assert lines(generate_latest(registry)) == lines(generate_latest(together))
+
+
+def test_refusals_are_counted_by_the_code_of_the_answer() -> None:
+    metrics = RequestMetrics()
+    for code in (403, 403, 422):
+        metrics.of(PATH).refused(code)
+    found = [line for line in exposition(metrics) if line.startswith("resource_manager_webhook_refusals_total")]
+    assert found == [
+        f'resource_manager_webhook_refusals_total{{code="403",webhook="{PATH}"}} 2.0',
+        f'resource_manager_webhook_refusals_total{{code="422",webhook="{PATH}"}} 1.0',
+    ]

@@ -1,0 +1,268 @@
+"""Spans, made and sent by OpenTelemetry; see `kube.tracing` for where they come from.
+
+The SDK takes megabytes and a part of a second, so it is imported when tracing starts, and never if it is off.
+
+Nothing waits for the collector. A thread sends what has ended, in batches, from a queue with an end: if nobody takes
+the spans, the oldest are lost. What goes wrong is logged once a minute for each sort of trouble.
+
+Who calls decides whether a trace is recorded, and hands that on. Where nobody did, chance does.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextvars import Token
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from config.errors import ConfigError
+from config.schema import Tracing
+from kube import tracing
+from kube.tracing import Attributes, Headers, Role
+from kube.validation import forbidden
+from process.logging import get_logger
+from process.version import version
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span, Tracer
+
+_QUEUE = 2048
+_BATCH = 512
+_SEND_EVERY_SECONDS = 2.0
+_REQUEST_SECONDS = 10.0
+_LONGEST_VALUE = 256
+"""Characters of an attribute. A name in a request can be as long as the request."""
+_FLUSH_SHARE = 0.2
+"""Of the seconds in which everything has to stop, those for the last spans."""
+_TELL_EVERY_SECONDS = 60.0
+
+_MODULES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
+
+
+def check_installed(settings: Tracing) -> None:
+    """Raises ConfigError if tracing is on and the libraries are not there."""
+    if settings.enabled and not all(map(_is_there, _MODULES)):
+        detail = (
+            "OpenTelemetry is not installed: install the package with the extra `tracing`, use an image that has it, "
+            "or switch tracing off"
+        )
+        raise ConfigError([forbidden("tracing.enabled", detail)])
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def parts(settings: Tracing, *, service: str, grace_period: float) -> list["SpanExport"]:
+    """What a process needs for it, to be started first and stopped last: nothing if it is off."""
+    return [SpanExport(settings, service=service, flush_within=_FLUSH_SHARE * grace_period)] if settings.enabled else []
+
+
+class SpanExport:
+    """Collects spans and sends them while it runs; a component in the sense of `process.runner`.
+
+    Must be started in the process that does the work: its thread does not survive a fork.
+
+    Args:
+        service: what traces call this program.
+        flush_within: seconds that `stop` waits for the last spans to be sent.
+    """
+
+    name = "tracing"
+
+    def __init__(self, settings: Tracing, *, service: str, flush_within: float) -> None:
+        self._settings = settings
+        self._service = service
+        self._flush_within = flush_within
+        self._exporter: SpanExporter | None = None
+        self._provider: TracerProvider | None = None
+
+    async def start(self) -> None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        tell_seldom(logging.getLogger("opentelemetry"))
+        endpoint = traces_url(self._settings.endpoint)
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_REQUEST_SECONDS)
+        processor = BatchSpanProcessor(
+            self._exporter,
+            max_queue_size=_QUEUE,
+            max_export_batch_size=_BATCH,
+            schedule_delay_millis=_SEND_EVERY_SECONDS * 1000,
+        )
+        self._provider = provider(self._settings, processor, service=self._service)
+        tracing.collect(Spans(self._provider.get_tracer(self._service)))
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        tracing.collect(None)
+        if self._provider is None or self._exporter is None:
+            return
+        loop, sent = asyncio.get_running_loop(), asyncio.Event()
+        shut_down = self._provider.shutdown
+
+        def flush() -> None:
+            shut_down()
+            with contextlib.suppress(RuntimeError):  # nobody waits any more
+                loop.call_soon_threadsafe(sent.set)
+
+        # It may take half a minute, and nobody has to wait for a thread of this sort, not even the end of the process.
+        threading.Thread(target=flush, name="last spans", daemon=True).start()
+        try:
+            async with asyncio.timeout(self._flush_within):
+                await sent.wait()
+        except TimeoutError:
+            get_logger("tracing").warning("The last spans could not be sent in time")
+            self._exporter.shutdown()
+
+
+def traces_url(endpoint: str) -> str:
+    """Where spans are sent to: the usual path, if the endpoint has none of its own."""
+    scheme, _, rest = endpoint.partition("://")
+    host, _, path = rest.partition("/")
+    return f"{scheme}://{host}/{path or 'v1/traces'}"
+
+
+def provider(settings: Tracing, processor: "SpanProcessor", *, service: str) -> "TracerProvider":
+    """What makes spans and hands those that are to be recorded to the processor."""
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+    from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+
+    made = TracerProvider(
+        sampler=ParentBased(TraceIdRatioBased(settings.sampling_rate_per_million / 1_000_000)),
+        resource=Resource.create(
+            {
+                "service.name": service,
+                "service.version": version(),
+                "service.instance.id": f"{socket.gethostname()}/{os.getpid()}",
+            }
+        ),
+        shutdown_on_exit=False,
+        span_limits=SpanLimits(max_span_attribute_length=_LONGEST_VALUE),
+    )
+    made.add_span_processor(processor)
+    return made
+
+
+class Spans:
+    """Starts spans, as `kube.tracing` wants them."""
+
+    def __init__(self, tracer: "Tracer") -> None:
+        from opentelemetry.context import Context
+        from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        self._tracer = tracer
+        self._root = Context()
+        self._in_context = set_span_in_context
+        self._kinds = {
+            Role.INTERNAL: SpanKind.INTERNAL,
+            Role.CLIENT: SpanKind.CLIENT,
+            Role.SERVER: SpanKind.SERVER,
+        }
+        self.error = StatusCode.ERROR
+        self.headers = TraceContextTextMapPropagator()
+
+    def __call__(
+        self, name: str, role: Role, attributes: Attributes, *, incoming: Headers | None = None
+    ) -> "tracing.Span":
+        parent = tracing.current.get()
+        if incoming is not None:
+            context = self.headers.extract(incoming, context=self._root)
+        elif isinstance(parent, _Span):
+            context = self.context_of(parent.span)
+        else:
+            context = self._root
+        span = self._tracer.start_span(
+            name,
+            context=context,
+            kind=self._kinds[role],
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+        return _Span(span, self)
+
+    def context_of(self, span: "Span") -> "Context":
+        return self._in_context(span, self._root)
+
+
+class _Span:
+    """A span of OpenTelemetry; the current one inside its block."""
+
+    __slots__ = ("_spans", "_token", "recording", "span")
+
+    def __init__(self, span: "Span", spans: Spans) -> None:
+        self.span = span
+        self.recording = span.is_recording()
+        self._spans = spans
+        self._token: Token[tracing.Span] | None = None
+
+    def describe(self, attributes: Attributes) -> None:
+        self.span.set_attributes(dict(attributes))
+
+    def fail(self, error_type: str) -> None:
+        self.span.set_attribute("error.type", error_type)
+        self.span.set_status(self._spans.error)
+
+    def outgoing(self, headers: Headers) -> Headers:
+        context = self.span.get_span_context()
+        # Of the flags only that of sampling: servers that do not know a later one take the whole header for wrong.
+        flags = int(context.trace_flags.sampled)
+        added = {**headers, "traceparent": f"00-{context.trace_id:032x}-{context.span_id:016x}-{flags:02x}"}
+        if context.trace_state:
+            added["tracestate"] = context.trace_state.to_header()
+        return added
+
+    def __enter__(self) -> Self:
+        self._token = tracing.current.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            tracing.current.reset(self._token)
+            self._token = None
+        if kind is not None:
+            self.fail(kind.__name__)
+        self.span.end()
+
+
+# --- trouble
+
+
+def tell_seldom(logger: logging.Logger) -> None:
+    """What a library and its parts have to say goes to our log, but not each time."""
+    logger.handlers[:] = [_Seldom()]
+    logger.propagate = False
+
+
+class _Seldom(logging.Handler):
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(logging.WARNING)
+        self._clock = clock
+        self._told: dict[tuple[str, int], float] = {}
+        """By line of the library's code when."""
+        self._log = get_logger("tracing")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sort, now = (record.pathname, record.lineno), self._clock()
+        if now - self._told.get(sort, float("-inf")) >= _TELL_EVERY_SECONDS:
+            self._told[sort] = now
+            self._log.warning("Spans are not delivered as they should be", reason=record.getMessage())

@@ -1,0 +1,51 @@
+"""Until when a certificate is valid, read out of its DER without a library, which would cost 8 MiB of memory.
+
+    Certificate     SEQUENCE { tbsCertificate, ... }
+    tbsCertificate  SEQUENCE { version [0] (may be missing), serialNumber, signature, issuer, validity, ... }
+    validity        SEQUENCE { notBefore, notAfter }
+
+Only what is passed over on the way to the time is looked at; whether a certificate is good is for OpenSSL to say.
+"""
+
+import datetime
+import ssl
+
+_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+_VERSION = 0xA0
+_FORMATS = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
+"""By tag: UTCTime and GeneralizedTime, in the only forms that certificates may use."""
+
+
+def not_after(pem: bytes) -> float:
+    """Seconds since 1970 at which the first certificate of a file becomes invalid.
+
+    Raises:
+        ValueError: it can't be read.
+    """
+    start = pem.index(_BEGIN)
+    first = pem[start : pem.index(_END, start) + len(_END)]
+    certificate = _elements(ssl.PEM_cert_to_DER_cert(first.decode("ascii")))
+    try:
+        ((_, whole),) = certificate
+        (_, signed), *_ = _elements(whole)
+        _, _, _, (_, validity), *_ = [element for element in _elements(signed) if element[0] != _VERSION]
+        _, (tag, text) = _elements(validity)
+        moment = datetime.datetime.strptime(text.decode("ascii"), _FORMATS[tag])
+    except (IndexError, KeyError) as error:
+        raise ValueError("not a certificate") from error
+    return moment.replace(tzinfo=datetime.UTC).timestamp()
+
+
+def _elements(der: bytes) -> list[tuple[int, bytes]]:
+    """What stands one after another, as tags and contents."""
+    found = []
+    while der:
+        tag, length, begin = der[0], der[1], 2
+        if length & 0x80:
+            begin += length & 0x7F
+            length = int.from_bytes(der[2:begin], "big")
+        if len(der) < begin + length:
+            raise ValueError("the certificate is cut off")
+        found.append((tag, der[begin : begin + length]))
+        der = der[begin + length :]
+    return found
