@@ -127,12 +127,16 @@ def _run(command: list[str]) -> None:
         raise PackingError(f"{command[0]} failed with code {done.returncode}:\n{done.stderr[-2000:]}")
 
 
-def main() -> None:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kubectl_mr.krew", description="Pack the plugin for krew.")
     parser.add_argument("--download", required=True, metavar="URL", help="the folder that archives are downloaded from")
     parser.add_argument("--homepage", required=True, metavar="URL", help="where people read about the plugin")
     parser.add_argument("--output", type=Path, default=Path("dist"), metavar="DIRECTORY", help="default: dist")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    arguments = parser().parse_args()
     release = f"v{version().removeprefix('v')}"
     try:
         system, architecture = this_platform()

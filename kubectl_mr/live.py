@@ -3,112 +3,17 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from agent.health.checks.registry import health_rule, progress_rule
-from agent.health.checks.rule import Malformed
-from agent.health.findings import is_skipped
 from agent.managed_resource.references import key_of_reference
+from agent.overview.objects import Health, Live, Verdict, judged
 from kube.client import Selection
 from kube.errors import Forbidden, KindNotServed, KubeError, NotFound
-from kube.objects import Object, condition, finalizers, is_deleting, key, metadata, uid
+from kube.objects import Object, key, metadata, uid
 from kube.resources import PODS, Resource
 from kubectl_mr.session import Cluster
-from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Word
 
 _AT_ONCE = 16
-
-
-class Health(StrEnum):
-    HEALTHY = "Healthy"
-    PROGRESSING = "Progressing"
-    UNHEALTHY = "Unhealthy"
-    MISSING = "Missing"
-    DELETING = "Deleting"
-    UNKNOWN = "Unknown"
-
-
-_COLORS = {
-    Health.HEALTHY: GREEN,
-    Health.PROGRESSING: BLUE,
-    Health.UNHEALTHY: RED,
-    Health.MISSING: RED,
-    Health.DELETING: YELLOW,
-    Health.UNKNOWN: YELLOW,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    health: Health
-    message: str = ""
-
-    @property
-    def word(self) -> Word:
-        return Word(self.health.value, _COLORS[self.health])
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """An object that a ManagedResource lists; None: it does not exist, or could not be read."""
-
-    reference: Object
-    object: Object | None
-    verdict: Verdict
-
-    @property
-    def name(self) -> str:
-        return short_name(self.reference)
-
-
-def short_name(reference: Mapping[str, Any]) -> str:
-    """`Deployment/shop/storefront`; the group stands for nothing that people mix up."""
-    parts = (reference.get("kind"), reference.get("namespace"), reference.get("name"))
-    return "/".join(part for part in parts if part)
-
-
-def name_of(obj: Object) -> str:
-    return short_name({"kind": obj.get("kind"), **metadata(obj)})
-
-
-# --- judging
-
-
-def judged(obj: Object) -> Verdict:
-    """How a live object fares."""
-    if is_deleting(obj):
-        return Verdict(Health.DELETING, _held_by(obj))
-    if is_skipped(obj):
-        return Verdict(Health.HEALTHY, "not checked: skip-health-check is set")
-    api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
-    try:
-        progress = progress_rule(api_version, kind)
-        if progress is not None and progress.progress is not None and (waits_for := progress.progress(obj)):
-            return Verdict(Health.PROGRESSING, waits_for)
-        rule = health_rule(api_version, kind)
-        wrong = rule.health(obj) if rule is not None else None
-    except Malformed as error:
-        return Verdict(Health.UNKNOWN, str(error))
-    return Verdict(Health.UNHEALTHY, wrong) if wrong else Verdict(Health.HEALTHY)
-
-
-_REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionDiscoveryFailure")
-
-
-def _held_by(obj: Object) -> str:
-    names = finalizers(obj)
-    if obj.get("kind") == "Namespace":
-        remaining = [
-            found.get("message") or ""
-            for kind in _REMAINING
-            if (found := condition(obj, kind)) and found.get("status") == "True"
-        ]
-        return " ".join(remaining) or "waits until all in it is gone"
-    return f"waits for {', '.join(names)}" if names else "waits for its own end"
-
-
-# --- reading
 
 
 async def read_all(cluster: Cluster, references: Iterable[Object]) -> list[Live]:
@@ -146,15 +51,6 @@ async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object 
 
 def by_key(found: Iterable[Live]) -> dict[str, Live]:
     return {key_of_reference(live.reference): live for live in found}
-
-
-def listed_in(managed_resource: Object) -> list[Object]:
-    """The references of what it manages, those of an unfinished pass at the end."""
-    status = managed_resource.get("status") or {}
-    references = {key_of_reference(found): found for found in status.get("resources") or []}
-    for found in status.get("pendingResources") or []:
-        references.setdefault(key_of_reference(found), found)
-    return list(references.values())
 
 
 # --- what objects own

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.managed_resource.keys import OPERATION, OPERATION_RECONCILE
+from agent.overview.objects import Health, Live, listed_in
+from agent.overview.states import State, is_observed, message_of, state_of
 from kube.errors import Unreachable
 from kube.objects import Object, annotations, parse_duration
 from kubectl_mr import output
 from kubectl_mr.errors import UserError
-from kubectl_mr.live import Health, Live, listed_in, read_all
+from kubectl_mr.live import read_all
 from kubectl_mr.session import Session
-from kubectl_mr.states import State, is_observed, message_of, state_of, state_word
 from kubectl_mr.style import Line, counted, cut, rendered
+from kubectl_mr.words import health_word, state_word
 
 _INTERVAL = 1.0
 _SHOWN = 5
@@ -105,7 +107,11 @@ def is_asked_for(managed_resource: Object) -> bool:
 
 def _lines(found: Sequence[Live]) -> list[Line]:
     lines: list[Line] = [
-        [f"{live.name} ", live.verdict.word, f": {cut(live.verdict.message, _WIDTH)}" if live.verdict.message else ""]
+        [
+            f"{live.name} ",
+            health_word(live.verdict),
+            f": {cut(live.verdict.message, _WIDTH)}" if live.verdict.message else "",
+        ]
         for live in found[:_SHOWN]
     ]
     return lines if len(found) <= _SHOWN else [*lines, [f"and {len(found) - _SHOWN} more"]]

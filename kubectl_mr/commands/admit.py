@@ -16,6 +16,7 @@ import jsonpatch
 import orjson
 import typer
 
+from agent.overview.objects import name_of
 from config.errors import ConfigError
 from config.load import load
 from config.schema import ResourceManagerConfiguration
@@ -24,7 +25,6 @@ from kube.resources import Resource
 from kubectl_mr import files, output
 from kubectl_mr.changes import changes, described
 from kubectl_mr.errors import UserError
-from kubectl_mr.live import name_of
 from kubectl_mr.offline import Kinds, cluster_of
 from kubectl_mr.output import Form
 from kubectl_mr.session import run_offline

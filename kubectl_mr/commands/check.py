@@ -8,13 +8,13 @@ from enum import StrEnum
 from cryptography import x509
 
 from agent.api import MANAGED_RESOURCES
+from agent.overview.states import State, state_of
 from kube.client import Selection
 from kube.errors import Forbidden, KubeError, NotFound
 from kube.objects import Object, condition, key, metadata, parse_time
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, SECRETS, Resource
 from kubectl_mr import options, output, webhook_entries
 from kubectl_mr.session import Session, Where, run
-from kubectl_mr.states import State, state_of
 from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Line, Word, counted, short_list
 
 _LEASE = "gardener-resource-manager"

@@ -5,17 +5,19 @@ from datetime import UTC, datetime
 
 from agent.api import secret_names
 from agent.managed_resource.conditions import APPLIED, HEALTHY, PROGRESSING
+from agent.overview.hints import hints
+from agent.overview.objects import Live, listed_in
+from agent.overview.states import State, message_of, state_of, suspension
 from agent.responsibility import DEFAULT_CLASS, class_of
 from kube.errors import Forbidden
 from kube.objects import Object, condition, is_deleting, key, metadata
 from kubectl_mr import options, output
 from kubectl_mr.commands.events import line_of, read_events
 from kubectl_mr.desired import Contents, read_contents
-from kubectl_mr.hints import hints
-from kubectl_mr.live import Live, listed_in, read_all
+from kubectl_mr.live import read_all
 from kubectl_mr.session import Session, Where, run
-from kubectl_mr.states import State, message_of, state_of, state_word, status_word, suspension
 from kubectl_mr.style import BOLD, DIM, RED, Line, Word, age, size, table
+from kubectl_mr.words import health_word, state_word, status_word
 
 _EVENTS = 10
 
@@ -141,4 +143,4 @@ def _conditions(managed_resource: Object, now: datetime) -> list[Line]:
 
 
 def _object(live: Live) -> Line:
-    return [live.name, live.verdict.word, live.verdict.message]
+    return [live.name, health_word(live.verdict), live.verdict.message]

@@ -15,6 +15,8 @@ from agent.managed_resource.keys import MANAGER
 from agent.managed_resource.merge import MergeError
 from agent.managed_resource.plan import Wanted
 from agent.managed_resource.references import key_of_reference
+from agent.overview.objects import short_name
+from agent.overview.states import State, state_of
 from kube.client import Client
 from kube.errors import Forbidden, KubeError
 from kube.objects import Object, is_deleting
@@ -23,9 +25,8 @@ from kubectl_mr import options, output
 from kubectl_mr.changes import Change, changes, described
 from kubectl_mr.desired import Merging, autoscaled, plan_of, read_contents
 from kubectl_mr.errors import UserError
-from kubectl_mr.live import read_object, short_name
+from kubectl_mr.live import read_object
 from kubectl_mr.session import Cluster, Session, Where, run
-from kubectl_mr.states import State, state_of
 from kubectl_mr.style import BLUE, DIM, GREEN, RED, Line, Word, counted
 
 _AT_ONCE = 8

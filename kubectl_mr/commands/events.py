@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from agent.api import MANAGED_RESOURCES
+from agent.overview.objects import listed_in
 from kube.client import Selection
 from kube.objects import Object
 from kube.resources import EVENTS
 from kubectl_mr import options, output
-from kubectl_mr.live import listed_in
 from kubectl_mr.output import Output
 from kubectl_mr.session import Session, Where, run
 from kubectl_mr.style import GREEN, YELLOW, Line, Word, age, table

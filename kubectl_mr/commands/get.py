@@ -9,6 +9,7 @@ import typer
 
 from agent.api import MANAGED_RESOURCES, secret_names
 from agent.managed_resource.conditions import APPLIED, HEALTHY, PROGRESSING
+from agent.overview.states import Wanted, brief, message_of, object_count, state_of, status_of
 from agent.responsibility import class_of
 from kube.cache import without_managed_fields
 from kube.client import Selection
@@ -18,8 +19,8 @@ from kube.watch import Deleted, ListBegins, ListEnds, Present, Watcher
 from kubectl_mr import options, output
 from kubectl_mr.output import Output
 from kubectl_mr.session import Session, Where, kind_missing, run
-from kubectl_mr.states import Wanted, brief, message_of, object_count, state_of, state_word, status_of, status_word
 from kubectl_mr.style import Line, age, cut, table
+from kubectl_mr.words import state_word, status_word
 
 _PAGE = 250
 _SHORT_MESSAGE = 100

@@ -6,11 +6,11 @@ import typer
 
 from agent.api import MANAGED_RESOURCES
 from agent.managed_resource.keys import OPERATION, OPERATION_RECONCILE
+from agent.overview.states import State, state_of
 from kube.objects import Object
 from kubectl_mr import options, output
 from kubectl_mr.errors import UserError
 from kubectl_mr.session import Session, Where, run
-from kubectl_mr.states import State, state_of
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
 
 

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from agent.api import MANAGED_RESOURCES
+from agent.overview.states import SUSPEND_REASON, SUSPENDED_BY, SUSPENDED_SINCE, State, state_of, suspension
 from agent.responsibility import IGNORE
 from kubectl_mr import options, output
 from kubectl_mr.session import Session, Where, run
-from kubectl_mr.states import SUSPEND_REASON, SUSPENDED_BY, SUSPENDED_SINCE, State, state_of, suspension
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
 
 _NOTES = dict.fromkeys((IGNORE, SUSPEND_REASON, SUSPENDED_BY, SUSPENDED_SINCE))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agent.api import MANAGED_RESOURCES, secret_names
 from agent.managed_resource.decode import COMPRESSED_SUFFIX, decompress
+from agent.overview.states import State, state_of
 from agent.yaml_dialect import DialectError
 from kube.client import Selection
 from kube.errors import Forbidden, NotFound
@@ -15,8 +16,8 @@ from kube.resources import SECRETS
 from kubectl_mr import options, output
 from kubectl_mr.desired import values_of
 from kubectl_mr.session import Session, Where, kind_missing, run
-from kubectl_mr.states import State, state_of, state_word
 from kubectl_mr.style import BOLD, Line, Word, size, table
+from kubectl_mr.words import state_word
 
 _PAGE = 250
 _AT_ONCE = 8

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agent.api import MANAGED_RESOURCES
+from agent.overview.states import SUSPEND_REASON, SUSPENDED_BY, SUSPENDED_SINCE
 from agent.responsibility import IGNORE
 from kube.client import Client
 from kube.errors import KubeError
@@ -14,7 +15,6 @@ from kube.objects import format_time
 from kube.resources import Resource
 from kubectl_mr import options, output
 from kubectl_mr.session import Session, Where, run
-from kubectl_mr.states import SUSPEND_REASON, SUSPENDED_BY, SUSPENDED_SINCE
 
 _REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 

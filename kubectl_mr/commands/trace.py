@@ -10,6 +10,8 @@ import typer
 from agent.api import MANAGED_RESOURCES
 from agent.managed_resource.conditions import APPLIED
 from agent.managed_resource.references import key_of
+from agent.overview.objects import judged, name_of
+from agent.overview.states import message_of, state_of
 from agent.responsibility import DEFAULT_CLASS, ORIGIN, Origin, class_of, parse_origin
 from kube.errors import Forbidden, KubeError, NotFound
 from kube.objects import Object, annotations, condition, controller_of, key
@@ -17,10 +19,10 @@ from kubectl_mr import kinds, options, output
 from kubectl_mr.commands.tree import sources_of
 from kubectl_mr.desired import read_contents
 from kubectl_mr.errors import UserError
-from kubectl_mr.live import judged, name_of, read_object
+from kubectl_mr.live import read_object
 from kubectl_mr.session import Cluster, Session, Where, run
-from kubectl_mr.states import message_of, state_of, state_word
 from kubectl_mr.style import Line, age, table
+from kubectl_mr.words import health_word, state_word
 
 _DEPTH = 10
 
@@ -115,7 +117,7 @@ def lines(trace: Trace, *, now: datetime) -> Iterator[Line]:
     for position, obj in enumerate(trace.chain):
         verdict = judged(obj)
         message = f": {verdict.message}" if verdict.message else ""
-        rows.append(["Owned by:" if position else "Object:", f"{name_of(obj)} {verdict.word}{message}"])
+        rows.append(["Owned by:" if position else "Object:", f"{name_of(obj)} {health_word(verdict)}{message}"])
     rows += _managed_by(trace)
     if trace.managed_resource is not None:
         found = condition(trace.managed_resource, APPLIED) or {}

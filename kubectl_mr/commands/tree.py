@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from agent.managed_resource import keys
 from agent.managed_resource.decode import DecodeResult
 from agent.managed_resource.references import in_its_namespace, key_of_reference, reference_of
+from agent.overview.objects import Health, Live, Verdict, listed_in
+from agent.overview.states import State, message_of, state_of
 from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Object, annotations, key, uid
 from kubectl_mr import options, output
 from kubectl_mr.desired import Contents, read_contents
-from kubectl_mr.live import OWNERS, Health, Live, Owned, Verdict, by_key, listed_in, owned_objects, read_all
+from kubectl_mr.live import OWNERS, Owned, by_key, owned_objects, read_all
 from kubectl_mr.session import Session, Where, run
-from kubectl_mr.states import State, message_of, state_of, state_word
 from kubectl_mr.style import DIM, RED, Branch, Line, Word, tree
+from kubectl_mr.words import health_word, state_word
 
 _DEPTH = 4
 
@@ -135,7 +137,7 @@ def _below(owner: str, owned: Mapping[str, Sequence[Owned]], depth: int) -> list
 def _branch(name: str, verdict: Verdict, note: str = "") -> Branch:
     message = f": {verdict.message}" if verdict.message else ""
     data = {"name": name, "health": verdict.health, "message": verdict.message}
-    return Branch([f"{name} ", verdict.word, message, note], data)
+    return Branch([f"{name} ", health_word(verdict), message, note], data)
 
 
 def as_data(root: Branch) -> Object:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from agent.overview.states import State
 from kube.objects import Object
 from kubectl_mr.commands.check import Level, judged_bundle, judged_definition, judged_lease, judged_states, lines
-from kubectl_mr.states import State
 from kubectl_mr.style import rendered
 from kubectl_mr.webhook_entries import by_address, entries_of
 from webhooks.certificates.pairs import make_ca

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from agent.overview.hints import hints
+from agent.overview.objects import Health, Live, Verdict, judged
 from kube.objects import Object
 from kubectl_mr.commands.reconcile import demand_reconcilable
 from kubectl_mr.errors import UserError
-from kubectl_mr.hints import hints
-from kubectl_mr.live import Health, Live, Verdict, judged
 from kubectl_mr.style import rendered
 from kubectl_mr.waiting import Goal, picture, progress_of, seconds_of
 

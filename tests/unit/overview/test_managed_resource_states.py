@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from agent.overview.states import State, Wanted, brief, message_of, state_of, suspension
 from kube.objects import Object
-from kubectl_mr.states import State, Wanted, brief, message_of, state_of, suspension
 
 
 def managed(

@@ -6,7 +6,6 @@ from enum import StrEnum
 from agent.managed_resource.conditions import APPLIED, HEALTHY, IGNORED, IN_PROGRESS, PROGRESSING
 from agent.responsibility import is_ignored
 from kube.objects import Object, annotations, condition, is_deleting, metadata
-from kubectl_mr.style import BLUE, DIM, GREEN, RED, YELLOW, Word
 
 SUSPEND_REASON = "resources.gardener.cloud/ignore-reason"
 SUSPENDED_BY = "resources.gardener.cloud/ignored-by"
@@ -22,17 +21,6 @@ class State(StrEnum):
     DELETING = "Deleting"
     PENDING = "Pending"
     """No agent has looked at it yet."""
-
-
-_COLORS = {
-    State.READY: GREEN,
-    State.PROGRESSING: BLUE,
-    State.UNHEALTHY: RED,
-    State.FAILED: RED,
-    State.SUSPENDED: YELLOW,
-    State.DELETING: YELLOW,
-    State.PENDING: DIM,
-}
 
 
 class Wanted(StrEnum):
@@ -85,17 +73,6 @@ def is_observed(managed_resource: Object) -> bool:
 def status_of(managed_resource: Object, condition_type: str) -> str:
     found: str = (condition(managed_resource, condition_type) or {}).get("status") or ""
     return found
-
-
-def state_word(state: State) -> Word:
-    return Word(state.value, _COLORS[state])
-
-
-def status_word(status: str, *, good: str) -> Word:
-    """The status of a condition."""
-    if not status:
-        return Word("-", DIM)
-    return Word(status, GREEN if status == good else RED if status in {"True", "False"} else YELLOW)
 
 
 def message_of(managed_resource: Object) -> str:

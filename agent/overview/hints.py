@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from agent.managed_resource import conditions
+from agent.overview.objects import Health, Live
+from agent.overview.states import State, state_of
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
-from kubectl_mr.live import Health, Live
-from kubectl_mr.states import State, state_of
 
 _BY_REASON = {
     conditions.CANNOT_READ: "create the Secret, or correct spec.secretRefs; nothing is applied or removed until then",

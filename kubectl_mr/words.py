@@ -1,0 +1,38 @@
+"""States and conditions as words in colour."""
+
+from agent.overview.objects import Health, Verdict
+from agent.overview.states import State
+from kubectl_mr.style import BLUE, DIM, GREEN, RED, YELLOW, Word
+
+_STATES = {
+    State.READY: GREEN,
+    State.PROGRESSING: BLUE,
+    State.UNHEALTHY: RED,
+    State.FAILED: RED,
+    State.SUSPENDED: YELLOW,
+    State.DELETING: YELLOW,
+    State.PENDING: DIM,
+}
+_HEALTH = {
+    Health.HEALTHY: GREEN,
+    Health.PROGRESSING: BLUE,
+    Health.UNHEALTHY: RED,
+    Health.MISSING: RED,
+    Health.DELETING: YELLOW,
+    Health.UNKNOWN: YELLOW,
+}
+
+
+def state_word(state: State) -> Word:
+    return Word(state.value, _STATES[state])
+
+
+def health_word(verdict: Verdict) -> Word:
+    return Word(verdict.health.value, _HEALTH[verdict.health])
+
+
+def status_word(status: str, *, good: str) -> Word:
+    """The status of a condition."""
+    if not status:
+        return Word("-", DIM)
+    return Word(status, GREEN if status == good else RED if status in {"True", "False"} else YELLOW)

@@ -1,0 +1,198 @@
+"""The status page of an agent, over HTTP: what it shows, what it does not show, and whom it answers."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from agent_process import free_port
+from status_page_world import MARKER, SCRIPT, World, filled, until
+
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+
+
+@pytest.fixture(scope="module")
+def world(cluster: Cluster) -> Iterator[World]:
+    with filled(cluster) as world:
+        world.fill_hostile()
+        until(lambda: "hostile-kind" in world.page("/?state=failed"), lambda: world.page("/"))
+        yield world
+
+
+def words(page: str) -> str:
+    """What can be read on it."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def links(page: str) -> set[str]:
+    return {unescape(link) for link in re.findall(r'<a [^>]*href="(/[^"]*)"', page)}
+
+
+def listed(page: str) -> set[str]:
+    return {path.removeprefix("/managedresources/") for path in links(page) if path.startswith("/managedresources/")}
+
+
+def table(page: str) -> str:
+    return words(page[page.index("<table") : page.rindex("</table>")])
+
+
+# --- what is shown
+
+
+def test_the_list_tells_each_managed_resource_with_its_state_and_why(world: World):
+    page = world.page("/")
+    assert {f"{namespace}/{name}" for namespace, name in world.states()} == listed(page)
+    told = table(page)
+    assert 'CannotReadSecret: Secret "vpn-manifests" not found' in told
+    assert "by jane: migration of the zone, see the run book" in told
+    assert "This replica: leader" in words(page)
+
+
+def test_query_parameters_search_and_filter(world: World):
+    def found(query: str) -> set[str]:
+        return listed(world.page(f"/?{query}"))
+
+    assert found(f"namespace={world.berlin}&state=ready") == {
+        f"{world.berlin}/coredns",
+        f"{world.berlin}/metrics-server",
+    }
+    assert found(f"q=gpu&class={world.resource_class}") == {f"{world.berlin}/gpu-operator"}
+    assert found(f"q={world.prefix}+suspended&namespace={world.paris}") == {f"{world.paris}/node-local-dns"}
+    assert found(f"q=ConfigMap/{world.garden}/zones") == {f"{world.garden}/storage-classes"}, "by an object"
+    assert found("q=vpn-manifests") == {f"{world.paris}/vpn"}, "by a Secret"
+    assert found("q=there-is-no-such-thing") == set()
+    assert f"{world.berlin}/gpu-operator" in found(f"state=failed&q={world.prefix}")
+
+
+def test_one_managed_resource_shows_conditions_and_the_tree_of_its_objects(world: World):
+    page = words(world.page(f"/managedresources/{world.berlin}/coredns"))
+    assert "ResourcesApplied ✓ True" in page
+    assert "ApplySucceeded All resources are applied." in page
+    assert "Secret coredns-manifests 3" in page
+    assert f"Deployment {world.berlin}/coredns ✓ Healthy 2 pods" in page
+    assert f"Secret {world.berlin}/keys ✓ Healthy" in page
+    unhealthy = words(world.page(f"/managedresources/{world.berlin}/gpu-operator"))
+    assert 'gpu-operator ! Unhealthy condition "Available" has invalid status False' in unhealthy
+    assert f"What to do look at Deployment/{world.berlin}/gpu-operator" in unhealthy
+
+
+def test_what_is_missing_or_on_its_way_out_is_told(world: World):
+    vpn = words(world.page(f"/managedresources/{world.paris}/vpn"))
+    assert "Secret vpn-manifests ✕ Missing" in vpn
+    assert "What to do create the Secret" in vpn
+    leaving = f"/managedresources/{world.paris}/old-dashboard"
+    told = f"ConfigMap {world.paris}/dashboard − Deleting"
+    until(lambda: told in words(world.page(leaving)), lambda: words(world.page(leaving)))
+
+
+def test_drift_that_was_put_right_is_told_with_the_paths_of_the_fields(world: World):
+    told = table(world.page("/changes?only=drift"))
+    assert f"{world.berlin}/ coredns ! put right ConfigMap {world.berlin}/corefile data.zone" in told
+    assert f"{world.garden}/ dns-policies ! made again ConfigMap {world.garden}/policy-2" in told
+    assert "created" not in told
+    own = words(world.page(f"/managedresources/{world.berlin}/coredns"))
+    assert f"! put right ConfigMap {world.berlin}/corefile data.zone" in own
+    assert f"− deleted ConfigMap {world.paris}/dashboard" in table(world.page("/changes?q=old-dashboard"))
+
+
+def test_a_replica_that_stands_by_tells_what_it_knows(world: World):
+    port = free_port()
+    with world.agent(page_port=port) as standby:
+        standby.wait_until_ready(seconds=60)
+        page = words(world.page("/", port=port))
+        assert "This replica: standby" in page
+        assert f"the holder of Lease {world.garden}/gardener-resource-manager" in page
+        own = words(world.page(f"/managedresources/{world.berlin}/coredns", port=port))
+        assert "ResourcesApplied ✓ True" in own
+        assert f"Deployment {world.berlin}/coredns" in own
+        assert "Healthy 2 pods" not in own
+
+
+# --- what is not
+
+
+def test_no_page_tells_a_secret_or_the_value_of_a_field(world: World):
+    seen, left = set[str](), {"/", "/changes"}
+    while left:
+        path = left.pop()
+        seen.add(path)
+        page = world.page(path)
+        assert MARKER not in page, path
+        assert page.count("<script") == page.count('<script src="/script-') == 1, path
+        left |= {link for link in links(page) if link not in seen and "sort=" not in link}
+    assert len(seen) > len(world.states())
+
+
+def test_what_somebody_wrote_into_the_cluster_is_text_on_the_page(world: World):
+    page = world.page("/?q=hostile")
+    assert listed(page) == {f"{world.garden}/hostile-kind", f"{world.garden}/hostile-reason"}
+    assert SCRIPT not in page
+    assert SCRIPT in words(page.replace("&lt;", "&amp;lt;").replace("&gt;", "&amp;gt;")).replace("&lt;", "<").replace(
+        "&gt;", ">"
+    )
+    for name in ("hostile-kind", "hostile-reason"):
+        own = world.page(f"/managedresources/{world.garden}/{name}")
+        assert "<script>alert" not in own
+        assert "&lt;script&gt;alert" in own
+
+
+def test_looking_at_pages_asks_no_api_server(world: World, audit: Audit):
+    mark = audit.mark()
+    for path in links(world.page("/")) | {"/changes"}:
+        world.page(path)
+    for namespace in world.namespaces:
+        agent = "gardener-resource-manager/"
+        assert audit.count(since=mark, user_agent=agent, namespace=namespace, verbs=("get", "list")) == {}
+
+
+# --- whom it answers
+
+
+@pytest.mark.parametrize("host", ["evil.example.com", "evil.example.com:8082", "127.0.0.1.nip.example", "10.0.0.1", ""])
+def test_a_name_that_is_not_of_this_computer_is_refused(host: str, world: World):
+    status, _, body = world.get("/", host=host)
+    assert status == 421
+    assert "localhost" in body
+    assert world.prefix not in body
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:9000", "LocalHost:1", "127.0.0.1:8082", "[::1]:8082", "[::1]"]
+)
+def test_the_port_may_be_any_since_it_is_forwarded(host: str, world: World):
+    assert world.get("/changes", host=host)[0] == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_nothing_can_be_written(method: str, world: World):
+    status, headers, _ = world.get("/", method=method)
+    assert (status, headers["allow"]) == (405, "GET, HEAD")
+
+
+def test_head_answers_without_a_body(world: World):
+    status, headers, body = world.get("/", method="HEAD")
+    assert (status, body) == (200, "")
+    assert headers["content-type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/", "/changes", "/nothing", "/managedresources/a/b", "/managedresources/%00/%2F"])
+def test_headers_keep_browsers_strict(path: str, world: World):
+    status, headers, _ = world.get(path)
+    assert status == (200 if path in {"/", "/changes"} else 404)
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store"
+    assert "set-cookie" not in headers
+
+
+def test_style_script_and_icon_are_served_and_may_be_kept(world: World):
+    paths = set(re.findall(r'(?:href|src)="(/(?:style|script|icon)-[^"]*)"', world.page("/")))
+    assert len(paths) == 3
+    for path in paths:
+        status, headers, body = world.get(path)
+        assert (status, "immutable" in headers["cache-control"]) == (200, True)
+        assert body

@@ -1,0 +1,79 @@
+"""What is remembered of changes: so many, and of each the paths of its fields."""
+
+from typing import Any
+
+import pytest
+
+from agent.changes import Action, RecentChanges, changed_fields
+from kube.objects import Key
+
+SHOP, DNS = Key("garden", "shop"), Key("garden", "dns")
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "prices"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "paths"),
+    [
+        ({"data": {"a": "1"}}, {"data": {"a": "1"}}, []),
+        ({"data": {"a": "1"}}, {"data": {"a": "2", "b": "1"}}, ["data.a", "data.b"]),
+        ({"data": {"a": "1"}}, {}, ["data"]),
+        ({}, {"data": {"a": "1"}}, ["data"]),
+        ({"spec": {"x": None}}, {"spec": {}}, ["spec.x"]),
+        ({"spec": {"n": 1}}, {"spec": {"n": {"m": 1}}}, ["spec.n"]),
+        ({"spec": {"c": [{"i": 1}, {"i": 2}]}}, {"spec": {"c": [{"i": 1}, {"i": 3}, {}]}}, ["spec.c[1].i", "spec.c[2]"]),
+        ({"metadata": {"annotations": {"a.b/c": "1"}}}, {"metadata": {"annotations": {"a.b/c": "2"}}},
+         ['metadata.annotations["a.b/c"]']),
+        ({"metadata": {"resourceVersion": "1", "uid": "a", "managedFields": []}}, {"metadata": {"generation": 2}}, []),
+        ({"status": {"ready": 1}}, {"status": {"ready": 2}}, []),
+        ({"metadata": None}, {"metadata": {"labels": {}}}, ["metadata"]),
+    ],
+)  # fmt: skip
+def test_paths_name_what_differs(before: dict[str, Any], after: dict[str, Any], paths: list[str]) -> None:
+    assert list(changed_fields(before, after)) == paths
+
+
+def test_of_a_secret_not_even_the_names_in_it_are_told() -> None:
+    before = {"data": {"password-of-jane": "b2xk"}, "type": "Opaque"}
+    after = {"data": {"password-of-jane": "bmV3"}, "type": "Other"}
+    assert list(changed_fields(before, after, is_secret=True)) == ["data", "type"]
+
+
+def test_the_newest_come_first_and_the_oldest_go() -> None:
+    changes = RecentChanges(limit=2, clock=iter([1.0, 2.0, 3.0]).__next__)
+    changes.note(SHOP, Action.CREATED, CONFIG_MAP)
+    changes.note(SHOP, Action.PUT_RIGHT, CONFIG_MAP, before={"data": {"a": "1"}}, after={"data": {"a": "2"}})
+    changes.note(DNS, Action.DELETED, {"kind": "Namespace", "name": "n"})
+    newest, older = changes.newest_first()
+    assert (newest.at, newest.owner, newest.action, newest.kind, newest.key) == (
+        3,
+        DNS,
+        Action.DELETED,
+        "Namespace",
+        Key("", "n"),
+    )
+    assert (older.at, older.key, older.fields, older.more_fields) == (2, Key("shop", "prices"), ("data.a",), 0)
+    assert list(changes.newest_first(owner=SHOP)) == [older]
+
+
+def test_an_entry_is_small_however_much_was_changed() -> None:
+    changes = RecentChanges(limit=1)
+    before, after = ({"data": {f"{n}{'x' * 1000}": value for n in range(10_000)}} for value in ("1", "2"))
+    changes.note(SHOP, Action.CHANGED, CONFIG_MAP, before=before, after=after)
+    (change,) = changes.newest_first()
+    assert len(change.fields) == 8
+    assert max(map(len, change.fields)) == 160
+    assert change.more_fields == 92
+
+
+def test_without_room_nothing_is_kept_or_compared() -> None:
+    class Untouchable(dict[str, Any]):
+        def __iter__(self) -> Any:
+            raise AssertionError
+
+    changes = RecentChanges(limit=0)
+    changes.note(SHOP, Action.CHANGED, CONFIG_MAP, before=Untouchable(a=1), after=Untouchable(a=2))
+    assert list(changes.newest_first()) == []
+
+
+def test_drift_is_what_others_had_changed_or_deleted() -> None:
+    assert [action for action in Action if action.is_repair] == [Action.PUT_RIGHT, Action.MADE_AGAIN]

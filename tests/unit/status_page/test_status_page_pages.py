@@ -1,0 +1,232 @@
+"""Pages as a whole: bounded, escaped, and with what their reader may know."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+
+from agent.api import MANAGED_RESOURCES_VIEW
+from agent.changes import Action, RecentChanges
+from agent.health.findings import Finding, Reference
+from agent.health.objects import NotKnown
+from agent.status_page.changes_page import ChangesQuery, changes_page
+from agent.status_page.knowledge import Knowledge, Leading
+from agent.status_page.list_page import list_page
+from agent.status_page.listing import Listing, Query
+from agent.status_page.one_page import one_page
+from agent.status_page.server import is_loopback, is_name_of_this_computer
+from config.schema import ResourceManagerConfiguration
+from kube.cache import ListBegins, ListEnds, Present, Store, View
+from kube.objects import Key, Object
+from kube.resources import SECRETS
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOSTILE = "\"'><script>alert(1)</script>"
+
+
+def store(view: View[Any], objects: list[Object]) -> Store[Any]:
+    made: Store[Any] = Store(view)
+    source = made.source("")
+    for event in (ListBegins(1), *map(Present, objects), ListEnds(1)):
+        source.apply(event)
+    return made
+
+
+def managed(name: str, *, resources: list[Object] | None = None, message: str = "fine", secret: str = "s") -> Object:
+    conditions = [
+        {
+            "type": kind,
+            "status": status,
+            "reason": "R",
+            "message": message,
+            "lastTransitionTime": "2026-01-01T11:00:00Z",
+        }
+        for kind, status in (
+            ("ResourcesApplied", "True"),
+            ("ResourcesHealthy", "False"),
+            ("ResourcesProgressing", "False"),
+        )
+    ]
+    return {
+        "metadata": {"namespace": "garden", "name": name, "generation": 1, "resourceVersion": "5"},
+        "spec": {"secretRefs": [{"name": secret}]},
+        "status": {"conditions": conditions, "observedGeneration": 1, "resources": resources or []},
+    }
+
+
+def reference(name: str, kind: str = "Deployment", api_version: str = "apps/v1") -> Object:
+    return {"apiVersion": api_version, "kind": kind, "namespace": "shop", "name": name}
+
+
+def knowledge(*objects: Object, leading: Leading | None = None, changes: RecentChanges | None = None) -> Knowledge:
+    made = Knowledge(
+        managed_resources=store(MANAGED_RESOURCES_VIEW, list(objects)),
+        secrets=store(View(SECRETS, str), [{"metadata": {"namespace": "garden", "name": "s", "resourceVersion": "1"}}]),
+        changes=changes or RecentChanges(limit=1000),
+        resource_class="",
+        lease="garden/lease",
+    )
+    if leading is not None:
+        made.lead(leading)
+    return made
+
+
+def leading(findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = None) -> Leading:
+    """Args: findings: what is wrong, by the name of the object; one that is called `unseen` is not known."""
+
+    def unhealthy(wanted: Reference) -> Finding | None:
+        if wanted.name == "unseen":
+            raise NotKnown
+        wrong = findings.get(wanted.name)
+        return Finding(wanted, "R", f"{wanted.kind} {wanted} is unhealthy: {wrong}") if wrong else None
+
+    return Leading(
+        secrets_of_objects=lambda _: secrets or {},
+        is_being_deleted=lambda found: found["name"] == "leaving",
+        unhealthy=unhealthy,
+        progressing=lambda _: None,
+        pods_of=lambda wanted: 3 if wanted.name == "web" else None,
+    )
+
+
+def words(page: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def listed(known: Knowledge, **parameters: str) -> str:
+    listing = Listing(Query.of(parameters))
+    listing.feed(found for _, found in known.managed_resources.items())
+    return list_page(known, listing, now=NOW)
+
+
+# --- all of them
+
+
+async def test_the_list_of_thousands_is_as_short_as_a_page() -> None:
+    known = knowledge(*(managed(f"mr-{number:04}", message="m" * 30_000) for number in range(5000)))
+    page = listed(known, page="3")
+    assert page.count("<tr") == 101
+    assert "201 to 300 of 5,000 ManagedResources" in page
+    assert len(page) < 200_000
+    assert 'href="/?page=4"' in page
+
+
+async def test_what_objects_and_queries_hold_is_text() -> None:
+    known = knowledge(managed("a", message=HOSTILE, secret=HOSTILE, resources=[reference(HOSTILE, HOSTILE, HOSTILE)]))
+    known.changes.note(
+        Key(HOSTILE, HOSTILE), Action.CHANGED, reference(HOSTILE, HOSTILE), before={HOSTILE: 1}, after={}
+    )
+    pages = [
+        listed(known, q=HOSTILE, namespace=HOSTILE, **{"class": HOSTILE}),
+        listed(known),
+        changes_page(known, ChangesQuery.of({"q": HOSTILE}), now=NOW),
+        changes_page(known, ChangesQuery(), now=NOW),
+        *(one_page(known, found, now=NOW) for _, found in known.managed_resources.items()),
+    ]
+    for page in pages:
+        assert "<script>" not in page
+        assert "&lt;script&gt;" in page
+        assert page.count("<script") == 1
+
+
+# --- one of them
+
+
+async def test_objects_are_a_tree_below_their_secrets() -> None:
+    resources = [reference(name) for name in ("web", "api", "unseen", "leaving", "gone", "left")]
+    secrets = {f"apps/Deployment/shop/{name}": "s" for name in ("web", "api", "unseen", "leaving", "gone")}
+    message = 'Required Deployment "gone" in namespace "shop" is missing'
+    obj = managed("a", resources=resources, message=message)
+    page = words(one_page(knowledge(obj, leading=leading({"api": "too slow"}, secrets=secrets)), obj, now=NOW))
+    assert "Secret s 5 Deployment shop/web ✓ Healthy 3 pods Deployment shop/api ! Unhealthy too slow" in page
+    assert "Deployment shop/unseen ? Unknown no watch shows it" in page
+    assert "Deployment shop/leaving − Deleting" in page
+    assert "Deployment shop/gone ✕ Missing" in page
+    assert "In no Secret any more 1 Deployment shop/left ✓ Healthy" in page
+    assert "look at Deployment/shop/api" in page
+
+
+async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
+    obj = managed("a", resources=[reference("web")], secret="other")
+    page = words(one_page(knowledge(obj), obj, now=NOW))
+    assert "Secret other ✕ Missing" in page
+    assert "Objects 1 Deployment shop/web" in page
+    assert "Healthy 3 pods" not in page
+    assert "the holder of Lease garden/lease" in page
+    assert "What was done lately" not in page
+
+
+async def test_many_objects_are_cut_off() -> None:
+    obj = managed("a", resources=[reference(f"d{number}") for number in range(3000)])
+    page = one_page(knowledge(obj, leading=leading({})), obj, now=NOW)
+    assert page.count("<li>") < 1100
+    assert "2,000 more are not shown." in page
+
+
+async def test_a_time_that_is_none_and_one_to_come_do_no_harm() -> None:
+    obj = managed("a")
+    obj["status"]["conditions"][0] |= {"lastTransitionTime": "yesterday", "lastUpdateTime": "2027-01-01T00:00:00Z"}
+    assert "0s" in words(one_page(knowledge(obj), obj, now=NOW))
+
+
+async def test_a_list_that_is_not_complete_says_so() -> None:
+    known = Knowledge(
+        managed_resources=Store(MANAGED_RESOURCES_VIEW),
+        secrets=Store(View(SECRETS, str)),
+        changes=RecentChanges(limit=0),
+        resource_class="",
+        lease="",
+    )
+    assert "The first list of ManagedResources is not complete yet" in listed(known)
+    await asyncio.sleep(0)
+
+
+# --- who may ask
+
+
+def test_it_is_off_unless_it_gets_a_port_and_then_on_loopback() -> None:
+    page = ResourceManagerConfiguration().server.status_page
+    assert (page.port, page.bind_address) == (0, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("host", "accepted"),
+    [
+        ("localhost", True),
+        ("LOCALHOST:9000", True),
+        ("127.0.0.1", True),
+        ("127.0.0.1:1", True),
+        ("[::1]:8082", True),
+        ("[::1]", True),
+        ("", False),
+        (":8082", False),
+        ("example.com", False),
+        ("localhost.example.com:80", False),
+        ("localhost:80@example.com", False),
+        ("10.1.2.3:8082", False),
+        ("[::ffff:10.1.2.3]:8082", False),
+        ("localhost:", False),
+    ],
+)
+def test_only_names_of_this_computer_are_accepted(host: str, accepted: bool) -> None:
+    assert is_name_of_this_computer(host) is accepted
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("", False),
+        ("pod", False),
+    ],
+)
+def test_loopback_is_what_nobody_else_can_reach(address: str, loopback: bool) -> None:
+    assert is_loopback(address) is loopback
