@@ -1,8 +1,9 @@
 """What a control loop gets and what it is: the seam between the process and the controllers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from agent.changes import RecentChanges
 from config.schema import ResourceManagerConfiguration
 from kube.controller import Controller
 from kube.events import EventRecorder
@@ -22,6 +23,8 @@ class Context:
     """Writes events into the target cluster; the same one if the clusters are one."""
     cluster_id: str
     """Identity of the source cluster, part of the origin of objects; empty: none."""
+    changes: RecentChanges = field(default_factory=lambda: RecentChanges(limit=0))
+    """What is done to objects is noted here, for the status page."""
 
 
 class ControlLoop(Protocol):

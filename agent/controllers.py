@@ -18,6 +18,7 @@ from agent.node.agent_reconciliation_delay.controller import AgentReconciliation
 from agent.node.critical_components.controller import CriticalComponentsLoop
 from agent.node.high_availability_config.controller import HighAvailabilityConfigLoop
 from agent.status import StatusWriter
+from agent.status_page.knowledge import Knowledge, Leading
 from agent.token_invalidator.controller import TokenInvalidatorLoop
 from agent.token_requestor.controller import TokenRequestorLoop
 from process.clusters import Cluster
@@ -50,8 +51,11 @@ _OPTIONAL: Mapping[str, Callable[[Context], ControlLoop]] = {
 """The control loops that are switched on by `enabled` in their block of `controllers`, by the block's name."""
 
 
-def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLoop]:
-    """The control loops that the configuration switches on; called when this process begins to lead."""
+def compose_controllers(context: Context, *, held: Source, knowledge: Knowledge | None = None) -> Sequence[ControlLoop]:
+    """The control loops that the configuration switches on; called when this process begins to lead.
+
+    Args: knowledge: of the status page, which can ask them from then on.
+    """
     controllers = context.config.controllers
     managed_by = controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
@@ -62,11 +66,22 @@ def compose_controllers(context: Context, *, held: Source) -> Sequence[ControlLo
         Sources(
             managed_resources=managed.managed_resources,
             last_applied=managed.last_applied,
+            repairs=managed.repairs,
             unhealthy=health.findings,
             progressing=progress.findings,
             limit=context.config.server.metrics.managed_resource_series_limit,
         )
     )
+    if knowledge is not None:
+        knowledge.lead(
+            Leading(
+                secrets_of_objects=managed.secrets_of_objects,
+                is_being_deleted=managed.is_being_deleted,
+                unhealthy=health.remembered,
+                progressing=progress.remembered,
+                pods_of=progress.pods_of,
+            )
+        )
     return [
         managed,
         health,

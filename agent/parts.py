@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from agent.bootstrap import cluster_identity
+from agent.changes import RecentChanges
 from agent.context import Context, ControlLoop
 from agent.kinds import KindsFollower
 from config.schema import ResourceManagerConfiguration
@@ -91,6 +92,7 @@ class Controllers:
         recorder: EventRecorder,
         target_recorder: EventRecorder,
         compose: Compose,
+        changes: RecentChanges | None = None,
     ) -> None:
         self._config = config
         self._source = source
@@ -98,6 +100,7 @@ class Controllers:
         self._recorder = recorder
         self._target_recorder = target_recorder
         self._compose = compose
+        self._changes = changes or RecentChanges(limit=0)
         self._kinds = KindsFollower(target, tell=self._kinds_changed)
         self._loops: Sequence[ControlLoop] = ()
         self._running: list[asyncio.Task[None]] = []
@@ -111,6 +114,7 @@ class Controllers:
             recorder=self._recorder,
             target_recorder=self._target_recorder,
             cluster_id=await cluster_identity(settings.cluster_id, self._source.client),
+            changes=self._changes,
         )
         # Before the controllers: what they learn of kinds from now on is corrected when it changes.
         await self._kinds.start(patience=_KINDS_SECONDS)

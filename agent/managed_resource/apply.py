@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from agent.changes import Action, Note
 from agent.managed_resource import keys
 from agent.managed_resource.autoscaling import Scaled, is_scaled
 from agent.managed_resource.difference import is_drifted, needs_update
@@ -22,7 +23,9 @@ from agent.managed_resource.invalid_update import (
 from agent.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
 from agent.managed_resource.messages import apply_error_text
 from agent.managed_resource.plan import Wanted
+from agent.managed_resource.restrictions import Mandate
 from agent.managed_resource.target import Target
+from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from kube.objects import Key, Object, annotations
 from kube.resources import Resource
@@ -47,6 +50,9 @@ class Work:
     """What holds for all objects of one pass."""
 
     origin: str
+    mandate: Mandate
+    client: Client
+    """By which is written, as the mandate says."""
     overwrite: Overwrite
     equivalences: Equivalences
     scaled: Scaled
@@ -59,6 +65,8 @@ class Work:
     """Fingerprints of what this process has applied, by object key; kept up to date here."""
     holder: Callable[[str, str], Awaitable[Key | None]]
     """From an origin and an object key to the other ManagedResource that has the object and wants to keep it."""
+    note: Note
+    """Remembers what was done."""
 
 
 def is_up_to_date(target: Target, wanted: Wanted, work: Work) -> bool:
@@ -78,7 +86,7 @@ async def apply(target: Target, wanted: Wanted, work: Work) -> Outcome:
         raise ApplyError(wanted.problem)
     try:
         if wanted.is_ignored:
-            return await _apply_ignored(target, wanted, wanted.resource)
+            return await _apply_ignored(target, wanted, wanted.resource, work)
         return await _Application(target, wanted, wanted.resource, work).run()
     except Conflict as error:
         raise ApplyError(str(error)) from error
@@ -88,19 +96,33 @@ async def apply(target: Target, wanted: Wanted, work: Work) -> Outcome:
             target.discovery.invalidate(wanted.resource.group)
         raise ApplyError(apply_error_text(wanted.text, str(error))) from error
     except (KubeError, MergeError) as error:
-        raise ApplyError(apply_error_text(wanted.text, str(error))) from error
+        raise ApplyError(apply_error_text(wanted.text, work.mandate.told(error))) from error
 
 
-async def _apply_ignored(target: Target, wanted: Wanted, resource: Resource) -> Outcome:
-    live = await target.read(resource, wanted.key)
+async def _apply_ignored(target: Target, wanted: Wanted, resource: Resource, work: Work) -> Outcome:
+    live = await _read(target, resource, wanted.key, work)
     body = merge_ignored(wanted.object(), live)
     if body is None:
         return Outcome.UNCHANGED
     if live is None:
-        await target.client.create(resource, body)
+        await work.client.create(resource, body)
+        work.note(Action.CREATED, wanted.reference)
         return Outcome.CREATED
-    await target.client.replace(resource, body)
+    work.note(Action.CHANGED, wanted.reference, before=live, after=await work.client.replace(resource, body))
     return Outcome.UPDATED
+
+
+async def _read(target: Target, resource: Resource, key: Key, work: Work, *, again: bool = False) -> Object | None:
+    """The live object; for a ServiceAccount what is not ours yet is only read as what the account itself may see.
+
+    So nobody learns by an attempt to take an object over what is in it, who has it, or whether it exists.
+    """
+    if work.mandate.account is None:
+        return await (target.read_live if again else target.read)(resource, key)
+    observed = target.observed(resource, key)
+    if not again and observed is not None and observed.origin == work.origin:
+        return await target.read(resource, key)
+    return await target.read_live(resource, key, client=work.client)
 
 
 class _Application:
@@ -151,16 +173,17 @@ class _Application:
         same_manifest = self._work.is_settled if last is None else last.startswith(self._wanted.digest)
         # What would be known if it were there is created without asking first.
         absent = target.observed(resource, key) is None and target.sees(resource, key)
-        live = None if absent else await target.read(resource, key)
+        absent = absent and self._work.mandate.account is None
+        live = None if absent else await _read(target, resource, key, self._work)
         for _ in range(_ATTEMPTS - 1):
             try:
                 return await self._write(manifest, live, same_manifest=same_manifest)
             except AlreadyExists:
-                live = await target.read_live(resource, key)
+                live = await _read(target, resource, key, self._work, again=True)
             except (Conflict, NotFound):
                 if live is None:
                     raise
-                live = await target.read_live(resource, key)
+                live = await _read(target, resource, key, self._work, again=True)
         return await self._write(manifest, live, same_manifest=same_manifest)
 
     async def _write(self, manifest: Object, live: Object | None, *, same_manifest: bool) -> Outcome:
@@ -176,16 +199,22 @@ class _Application:
             vertically_scaled=self._vertically_scaled,
         )
         if live is None:
-            await self._done(await self._target.client.create(self._resource, merged))
+            await self._done(await self._work.client.create(self._resource, merged))
+            self._work.note(Action.MADE_AGAIN if same_manifest else Action.CREATED, self._wanted.reference)
             return Outcome.CREATED
         differs = is_drifted(merged, live) if same_manifest else needs_update(merged, live)
         if not differs and not self._work.always_update:
             await self._done(live)
             return Outcome.UNCHANGED
         try:
-            await self._done(await self._target.client.replace(self._resource, merged))
+            written = await self._work.client.replace(self._resource, merged)
         except Invalid as error:
             await self._replace(merged, error)
+        else:
+            await self._done(written)
+            if differs:
+                action = Action.PUT_RIGHT if same_manifest else Action.CHANGED
+                self._work.note(action, self._wanted.reference, before=live, after=written)
         return Outcome.UPDATED
 
     async def _turn(self) -> None:
@@ -214,7 +243,7 @@ class _Application:
             raise refused
         try:
             policy = propagation_policy(merged, resource=text)
-            await self._target.client.delete(
+            await self._work.client.delete(
                 self._resource, self._wanted.key.name, namespace=self._wanted.key.namespace, propagation=policy or ""
             )
         except PropagationPolicyError as error:
@@ -222,5 +251,6 @@ class _Application:
         except NotFound:
             pass
         except KubeError as error:
-            raise ApplyError(not_deleted_text(text, str(error))) from error
+            raise ApplyError(not_deleted_text(text, self._work.mandate.told(error))) from error
+        self._work.note(Action.DELETED, self._wanted.reference)
         raise ApplyError(deleted_text(text, str(refused)))

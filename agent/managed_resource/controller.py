@@ -17,6 +17,7 @@ from agent.context import Context
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource.plans import Plans
 from agent.managed_resource.reconcile import Reconciler, Settings
+from agent.managed_resource.restrictions import refusals_of
 from agent.managed_resource.scaling import Autoscalers
 from agent.managed_resource.source import SecretVersion, Source
 from agent.managed_resource.target import Target
@@ -53,11 +54,13 @@ class ManagedResourceLoop:
             memory=_BODIES,
             on_change=self._object_changed,
         )
+        refusal = partial(refusals_of, settings.restrictions)
         self._plans = Plans(
             self._source,
             context.target.discovery,
             managed_by=settings.managed_by_label_value,
             only_workloads=settings.inject_labels_only_into_workloads,
+            refusal=refusal,
         )
         self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
         limit = min(settings.sync_period, _LONGEST_PASS)
@@ -75,9 +78,12 @@ class ManagedResourceLoop:
                 time_limit=limit,
                 always_update=settings.always_update,
                 garbage_collector=context.config.controllers.garbage_collector.enabled,
+                impersonation=settings.restrictions.impersonation,
             ),
+            refusal=refusal,
             wake=self._wake,
             service_warnings=partial(warnings_about, context.target.client),
+            changes=context.changes,
         )
         self.controller = Controller(
             "managedresource",
@@ -113,6 +119,24 @@ class ManagedResourceLoop:
     def last_applied(self, name: Key) -> float | None:
         """Seconds since 1970 when its objects were last all as they should be, as far as this process knows."""
         return self._plans.applied_at(name)
+
+    def repairs(self, name: Key) -> int:
+        """How often its objects were put right in short succession, until now."""
+        return self._plans.repairs(name, time.monotonic(), longest=self._sync_period)
+
+    def secrets_of_objects(self, name: Key) -> dict[str, str]:
+        """The names of the Secrets that its objects come from, by object key, as they were planned last."""
+        plan = self._plans.last(name)
+        return {wanted.name: wanted.secret for wanted in plan.wanted()} if plan is not None else {}
+
+    def is_being_deleted(self, reference: Object) -> bool:
+        """Whether an object that some ManagedResource lists is on its way out, as the watches tell."""
+        resource = self._target.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
+        if resource is None:
+            return False
+        namespace = (reference.get("namespace") or "") if resource.namespaced else ""
+        observed = self._target.observed(resource, Key(namespace, reference.get("name") or ""))
+        return observed is not None and observed.deleting
 
     # --- mapping events to keys
 

@@ -11,7 +11,7 @@ from agent.managed_resource.equivalences import Equivalences
 from agent.managed_resource.references import key_of_reference, object_key, sorted_references
 from kube.objects import Object, group_of
 
-PENDING = "pendingResources"
+RESOURCES, PENDING = "resources", "pendingResources"
 
 
 class Inventory:
@@ -45,7 +45,7 @@ class Inventory:
 def all_listed(managed_resource: Object) -> list[Object]:
     """Everything that the ManagedResource may have in the target."""
     status = managed_resource.get("status") or {}
-    return [*(status.get("resources") or []), *(status.get(PENDING) or [])]
+    return [*(status.get(RESOURCES) or []), *(status.get(PENDING) or [])]
 
 
 def before_writing(new: Iterable[Object], pending: Sequence[Object]) -> list[Object]:

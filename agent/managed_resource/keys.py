@@ -14,6 +14,8 @@ OPERATION_RECONCILE = "reconcile"
 OPERATION_RESTORE = "restore"
 OPERATION_MIGRATE = "migrate"
 OPERATION_WAIT_FOR_STATE = "wait-for-state"
+SERVICE_ACCOUNT = f"{GROUP}/service-account-name"
+"""As whom its objects are written; an extension of ours."""
 
 # --- on ManagedResources and on objects in manifests
 IGNORE = responsibility.IGNORE
@@ -32,6 +34,10 @@ FINALIZE_DELETION_AFTER = f"{GROUP}/finalize-deletion-after"
 GARBAGE_COLLECTABLE = f"{GROUP}/garbage-collectable-reference"
 REFERENCE_PREFIX = f"reference.{GROUP}/"
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+
+# --- on references in the status of ManagedResources
+VOLUME_CLAIMS = f"{GROUP}/volume-claims"
+"""On that of a StatefulSet that is being removed: its volume claims, which go with it."""
 
 # --- what is stamped on every applied object
 MANAGED_BY = f"{GROUP}/managed-by"

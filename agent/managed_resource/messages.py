@@ -23,6 +23,17 @@ def apply_error_text(resource: str, error: str) -> str:
     return f'error during apply of object "{resource}": {error}'
 
 
+def restricted_text(resource: str, reason: str) -> str:
+    """Of an object that may not be written."""
+    return apply_error_text(resource, f"{reason}; take the object out, or have that setting changed")
+
+
+def not_removed_text(resource: str, reason: str) -> str:
+    """Of an object that may not be removed."""
+    remedy = "have that changed, or the object kept (annotation keep-object on it, or spec.keepObjects)"
+    return pending_text(resource, error=f"{reason}; {remedy}")
+
+
 def pending_message(texts: Iterable[tuple[str, str]]) -> str:
     """Args: texts: pairs of object key and text; they are listed by key, however the removals end."""
     return _listed(CLEANING_FAILED, [text for _, text in sorted(texts)])

@@ -7,11 +7,13 @@ Before an object is taken or removed, the claims of all ManagedResources are bro
 
 from collections.abc import Callable, Iterable
 
+from agent.api import MANAGED_RESOURCES
 from agent.managed_resource.inventory import all_listed
 from agent.managed_resource.plans import Plans
 from agent.managed_resource.references import key_of_reference
 from agent.managed_resource.source import Source
 from agent.responsibility import Origin, is_ignored, parse_origin
+from kube.errors import Forbidden, NotFound
 from kube.objects import Key, is_deleting
 
 
@@ -50,11 +52,34 @@ class Ownership:
         return found.key if any(key_of_reference(reference) == object_key for reference in listed) else None
 
     async def holder_by_now(self, own: Key, origin: str, object_key: str) -> Key | None:
-        """The same after a look at all that has changed: the object may just have been given up by the other."""
+        """The same after a look at all that has changed: the object may just have been given up by the other.
+
+        One that another agent looks after, in a namespace that this one does not watch, is asked for.
+        """
+        elsewhere = self._unseen(origin)
+        if elsewhere is not None:
+            return await self._holder_elsewhere(elsewhere, object_key)
         if self.holder(own, origin, object_key) is None:
             return None
         await self.look_at_all()
         return self.holder(own, origin, object_key)
+
+    def _unseen(self, origin: str) -> Key | None:
+        """The ManagedResource of this origin, if it is in a namespace that is not watched."""
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            return None
+        is_ours = found.cluster_id == self._cluster_id
+        return found.key if is_ours and not self._source.sees(found.key.namespace) else None
+
+    async def _holder_elsewhere(self, name: Key, object_key: str) -> Key | None:
+        try:
+            other = await self._source.client.get(MANAGED_RESOURCES, name.name, namespace=name.namespace)
+        except (NotFound, Forbidden):  # who may not read there can't tell
+            return None
+        is_kept = not is_deleting(other) and any(key_of_reference(each) == object_key for each in all_listed(other))
+        return name if is_kept else None
 
     async def look_at_all(self) -> None:
         """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""

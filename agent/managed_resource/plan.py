@@ -15,6 +15,7 @@ import orjson
 
 from agent.managed_resource import keys
 from agent.managed_resource.decode import COMPRESSED_SUFFIX, DecodeError, DecodeResult, decode_secrets
+from agent.managed_resource.messages import restricted_text
 from agent.managed_resource.order import in_stages
 from agent.managed_resource.problems import problem_of, superseded
 from agent.managed_resource.references import (
@@ -24,6 +25,7 @@ from agent.managed_resource.references import (
     resource_string,
     secrets_checksum,
 )
+from agent.managed_resource.restrictions import Refusal, no_refusal
 from agent.managed_resource.stamps import InjectionError, inject_labels, injected_labels
 from agent.responsibility import is_ignored
 from kube.bodies import compact
@@ -64,6 +66,8 @@ class Wanted:
     manifest: bytes
     digest: bytes
     is_ignored: bool
+    secret: str
+    """The name of the Secret that it comes from."""
 
     def object(self) -> Object:
         obj: Object = orjson.loads(self.manifest)
@@ -74,6 +78,8 @@ class Wanted:
 class Plan:
     basis: Basis
     stages: tuple[tuple[Wanted, ...], ...]
+    refused: Mapping[str, str]
+    """Objects that may not be written, by object key, with the text of the error; they are in no stage."""
     references: tuple[Object, ...]
     """As decoded, duplicates included, those without a name left out; sorted they are `status.resources`."""
     released: tuple[Object, ...]
@@ -116,7 +122,15 @@ def data_of(secrets: Sequence[Object]) -> Data:
         raise KubeError(f"the API server sent a Secret whose data is no base64: {error}") from error
 
 
-async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_by: str, only_workloads: bool) -> Plan:
+async def make_plan(
+    *,
+    basis: Basis,
+    data: Data,
+    discovery: Discovery,
+    managed_by: str,
+    only_workloads: bool,
+    refusal: Refusal = no_refusal,
+) -> Plan:
     """Raises nothing for bad content: that is in the plan's errors and problems.
 
     With `only_workloads` labels are put on the pod templates of known workloads only.
@@ -125,10 +139,12 @@ async def make_plan(*, basis: Basis, data: Data, discovery: Discovery, managed_b
     if _size(data) < _OFF_THE_LOOP:
         decoded = decode_secrets(data)
         found = await _discover(decoded, discovery)
-        return _plan(basis, data, decoded, found, labels=labels, only_workloads=only_workloads)
+        return _plan(basis, data, decoded, found, labels=labels, only_workloads=only_workloads, refusal=refusal)
     decoded = await asyncio.to_thread(decode_secrets, data)
     found = await _discover(decoded, discovery)
-    return await asyncio.to_thread(_plan, basis, data, decoded, found, labels=labels, only_workloads=only_workloads)
+    return await asyncio.to_thread(
+        _plan, basis, data, decoded, found, labels=labels, only_workloads=only_workloads, refusal=refusal
+    )
 
 
 def _size(data: Data) -> int:
@@ -148,10 +164,12 @@ def _plan(
     *,
     labels: Mapping[str, str],
     only_workloads: bool,
+    refusal: Refusal,
 ) -> Plan:
     contents = dict(data)
 
     objects: list[Object] = []
+    secrets: list[str] = []
     references: list[Object] = []
     released: list[Object] = []
     fed: list[bytes] = []
@@ -164,18 +182,26 @@ def _plan(
             released.append(reference)
             continue
         objects.append(obj)
+        secrets.append(item.secret.name)
         if reference.get("name"):
             references.append(reference)
         fed.append(contents[item.secret][item.data_key])
     passed_over = superseded(objects)
     wanted = [
-        _wanted(obj, found[_kind(obj)], labels, only_workloads=only_workloads)
+        _wanted(obj, secrets[position], found[_kind(obj)], labels, only_workloads=only_workloads)
         for position, obj in enumerate(objects)
         if position not in passed_over
     ]
+    refused = {
+        each.name: restricted_text(each.text, reason)
+        for each in wanted
+        if each.resource is not None and (reason := refusal(each.resource, each.key))
+    }
+    permitted = [each for each in wanted if each.name not in refused]
     return Plan(
         basis=basis,
-        stages=tuple(tuple(stage) for stage in in_stages(wanted, _sort_key)),
+        stages=tuple(tuple(stage) for stage in in_stages(permitted, _sort_key)),
+        refused=refused,
         references=tuple(references),
         released=tuple(released),
         checksum=secrets_checksum(fed),
@@ -206,7 +232,9 @@ async def _discover(decoded: DecodeResult, discovery: Discovery) -> Kinds:
     return found
 
 
-def _wanted(obj: Object, resource: Resource | KubeError, labels: Mapping[str, str], *, only_workloads: bool) -> Wanted:
+def _wanted(
+    obj: Object, secret: str, resource: Resource | KubeError, labels: Mapping[str, str], *, only_workloads: bool
+) -> Wanted:
     reference = reference_of(obj, injected_labels=labels)
     problem = ""
     text = resource_string(obj)
@@ -232,4 +260,5 @@ def _wanted(obj: Object, resource: Resource | KubeError, labels: Mapping[str, st
         manifest=manifest,
         digest=hashlib.blake2b(manifest, digest_size=16).digest(),
         is_ignored=ignored,
+        secret=secret,
     )

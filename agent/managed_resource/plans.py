@@ -5,12 +5,13 @@ the cluster is looked at more closely, once.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from agent.api import secret_names
 from agent.managed_resource.claims import Claims
 from agent.managed_resource.plan import Basis, Plan, data_of, make_plan
+from agent.managed_resource.restrictions import Refusal
 from agent.managed_resource.source import Source
 from kube.discovery import Discovery
 from kube.errors import KindNotServed, KubeError
@@ -59,6 +60,11 @@ class Memory:
         self.repairs = self.repairs + 1 if self._is_recent(now) else 1
         self.repaired_at = now
 
+    def repairs_lately(self, now: float, *, longest: float) -> int:
+        """How many repairs there were in the succession that goes on, if none waits for more than `longest` seconds."""
+        awaited = 2 * min(self._growing(), longest)
+        return self.repairs if now - self.repaired_at < max(_SHORT_SUCCESSION, awaited) else 0
+
     def patience(self, now: float) -> float:
         """Seconds to wait before drift is put right: more and more if somebody else insists."""
         return self._growing() if self._is_recent(now) else _DEBOUNCE
@@ -71,11 +77,22 @@ class Memory:
 
 
 class Plans:
-    def __init__(self, source: Source, discovery: Discovery, *, managed_by: str, only_workloads: bool) -> None:
+    """Args: refusal: from the namespace of a ManagedResource to what it may not write."""
+
+    def __init__(
+        self,
+        source: Source,
+        discovery: Discovery,
+        *,
+        managed_by: str,
+        only_workloads: bool,
+        refusal: Callable[[str], Refusal],
+    ) -> None:
         self._source = source
         self._discovery = discovery
         self._managed_by = managed_by
         self._only_workloads = only_workloads
+        self._refusal = refusal
         self._memories: dict[Key, Memory] = {}
         self._outdated: set[Key] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -93,8 +110,17 @@ class Plans:
         memory = self._memories.get(name)
         return None if memory is None else memory.applied_at
 
+    def repairs(self, name: Key, now: float, *, longest: float) -> int:
+        memory = self._memories.get(name)
+        return 0 if memory is None else memory.repairs_lately(now, longest=longest)
+
     def has_plan(self, name: Key) -> bool:
-        return name in self._memories and self._memories[name].plan is not None
+        return self.last(name) is not None
+
+    def last(self, name: Key) -> Plan | None:
+        """The plan as it was made last, perhaps outdated."""
+        memory = self._memories.get(name)
+        return None if memory is None else memory.plan
 
     def with_objects_of(self, group: str) -> list[Key]:
         """The ManagedResources that have an object of a group, be it served or not."""
@@ -192,6 +218,7 @@ class Plans:
             discovery=self._discovery,
             managed_by=self._managed_by,
             only_workloads=self._only_workloads,
+            refusal=self._refusal(namespace),
         )
         if plan.is_complete:
             for name, _, _ in basis.secrets:

@@ -15,22 +15,26 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 
+from agent.changes import RecentChanges
 from agent.managed_resource import conditions, keys
 from agent.managed_resource.apply import ApplyError, Outcome, Work, apply, is_up_to_date
 from agent.managed_resource.autoscaling import Scaled, TargetReferenceError
 from agent.managed_resource.conditions import Condition
 from agent.managed_resource.inventory import PENDING, all_listed
 from agent.managed_resource.merge import Overwrite
-from agent.managed_resource.messages import apply_message, pending_message, release_message
+from agent.managed_resource.messages import apply_message, release_message
 from agent.managed_resource.ownership import Ownership
 from agent.managed_resource.plan import Plan, Wanted
 from agent.managed_resource.plans import Memory, Plans, SecretError
 from agent.managed_resource.record import Record
 from agent.managed_resource.references import sorted_references
+from agent.managed_resource.refused import kept
 from agent.managed_resource.remove import Leaving, Pending, release, remove
+from agent.managed_resource.restrictions import Mandate, Refusal, mandate_of
 from agent.managed_resource.scaling import SCALABLE, Autoscalers, ListError
 from agent.managed_resource.source import Source
 from agent.managed_resource.step import Step
@@ -38,6 +42,7 @@ from agent.managed_resource.target import Target
 from agent.managed_resource.telling import Tally, Telling
 from agent.responsibility import finalizer_of, is_ignored, is_responsible, must_wait
 from agent.status import StatusWriter
+from config.schema_restrictions import Impersonation
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError
 from kube.events import EventRecorder
@@ -64,10 +69,14 @@ class Settings:
     """Seconds for applying and removing; what was not reached then is reported as failed."""
     always_update: bool
     garbage_collector: bool
+    impersonation: Impersonation
 
 
 class Reconciler:
-    """Args: wake: has other ManagedResources looked at, since an object became free for them."""
+    """Args:
+    refusal: from the namespace of a ManagedResource to what it may not write.
+    wake: has other ManagedResources looked at, since an object became free for them.
+    """
 
     def __init__(
         self,
@@ -79,8 +88,10 @@ class Reconciler:
         recorder: EventRecorder,
         status: StatusWriter,
         settings: Settings,
+        refusal: Callable[[str], Refusal],
         wake: Callable[[Iterable[Key]], None],
         service_warnings: Callable[[Key], Awaitable[str]],
+        changes: RecentChanges,
         utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._source = source
@@ -89,7 +100,9 @@ class Reconciler:
         self._autoscalers = autoscalers
         self._telling = Telling(recorder)
         self._settings = settings
+        self._refusal = refusal
         self._service_warnings = service_warnings
+        self._changes = changes
         self._utcnow = utcnow
         self._finalizer = finalizer_of(settings.resource_class)
         self._ownership = Ownership(source=source, plans=plans, cluster_id=settings.cluster_id, wake=wake)
@@ -150,6 +163,9 @@ class Reconciler:
         managed_resource = await self._record.with_finalizer(managed_resource)
         name = key(managed_resource)
         memory = self._plans.memory(name)
+        mandate = mandate_of(managed_resource, self._settings.impersonation)
+        if mandate.problem:
+            return await self._refuse(managed_resource, memory, mandate.problem)
         try:
             plan = await self._plans.of(managed_resource)
         except SecretError as error:
@@ -160,7 +176,12 @@ class Reconciler:
         self._ownership.claim(name, (wanted.name for wanted in plan.wanted()))
 
         step = Step.of(managed_resource, plan)
-        work = await self._work(managed_resource, plan, step, memory)
+        leaving = self._leaving(managed_resource, memory, mandate)
+        tally = Tally(refusals=list(plan.refused.values()))
+        if untouched := await kept(self._target, step, leaving, look_at_all=self._ownership.look_at_all):
+            step = Step.of(managed_resource, plan, kept=untouched)
+            tally.refusals += untouched.values()
+        work = await self._work(managed_resource, plan, step, memory, mandate)
         said: Sequence[Condition] = step.reset() if step.is_changed else []
         if step.has_new:
             managed_resource, said = await self._announce(managed_resource, step), []
@@ -169,11 +190,20 @@ class Reconciler:
             # it finds for the work of a complete pass.
             managed_resource, said = await self._record.write(managed_resource, said), []
         if isinstance(work, str):
-            tally = Tally(errors=[work])
+            tally.errors.append(work)
         else:
-            leaving = self._leaving(managed_resource, memory)
-            tally = await self._carry_out(name, plan, step, work=work, leaving=leaving)
+            await self._carry_out(name, plan, step, work=work, leaving=leaving, tally=tally)
         return await self._conclude(managed_resource, plan, step, tally=tally, said=said)
+
+    async def _refuse(self, managed_resource: Object, memory: Memory, problem: str) -> Result:
+        """Nothing may be written; only a change of the ManagedResource or of the configuration helps."""
+        failure = conditions.apply_failed(problem)
+        await self._record.write(managed_resource, [failure])
+        self._telling.failure(memory, managed_resource, failure, at_once=True)
+        return self._next_regular()
+
+    def _next_regular(self) -> Result:
+        return RequeueAfter(self._settings.sync_period * random.uniform(_EARLIEST, 2 - _EARLIEST))  # noqa: S311 - spreads load
 
     def _is_outdated(self, plan: Plan, work: Work | str) -> bool:
         """Whether objects are to be written, as far as can be told from memory."""
@@ -190,7 +220,9 @@ class Reconciler:
             written = await self._record.write(written, [], resources=listed)
         return written
 
-    async def _work(self, managed_resource: Object, plan: Plan, step: Step, memory: Memory) -> Work | str:
+    async def _work(
+        self, managed_resource: Object, plan: Plan, step: Step, memory: Memory, mandate: Mandate
+    ) -> Work | str:
         """What all applications need to know, or why it can't be known."""
         name = key(managed_resource)
         spec = managed_resource.get("spec") or {}
@@ -205,6 +237,8 @@ class Reconciler:
             del memory.applied[gone]
         return Work(
             origin=self._ownership.origin(name),
+            mandate=mandate,
+            client=self._target.client_of(mandate.user),
             overwrite=Overwrite(
                 labels=bool(spec.get("forceOverwriteLabels")),
                 annotations=bool(spec.get("forceOverwriteAnnotations")),
@@ -216,6 +250,7 @@ class Reconciler:
             always_update=self._is_update_due(memory),
             applied=memory.applied,
             holder=lambda origin, object_key: self._ownership.holder_by_now(name, origin, object_key),
+            note=partial(self._changes.note, name),
         )
 
     def _is_update_due(self, memory: Memory) -> bool:
@@ -226,19 +261,22 @@ class Reconciler:
         memory.forced_at = now
         return True
 
-    async def _carry_out(self, name: Key, plan: Plan, step: Step, *, work: Work, leaving: Leaving) -> Tally:
-        tally = Tally()
+    async def _carry_out(
+        self, name: Key, plan: Plan, step: Step, *, work: Work, leaving: Leaving, tally: Tally
+    ) -> None:
         limit = self._settings.time_limit
         known_before = dict(work.applied)
         try:
             async with asyncio.timeout(limit):
-                await self._target.manage(name, plan.resources | await self._resources_of(step.dropped))
+                await self._target.manage(
+                    name, plan.resources | await self._resources_of([*step.dropped, *step.carried])
+                )
                 at_once = asyncio.Semaphore(_AT_ONCE)
                 async with asyncio.TaskGroup() as group:
                     if step.dropped:
                         group.create_task(self._remove_all(step.dropped, leaving, at_once, tally))
                     for reference in step.released:
-                        group.create_task(self._release(reference, work.origin, at_once, tally))
+                        group.create_task(self._release(reference, leaving, at_once, tally))
                     group.create_task(self._apply_all(plan, work, at_once, tally))
         except TimeoutError:
             tally.errors.append(
@@ -247,7 +285,6 @@ class Reconciler:
         if (tally.updated or tally.created) and known_before == work.applied:
             tally.is_repair = True
             self._plans.memory(name).repaired(time.monotonic())
-        return tally
 
     async def _apply_all(self, plan: Plan, work: Work, at_once: asyncio.Semaphore, tally: Tally) -> None:
         """Stage after stage; what fails is noted, the rest goes on."""
@@ -267,9 +304,9 @@ class Reconciler:
         tally.updated += outcome is Outcome.UPDATED
         return ""
 
-    async def _release(self, reference: Object, origin: str, at_once: asyncio.Semaphore, tally: Tally) -> None:
+    async def _release(self, reference: Object, leaving: Leaving, at_once: asyncio.Semaphore, tally: Tally) -> None:
         async with at_once:
-            error = await release(self._target, reference, origin)
+            error = await release(self._target, reference, leaving)
         if error is not None:
             tally.release_errors.append(error)
 
@@ -290,7 +327,8 @@ class Reconciler:
             return RequeueAfter(_SERVED_SECONDS)
         if tally.errors or tally.release_errors:
             if tally.errors:
-                failure, doing = conditions.apply_failed(apply_message(tally.errors)), "apply all new"
+                texts = [*tally.refusals, *tally.errors]
+                failure, doing = conditions.apply_failed(apply_message(texts)), "apply all new"
             else:
                 failure, doing = conditions.release_failed(release_message(tally.release_errors)), "release orphaned"
             await self._record.write(managed_resource, [*said, failure])
@@ -302,21 +340,25 @@ class Reconciler:
             self._telling.changes(managed_resource, tally)
             return self._look_again(memory, tally)
         memory.deleted.clear()
-        memory.unwanted_since.clear()
+        for gone in memory.unwanted_since.keys() - step.kept:
+            del memory.unwanted_since[gone]
+        outcome = conditions.applied(plan.decode_errors)
+        if tally.refusals:
+            outcome = conditions.apply_failed(apply_message([*tally.refusals, *plan.decode_errors]))
         await self._record.conclude(
             managed_resource,
-            [*said, conditions.applied(plan.decode_errors)],
+            [*said, outcome],
             resources=step.final,
             **{PENDING: None},
             secretsDataChecksum=plan.checksum,
             observedGeneration=metadata(managed_resource).get("generation"),
         )
         self._telling.changes(managed_resource, tally)
-        if plan.decode_errors:
-            self._telling.failure(memory, managed_resource, conditions.applied(plan.decode_errors), at_once=True)
+        if outcome.status != "True":
+            self._telling.failure(memory, managed_resource, outcome, at_once=True)
         else:
             memory.complaint, memory.failing_since, memory.applied_at = "", None, time.time()
-        return RequeueAfter(self._settings.sync_period * random.uniform(_EARLIEST, 2 - _EARLIEST))  # noqa: S311 - spreads load
+        return self._next_regular()
 
     # --- removing
 
@@ -331,13 +373,16 @@ class Reconciler:
         tally = Tally()
         if not (managed_resource.get("spec") or {}).get("keepObjects"):
             await self._target.manage(name, await self._resources_of(listed))
-            leaving = self._leaving(managed_resource, memory)
+            mandate = mandate_of(managed_resource, self._settings.impersonation)
+            leaving = self._leaving(managed_resource, memory, mandate)
             await self._remove_all(listed, leaving, asyncio.Semaphore(_AT_ONCE), tally)
             present = (managed_resource.get("status") or {}).get("conditions") or []
             said = [*said, self._pending_condition(memory, tally) if tally.pending else conditions.deleting(present)]
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
         managed_resource = await self._record.write(managed_resource, said, **seen)
         if tally.pending:
+            if tally.is_refused:
+                self._telling.failure(memory, managed_resource, self._pending_condition(memory, tally), at_once=True)
             return self._look_again(memory, tally)
         await self._record.without_finalizer(managed_resource)
         await self._forget(name)
@@ -361,7 +406,9 @@ class Reconciler:
 
     def _pending_condition(self, memory: Memory, tally: Tally) -> Condition:
         """Waiting for objects to go, or stuck, if for some time there have been nothing but errors."""
-        message = pending_message((pending.name, pending.text) for pending in tally.pending)
+        message = tally.pending_message()
+        if tally.is_refused:
+            return conditions.deletion_failed(message)
         now = time.monotonic()
         if not all(pending.failed for pending in tally.pending):
             memory.stuck_since = None
@@ -372,14 +419,20 @@ class Reconciler:
         return conditions.deletion_failed(message)
 
     def _look_again(self, memory: Memory, tally: Tally) -> Result:
+        if tally.is_refused:
+            return self._next_regular()
         if memory.stuck_since is not None and time.monotonic() - memory.stuck_since >= _STUCK_SECONDS:
-            raise ReconcileError(pending_message((pending.name, pending.text) for pending in tally.pending))
+            raise ReconcileError(tally.pending_message())
         return RequeueAfter(_next_look(tally.pending))
 
-    def _leaving(self, managed_resource: Object, memory: Memory) -> Leaving:
+    def _leaving(self, managed_resource: Object, memory: Memory, mandate: Mandate) -> Leaving:
         name = key(managed_resource)
+        refused = mandate.problem
         return Leaving(
             origin=self._ownership.origin(name),
+            mandate=mandate,
+            client=self._target.client_of(mandate.user),
+            refusal=(lambda _resource, _key: refused) if refused else self._refusal(name.namespace),
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self._settings.garbage_collector,
             held_by_other=lambda origin, object_key: self._ownership.is_held(name, origin, object_key),
@@ -388,6 +441,8 @@ class Reconciler:
             deleted=memory.deleted,
             now=self._utcnow(),
             service_warnings=self._service_warnings,
+            note=partial(self._changes.note, name),
+            note_claims=partial(self._record.note_claims, managed_resource),
         )
 
     async def _resources_of(self, references: Sequence[Object]) -> set[Resource]:

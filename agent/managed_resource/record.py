@@ -7,6 +7,8 @@ import structlog
 
 from agent.api import MANAGED_RESOURCES
 from agent.managed_resource.conditions import Condition, with_conditions
+from agent.managed_resource.inventory import PENDING, RESOURCES
+from agent.managed_resource.volume_claims import VolumeClaims
 from agent.status import Compute, StatusWriter
 from kube.cache import Store
 from kube.client import Client
@@ -84,6 +86,15 @@ class Record:
             return managed_resource
         except KubeError as error:
             raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
+
+    async def note_claims(self, managed_resource: Object, name: str, claims: VolumeClaims) -> None:
+        """Note in the reference of the object key `name` which volume claims go with it."""
+
+        def compute(status: Object) -> Object:
+            lists = (field for field in (RESOURCES, PENDING) if status.get(field))
+            return {**status, **{field: claims.note_in(status[field], name) for field in lists}}
+
+        await self._status.update(managed_resource, compute)
 
     async def conclude(self, managed_resource: Object, said: Sequence[Condition], **fields: object) -> None:
         """The same at the end of a pass, together with what the health controllers find.

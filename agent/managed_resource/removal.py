@@ -11,7 +11,6 @@ from kube.objects import (
     finalizers,
     group_of,
     is_truthy,
-    label_selector_text,
     labels,
     metadata,
     parse_duration,
@@ -57,18 +56,6 @@ def _is_garbage_collectable(live: Object) -> bool:
         and live.get("kind") in {"ConfigMap", "Secret"}
         and is_truthy(labels(live).get(keys.GARBAGE_COLLECTABLE))
     )
-
-
-def claims_selector(live: Object) -> str | None:
-    """The label selector of the volume claims of a StatefulSet; None if it has none.
-
-    A selector without labels would select every claim in the namespace, so it counts as none.
-    """
-    if live.get("kind") != "StatefulSet" or _group(live) not in {"apps", "extensions"}:
-        return None
-    spec = live.get("spec") or {}
-    match_labels = (spec.get("selector") or {}).get("matchLabels")
-    return label_selector_text(match_labels) if spec.get("volumeClaimTemplates") and match_labels else None
 
 
 def propagation_policy(live: Object) -> str | None:

@@ -1,6 +1,6 @@
 """From what the status of a ManagedResource lists to what its plan wants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.managed_resource import conditions
@@ -22,7 +22,9 @@ class Step:
     dropped: Sequence[Object]
     released: Sequence[Object]
     carried: Sequence[Object]
-    """Not wanted as far as can be seen, but some documents could not be decoded."""
+    """Not wanted as far as can be seen, but some documents could not be decoded, or they may not be removed."""
+    kept: Collection[str]
+    """Object keys of what would have to go, or to be released, and may not be touched."""
     final: list[Object]
     is_changed: bool
     is_settled: bool
@@ -30,14 +32,19 @@ class Step:
     present: Sequence[Object]
 
     @classmethod
-    def of(cls, managed_resource: Object, plan: Plan) -> "Step":
+    def of(cls, managed_resource: Object, plan: Plan, *, kept: Collection[str] = ()) -> "Step":
+        """Args: kept: as in the step; it stays in the list."""
         status = managed_resource.get("status") or {}
         equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
         inventory = Inventory(all_listed(managed_resource), equivalences)
-        pairs = [(reference, inventory.find(reference)) for reference in sorted_references(plan.references)]
+        found = [(reference, inventory.find(reference)) for reference in sorted_references(plan.references)]
+        pairs = [(new, old) for new, old in found if key_of_reference(new) not in plan.refused]
+        # What was applied before it was forbidden is still there.
+        refused = [old for new, old in found if key_of_reference(new) in plan.refused and old is not None]
         released = [old for reference in plan.released if (old := inventory.find(reference)) is not None]
         unwanted = inventory.unwanted()
-        carried = unwanted if plan.decode_errors else []
+        carried = unwanted if plan.decode_errors else [old for old in unwanted if key_of_reference(old) in kept]
+        carried = [*refused, *carried, *(old for old in released if key_of_reference(old) in kept)]
         final = after_pass((reference for reference, _ in pairs), carried)
         changed = conditions.needs_reset(
             old_references=status.get("resources") or [],
@@ -52,9 +59,10 @@ class Step:
             equivalences=equivalences,
             previous={key_of_reference(reference): old for reference, old in pairs if old is not None},
             pairs=pairs,
-            dropped=[] if plan.decode_errors else unwanted,
-            released=released,
+            dropped=[] if plan.decode_errors else [old for old in unwanted if key_of_reference(old) not in kept],
+            released=[old for old in released if key_of_reference(old) not in kept],
             carried=carried,
+            kept=kept,
             final=final,
             is_changed=changed,
             is_settled=complete and observed and not changed,

@@ -66,6 +66,10 @@ class Target:
         """An answer that is just being taken over, with its hash."""
         self._turns = asyncio.Lock()
 
+    def client_of(self, user: str) -> Client:
+        """By which is written as another user; the client itself if there is none."""
+        return self.client.impersonating(user) if user else self.client
+
     async def manage(self, user: Key, resources: Iterable[Resource]) -> None:
         """Watch these kinds for a ManagedResource and no others for it; returns when they were listed."""
         await self._kinds.use(user, resources)
@@ -97,10 +101,10 @@ class Target:
                 return body
         return await self.read_live(resource, key)
 
-    async def read_live(self, resource: Resource, key: Key) -> Object | None:
+    async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
         """The whole live object from the API server. Raises KubeError."""
         try:
-            return await self.client.get(resource, key.name, namespace=key.namespace)
+            return await (client or self.client).get(resource, key.name, namespace=key.namespace)
         except NotFound:
             return None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from agent.managed_resource.conditions import Condition
+from agent.managed_resource.messages import pending_message
 from agent.managed_resource.plans import Memory
 from agent.managed_resource.remove import Pending
 from kube.events import EventRecorder
@@ -34,8 +35,20 @@ class Tally:
     is_repair: bool = False
     """Nothing else was asked for than before: somebody else changed the objects."""
     errors: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    """Of what may not be written or removed, which lasts; all else may have been done."""
     release_errors: list[str] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether all that is not gone yet may not be removed."""
+        return bool(self.pending) and all(pending.is_refused for pending in self.pending)
+
+    def pending_message(self) -> str:
+        """Of what is not gone yet; what may not be written is told with it."""
+        waiting = [(pending.name, pending.text) for pending in self.pending]
+        return pending_message([*waiting, *(("~", text) for text in self.refusals)])
 
     def __str__(self) -> str:
         done = (("created", self.created), ("changed", self.updated), ("removed", self.removed))
@@ -58,6 +71,9 @@ class Telling:
         lasts = not self.is_transient(memory)
         if memory.complaint != failure.message and (at_once or lasts):
             memory.complaint = failure.message
+            if at_once:
+                # All else is logged by the controller, time and again.
+                self._log.info("Not everything was done", reason=failure.reason, error=failure.message)
             self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
 
     def is_transient(self, memory: Memory) -> bool:

@@ -27,6 +27,7 @@ def asks_for_pass(change: Change[Object], *, resource_class: str) -> bool:
     return (
         metadata(old).get("generation") != metadata(new).get("generation")
         or annotations(new).get(keys.OPERATION) in _OPERATIONS
+        or annotations(old).get(keys.SERVICE_ACCOUNT) != annotations(new).get(keys.SERVICE_ACCOUNT)
         or _became_unhealthy(old, new)
         or must_wait(old, resource_class=resource_class) != must_wait(new, resource_class=resource_class)
     )

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from managed_resource_rig import KINDS, Rig, config_map, deployment, role, service, stateful_set
+from managed_resource_rig import KINDS, Agent, Rig, config_map, deployment, role, service, stateful_set
 
 from devcluster.audit import Audit, Call
 from kube.errors import NotFound
-from kube.objects import Object, format_time
+from kube.objects import Object, format_time, is_deleting
 
 _KEEP = "resources.gardener.cloud/keep-object"
 _FINALIZE_AFTER = "resources.gardener.cloud/finalize-deletion-after"
@@ -208,6 +208,54 @@ def test_volume_claims_go_with_their_stateful_set_if_wanted(delete_claims: bool,
         lambda: {name for name in ("data-f-0", "other") if rig.find("PersistentVolumeClaim", name)} == claims,
         f"the claims {claims}",
     )
+
+
+def claim(name: str, app: str) -> Object:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    meta = {"name": name, "labels": {"app": app}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+
+
+def kept_claims(rig: Rig) -> set[str]:
+    found = rig.cluster.api.get(KINDS["PersistentVolumeClaim"].path(namespace=rig.namespace))["items"]
+    return {obj["metadata"]["name"] for obj in found if not is_deleting(obj)}
+
+
+def test_volume_claims_that_are_made_anew_while_their_stateful_set_goes_are_not_left_over(rig: Rig) -> None:
+    """By another process than the one that began; those of a successor with the same labels are none of its business."""
+    own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
+    spec = {"class": own.resource_class, "deletePersistentVolumeClaims": True}
+    rig.write_secret("mr", held(stateful_set("f")), config_map("c"))
+    with own.start():
+        rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], **spec)
+        rig.until_applied("mr")
+        rig.put(claim("data-f-0", "f"))
+        rig.write_secret("mr", config_map("c"))
+        rig.until(lambda: is_deleting(rig.get("StatefulSet", "f")), "the deletion")
+        rig.until(lambda: kept_claims(rig) == set(), "its claims to go")
+    for name, app in (("data-f-0", "f"), ("data-f-1", "f"), ("data-g-0", "f"), ("data-f-2", "other")):
+        rig.put(claim(name, app))
+    let_go(rig, "StatefulSet", "f")
+    rig.until_gone("StatefulSet", "f")
+    with own.start():
+        rig.until_applied("mr")
+        assert kept_claims(rig) == {"data-g-0", "data-f-2"}
+        rig.delete("ManagedResource", "mr")
+        rig.until_gone("ManagedResource", "mr")
+
+
+def test_no_volume_claims_are_left_over_whatever_the_control_plane_does_meanwhile(rig: Rig) -> None:
+    """Its pods run, and all goes at once."""
+    names = [f"f-{number}" for number in range(4)]
+    sets = [stateful_set(name) for name in names]
+    for obj in sets:
+        obj["spec"] |= {"replicas": 2, "podManagementPolicy": "Parallel"}
+        obj["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 0
+    rig.write("mr", *sets, deletePersistentVolumeClaims=True)
+    rig.until(lambda: len(kept_claims(rig)) == 8, "the claims", seconds=60)
+    rig.delete("ManagedResource", "mr")
+    rig.until_gone("ManagedResource", "mr", seconds=60)
+    assert kept_claims(rig) == set()
 
 
 # --- Services

@@ -20,6 +20,7 @@ def wanted(api_version: str, kind: str, name: str, resource: Resource | None) ->
         manifest=b"{}",
         digest=b"",
         is_ignored=False,
+        secret="",
     )
 
 
@@ -32,6 +33,7 @@ def awaited(*objects: Wanted) -> int:
     plan = Plan(
         basis=Basis((), ()),
         stages=tuple(stages),
+        refused={},
         references=(),
         released=(),
         checksum="",

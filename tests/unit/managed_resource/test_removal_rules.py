@@ -7,7 +7,6 @@ import pytest
 
 from agent.managed_resource.removal import (
     Verdict,
-    claims_selector,
     is_namespace,
     must_be_finalized,
     propagation_policy,
@@ -72,30 +71,6 @@ def test_an_object_that_another_managed_resource_has_is_not_deleted(
 def test_other_annotations_do_not_protect_from_removal(annotation: str) -> None:
     live = obj("ConfigMap", annotations={f"{G}/{annotation}": "true", f"{G}/delete-on-invalid-update": "true"})
     assert judged(live) is Verdict.DELETE
-
-
-def stateful_set(api_version: str, **spec: Any) -> Object:
-    return {**obj("StatefulSet", api_version), "spec": spec}
-
-
-CLAIMS = {"volumeClaimTemplates": [{}], "selector": {"matchLabels": {"b": "2", "a": "1"}}}
-
-
-@pytest.mark.parametrize(
-    ("live", "selector"),
-    [
-        (stateful_set("apps/v1", **CLAIMS), "a=1,b=2"),
-        (stateful_set("extensions/v1beta1", **CLAIMS), "a=1,b=2"),
-        (stateful_set("example.com/v1", **CLAIMS), None),
-        ({**stateful_set("apps/v1", **CLAIMS), "kind": "Deployment"}, None),
-        (stateful_set("apps/v1", **{**CLAIMS, "volumeClaimTemplates": []}), None),
-        (stateful_set("apps/v1", **{**CLAIMS, "selector": {"matchLabels": {}}}), None),
-        (stateful_set("apps/v1", volumeClaimTemplates=[{}]), None),
-        (obj("StatefulSet", "apps/v1"), None),
-    ],
-)
-def test_claims_are_those_that_the_stateful_set_selects(live: Object, selector: str | None) -> None:
-    assert claims_selector(live) == selector
 
 
 @pytest.mark.parametrize(

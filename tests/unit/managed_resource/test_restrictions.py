@@ -1,0 +1,175 @@
+"""What a ManagedResource may write, and as whom, by the configuration."""
+
+from typing import Any
+
+import pytest
+
+from agent.managed_resource import keys
+from agent.managed_resource.restrictions import Mandate, mandate_of, no_refusal, refusals_of
+from config.schema_restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
+from kube.errors import Forbidden, Invalid
+from kube.objects import Key, Object
+from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
+
+DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+OLD_DEPLOYMENTS = Resource("extensions", "v1beta1", "Deployment", "deployments", namespaced=True)
+EVERYTHING = Kinds(api_groups=("*",), kinds=("*",))
+OBJECT = Key("ns", "x")
+
+
+def kinds(group: str, *names: str) -> Kinds:
+    return Kinds(api_groups=(group,), kinds=names)
+
+
+def lists(*, allow: tuple[Kinds, ...] = (), deny: tuple[Kinds, ...] = ()) -> KindLists:
+    return KindLists(allow=allow, deny=deny)
+
+
+def rule(*to: str, of: tuple[str, ...] = (), own: bool = False) -> NamespaceRule:
+    return NamespaceRule(from_=of, to=to, to_own=own)
+
+
+def test_nothing_is_refused_if_nothing_is_configured() -> None:
+    assert refusals_of(Restrictions(), "ns") is no_refusal
+    assert no_refusal(NAMESPACES, Key("", "kube-system")) == ""
+    assert mandate_of({"metadata": {"namespace": "ns", "name": "mr"}}, Impersonation()) == Mandate()
+
+
+@pytest.mark.parametrize(
+    ("listed", "resource", "refused_by"),
+    [
+        (lists(allow=(kinds("", "ConfigMap"),)), CONFIG_MAPS, ""),
+        (lists(allow=(kinds("", "ConfigMap"),)), SECRETS, "allow"),
+        (lists(allow=(kinds("", "*"),)), SECRETS, ""),
+        (lists(allow=(kinds("", "*"),)), DEPLOYMENTS, "allow"),
+        (lists(allow=(kinds("*", "Deployment"),)), OLD_DEPLOYMENTS, ""),
+        (lists(allow=(kinds("apps", "Deployment"),)), OLD_DEPLOYMENTS, "allow"),
+        (lists(allow=(EVERYTHING,), deny=(kinds("", "Secret"),)), SECRETS, "deny"),
+        (lists(allow=(kinds("", "Secret"),), deny=(EVERYTHING,)), SECRETS, "deny"),
+        (lists(deny=(kinds("", "Secret"),)), CONFIG_MAPS, ""),
+        (lists(deny=(kinds("", "Secret", "ConfigMap"),)), CONFIG_MAPS, "deny"),
+    ],
+)
+def test_kinds_are_allowed_and_denied_by_group_and_name(listed: KindLists, resource: Resource, refused_by: str) -> None:
+    text = refusals_of(Restrictions(namespaced_kinds=listed), "ns")(resource, OBJECT)
+    assert bool(text) == bool(refused_by)
+    if refused_by:
+        assert resource.kind in text
+        assert f"controllers.managedResource.restrictions.namespacedKinds.{refused_by}" in text
+
+
+def test_kinds_in_namespaces_and_outside_have_lists_of_their_own() -> None:
+    refusal = refusals_of(Restrictions(cluster_scoped_kinds=lists(deny=(EVERYTHING,))), "ns")
+    assert refusal(CONFIG_MAPS, OBJECT) == ""
+    assert "clusterScopedKinds.deny" in refusal(CUSTOM_RESOURCE_DEFINITIONS, Key("", "x"))
+    refusal = refusals_of(Restrictions(namespaced_kinds=lists(allow=(kinds("", "ConfigMap"),))), "ns")
+    assert refusal(CUSTOM_RESOURCE_DEFINITIONS, Key("", "x")) == ""
+
+
+@pytest.mark.parametrize(
+    ("rules", "own", "wanted", "allowed"),
+    [
+        ((rule(own=True),), "a", "a", True),
+        ((rule(own=True),), "a", "b", False),
+        ((rule("b"),), "a", "b", True),
+        ((rule("b"),), "a", "a", False),
+        ((rule("b", own=True),), "a", "a", True),
+        ((rule("kube-*"),), "a", "kube-system", True),
+        ((rule("kube-*"),), "a", "my-kube-system", False),
+        ((rule("*"),), "a", "b", True),
+        ((rule("b", of=("shoot--*",)),), "shoot--x", "b", True),
+        ((rule("b", of=("shoot--*",)),), "garden", "b", False),
+        ((rule("*", of=("garden",)), rule(own=True)), "garden", "b", True),
+        ((rule("*", of=("garden",)), rule(own=True)), "other", "b", False),
+        ((rule("*", of=("garden",)), rule(own=True)), "other", "other", True),
+        ((rule("a.c"),), "x", "abc", False),
+    ],
+)
+def test_namespaces_are_allowed_by_any_rule_for_the_managed_resource(
+    rules: tuple[NamespaceRule, ...], own: str, wanted: str, allowed: bool
+) -> None:
+    refusal = refusals_of(Restrictions(namespaces=rules), own)
+    text = refusal(CONFIG_MAPS, Key(wanted, "x"))
+    assert (text == "") == allowed
+    if text:
+        assert f'"{own}"' in text
+        assert f'"{wanted}"' in text
+        assert "controllers.managedResource.restrictions.namespaces" in text
+    assert refusal(CUSTOM_RESOURCE_DEFINITIONS, Key("", wanted)) == ""
+
+
+def test_a_namespace_counts_as_being_in_itself() -> None:
+    refusal = refusals_of(Restrictions(namespaces=(rule(own=True),)), "a")
+    assert refusal(NAMESPACES, Key("", "a")) == ""
+    assert '"kube-system"' in refusal(NAMESPACES, Key("", "kube-system"))
+
+
+# --- as whom
+
+
+def managed_resource(asked: str | None) -> Object:
+    annotations = {} if asked is None else {keys.SERVICE_ACCOUNT: asked}
+    return {"metadata": {"namespace": "ns", "name": "mr", "annotations": annotations}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "account"),
+    [
+        ({}, None, None),
+        ({}, "me", "me"),
+        ({"service_account_name": "default"}, None, "default"),
+        ({"service_account_name": "default"}, "me", "me"),
+        ({"required": True}, "me", "me"),
+        ({"required": True, "service_account_name": "default"}, None, "default"),
+        ({"allowed_service_account_names": ("deploy-*",)}, "deploy-a", "deploy-a"),
+        ({"allowed_service_account_names": ("deploy-*",)}, None, None),
+        ({"allowed_service_account_names": ("a",), "service_account_name": "b"}, None, "b"),
+    ],
+)
+def test_the_account_is_that_of_the_annotation_or_the_default(
+    settings: dict[str, Any], asked: str | None, account: str | None
+) -> None:
+    assert mandate_of(managed_resource(asked), Impersonation(**settings)) == Mandate(
+        None if account is None else Key("ns", account)
+    )
+
+
+@pytest.mark.parametrize(
+    "hostile", ["", " ", "../x", "a:b", "A", "a/b", "a\r\nImpersonate-Group: x", "a" * 254, "-", "é"]
+)
+@pytest.mark.parametrize("settings", [{}, {"service_account_name": "default"}, {"required": True}])
+def test_a_hostile_annotation_does_not_fall_back_to_more_rights(hostile: str, settings: dict[str, Any]) -> None:
+    mandate = mandate_of(managed_resource(hostile), Impersonation(**settings))
+    assert mandate.account is None
+    assert mandate.problem.startswith("nothing is written or deleted: metadata.annotations[")
+    assert "must be the name of a ServiceAccount" in mandate.problem
+    assert len(mandate.problem) < 1000
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "text"),
+    [
+        ({"required": True}, None, "impersonation.required"),
+        ({"allowed_service_account_names": ("a",)}, "b", "allowedServiceAccountNames"),
+        ({"allowed_service_account_names": ("a",), "service_account_name": "c"}, "b", "allowedServiceAccountNames"),
+    ],
+)
+def test_an_account_that_is_missing_or_not_allowed_is_a_problem(
+    settings: dict[str, Any], asked: str | None, text: str
+) -> None:
+    mandate = mandate_of(managed_resource(asked), Impersonation(**settings))
+    assert mandate.account is None
+    assert keys.SERVICE_ACCOUNT in mandate.problem
+    assert f"controllers.managedResource.restrictions.{text}".rpartition(".")[2] in mandate.problem
+
+
+def test_the_user_is_called_as_the_api_server_calls_a_service_account() -> None:
+    assert Mandate(Key("ns", "me")).user == "system:serviceaccount:ns:me"
+    assert Mandate().user == ""
+
+
+def test_an_error_tells_who_was_refused_but_only_if_somebody_was() -> None:
+    refused, invalid = Forbidden(403, message="no"), Invalid(422, message="bad")
+    assert Mandate(Key("ns", "me")).told(refused) == "as ServiceAccount ns/me: no"
+    assert Mandate(Key("ns", "me")).told(invalid) == "bad"
+    assert Mandate().told(refused) == "no"
