@@ -3,6 +3,7 @@
 import signal
 from typing import Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
@@ -10,6 +11,10 @@ pytest_plugins = ["devcluster.pytest_plugin"]
 
 _TOGETHER = ("tests/conformance/", "tests/cluster/test_webhooks_end_to_end", "tests/cluster/test_manifests")
 """Files here have a fixture of the module that is much work, a cluster of their own, and must not be in every process."""
+
+# On a busy machine an example may take any time.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what tests start would ignore Ctrl-C, too.

@@ -1,5 +1,7 @@
 """What the documentation names exists: links, make targets, flags, fields, metrics, annotations, reasons, files."""
 
+import ast
+import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import fields
@@ -7,14 +9,20 @@ from pathlib import Path
 
 import pytest
 import yaml
+from campaign import command as campaign
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from agent import managed_resource_metrics, responsibility
+from agent.csr_approver import keys as csr_keys
 from agent.csr_approver import metrics as csr_metrics
 from agent.garbage_collector import metrics as garbage_metrics
 from agent.health import keys as health_keys
 from agent.managed_resource import conditions
 from agent.managed_resource import keys as managed_resource_keys
+from agent.network_policy import keys as policy_keys
+from agent.node.critical_components import keys as node_keys
+from agent.token_requestor import keys as token_keys
+from agent.token_requestor import metrics as token_metrics
 from config.fields import is_block, is_list, join, members, without_none
 from config.load import decode
 from config.schema import ResourceManagerConfiguration
@@ -22,6 +30,8 @@ from config.validation import check
 from devcluster import __main__ as devcluster_program
 from kube import metrics
 from kubectl_mr import __main__ as kubectl_mr_program
+from kubectl_mr import krew
+from process import cache_metrics
 from process.flags import Flags
 from process.metrics import describe_process
 from webhooks import metrics as webhook_metrics
@@ -41,12 +51,21 @@ OPERATIONS = DOCUMENTS["docs/operations.md"]
 FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 
+EXAMPLES = ("service_traffic_distribution", "default_account")
+"""What `docs/extending.md` makes."""
+
 FLAGS_OF_OTHERS = {
     "--authorization-config",  # kube-apiserver
-    "--from-file",  # kubectl
+    "--build-arg",  # docker
+    "--force-conflicts",  # kubectl
+    "--from-file",
+    "--manifest-url",  # krew
+    "--output",  # docker, too
+    "--previous",
     "--server-side",
     "--show-managed-fields",
     "--stdout",  # brotli
+    "--target",  # docker
 }
 
 
@@ -127,6 +146,14 @@ def flags_of_kubectl_mr() -> set[str]:
     return flags | {"--install-completion", "--show-completion"}
 
 
+def flags_of_campaign() -> set[str]:
+    return set(re.findall(r"--[a-z][a-z-]+", campaign.parser().format_help()))
+
+
+def flags_of_packing() -> set[str]:
+    return set(re.findall(r"--[a-z][a-z-]+", krew.parser().format_help()))
+
+
 def flags_of_webhooks() -> set[str]:
     """Those that the agent does not have."""
     return {f"--{field.name.replace('_', '-')}" for field in fields(WebhookFlags)} - own_flags()
@@ -136,8 +163,9 @@ def test_flags_exist() -> None:
     commands = next(iter(devcluster_program._parser()._subparsers._group_actions)).choices.values()
     of_devcluster = {flag for command in commands for flag in re.findall(r"--[a-z][a-z-]+", command.format_help())}
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
+    of_tools = of_devcluster | flags_of_campaign() | flags_of_packing()
     of_webhooks = flags_of_webhooks() | flags_of_webhook_commands()
-    assert named <= own_flags() | of_webhooks | flags_of_kubectl_mr() | of_devcluster | FLAGS_OF_OTHERS
+    assert named <= own_flags() | of_webhooks | flags_of_kubectl_mr() | of_tools | FLAGS_OF_OTHERS
     assert named >= FLAGS_OF_OTHERS
 
 
@@ -154,7 +182,8 @@ def test_files_and_directories_exist() -> None:
     tops = "agent|config|devcluster|docs|kube|manifests|process|tests|webhooks"
     named = {match[0] for text in code(EVERYTHING) for match in re.finditer(rf"(?<![\w./-])({tops})/[\w./-]*", text)}
     assert "manifests/crds" in named
-    assert {path for path in named if not (PROJECT / path).exists()} == set()
+    missing = {path for path in named if not (PROJECT / path).exists()}
+    assert missing == {path for path in missing if any(example in path for example in EXAMPLES)}
 
 
 # --- configuration
@@ -185,8 +214,9 @@ def configuration_paths(cls: type = ResourceManagerConfiguration, path: str = ""
 def test_fields_of_the_configuration_exist() -> None:
     known = set(configuration_paths())
     tops = "|".join({path for path in known if "." not in path})
-    # The reference says what fields are called in errors, and their other names.
-    others = "\n".join(text for document, text in DOCUMENTS.items() if document != "docs/configuration.md")
+    # The reference says what fields are called in errors, and their other names; modules look like fields.
+    of_code = {"docs/configuration.md", "docs/extending.md", "docs/tour.md"}
+    others = "\n".join(text for document, text in DOCUMENTS.items() if document not in of_code)
     named = {match[0] for text in code(others) for match in re.finditer(rf"(?<![\w.-])({tops})(\.\w+)+", text)}
     assert "controllers.resourceClass" in named
     assert named - known == set()
@@ -203,6 +233,8 @@ def names_of_metrics() -> set[str]:
     assert csr_metrics.csr_approver_decisions_total in registered
     assert garbage_metrics.objects_total in registered
     assert managed_resource_metrics.managed_resources in registered
+    assert token_metrics.requested_tokens in registered
+    assert cache_metrics.caches_behind in registered
     assert webhook_metrics.request_metrics in registered
     families = [family for source in (REGISTRY, registry) for family in source.collect()]
     return {family.name + ("_total" if family.type == "counter" else "") for family in families}
@@ -243,3 +275,33 @@ def test_reasons_of_conditions_are_all_explained() -> None:
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     } - types
     assert reasons <= explained
+
+
+# --- Events
+
+
+def test_reasons_of_events_are_all_explained() -> None:
+    section = OPERATIONS.partition("\n## Events\n")[2].partition("\n## ")[0]
+    explained = set(INLINE.findall(section))
+    reasons = {
+        *(token_keys.INVALID, token_keys.FAILED, token_keys.KUBECONFIG_REMOVED),
+        *(csr_keys.REQUEST_APPROVED, csr_keys.REQUEST_DENIED),
+        *(policy_keys.INVALID_ANNOTATION, policy_keys.NAME_TAKEN, policy_keys.TAKEN_OVER),
+        *(policy_keys.LABEL_TOO_LONG, policy_keys.GATEWAY_NOT_USABLE),
+        *(node_keys.UNSCHEDULED, node_keys.UNREADY, node_keys.MISSING_DRIVERS, node_keys.READY),
+        *("Reconciled", "LeaderElection"),
+    }
+    assert reasons <= explained
+
+
+# --- code
+
+
+@pytest.mark.parametrize(
+    "text", [text for text in blocks(DOCUMENTS["docs/extending.md"], "python") if "import" in text]
+)
+def test_what_examples_for_contributors_import_exists(text: str) -> None:
+    for statement in ast.walk(ast.parse(text)):
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            module = importlib.import_module(statement.module)
+            assert {alias.name for alias in statement.names} <= set(vars(module))
