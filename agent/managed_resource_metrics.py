@@ -34,6 +34,8 @@ class Sources:
     """Those that this process is responsible for."""
     last_applied: Callable[[Key], float | None]
     """When the last pass that was complete came to its end; as far as this process knows."""
+    repairs: Callable[[Key], int]
+    """How often objects were put right in short succession, until now."""
     unhealthy: Callable[[Key], int]
     """How many objects are not healthy."""
     progressing: Callable[[Key], int]
@@ -51,12 +53,13 @@ class State(NamedTuple):
     objects: int
     unhealthy: int
     progressing: int
+    repairs: int
     last_applied: float | None
     ignored_since: float | None
 
     @property
     def is_good(self) -> bool:
-        return all(self.statuses[type_] == good for type_, good in _GOOD.items())
+        return not self.repairs and all(self.statuses[type_] == good for type_, good in _GOOD.items())
 
 
 def state_of(key: Key, managed_resource: Object, sources: Sources) -> State:
@@ -71,6 +74,7 @@ def state_of(key: Key, managed_resource: Object, sources: Sources) -> State:
         objects=len((managed_resource.get("status") or {}).get("resources") or ()),
         unhealthy=sources.unhealthy(key),
         progressing=sources.progressing(key),
+        repairs=sources.repairs(key),
         last_applied=known or (changed if is_applied else None),
         ignored_since=changed if is_ignored else None,
     )
@@ -148,6 +152,11 @@ _VALUES: Sequence[tuple[str, str, Callable[[State], float | None]]] = (
     ("objects", "Objects that a ManagedResource lists.", lambda state: state.objects),
     ("unhealthy_objects", "Those that are not healthy, or missing.", lambda state: state.unhealthy),
     ("progressing_objects", "Those that are being rolled out.", lambda state: state.progressing),
+    (
+        "repairs",
+        "How often its objects were put right in short succession; 0 after some quiet.",
+        lambda state: state.repairs,
+    ),
     (
         "last_applied_timestamp_seconds",
         "When all objects of a ManagedResource were last found or made as they should be.",

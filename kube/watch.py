@@ -119,8 +119,8 @@ class Watcher:
 
     @property
     def failing(self) -> bool:
-        """Whether the last attempt failed."""
-        return self._failures > 0
+        """Whether the last attempt failed; that a kind is not served is an answer, too."""
+        return self._failures > 0 and not self._absent
 
     def wake(self) -> None:
         """End a back-off: there is reason to believe that the next attempt succeeds."""

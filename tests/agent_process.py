@@ -233,10 +233,17 @@ _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to clients: tests beside this one open many connections at any moment."""
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
+    """None is given twice: who got it may not listen yet."""
     for port in random.sample(_PORTS, 100):
+        if port in _given:
+            continue
         try:
             with socket.create_server(("127.0.0.1", port)):
+                _given.add(port)
                 return port
         except OSError:
             continue

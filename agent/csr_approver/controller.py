@@ -11,6 +11,7 @@ import structlog
 from agent.context import Context
 from agent.csr_approver.facts import MACHINES, ClusterFacts
 from agent.csr_approver.kubelet_serving import Rules
+from agent.csr_approver.metrics import begin
 from agent.csr_approver.reconcile import CSRS, Approver, Watched, project
 from kube.cache import Change, View
 from kube.controller import Controller
@@ -45,6 +46,7 @@ class CSRApproverLoop:
         self.controller = Controller(
             "csr-approver", approver.reconcile, kind=CSRS, concurrency=settings.concurrent_syncs
         )
+        begin()
 
     async def start(self) -> None:
         if self._machine_namespace is not None:

@@ -10,7 +10,7 @@ from agent.csr_approver import decisions, keys
 from agent.csr_approver.decide import Facts, decide
 from agent.csr_approver.decisions import Approval, Denial, NoOpinion
 from agent.csr_approver.kubelet_serving import Rules
-from agent.csr_approver.metrics import csr_approver_decisions_total
+from agent.csr_approver.metrics import APPROVED, csr_approver_decisions_total
 from agent.csr_approver.request import is_pending, signer_of
 from kube.cache import Store
 from kube.client import Client
@@ -107,7 +107,7 @@ class Approver:
             raise ReconcileError(f"the request changed meanwhile: {error}") from error
         self._requests.observe(written)
         approves = isinstance(decision, Approval)
-        check = "approved" if isinstance(decision, Approval) else str(decision.check)
+        check = APPROVED if isinstance(decision, Approval) else str(decision.check)
         csr_approver_decisions_total.labels(signer, check).inc()
         text = decisions.message(decision, signer=signer)
         log.info("Decided on a request", decision=text, signer=signer)

@@ -9,6 +9,7 @@ annotation). Rules, functions of these and the time:
     kubeconfig.py   reading, changing and writing kubeconfigs
     contents.py     where in the data of a Secret token and CA are
     rules.py        whether the present token is good enough, when to renew it, what the ServiceAccount looks like
+    metrics.py      how many tokens are overdue
     memory.py       what is remembered of a Secret between passes: deadlines, and how often it may ask
 
 Around them what talks to clusters:

@@ -5,10 +5,11 @@ decides about the token, and is not the controller's own. The rest is timers: fo
 whether the API server still accepts the token. Timers are in memory; a restart sets them anew from the annotations.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from agent.context import Context
 from agent.token_requestor.authority import Authority
+from agent.token_requestor.metrics import requested_tokens
 from agent.token_requestor.reconcile import Clock, Reconciler, Settings
 from agent.token_requestor.tokens import Tokens
 from agent.token_requestor.watched import TokenSecret, label_selector
@@ -64,6 +65,7 @@ class TokenRequestorLoop:
 
     async def start(self) -> None:
         await self._secrets.synced.wait()
+        requested_tokens.follow(self._concerned)
         self._unsubscribe = self._secrets.subscribe(self._secret_changed)
 
     async def close(self) -> None:
@@ -72,6 +74,9 @@ class TokenRequestorLoop:
 
     def kinds_changed(self, group: str) -> None:
         """Secrets and ServiceAccounts are always there."""
+
+    def _concerned(self) -> Iterator[TokenSecret]:
+        return (secret for _, secret in self._secrets.items() if self._reconciler.is_concerned(secret))
 
     def _secret_changed(self, change: Change[TokenSecret]) -> None:
         if change.new is None:

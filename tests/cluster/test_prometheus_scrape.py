@@ -3,18 +3,13 @@
 Needs the program `prometheus` (Debian's package of that name), and is skipped without it.
 """
 
-import json
 import shutil
-import subprocess
-import time
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from agent_process import AgentProcess, configuration, free_port
+from agent_process import AgentProcess, configuration
+from prometheus_process import Prometheus
 
 from devcluster.cluster import Cluster
 
@@ -51,65 +46,18 @@ PROCESS_SERIES = [
 CONTROLLERS = {"managedresource", "health", "health-progressing"}
 
 
-class Prometheus:
-    """A Prometheus on loopback that scrapes one target every second."""
-
-    def __init__(self, directory: Path, target: str) -> None:
-        self.port = free_port()
-        config = directory / "prometheus.yml"
-        config.write_text(
-            json.dumps(
-                {
-                    "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
-                    "scrape_configs": [{"job_name": "agent", "static_configs": [{"targets": [target]}]}],
-                }
-            )
-        )
-        self.process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={config}",
-                f"--storage.tsdb.path={directory / 'data'}",
-                f"--web.listen-address=127.0.0.1:{self.port}",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def query(self, expression: str) -> list[dict[str, Any]]:
-        """The samples of an instant query; asks until there are some, for 20 seconds at most."""
-        url = f"http://127.0.0.1:{self.port}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                with urllib.request.urlopen(url, timeout=5) as answer:
-                    found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
-            except OSError:
-                found = []
-            if found or time.monotonic() > deadline:
-                return found
-            time.sleep(0.1)
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=10)
-
-
 @pytest.fixture
 def prometheus(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Prometheus]:
     if shutil.which("prometheus") is None:
         pytest.skip("needs the program prometheus")
     with AgentProcess(configuration(namespace), kubeconfig=cluster.kubeconfig).start() as agent:
         agent.wait_until_leading()
-        scraper = Prometheus(tmp_path, f"127.0.0.1:{agent.metrics_port}")
-        try:
+        with Prometheus(tmp_path, {"agent": f"127.0.0.1:{agent.metrics_port}"}) as scraper:
             yield scraper
-        finally:
-            scraper.stop()
 
 
 def test_prometheus_finds_every_series_of_every_controller(prometheus: Prometheus) -> None:
-    assert [sample["value"][1] for sample in prometheus.query('up{job="agent"} == 1')] == ["1"]
+    assert [sample["value"][1] for sample in prometheus.query('up{pod="agent"} == 1')] == ["1"]
     for name in CONTROLLER_SERIES:
         assert {sample["metric"]["controller"] for sample in prometheus.query(name)} == CONTROLLERS, name
     for name in QUEUE_SERIES:

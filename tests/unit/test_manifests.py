@@ -3,6 +3,8 @@
 The recorded texts show in a review what a change of the manifests comes to. After a change that is meant:
 
     kubectl kustomize manifests/overlays/NAME > tests/golden/NAME.yaml
+
+Of the overlay `monitoring` only the last object is recorded; the others come as their files are.
 """
 
 import os
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 from granted_rights import Right, rights, unused
+from monitoring_files import DASHBOARD_FILES, JOB, rules_text
 
 from config.load import LoadedConfig, decode
 from devcluster.audit import Call
@@ -106,6 +109,38 @@ def test_who_scales_webhooks_finds_their_deployment_and_its_container_and_nobody
     assert {metric["containerResource"]["container"] for metric in scaler["spec"]["metrics"]} <= names
     (agent,) = (obj for obj in found if metadata(obj)["name"] == f"{DNS}-agent" and obj["kind"] == "Deployment")
     assert agent["spec"]["replicas"] == 2
+
+
+# --- monitoring
+
+
+@needs_kubectl
+def test_what_is_scraped_is_as_recorded() -> None:
+    recorded = (PROJECT / "tests" / "golden" / "monitoring.yaml").read_text()
+    assert built("monitoring").rpartition("---\n")[2] == recorded
+
+
+@needs_kubectl
+def test_alerts_and_dashboards_come_as_their_files_are() -> None:
+    found = objects("monitoring")
+    assert {metadata(obj)["namespace"] for obj in found} == {"garden"}
+    dashboards, rule, _ = found
+    assert dashboards["data"] == {path.name: path.read_text() for path in DASHBOARD_FILES}
+    assert labels(dashboards)["grafana_dashboard"] == "1"
+    assert rule["spec"] == yaml.safe_load(rules_text())
+
+
+@needs_kubectl
+@pytest.mark.parametrize("overlay", WITH_PODS)
+def test_both_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str) -> None:
+    monitor = one("monitoring", "ServiceMonitor", DNS)["spec"]
+    (endpoint,) = monitor["endpoints"]
+    services = objects(overlay, "Service")
+    assert len(services) == 2
+    for service in services:
+        assert monitor["selector"]["matchLabels"].items() <= labels(service).items()
+        assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+        assert labels(service)[monitor["jobLabel"]] == JOB
 
 
 # --- the configuration file

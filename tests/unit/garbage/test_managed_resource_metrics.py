@@ -31,6 +31,7 @@ class World:
         self.managed: dict[Key, dict[str, Any]] = {}
         self.applied: dict[Key, float] = {}
         self.unhealthy: dict[Key, int] = {}
+        self.repairs: dict[Key, int] = {}
         self.registry = CollectorRegistry()
         self.collector = ManagedResourceCollector()
         self.registry.register(self.collector)
@@ -40,6 +41,7 @@ class World:
             Sources(
                 managed_resources=self.managed.items,
                 last_applied=self.applied.get,
+                repairs=lambda name: self.repairs.get(name, 0),
                 unhealthy=lambda name: self.unhealthy.get(name, 0),
                 progressing=lambda _: 0,
                 limit=limit,
@@ -67,7 +69,7 @@ def world() -> World:
 def test_who_does_not_lead_tells_nothing(world: World) -> None:
     world.add("a", GOOD)
     families = list(world.registry.collect())
-    assert len(families) == 10
+    assert len(families) == 11
     assert [sample for family in families for sample in family.samples] == []
 
 
@@ -152,3 +154,11 @@ def test_a_condition_of_somebody_else_that_makes_no_sense_is_no_reason_to_fail(w
     world.follow()
     world.add("a", [{"type": "ResourcesApplied", "status": "True", "lastUpdateTime": "yesterday"}])
     assert world.series("_last_applied_timestamp_seconds") == {}
+
+
+def test_what_is_put_right_again_and_again_is_told_first(world: World) -> None:
+    for name in "abc":
+        world.add(name, GOOD)
+    world.repairs[Key("ns", "c")] = 12
+    world.follow(limit=1)
+    assert world.series("_repairs") == {"ns/c": 12}

@@ -1,0 +1,221 @@
+"""Alerts and dashboards ask for what there is, and are explained."""
+
+import re
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+import yaml
+from monitoring_files import (
+    JOB,
+    PROJECT,
+    Query,
+    alert_queries,
+    alerts,
+    dashboard_queries,
+    dashboard_texts,
+    dashboards,
+    queries,
+    query,
+)
+from prometheus_client import REGISTRY
+
+from agent import managed_resource_metrics
+from agent.csr_approver import metrics as csr_metrics
+from agent.garbage_collector import metrics as garbage_metrics
+from agent.token_requestor import metrics as token_metrics
+from kube import metrics as kube_metrics
+from process import cache_metrics
+from webhooks import metrics as webhook_metrics
+
+OPERATIONS = (PROJECT / "docs" / "operations.md").read_text()
+MONITORING = (PROJECT / "docs" / "monitoring.md").read_text()
+CASES = {case["name"]: case for case in yaml.safe_load((PROJECT / "tests/monitoring/alerts.yaml").read_text())["tests"]}
+
+OF_TARGETS = {"job", "instance", "namespace", "pod"}
+"""Labels that series get when they are scraped."""
+OF_PROMETHEUS = {"ALERTS": {"alertname", "alertstate", "severity"}, "up": set[str]()}
+HISTOGRAM = {"_bucket": {"le"}, "_sum": set[str](), "_count": set[str]()}
+
+REGISTERED = (
+    csr_metrics.csr_approver_decisions_total,
+    garbage_metrics.objects_total,
+    managed_resource_metrics.managed_resources,
+    token_metrics.requested_tokens,
+    kube_metrics.workqueue_depth,
+    cache_metrics.caches_behind,
+    webhook_metrics.request_metrics,
+)
+"""Where metrics come from; named so that they are all there."""
+
+
+def described() -> dict[str, set[str]]:
+    """Labels by metric, as docs/operations.md has them; which metrics there are is the business of test_docs."""
+    table = OPERATIONS.split("\n## Metrics\n")[1]
+    rows = re.findall(r"^\| `([a-z_]+)` \|([^|]*)\|([^|]*)\|$", table, re.MULTILINE)
+    found = {}
+    for name, labels, meaning in rows:
+        own = set(re.findall(r"`(\w+)`", labels))
+        if "(histogram)" in meaning:
+            found |= {name + suffix: own | more for suffix, more in HISTOGRAM.items()}
+        else:
+            found[name] = own
+    return found
+
+
+def known() -> dict[str, set[str]]:
+    of_process = {family.name: set[str]() for family in REGISTRY.collect() if family.name.startswith("process_")}
+    return described() | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
+
+
+KNOWN = known()
+QUERIES = queries()
+
+
+def test_what_queries_are_taken_apart_into() -> None:
+    found = query("here", 'max by (a, b) (x{c="d, {",e=~"f"} or rate(y[5m])) > 1e3 and on (g) z offset 5m < Inf')
+    assert [(series.metric, series.matchers) for series in found.reads] == [
+        ("x", {"c": '="d, {"', "e": '=~"f"'}),
+        ("y", {}),
+        ("z", {}),
+    ]
+    assert found.groups_by == {"a", "b", "g"}
+
+
+def test_labels_are_described_as_they_are() -> None:
+    told = described()
+    for source in REGISTERED:
+        assert source in REGISTRY._collector_to_names
+    for family in (family for source in REGISTRY._collector_to_names for family in source.collect()):
+        names = [family.name, f"{family.name}_total", f"{family.name}_count"]
+        name = next((name for name in names if name in told), None)
+        for sample in family.samples if name else ():
+            if sample.name in told:
+                assert set(sample.labels) == told[sample.name], sample.name
+
+
+@pytest.mark.parametrize("asked", QUERIES, ids=lambda asked: asked.where)
+def test_a_query_reads_series_that_exist_by_labels_that_they_have(asked: Query) -> None:
+    assert asked.reads
+    for series in asked.reads:
+        assert series.metric in KNOWN
+        assert series.matchers.keys() <= KNOWN[series.metric] | OF_TARGETS, series.text
+    assert asked.groups_by <= OF_TARGETS.union(*(KNOWN[series.metric] for series in asked.reads))
+
+
+@pytest.mark.parametrize("asked", QUERIES, ids=lambda asked: asked.where)
+def test_a_query_is_about_this_program_alone(asked: Query) -> None:
+    """Others have metrics of the same names."""
+    for series in asked.reads:
+        assert series.metric == "ALERTS" or series.matchers["job"] == f'="{JOB}"'
+
+
+# --- alerts
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_an_alert_tells_what_is_wrong_and_where_to_read_on(name: str) -> None:
+    alert = alerts()[name]
+    told = alert["annotations"]
+    assert alert["labels"]["severity"] in {"critical", "warning", "info"}
+    assert told.keys() == {"summary", "description", "runbook_url"}
+    assert told["summary"].endswith(".")
+    assert told["runbook_url"] == f"docs/monitoring.md#{name.lower()}"
+
+
+@pytest.mark.parametrize("asked", alert_queries(), ids=lambda asked: asked.where)
+def test_an_alert_shows_labels_that_it_has(asked: Query) -> None:
+    shown = set(re.findall(r"\$labels\.(\w+)", alerts()[asked.where]["annotations"]["description"]))
+    assert shown <= (asked.groups_by or OF_TARGETS)
+
+
+def test_every_alert_is_explained_with_its_severity_in_the_order_of_the_rules() -> None:
+    headings = re.findall(r"^#### (\w+)\n\n\*(\w+)", MONITORING, re.MULTILINE)
+    assert headings == [(name, alert["labels"]["severity"].capitalize()) for name, alert in alerts().items()]
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_there_are_cases_in_which_an_alert_fires_and_in_which_it_does_not(name: str) -> None:
+    """They are played by tests/monitoring."""
+    tested = CASES[name]["promql_expr_test"]
+    assert all(f'alertname="{name}"' in each["expr"] for each in tested)
+    assert {bool(each.get("exp_samples")) for each in tested} == {True, False}
+
+
+def test_cases_are_of_alerts_that_exist() -> None:
+    assert CASES.keys() == alerts().keys()
+
+
+# --- dashboards
+
+
+def shown_panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+@pytest.mark.parametrize("name", dashboards())
+def test_panels_are_told_apart_and_do_not_overlap(name: str) -> None:
+    panels = dashboards()[name]["panels"]
+    ids = [panel["id"] for panel in panels]
+    assert len(ids) == len(set(ids))
+    for panel in panels:
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+    for one, other in combinations((panel["gridPos"] for panel in panels), 2):
+        apart_x = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert apart_x or apart_y, (one, other)
+    assert all(one["gridPos"]["y"] <= other["gridPos"]["y"] for one, other in pairwise(panels))
+
+
+@pytest.mark.parametrize("name", dashboards())
+def test_panels_have_titles_descriptions_and_units(name: str) -> None:
+    for panel in shown_panels(dashboards()[name]):
+        assert panel["title"]
+        assert panel["description"].endswith("."), panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        letters = [target["refId"] for target in panel["targets"]]
+        assert letters == [*"ABC"[: len(letters)]]
+
+
+@pytest.mark.parametrize("name", dashboards())
+def test_the_data_source_is_the_one_that_is_chosen(name: str) -> None:
+    dashboard = dashboards()[name]
+    variables = dashboard["templating"]["list"]
+    assert variables[0]["name"] == "datasource"
+    for asking in [*shown_panels(dashboard), *variables[1:], *dashboard["annotations"]["list"]]:
+        assert asking["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+
+
+def test_dashboards_can_be_told_apart_and_are_of_a_form_that_grafana_still_reads() -> None:
+    found = dashboards().values()
+    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 3
+    assert all(each["schemaVersion"] >= 39 for each in found)
+
+
+def test_variables_in_queries_are_declared_and_all_used() -> None:
+    for name, dashboard in dashboards().items():
+        declared = {variable["name"] for variable in dashboard["templating"]["list"]}
+        texts = [text for where, text in dashboard_texts() if where.startswith(f"{name}:")]
+        texts += [variable["query"]["query"] for variable in dashboard["templating"]["list"][1:]]
+        used = set(re.findall(r"\$(\w+)", " ".join(texts))) - {"__rate_interval"}
+        assert used | {"datasource"} == declared
+
+
+@pytest.mark.parametrize("name", dashboards())
+def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
+    for variable in dashboards()[name]["templating"]["list"][1:]:
+        series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"]).groups()
+        (read,) = query(variable["name"], series).reads
+        assert {label, *read.matchers} <= KNOWN[read.metric] | OF_TARGETS
+
+
+def test_all_dashboards_are_explained() -> None:
+    for dashboard in dashboards().values():
+        assert f"### {dashboard['title'].removeprefix('Resource manager / ')}\n" in MONITORING
+
+
+def test_nothing_that_is_shown_is_lost() -> None:
+    """A query that was not found by the tests above would not be tested."""
+    expected = sum(len(panel["targets"]) for each in dashboards().values() for panel in shown_panels(each))
+    expected += sum(len(each["annotations"]["list"]) for each in dashboards().values())
+    assert len(dashboard_queries()) == expected > 80
