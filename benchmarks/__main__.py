@@ -14,12 +14,16 @@ from benchmarks import (
     bundle,
     faults,
     garbage,
+    handover,
     health,
     machine,
     network_policies,
     nodes,
     reconciling,
     report,
+    scale,
+    sharding,
+    soak,
     starting,
     tokens,
     webhooks,
@@ -31,6 +35,7 @@ from process.logging import configure_logging
 _REPORT = Path(__file__).parent / "REPORT.md"
 _SECTIONS = (
     "start",
+    "handover",
     "reconcile",
     "bundle",
     "health",
@@ -42,11 +47,16 @@ _SECTIONS = (
     "webhooks",
     "admission",
 )
+_PROGRAMS = {"scale": scale.main, "sharding": sharding.main, "soak": soak.main}
+"""Take long, and have a report of their own; not among the sections."""
 _EXAMPLES = """\
 examples:
   python -m benchmarks                                 everything, about half an hour; writes the report
   python -m benchmarks --quick                         everything in small, for trying out; only prints
   python -m benchmarks reconcile --sizes 100x10        one section in one size; only prints
+  python -m benchmarks scale --quick                   how cost grows with size; --help tells more
+  python -m benchmarks sharding --count 300            one agent against three that share the work
+  python -m benchmarks soak --minutes 45               whether anything grows under a mixed load
 """
 
 
@@ -60,6 +70,8 @@ class Size:
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] in _PROGRAMS:
+        return _PROGRAMS[arguments[0]](arguments[1:])
     options = _options(arguments)
     configure_logging(level="error", log_format="text")
     facts = machine.facts()
@@ -87,6 +99,7 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
     namespaces, services = (20, 60) if quick else (500, 1500)
     known: dict[str, list[Measure]] = {
         "start": [lambda: starting.measure(starts=5, many=100 if quick else 1000)],
+        "handover": [lambda: handover.measure(clean=2 if quick else 20, killed=1 if quick else 5)],
         "reconcile": [_reconciling(size, options) for size in options.sizes],
         "bundle": [lambda: bundle.measure(definitions=12)],
         "health": [lambda: health.measure(count=5 if quick else 50, rest=options.rest)],

@@ -11,6 +11,7 @@ At the end of the block it is ended, killed if need be.
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from devcluster.errors import DevclusterError
 
 USER_AGENT = "gardener-resource-manager/"
 _HOST = "127.0.0.1"
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0
 _STOP_SECONDS = 20.0
 _LOG_BYTES = 2000
 
@@ -47,13 +48,29 @@ class Agent:
 
     Args:
         controllers: blocks of the section `controllers` of its configuration, besides those that are always there.
+        sections: other sections, in place of those that are always there.
+        kubeconfig: how it reaches the cluster, if not as the administrator.
+        name: of its files.
     """
 
-    def __init__(self, cluster: Cluster, directory: Path, *, controllers: dict[str, Any] | None = None) -> None:
-        self._cluster = cluster
-        self._settings = {**CONFIG, "controllers": {**CONFIG["controllers"], **(controllers or {})}}
-        self._config = directory / "agent.json"
-        self._log = directory / "agent.log"
+    def __init__(
+        self,
+        cluster: Cluster,
+        directory: Path,
+        *,
+        controllers: dict[str, Any] | None = None,
+        sections: dict[str, Any] | None = None,
+        kubeconfig: Path | None = None,
+        name: str = "agent",
+    ) -> None:
+        self._kubeconfig = kubeconfig or cluster.kubeconfig
+        self._settings = {
+            **CONFIG,
+            **(sections or {}),
+            "controllers": {**CONFIG["controllers"], **(controllers or {})},
+        }
+        self._config = directory / f"{name}.json"
+        self._log = directory / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._health = self._metrics = ""
 
@@ -64,7 +81,7 @@ class Agent:
         servers = dict(zip(("healthProbes", "metrics"), ports, strict=True))
         bound = {"server": {name: {"bindAddress": _HOST, "port": port} for name, port in servers.items()}}
         self._config.write_text(json.dumps(self._settings | bound))
-        environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(self._cluster.kubeconfig)}
+        environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(self._kubeconfig)}
         started = time.monotonic()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -103,8 +120,14 @@ class Agent:
             self._process.wait()
         self._process = None
 
+    def end(self, by: signal.Signals) -> None:
+        """Returns when it has ended."""
+        self._running.send_signal(by)
+        self._running.wait(_STOP_SECONDS)
+        self._process = None
+
     def log_end(self) -> str:
-        return f"the end of its log:\n{self._log.read_text(errors='replace')[-_LOG_BYTES:]}"
+        return f"the end of its log:\n{self.log[-_LOG_BYTES:]}"
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +137,20 @@ class Agent:
     ) -> None:
         self.stop()
 
+    @property
+    def log(self) -> str:
+        """All that it has written."""
+        return self._log.read_text(errors="replace")
+
     # --- what it uses
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    @property
+    def metrics_url(self) -> str:
+        return f"{self._metrics}/metrics"
 
     def cpu_seconds(self) -> float:
         """User and system time since its start."""
@@ -132,13 +168,13 @@ class Agent:
         with contextlib.suppress(OSError):
             Path(f"/proc/{self._running.pid}/clear_refs").write_text("5")
 
-    def passes(self) -> int:
-        """How often a ManagedResource was looked at."""
-        return int(self.metric('controller_runtime_reconcile_total{controller="managedresource"'))
+    def passes(self, controller: str = "managedresource") -> int:
+        """How often it has looked at something."""
+        return int(self.metric(f'controller_runtime_reconcile_total{{controller="{controller}"'))
 
     def metric(self, begin: str) -> float:
         """The sum of the series that begin so."""
-        with urllib.request.urlopen(f"{self._metrics}/metrics", timeout=10) as answer:  # noqa: S310 - ours
+        with urllib.request.urlopen(self.metrics_url, timeout=10) as answer:  # noqa: S310 - ours
             lines = answer.read().decode().splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(begin))
 

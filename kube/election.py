@@ -2,7 +2,8 @@
 
 The lease names its holder. The holder renews it every `retry_period`; the others look at it and take it when its
 holder gave it up or has not renewed it for the duration written in it, counted by their own clock since they saw it
-change. Clocks of different machines are never compared.
+change. Clocks of different machines are never compared. Candidates also watch it, so that they see at once that it was
+given up, and need not wait for their next look; where watching is not possible, that look is all.
 
 That no two processes ever write as leaders rests on the holder's side, on `Tenure`: its end is `renew_deadline` after
 the *start* of the last renewal that succeeded, and lies therefore before the moment at which anybody else may take
@@ -26,11 +27,11 @@ from typing import Any
 
 import structlog
 
-from kube.client import Client
-from kube.errors import ApiError, KubeError, NotFound
+from kube.client import Client, Selection
+from kube.errors import ApiError, Conflict, Forbidden, KubeError, NotFound
 from kube.events import EventRecorder
 from kube.metrics import leader_election_master_status
-from kube.objects import Object, format_micro_time
+from kube.objects import Object, format_micro_time, resource_version
 from kube.resources import LEASES
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -38,6 +39,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 JITTER_FACTOR = 1.2
 _REMOVED_LOCKS = frozenset({"endpoints", "configmaps", "endpointsleases", "configmapsleases"})
 _UNWIND_SECONDS = 1.0
+_WATCH_SECONDS, _WATCH_IDLE_SECONDS, _WATCH_AGAIN_SECONDS = 300, 60.0, 10.0
 # Unlike the monotonic clock, this one also counts the time for which the machine was suspended.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -124,6 +126,11 @@ def decide(lease: Object | None, *, identity: str, unchanged_for: float, default
     if not holder or unchanged_for >= (spec.get("leaseDurationSeconds") or default_duration):
         return Action.TAKE
     return Action.WAIT
+
+
+def tells_of_release(event: Object) -> bool:
+    """Whether an event of a watch says that nobody holds the lease any more."""
+    return event["type"] == "DELETED" or (event["type"] in {"ADDED", "MODIFIED"} and not _holder(event["object"]))
 
 
 def held_spec(old: Object | None, *, identity: str, lease_duration: float, now: datetime) -> Object:
@@ -269,15 +276,51 @@ class LeaderElector:
     async def _acquire(self) -> None:
         log.info(f"attempting to acquire leader lease {self._settings}...")
         known_holder = ""
-        while not await self._succeeds():
-            holder = _holder(self._lease)
-            if holder and holder != known_holder:
-                log.info(f"new leader elected: {holder}", lease=str(self._settings))
-                known_holder = holder
-            await self._sleep(self._settings.retry_period * (1 + JITTER_FACTOR * self._jitter()))
+        given_up = asyncio.Event()
+        watching: asyncio.Task[None] | None = None
+        try:
+            while not await self._succeeds():
+                holder = _holder(self._lease)
+                if holder and holder != known_holder:
+                    log.info(f"new leader elected: {holder}", lease=str(self._settings))
+                    known_holder = holder
+                watching = watching or asyncio.create_task(self._watch(given_up), name="lease watch")
+                pause = self._settings.retry_period * (1 + JITTER_FACTOR * self._jitter())
+                await _first(self._sleep(pause), given_up.wait())
+                given_up.clear()
+        finally:
+            if watching is not None:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
         log.info(f"successfully acquired lease {self._settings}", identity=self.identity)
         self._status.set(1)
         self._tell("became leader")
+
+    async def _watch(self, given_up: asyncio.Event) -> None:
+        """Set the event whenever the lease is given up, as long as it may be watched."""
+        settings = self._settings
+        selection = Selection(namespace=settings.namespace, field_selector=f"metadata.name={settings.name}")
+        while True:
+            try:
+                # From what was last looked at, so that nothing is missed between the two.
+                async with self._client.watch(
+                    LEASES,
+                    selection,
+                    resource_version=str(resource_version(self._lease)) if self._lease else "",
+                    timeout_seconds=_WATCH_SECONDS,
+                    idle_timeout=_WATCH_IDLE_SECONDS,
+                ) as events:
+                    async for event in events:
+                        if tells_of_release(event):
+                            given_up.set()
+            except Forbidden as error:
+                log.info("The leader lease may not be watched, only looked at", error=str(error))
+                return
+            except KubeError as error:
+                log.debug("The watch of the leader lease ended", lease=str(settings), error=str(error))
+            except Exception:
+                log.exception("The watch of the leader lease met something unexpected", lease=str(settings))
+            await asyncio.sleep(_WATCH_AGAIN_SECONDS)
 
     async def _keep_renewing(self) -> None:
         """Renew the lease; ends only by LeadershipLost."""
@@ -294,6 +337,9 @@ class LeaderElector:
         try:
             async with asyncio.timeout(self._time_for_request()):
                 held = await self._take_or_renew()
+        except Conflict:
+            log.info("Another candidate was quicker", lease=str(self._settings))
+            return False
         except (KubeError, TimeoutError) as error:
             text = str(error) or "no answer in time"
             log.error("The leader lease could not be read or written", lease=str(self._settings), error=text)
@@ -384,3 +430,14 @@ def _holder(lease: Object | None) -> str:
 def _errors(*tasks: asyncio.Task[Any]) -> list[BaseException]:
     ended = (task.exception() for task in tasks if task.done() and not task.cancelled())
     return [error for error in ended if error is not None]
+
+
+async def _first(*waits: Awaitable[object]) -> None:
+    """Until one of them has ended; the others are cancelled."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

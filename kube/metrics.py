@@ -88,6 +88,8 @@ rest_client_rate_limiter_duration_seconds = Histogram(
     buckets=_WAITING_BUCKETS,
 )
 
+rest_client_open_watches = Gauge("rest_client_open_watches", "Watches that are open.")
+
 leader_election_master_status = Gauge(
     "leader_election_master_status", "1 while this process leads, by name of the lease.", ("name",)
 )

@@ -159,6 +159,9 @@ def has_seccomp_profile(created: Object) -> bool:
     return bool(context.get("seccompProfile") == {"type": "RuntimeDefault"})
 
 
+LOADED = pod("loaded")
+
+
 class Balancer:
     """An address for API servers: new connections go to replicas that are ready, those that exist stay."""
 
@@ -199,8 +202,10 @@ class Balancer:
     async def _look(self) -> None:
         """What kubelet and EndpointSlices do."""
         while True:
-            told = await asyncio.gather(*(asyncio.to_thread(each.probe) for each in self.replicas))
-            self._ready = [each for each, (status, _) in zip(self.replicas, told, strict=True) if status == 200]
+            asked = list(self.replicas)
+            told = await asyncio.gather(*(asyncio.to_thread(each.probe) for each in asked))
+            ready = [each for each, (status, _) in zip(asked, told, strict=True) if status == 200]
+            self._ready = [each for each in ready if each in self.replicas]
             await asyncio.sleep(0.1)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -227,12 +232,29 @@ class Creations:
     """Clients that create pods in a dry run, one after another, as long as the block lasts.
 
     A pod that was created without having been changed is a failure, too.
+
+    Args:
+        pod: what is created.
+        proof: what the answer holds if it was changed.
+        pause: seconds between two requests of a client.
     """
 
-    def __init__(self, client: Client, namespace: str, *, clients: int = 4) -> None:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        *,
+        pod: Object | None = None,
+        proof: bytes = b'"RuntimeDefault"',
+        clients: int = 4,
+        pause: float = 0.0,
+    ) -> None:
         self._client = client
         self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._pod = pod or LOADED
+        self._proof = proof
         self._clients = clients
+        self._pause = pause
         self._tasks: list[asyncio.Task[None]] = []
         self.created = 0
         self.failures: list[str] = []
@@ -252,14 +274,15 @@ class Creations:
         while True:
             try:
                 answer = await self._client.request(
-                    "POST", self._path, params={"dryRun": "All"}, body=pod("loaded"), timeout=60
+                    "POST", self._path, params={"dryRun": "All"}, body=self._pod, timeout=60
                 )
-                if b'"RuntimeDefault"' in answer:
+                if self._proof in answer:
                     self.created += 1
                 else:
                     self.failures.append("was not changed")
             except KubeError as error:
                 self.failures.append(str(error))
+            await asyncio.sleep(self._pause)
 
     async def more(self, count: int) -> None:
         """Until so many more pods were created, or one was not."""

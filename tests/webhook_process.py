@@ -11,9 +11,7 @@ It is stopped at the end of the block like an agent.
 
 import asyncio
 import contextlib
-import datetime
 import io
-import ipaddress
 import json
 import ssl
 import tempfile
@@ -24,11 +22,8 @@ from typing import Any, Self
 
 import aiohttp
 from agent_process import AgentProcess, free_port
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+
+from devcluster.pki import serving_pair
 
 HOST = "127.0.0.1"
 SECCOMP = "/webhooks/seccomp-profile"
@@ -36,25 +31,9 @@ SECCOMP_PROFILE = {"seccompProfile": {"enabled": True}}
 
 
 def make_certificate(name: str) -> tuple[bytes, bytes]:
-    """A certificate for this machine that is its own CA, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return (
-        certificate.public_bytes(Encoding.PEM),
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-    )
+    """A certificate for this machine, and its key."""
+    pair = serving_pair([name, HOST])
+    return pair.certificate, pair.key
 
 
 class MountedSecret:

@@ -88,7 +88,7 @@ class Existing:
             owner=owner(obj),
             uid=uid(obj),
             version=metadata(obj).get("resourceVersion") or "",
-            digest=digest(annotations(obj).get(keys.DESCRIPTION, ""), obj.get("spec") or {}),
+            digest=digest(obj.get("spec") or {}),
             has_annotations=bool(annotations(obj)),
         )
 
@@ -99,9 +99,11 @@ def owner(policy: Object) -> Key:
     return Key(marks.get(keys.SERVICE_NAMESPACE, ""), marks.get(keys.SERVICE_NAME, ""))
 
 
-def digest(description: str, spec: Object) -> bytes:
-    content = orjson.dumps([description, spec], option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(content, digest_size=16).digest()
+def digest(spec: Object) -> bytes:
+    """Of what a policy does. Its description only says the same for people, and others may have other words for it:
+    a policy that is right but for them is not written again.
+    """
+    return hashlib.blake2b(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Policy:
     spec: Object
 
     def digest(self) -> bytes:
-        return digest(self.description, self.spec)
+        return digest(self.spec)
 
 
 @dataclass(frozen=True, slots=True)

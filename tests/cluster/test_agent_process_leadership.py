@@ -1,13 +1,19 @@
 """Agents as processes: one leads, another takes over when it stops or is killed."""
 
+import base64
+import contextlib
+import json
 import re
 import time
 from typing import Any
 
 import pytest
 from agent_process import AgentProcess, configuration
+from managed_world import install_crd
 
+from agent.api import MANAGED_RESOURCES
 from devcluster.cluster import Cluster
+from kube.errors import NotFound
 
 LEASE_SECONDS = 3
 RETRY_SECONDS = 0.2
@@ -62,6 +68,44 @@ def test_who_does_not_lead_is_ready_and_takes_over_at_once_when_the_leader_stops
             second.wait_until_leading(seconds=10)
             assert time.monotonic() - stopped < LEASE_SECONDS - 0.5
             second.wait_for_log("Using cluster id")
+
+
+def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(cluster: Cluster, namespace: str):
+    install_crd(cluster)
+    # A look at the Lease once in 30 to 66 s: who leads earlier has been told that it was given up.
+    seldom = {"leaseDuration": "60s", "renewDeadline": "45s", "retryPeriod": "30s"}
+    config = configuration(namespace, leaderElection=seldom)
+    secret = f"/api/v1/namespaces/{namespace}/secrets/s"
+    cluster.api.create(secret.removesuffix("/s"), {"metadata": {"name": "s"}, "data": manifests(namespace, "1")})
+    kind = {"apiVersion": MANAGED_RESOURCES.api_version, "kind": MANAGED_RESOURCES.kind}
+    resource = {**kind, "metadata": {"name": "mr"}, "spec": {"secretRefs": [{"name": "s"}]}}
+    cluster.api.create(MANAGED_RESOURCES.path(namespace=namespace), resource)
+    with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
+        first.wait_for(lambda: applied(cluster, namespace) == "1", what="the first version", seconds=60)
+        with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
+            second.wait_for(
+                lambda: any(message.startswith("new leader elected") for message in second.messages()),
+                what="the first look at the Lease",
+                seconds=60,
+            )
+            assert first.stop() == 0
+            cluster.api.patch(secret, {"data": manifests(namespace, "2")})
+            second.wait_for(lambda: applied(cluster, namespace) == "2", what="the second version", seconds=25)
+            cluster.api.delete(MANAGED_RESOURCES.path(namespace=namespace, name="mr"))
+            second.wait_for(lambda: not applied(cluster, namespace), what="the removal", seconds=60)
+
+
+def manifests(namespace: str, version: str) -> dict[str, str]:
+    meta = {"name": "c", "namespace": namespace}
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"version": version}}
+    return {"objects.yaml": base64.b64encode(json.dumps(manifest).encode()).decode()}
+
+
+def applied(cluster: Cluster, namespace: str) -> str:
+    with contextlib.suppress(NotFound):
+        found: str = cluster.api.get(f"/api/v1/namespaces/{namespace}/configmaps/c")["data"]["version"]
+        return found
+    return ""
 
 
 def test_when_the_leader_is_killed_the_other_takes_over_when_the_lease_has_expired(

@@ -181,14 +181,16 @@ _MANAGED_RESOURCES = {
     f"get managedresources.{DOMAIN}": "after a conflict",
     "get secrets": "manifests for which there is no room in memory",
 }
+_ELECTION = {f"watch leases.coordination.k8s.io {AGENT}": "another replica leads"}
 SPARE_RUNTIME_AGENT = {
     **_APPLYING,
+    **_ELECTION,
     **_EVENTS,
     **_MANAGED_RESOURCES,
     "get networkpolicies.networking.k8s.io": "a policy of that name is there already",
 }
 SPARE_RUNTIME_WEBHOOKS = {"get serviceaccounts": "one that is newer than what the watch has told"}
-SPARE_TARGET_AGENT_IN_SOURCE = {**_EVENTS, **_MANAGED_RESOURCES}
+SPARE_TARGET_AGENT_IN_SOURCE = {**_ELECTION, **_EVENTS, **_MANAGED_RESOURCES}
 SPARE_TARGET_WEBHOOKS_IN_SOURCE: dict[str, str] = {}
 SPARE_TARGET_AGENT = {
     **_APPLYING,

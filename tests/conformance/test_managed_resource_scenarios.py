@@ -15,6 +15,7 @@ import pytest
 import yaml
 from agent_process import AgentProcess
 from scenario_data import Observations, Scenario, load_scenarios
+from scenario_kinds import DEFINITIONS, install_kinds
 from scenario_normal import contains, without_wording
 from scenario_player import Played, Stage, connected
 
@@ -39,16 +40,6 @@ CONFIG: dict[str, Any] = {
         "managedResource": {"concurrentSyncs": 10, "syncPeriod": "15s"},
     },
 }
-KINDS = [
-    ("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "Namespaced"),
-    ("monitoring.coreos.com", "v1", "Prometheus", "Namespaced"),
-    ("monitoring.coreos.com", "v1", "Alertmanager", "Namespaced"),
-    ("cert.gardener.cloud", "v1alpha1", "Certificate", "Namespaced"),
-    ("cert.gardener.cloud", "v1alpha1", "Issuer", "Namespaced"),
-    ("conf.example.com", "v1", "Thing", "Namespaced"),
-    ("conf.example.com", "v1", "GlobalThing", "Cluster"),
-]
-"""Kinds that scenarios take for granted: group, version, kind, scope."""
 
 SCENARIOS = {scenario.id: scenario for scenario in load_scenarios()}
 SUBSET = [
@@ -97,8 +88,7 @@ def further_cluster(devcluster_run: object) -> Iterator[Cluster]:
 def results(one_cluster: Cluster, further_cluster: Cluster, request: pytest.FixtureRequest) -> Results:
     for cluster in (one_cluster, further_cluster):
         _serve_managed_resources(cluster)
-    for kind in KINDS:
-        one_cluster.api.create(_DEFINITIONS, _definition(*kind))
+    install_kinds(one_cluster)
     single = AgentProcess(CONFIG, kubeconfig=one_cluster.kubeconfig)
     double = AgentProcess(CONFIG, kubeconfig=further_cluster.kubeconfig, target_kubeconfig=one_cluster.kubeconfig)
     with single as first, double as second:
@@ -128,34 +118,9 @@ async def _play(
         )
 
 
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-
 def _serve_managed_resources(cluster: Cluster) -> None:
     manifest = PROJECT / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
-    cluster.api.create(_DEFINITIONS, yaml.safe_load(manifest.read_text()))
-
-
-def _definition(group: str, version: str, kind: str, scope: str) -> dict[str, Any]:
-    singular = kind.lower()
-    plural = singular + ("es" if kind.endswith("s") else "s")
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
-        },
-        "spec": {
-            "group": group,
-            "scope": scope,
-            "names": {"kind": kind, "plural": plural, "singular": singular, "listKind": f"{kind}List"},
-            "versions": [
-                {"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
-            ],
-        },
-    }
+    cluster.api.create(DEFINITIONS, yaml.safe_load(manifest.read_text()))
 
 
 # --- judging

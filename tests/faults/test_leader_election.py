@@ -8,7 +8,7 @@ import pytest
 from proxied import proxy_to
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Reset, Rule, Silence
+from devcluster.faults import Reset, Rule, Silence, unavailable
 from devcluster.proxy import FaultProxy
 from kube.client import Client, Selection, Transport
 from kube.connection import load_kubeconfig
@@ -184,6 +184,32 @@ async def test_an_exception_of_leading_is_passed_on_and_the_lease_released(clien
     with pytest.raises(ValueError, match="broken"):
         await LeaderElector(client, settings, identity="pod-a_1").run(fail)
     assert (await spec_of(client, settings))["holderIdentity"] == ""
+
+
+async def test_who_looks_seldom_is_told_at_once_that_the_lease_was_given_up(client, namespace):
+    seldom = ElectionSettings(
+        namespace=namespace, name="lease", lease_duration=300, renew_deadline=200, retry_period=100
+    )
+    first = Candidate(client, seldom, "pod-a_1")
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    second = Candidate(client, seldom, "pod-b_2")
+    await eventually(lambda: second.elector._lease is not None)
+    await first.stop()
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 30)
+    await second.stop()
+
+
+async def test_where_the_lease_can_not_be_watched_looking_is_enough(client, faulty, proxy, settings):
+    proxy.rules.add(Rule(fault=unavailable(), path="/leases", watch=True))
+    first = Candidate(client, settings, "pod-a_1")
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    second = Candidate(faulty, settings, "pod-b_2")
+    await asyncio.sleep(0.5)
+    assert not second.is_told_to_lead.is_set()
+    await first.stop()
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 5)
+    assert proxy.rules._standing[0].hits
+    await second.stop()
 
 
 async def test_of_many_candidates_one_leads(client, settings):

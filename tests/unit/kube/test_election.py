@@ -16,6 +16,7 @@ from kube.election import (
     held_spec,
     new_identity,
     released_spec,
+    tells_of_release,
 )
 
 ME, OTHER = "pod-a_1", "pod-b_2"
@@ -47,6 +48,21 @@ def lease(holder: str | None, duration: int | None = 15) -> dict[str, object]:
 )
 def test_what_is_done_about_a_lease(seen, unchanged_for, action):
     assert decide(seen, identity=ME, unchanged_for=unchanged_for, default_duration=20) is action
+
+
+@pytest.mark.parametrize(
+    ("event", "is_told"),
+    [
+        ({"type": "MODIFIED", "object": lease(OTHER)}, False),
+        ({"type": "MODIFIED", "object": lease("", 1)}, True),
+        ({"type": "ADDED", "object": {"metadata": {"name": "lease"}}}, True),
+        ({"type": "DELETED", "object": lease(OTHER)}, True),
+        ({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "7"}}}, False),
+        ({"type": "ERROR", "object": {"kind": "Status", "code": 410}}, False),
+    ],
+)
+def test_which_events_of_a_watch_tell_of_a_release(event, is_told):
+    assert tells_of_release(event) is is_told
 
 
 # --- what is written

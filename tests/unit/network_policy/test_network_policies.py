@@ -557,6 +557,6 @@ def test_services_of_which_namespaces_are_handled(selectors: Any, labels: Any, h
     assert is_handled(None if labels is None else Namespace(labels, is_terminating=False), selectors) is handled
 
 
-def test_the_digest_follows_description_and_spec_and_not_the_order_of_fields() -> None:
-    assert digest("a", {"x": 1, "y": 2}) == digest("a", {"y": 2, "x": 1})
-    assert len({digest("a", {"x": 1}), digest("b", {"x": 1}), digest("a", {"x": 2})}) == 3
+def test_the_digest_follows_the_spec_and_not_the_order_of_fields() -> None:
+    assert digest({"x": 1, "y": 2}) == digest({"y": 2, "x": 1})
+    assert digest({"x": 1}) != digest({"x": 2})
