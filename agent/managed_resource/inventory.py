@@ -48,6 +48,13 @@ def all_listed(managed_resource: Object) -> list[Object]:
     return [*(status.get(RESOURCES) or []), *(status.get(PENDING) or [])]
 
 
+def only_announced(managed_resource: Object) -> frozenset[str]:
+    """The object keys of what was about to be created when no pass has come to its end since."""
+    status = managed_resource.get("status") or {}
+    done = {key_of_reference(reference) for reference in status.get(RESOURCES) or []}
+    return frozenset(key_of_reference(reference) for reference in status.get(PENDING) or []) - done
+
+
 def before_writing(new: Iterable[Object], pending: Sequence[Object]) -> list[Object]:
     """The `status.pendingResources` to store before anything is created.
 

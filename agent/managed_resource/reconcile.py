@@ -24,7 +24,7 @@ from agent.managed_resource import conditions, keys
 from agent.managed_resource.apply import ApplyError, Outcome, Work, apply, is_up_to_date
 from agent.managed_resource.autoscaling import Scaled, TargetReferenceError
 from agent.managed_resource.conditions import Condition
-from agent.managed_resource.inventory import PENDING, all_listed
+from agent.managed_resource.inventory import PENDING, all_listed, only_announced
 from agent.managed_resource.merge import Overwrite
 from agent.managed_resource.messages import apply_message, release_message
 from agent.managed_resource.ownership import Ownership
@@ -435,6 +435,7 @@ class Reconciler:
             refusal=(lambda _resource, _key: refused) if refused else self._refusal(name.namespace),
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self._settings.garbage_collector,
+            announced=only_announced(managed_resource),
             held_by_other=lambda origin, object_key: self._ownership.is_held(name, origin, object_key),
             wanted_by_other=lambda object_key: self._ownership.is_wanted_by_other(name, object_key),
             unwanted_since=memory.unwanted_since,

@@ -28,9 +28,18 @@ class Verdict(Enum):
     """Another ManagedResource has it now."""
     COLLECTED = auto()
     """The garbage collector deletes it when nothing refers to it any more."""
+    FOREIGN = auto()
+    """It was there before, and could not be taken over."""
 
 
-def verdict(live: Object, *, origin: str, held_by_other: Callable[[str], bool], garbage_collector: bool) -> Verdict:
+def verdict(
+    live: Object,
+    *,
+    origin: str,
+    held_by_other: Callable[[str], bool],
+    garbage_collector: bool,
+    is_ours_unstamped: bool,
+) -> Verdict:
     """Whether the object is deleted.
 
     Args:
@@ -38,13 +47,17 @@ def verdict(live: Object, *, origin: str, held_by_other: Callable[[str], bool], 
         origin: of the ManagedResource that lists the object.
         held_by_other: whether the ManagedResource of another origin exists and wants the object.
         garbage_collector: whether there is one in this process.
+        is_ours_unstamped: whether it is ours although it has no origin. Ignored objects are listed and not stamped; and
+            what a complete pass has listed may have lost its stamp. But what was only about to be created is written
+            with a stamp or not at all.
     """
     if is_truthy(annotations(live).get(keys.KEEP_OBJECT)):
         return Verdict.KEEP
     if garbage_collector and _is_garbage_collectable(live):
         return Verdict.COLLECTED
-    # Objects without an origin are ours as well: ignored ones are listed, but not stamped.
     stamped = annotations(live).get(keys.ORIGIN)
+    if not stamped and not is_ours_unstamped:
+        return Verdict.FOREIGN
     if stamped and stamped != origin and held_by_other(stamped):
         return Verdict.HANDED_OVER
     return Verdict.DELETE

@@ -61,6 +61,8 @@ class Leaving:
     refusal: Refusal
     delete_volume_claims: bool
     garbage_collector: bool
+    announced: frozenset[str]
+    """Object keys of what was listed as about to be created, and by no complete pass since."""
     held_by_other: Callable[[str, str], bool]
     """Whether the origin is that of another ManagedResource that has the object of this key and wants to keep it."""
     wanted_by_other: Callable[[str], bool]
@@ -118,6 +120,8 @@ class _Removal:
         namespace = reference.get("namespace") or "" if resource.namespaced else ""
         self._key = Key(namespace, reference.get("name") or "")
         self._claims = VolumeClaims.noted(reference)
+        self._is_ignored = is_truthy((reference.get("annotations") or {}).get(keys.IGNORE))
+        self._is_ours_unstamped = self._is_ignored or self._name not in leaving.announced
 
     async def run(self) -> Pending | None:
         try:
@@ -162,9 +166,8 @@ class _Removal:
     async def _not_permitted(self, reason: str, *, is_refused: bool = False) -> Pending | None:
         """What we may not delete and did not write is none of our business: an attempt to write it may have failed."""
         live = await self._target.read(self._resource, self._key)
-        ignored = is_truthy((self._reference.get("annotations") or {}).get(keys.IGNORE))
         stamped = live is not None and annotations(live).get(keys.ORIGIN) == self._leaving.origin
-        if live is None or not (ignored or stamped) or self._verdict(live) is not Verdict.DELETE:
+        if live is None or not (self._is_ignored or stamped) or self._verdict(live) is not Verdict.DELETE:
             self._forget()
             return None
         return Pending(self._name, not_removed_text(self._text, reason), failed=True, is_refused=is_refused)
@@ -183,8 +186,9 @@ class _Removal:
         )
 
     def _is_ours(self, origin: str) -> bool:
-        own = not origin or origin == self._leaving.origin
-        return own or not self._leaving.held_by_other(origin, self._name)
+        if not origin:
+            return self._is_ours_unstamped
+        return origin == self._leaving.origin or not self._leaving.held_by_other(origin, self._name)
 
     async def _look_closer(self) -> Pending | None:
         """With the whole live object at hand."""
@@ -220,6 +224,7 @@ class _Removal:
             origin=self._leaving.origin,
             held_by_other=lambda origin: self._leaving.held_by_other(origin, self._name),
             garbage_collector=self._leaving.garbage_collector,
+            is_ours_unstamped=self._is_ours_unstamped,
         )
 
     def _forget(self) -> None:

@@ -4,6 +4,7 @@ import pytest
 from managed_resource_rig import Rig, config_map
 
 from devcluster.audit import Audit
+from kube.objects import Object
 
 
 def held_by(rig: Rig, name: str, *, holder: str) -> str:
@@ -166,3 +167,23 @@ def test_two_that_are_created_at_once_agree_on_one_holder(rig: Rig, audit: Audit
         have_a_pass(rig, name)
     assert writes(rig, audit, since=mark) == []
     rig.until_failed(other, held_by(rig, "shared", holder=holder))
+
+
+def test_an_object_that_could_not_be_taken_over_is_nobodys_to_delete(rig: Rig) -> None:
+    """It was there before, and stays, whether it is dropped from the Secret or the whole ManagedResource goes."""
+
+    def theirs(type_: str) -> Object:
+        return {"apiVersion": "v1", "kind": "Secret", "type": f"example.com/{type_}", "metadata": {"name": "theirs"}}
+
+    before = rig.put(theirs("of-somebody"))
+    rig.write("first", theirs("of-first"), config_map("a"))
+    rig.until_failed("first", "field is immutable")
+    rig.write_secret("first", config_map("a"))
+    rig.until_applied("first")
+    assert rig.get("Secret", "theirs") == before
+    rig.write_secret("first", theirs("of-first"), config_map("a"))
+    rig.until_failed("first", "field is immutable")
+    rig.delete("ManagedResource", "first")
+    rig.until_gone("ManagedResource", "first")
+    assert rig.get("Secret", "theirs") == before
+    assert rig.find("ConfigMap", "a") is None

@@ -24,8 +24,14 @@ def obj(kind: str, api_version: str = "v1", **meta: Any) -> Object:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", **meta}}
 
 
-def judged(live: Object, *, held: bool = False, collector: bool = False) -> Verdict:
-    return verdict(live, origin=OURS, held_by_other=lambda _: held, garbage_collector=collector)
+def judged(live: Object, *, held: bool = False, collector: bool = False, announced: bool = False) -> Verdict:
+    return verdict(
+        live,
+        origin=OURS,
+        held_by_other=lambda _: held,
+        garbage_collector=collector,
+        is_ours_unstamped=not announced,
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,6 +71,12 @@ def test_an_object_that_another_managed_resource_has_is_not_deleted(
 ) -> None:
     annotations = {f"{G}/origin": origin} if origin else {}
     assert judged(obj("ConfigMap", annotations=annotations), held=held) is expected
+
+
+@pytest.mark.parametrize(("origin", "expected"), [(None, Verdict.FOREIGN), (OURS, Verdict.DELETE)])
+def test_what_was_about_to_be_created_and_has_no_stamp_was_there_before(origin: str | None, expected: Verdict) -> None:
+    annotations = {f"{G}/origin": origin} if origin else {}
+    assert judged(obj("ConfigMap", annotations=annotations), announced=True) is expected
 
 
 @pytest.mark.parametrize("annotation", ["ignore", "mode"])
