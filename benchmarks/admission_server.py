@@ -1,7 +1,5 @@
 """The admission server and the bare reference as processes, with what they use of the machine."""
 
-import datetime
-import ipaddress
 import json
 import os
 import subprocess
@@ -13,15 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
-
 from benchmarks.program import free_ports
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from devcluster.pki import serving_pair
 
 HOST = "127.0.0.1"
 _START_SECONDS = 60.0
@@ -29,32 +22,28 @@ _STOP_SECONDS = 20.0
 
 
 def make_certificate(directory: Path) -> None:
-    """A certificate for this machine that is its own CA, as a server wants it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "benchmark")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (directory / "tls.crt").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (directory / "tls.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    """A certificate for this machine, as a server wants it; whoever trusts what is in the file trusts the server."""
+    pair = serving_pair([HOST])
+    (directory / "tls.crt").write_bytes(pair.certificate)
+    (directory / "tls.key").write_bytes(pair.key)
 
 
 class Served:
     """A process that serves HTTPS at `port`; ended at the end of the block."""
 
     def __init__(
-        self, arguments: Sequence[str], *, port: int, environment: Mapping[str, str], ready_url: str, log: Path
+        self,
+        arguments: Sequence[str],
+        *,
+        port: int,
+        environment: Mapping[str, str],
+        ready_url: str,
+        log: Path,
+        metrics_url: str = "",
     ) -> None:
         self.url = f"https://{HOST}:{port}"
+        self.port = port
+        self.metrics_url = metrics_url
         self._ready_url = ready_url
         self._log = log
         with log.open("wb") as output:
@@ -70,8 +59,9 @@ class Served:
         deadline = time.monotonic() + _START_SECONDS
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                log = self._log.read_text(errors="replace")[-2000:]
-                raise DevclusterError(f"the server at {self.url} does not get ready; the end of its log:\n{log}")
+                raise DevclusterError(
+                    f"the server at {self.url} does not get ready; the end of its log:\n{self.log[-2000:]}"
+                )
             time.sleep(0.05)
 
     def _is_ready(self) -> bool:
@@ -83,6 +73,20 @@ class Served:
                 return True
         except OSError:
             return False
+
+    def check(self) -> None:
+        """Raises DevclusterError if it does not run."""
+        if self._process.poll() is not None:
+            raise DevclusterError(f"the server ended with {self._process.returncode}; its log:\n{self.log[-2000:]}")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """All that it has written."""
+        return self._log.read_text(errors="replace")
 
     def cpu_seconds(self) -> float:
         """User and system time since its start."""
@@ -113,8 +117,10 @@ def bare_server(directory: Path) -> Served:
     return Served(arguments, port=port, environment={}, ready_url="", log=directory / "bare.log")
 
 
-def admission_server(cluster: Cluster, directory: Path, webhooks: Mapping[str, Any]) -> Served:
-    """With metrics, and logging as usual."""
+def admission_server(
+    cluster: Cluster, directory: Path, webhooks: Mapping[str, Any], *, kubeconfig: Path | None = None
+) -> Served:
+    """With metrics, and logging as usual; reaches the cluster as its administrator unless told otherwise."""
     port, probes, metrics = free_ports(3)
     config = {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -132,7 +138,8 @@ def admission_server(cluster: Cluster, directory: Path, webhooks: Mapping[str, A
     return Served(
         ["webhooks", "--config", str(file)],
         port=port,
-        environment={"KUBECONFIG": str(cluster.kubeconfig)},
+        environment={"KUBECONFIG": str(kubeconfig or cluster.kubeconfig)},
         ready_url=f"http://{HOST}:{probes}/readyz",
+        metrics_url=f"http://{HOST}:{metrics}/metrics",
         log=directory / "webhooks.log",
     )

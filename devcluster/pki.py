@@ -96,6 +96,13 @@ class Authority:
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
 
 
+def serving_pair(names: Sequence[str]) -> KeyPair:
+    """A certificate for a server, with that of the authority, which nobody else has: to trust all of it is enough."""
+    authority = Authority.create(f"authority of {names[0]}")
+    pair = authority.issue_server(names)
+    return KeyPair(pair.certificate + authority.bundle, pair.key)
+
+
 def signing_key() -> bytes:
     """A private key, PEM, for the tokens of service accounts."""
     return _pem(ec.generate_private_key(ec.SECP256R1()))

@@ -9,7 +9,12 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 pytest_plugins = ["devcluster.pytest_plugin"]
 
-_TOGETHER = ("tests/conformance/", "tests/cluster/test_webhooks_end_to_end", "tests/cluster/test_manifests")
+_TOGETHER = (
+    "tests/conformance/",
+    "tests/cluster/test_webhooks_end_to_end",
+    "tests/cluster/test_manifests",
+    "tests/faults/test_crash_points_of_a_cluster",
+)
 """Files here have a fixture of the module that is much work, a cluster of their own, and must not be in every process."""
 
 # On a busy machine an example may take any time.

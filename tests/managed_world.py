@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 import yaml
-from agent_clusters import cluster_of, context_of
+from agent_clusters import at_work, cluster_of, context_of
 
 from agent.api import MANAGED_RESOURCES
 from agent.managed_kinds import ManagedKinds
@@ -33,7 +33,7 @@ from agent.status import StatusWriter
 from config.schema_controllers import Controllers, ManagedResource
 from devcluster.cluster import Cluster
 from kube.client import Client, Selection
-from kube.errors import Conflict, NotFound, TooManyRequests
+from kube.errors import NotFound, TooManyRequests
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.watch import Timings
@@ -45,6 +45,7 @@ KINDS = {
     "Service": Resource("", "v1", "Service", "services", namespaced=True),
     "Role": Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True),
     "Deployment": Resource("apps", "v1", "Deployment", "deployments", namespaced=True),
+    "StatefulSet": Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True),
 }
 CRD = Path(__file__).parents[1] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
 
@@ -100,6 +101,8 @@ class World:
         self.client = client
         self.namespace = namespace
         self.managed_by = "gardener"
+        self.spec: dict[str, Any] = {}
+        """Of all ManagedResources, beside their Secrets."""
         self.wanted: dict[str, list[Object]] = {}
         """The manifests of each ManagedResource."""
         self.kept: dict[tuple[str, str], str] = {}
@@ -161,7 +164,7 @@ class World:
             "apiVersion": MANAGED_RESOURCES.api_version,
             "kind": "ManagedResource",
             "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {"secretRefs": [{"name": name}]},
+            "spec": {"secretRefs": [{"name": name}], **self.spec},
         }
         await self.client.create(SECRETS, self._secret(name))
         await self.client.create(MANAGED_RESOURCES, managed_resource)
@@ -261,36 +264,19 @@ async def control_loop(
 ) -> AsyncIterator[ManagedResourceLoop]:
     """The ManagedResource controller at work in a namespace; all its memory ends with the block."""
     cluster = cluster_of(client, namespace, timings=timings)
-    caches = cluster.caches
     context = context_of(cluster, Controllers(managed_resource=ManagedResource(sync_period=sync_period)))
-    source = Source(client=client, caches=caches, memory=1 << 20)
-    kinds = ManagedKinds(caches, label_selector=f"{keys.MANAGED_BY}=gardener")
+    source = Source(client=client, caches=cluster.caches, memory=1 << 20)
+    kinds = ManagedKinds(cluster.caches, label_selector=f"{keys.MANAGED_BY}=gardener")
     loop = ManagedResourceLoop(
         context,
         source=source,
         kinds=kinds,
         status=StatusWriter(context.source.client, source.managed_resources, MANAGED_RESOURCES),
     )
-    running: asyncio.Task[None] | None = None
-    try:
-        await loop.start()
-        running = asyncio.create_task(loop.controller.run())
+    async with at_work(context, loop):
         yield loop
-    finally:
-        if running is not None:
-            running.cancel()
-            await asyncio.wait([running])
-        await caches.close()
 
 
 async def create_namespace(client: Client, name: str) -> None:
     namespaces = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
     await client.create(namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-
-
-async def remove_namespace(client: Client, name: str) -> None:
-    namespaces = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
-    try:
-        await client.delete(namespaces, name)
-    except (NotFound, Conflict):
-        return

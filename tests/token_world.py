@@ -14,23 +14,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from agent.context import Context, ControlLoop
+from agent_clusters import at_work, cluster_of, context_of
+
 from agent.token_requestor import keys
 from agent.token_requestor.controller import TokenRequestorLoop
 from agent.token_requestor.reconcile import Clock
 from agent.token_requestor.tokens import TOKEN_REVIEWS
-from config.schema import ClientConnection, ResourceManagerConfiguration
+from config.schema import ClientConnection
 from config.schema_controllers import Controllers, TokenRequestor
 from devcluster.audit import Audit
-from kube.cache import Caches
 from kube.client import Client
-from kube.discovery import Discovery
 from kube.errors import NotFound
-from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, parse_time
 from kube.resources import EVENTS, SECRETS, SERVICE_ACCOUNTS
 from kube.watch import Timings
-from process.clusters import Cluster as AgentCluster
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -51,42 +48,6 @@ class MovableClock:
         )
 
 
-def context(client: Client, namespace: str, *, timings: Timings | None = None, **controllers: Any) -> Context:
-    """For one cluster and one namespace."""
-    cluster = AgentCluster(
-        transport=client.transport,
-        client=client,
-        caches=Caches(client, namespaces=[namespace], timings=timings),
-        discovery=Discovery(client),
-        namespaces=(namespace,),
-    )
-    recorder = EventRecorder(client, component="test")
-    return Context(
-        config=ResourceManagerConfiguration(controllers=Controllers(**controllers)),
-        source=cluster,
-        target=cluster,
-        recorder=recorder,
-        target_recorder=recorder,
-        cluster_id="",
-    )
-
-
-@asynccontextmanager
-async def running(loop: ControlLoop, of: Context) -> AsyncIterator[None]:
-    """The loop at work; all its memory ends with the block."""
-    tasks: list[asyncio.Task[None]] = []
-    try:
-        tasks.append(asyncio.create_task(of.recorder.run()))
-        await loop.start()
-        tasks.append(asyncio.create_task(loop.controller.run()))
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        await of.source.caches.close()
-
-
 @asynccontextmanager
 async def token_requestor(
     client: Client,
@@ -97,10 +58,11 @@ async def token_requestor(
     timings: Timings | None = None,
     **settings: Any,
 ) -> AsyncIterator[TokenRequestorLoop]:
-    made = context(client, namespace, timings=timings, token_requestor=TokenRequestor(enabled=True, **settings))
+    controllers = Controllers(token_requestor=TokenRequestor(enabled=True, **settings))
+    made = context_of(cluster_of(client, namespace, timings=timings), controllers)
     made = replace(made, config=replace(made.config, source_client_connection=ClientConnection(kubeconfig=kubeconfig)))
     loop = TokenRequestorLoop(made, clock=(clock or MovableClock()).clock())
-    async with running(loop, made):
+    async with at_work(made, loop):
         yield loop
 
 

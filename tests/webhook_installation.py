@@ -195,7 +195,11 @@ class Balancer:
         return server in self._ready
 
     def _start(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
+        self._hold(asyncio.ensure_future(work))
+
+    def _hold(self, task: "asyncio.Task[Any] | None") -> None:
+        """Nobody else does: without it a task can vanish at any moment."""
+        assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -210,7 +214,9 @@ class Balancer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with contextlib.closing(writer), contextlib.suppress(OSError):
+        self._hold(asyncio.current_task())
+        # The streams of Python 3.11 take it for an error if this ends by cancellation.
+        with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
             if not self._ready:
                 return
             chosen = self._ready[self.connections % len(self._ready)]

@@ -53,6 +53,7 @@ class _Loop:
         settings = context.config.controllers.health
         self._objects = objects
         self._status = status
+        self.remembered = walk.remembered
         self._class = context.config.controllers.resource_class
         self._caches: Caches = context.source.caches
         self._managed_resources = self._caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
@@ -130,6 +131,7 @@ class ProgressLoop(_Loop):
         objects = Objects(part=self._part, judge=judge, form=progress_form, cluster=context.target)
         self._pods = Pods(client=context.target.client, caches=context.target.caches, on_change=self._pod_changed)
         walk = ProgressWalk(objects=objects, pods=self._pods)
+        self.pods_of = walk.pods_of
         super().__init__(context, name="health-progressing", walk=walk, objects=objects, status=status)
 
     async def close(self) -> None:

@@ -32,6 +32,9 @@ class Walk(Protocol):
     def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
         """The first of them, if it can be told without asking anybody. Raises NotKnown."""
 
+    def remembered(self, reference: Reference) -> Finding | None:
+        """What the watches tell of one object; nothing is asked or watched for it. Raises NotKnown."""
+
     async def forget(self, managed_resource: Key) -> None:
         """Watch nothing for it any more."""
 
@@ -67,6 +70,9 @@ class HealthWalk:
                 finding = with_events(finding, warnings)
             return finding
         return None
+
+    def remembered(self, reference: Reference) -> Finding | None:
+        return self._objects.remembered(reference.api_version, reference).finding
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())
@@ -133,6 +139,22 @@ class ProgressWalk:
             if finding is not None:
                 return finding
         return None
+
+    def remembered(self, reference: Reference) -> Finding | None:
+        version = progress_api_version(reference)
+        if version is None:
+            return None
+        judged = self._objects.remembered(version, reference)
+        count = self.pods_of(reference)
+        if judged.pods is None or count is None:
+            return judged.finding
+        return pods_finding(reference, judged.pods, count)
+
+    def pods_of(self, reference: Reference) -> int | None:
+        """How many pods a Deployment has, if the watches tell. Raises NotKnown."""
+        version = progress_api_version(reference)
+        wanted = self._objects.remembered(version, reference).pods if version is not None else None
+        return self._pods.known_count(wanted) if wanted is not None else None
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import structlog
+from agent_clusters import at_work, cluster_of, context_of
 from agent_process import AgentProcess, configuration
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -34,22 +35,16 @@ from signing_requests import (
     signing_request,
 )
 
-from agent.context import Context
 from agent.csr_approver.controller import CSRApproverLoop
 from agent.csr_approver.reconcile import CSRS
-from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, CSRApprover
 from devcluster.cluster import Cluster
 from devcluster.faults import Ending, EndWatch, LateEvents, Rule, internal_error
 from devcluster.proxy import FaultProxy
-from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import NotFound, TooManyRequests
-from kube.events import EventRecorder
 from kube.objects import Object, condition
-from process.clusters import Cluster as AgentCluster
 
 PATHS = {
     "csrs": "/apis/certificates.k8s.io/v1/certificatesigningrequests",
@@ -192,37 +187,12 @@ async def approver(
         Transport(load_kubeconfig(kubeconfig)) as transport,
         Transport(load_kubeconfig(source or kubeconfig)) as source_transport,
     ):
-        target, origin = _side(transport), _side(source_transport)
-        recorder = EventRecorder(target.client, component="test")
-        approving = CSRApprover(enabled=True, concurrent_syncs=workers, **settings)
-        context = Context(
-            config=ResourceManagerConfiguration(controllers=Controllers(csr_approver=approving)),
-            source=origin,
-            target=target,
-            recorder=recorder,
-            target_recorder=recorder,
-            cluster_id="",
-        )
+        sides = [cluster_of(Client(each, user_agent="csr-approver-test")) for each in (transport, source_transport)]
+        settings |= {"enabled": True, "concurrent_syncs": workers}
+        context = context_of(sides[0], Controllers(csr_approver=CSRApprover(**settings)), source=sides[1])
         loop = CSRApproverLoop(context)
-        tasks: list[asyncio.Task[None]] = []
-        try:
-            await loop.start()
-            tasks = [asyncio.create_task(loop.controller.run()), asyncio.create_task(recorder.run())]
+        async with at_work(context, loop):
             yield loop
-            await recorder.drain(5)
-        finally:
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks)
-            await loop.close()
-
-
-def _side(transport: Transport) -> AgentCluster:
-    client = Client(transport, user_agent="csr-approver-test")
-    return AgentCluster(
-        transport=transport, client=client, caches=Caches(client), discovery=Discovery(client), namespaces=()
-    )
 
 
 APPROVED = "Approved: Approving kubelet server certificate CSR (all checks passed)"

@@ -7,21 +7,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from agent_clusters import at_work, cluster_of, context_of
 
-from agent.context import Context
 from agent.istio_cluster_configuration import keys
 from agent.istio_cluster_configuration.controller import IstioClusterConfigurationLoop
-from config.schema import ResourceManagerConfiguration
+from config.schema_controllers import Controllers
 from devcluster.cluster import Cluster
-from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import NotFound
-from kube.events import EventRecorder
 from kube.objects import Object, labels, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES, Resource
-from process.clusters import Cluster as AgentCluster
 
 KINDS = (keys.DESTINATION_RULES, keys.ENVOY_FILTERS)
 
@@ -50,29 +46,10 @@ async def eventually(problem: Callable[[], Awaitable[str]]) -> None:
 
 @asynccontextmanager
 async def running(client: Client) -> AsyncIterator[IstioClusterConfigurationLoop]:
-    caches = Caches(client)
-    cluster = AgentCluster(
-        transport=client.transport, client=client, caches=caches, discovery=Discovery(client), namespaces=()
-    )
-    recorder = EventRecorder(client, component="test")
-    context = Context(
-        config=ResourceManagerConfiguration(),
-        source=cluster,
-        target=cluster,
-        recorder=recorder,
-        target_recorder=recorder,
-        cluster_id="",
-    )
+    context = context_of(cluster_of(client), Controllers())
     loop = IstioClusterConfigurationLoop(context)
-    await loop.start()
-    work = asyncio.create_task(loop.controller.run())
-    try:
+    async with at_work(context, loop):
         yield loop
-    finally:
-        work.cancel()
-        await asyncio.wait([work])
-        await loop.close()
-        assert list(caches.stores()) == []
 
 
 @pytest.fixture

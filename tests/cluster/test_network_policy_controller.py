@@ -9,24 +9,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from agent_clusters import at_work, cluster_of, context_of
 
-from agent.context import Context
 from agent.network_policy import keys
 from agent.network_policy.controller import NetworkPolicyLoop
 from agent.network_policy.keys import GATEWAYS, INGRESSES, NETWORK_POLICIES, VIRTUAL_SERVICES
-from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import AlreadyExists, NotFound
-from kube.events import EventRecorder
 from kube.objects import Object, labels, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, PODS, SERVICES
-from process.clusters import Cluster as AgentCluster
 
 PFX = keys.PREFIX
 WAIT_SECONDS = 30.0
@@ -132,39 +127,11 @@ async def world_with(cluster: Cluster, **settings: Any) -> AsyncIterator[World]:
 async def controller(world: World, settings: dict[str, Any]) -> AsyncIterator[None]:
     """The controller, restricted to the namespaces of the test: others share the cluster."""
     namespaces = tuple(world.namespace(short) for short in ("a", "b", "c"))
-    caches = Caches(world.agent, namespaces=namespaces)
-    cluster = AgentCluster(
-        transport=world.agent.transport,
-        client=world.agent,
-        caches=caches,
-        discovery=Discovery(world.agent),
-        namespaces=namespaces,
-    )
-    recorder = EventRecorder(world.agent, component="test")
-    context = Context(
-        config=ResourceManagerConfiguration(
-            controllers=Controllers(network_policy=NetworkPolicy(enabled=True, **settings))
-        ),
-        source=cluster,
-        target=cluster,
-        recorder=recorder,
-        target_recorder=recorder,
-        cluster_id="",
-    )
+    controllers = Controllers(network_policy=NetworkPolicy(enabled=True, **settings))
+    context = context_of(cluster_of(world.agent, *namespaces), controllers)
     world.loop = NetworkPolicyLoop(context)
-    recording = asyncio.create_task(recorder.run())
-    running: asyncio.Task[None] | None = None
-    try:
-        await world.loop.start()
-        running = asyncio.create_task(world.loop.controller.run())
+    async with at_work(context, world.loop):
         yield
-    finally:
-        for task in (running, recording):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
-        await world.loop.close()
-        assert list(caches.stores()) == []
 
 
 @pytest.fixture

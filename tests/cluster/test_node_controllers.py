@@ -10,26 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_clusters import at_work, cluster_of, context_of
 from prometheus_client import REGISTRY
 
 from agent.context import Context, ControlLoop
 from agent.node.agent_reconciliation_delay.controller import AgentReconciliationDelayLoop
 from agent.node.critical_components.controller import CriticalComponentsLoop
 from agent.node.high_availability_config.controller import HighAvailabilityConfigLoop
-from config.schema import ResourceManagerConfiguration
 from config.schema_controllers import Controllers, NodeAgentReconciliationDelay, NodeCriticalComponents
 from devcluster.cluster import Cluster
 from devcluster.faults import Ending, EndWatch, Rule
 from devcluster.proxy import FaultProxy
-from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import NotFound
-from kube.events import EventRecorder
 from kube.objects import Object, annotations
 from kube.watch import Timings
-from process.clusters import Cluster as AgentCluster
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/kube-system/pods"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
@@ -162,36 +158,9 @@ async def running(
     async with Transport(load_kubeconfig(kubeconfig or cluster.kubeconfig)) as transport:
         user_agent = f"node-controllers-{uuid.uuid4()}"
         client = Client(transport, user_agent=user_agent)
-        caches = Caches(client, namespaces=namespaces, timings=timings)
-        agent = AgentCluster(
-            transport=transport,
-            client=client,
-            caches=caches,
-            discovery=Discovery(client),
-            namespaces=tuple(namespaces),
-        )
-        recorder = EventRecorder(client, component="test")
-        context = Context(
-            config=ResourceManagerConfiguration(controllers=Controllers(**controllers)),
-            source=agent,
-            target=agent,
-            recorder=recorder,
-            target_recorder=recorder,
-            cluster_id="",
-        )
-        loop = make(context)
-        tasks: list[asyncio.Task[None]] = []
-        try:
-            await loop.start()
-            tasks = [asyncio.create_task(loop.controller.run()), asyncio.create_task(recorder.run())]
+        context = context_of(cluster_of(client, *namespaces, timings=timings), Controllers(**controllers))
+        async with at_work(context, make(context)):
             yield user_agent
-            await recorder.drain(5)
-        finally:
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks)
-            await loop.close()
 
 
 def critical(*, backoff: float = NEVER) -> dict[str, Any]:

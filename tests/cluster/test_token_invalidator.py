@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from token_world import World, context, running, user_agent
+from agent_clusters import at_work, cluster_of, context_of
+from token_world import World, user_agent
 
 from agent.token_invalidator import controller, keys
 from agent.token_invalidator.controller import TokenInvalidatorLoop
-from config.schema_controllers import TokenInvalidator
+from config.schema_controllers import Controllers, TokenInvalidator
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
@@ -46,9 +47,9 @@ async def loop(transport: Transport, namespace: str, agent: str) -> AsyncIterato
 
 @asynccontextmanager
 async def _loop(client: Client, namespace: str) -> AsyncIterator[TokenInvalidatorLoop]:
-    made = context(client, namespace, token_invalidator=TokenInvalidator(enabled=True))
+    made = context_of(cluster_of(client, namespace), Controllers(token_invalidator=TokenInvalidator(enabled=True)))
     started = TokenInvalidatorLoop(made)
-    async with running(started, made):
+    async with at_work(made, started):
         yield started
 
 

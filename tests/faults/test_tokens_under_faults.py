@@ -1,19 +1,14 @@
-"""Whatever the API server answers, and whenever the controller dies: no loop of TokenRequests, and no token is lost.
+"""Whatever the API server answers: no loop of TokenRequests, and no token is lost.
 
 The API server's audit log counts the requests: those that were carried out, whoever knows of it.
 """
 
 import asyncio
-import uuid
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from managed_world import create_namespace, remove_namespace
 from token_world import (
     PATIENCE,
     MovableClock,
@@ -43,13 +38,11 @@ from devcluster.faults import (
 from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import KubeError
 from kube.objects import annotations, format_time
 from kube.resources import SECRETS
 from kube.watch import Timings
 
 QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
-WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 FORBIDDEN = Answer(name="forbidden", code=403, reason="Forbidden", message="you may not")
 NONSENSE = Answer(name="nonsense", code=200, reason="", message="this is no TokenRequest")
 
@@ -191,130 +184,6 @@ async def test_what_is_due_in_an_old_cache_is_read_before_a_token_is_requested(
     assert audit.count(user_agent=agent).get(("get", "secrets"), 0) >= 1
     assert token_requests(audit, agent) == 0
     assert await world.token() == token
-
-
-# --- kill -9
-
-
-class KilledError(KubeError):
-    """The incarnation is dead: nothing that it does reaches anybody."""
-
-
-class MortalClient(Client):
-    """Dies at its `last_write`-th write: with `carried_out`, just after the API server did it."""
-
-    def __init__(self, transport: Transport, *, last_write: int, carried_out: bool) -> None:
-        super().__init__(transport, user_agent="mortal")
-        self.writes = 0
-        self.ended = asyncio.Event()
-        self._last_write = last_write
-        self._carried_out = carried_out
-
-    async def request(self, method: str, path: str, **options: Any) -> bytes:
-        if method in WRITES and "tokenreviews" not in path and "/events" not in path:
-            if self.ended.is_set():
-                raise KilledError("dead")
-            self.writes += 1
-            if self.writes == self._last_write:
-                self.ended.set()
-                if self._carried_out:
-                    await super().request(method, path, **options)
-                raise KilledError("killed")
-        return await super().request(method, path, **options)
-
-
-FORMS: dict[str, tuple[str, dict[str, str]]] = {
-    "bare": ("t", {}),
-    "kubeconfig": ("t", {}),
-    "target": ("out", {"TARGET_NAME": "out"}),
-}
-
-
-class Sweep:
-    """All crash points of a first issue and of a renewal, in one form and one way to die."""
-
-    def __init__(self, cluster: Cluster, admin: Client, form: str, *, carried_out: bool) -> None:
-        self._cluster = cluster
-        self._admin = admin
-        self._form = form
-        self._carried_out = carried_out
-
-    async def crash_at(self, last_write: int, *, renewal: bool) -> int:
-        """How many writes there were."""
-        async with self._world() as world:
-            if renewal:
-                await self._ask(world)
-                await self._finish(world)
-                await world.annotate("t", RENEW_TIMESTAMP="2020-01-01T00:00:00Z")
-            before = await self._token(world)
-            if not renewal:
-                await self._ask(world)
-            async with self._transport() as transport:
-                mortal = MortalClient(transport, last_write=last_write, carried_out=self._carried_out)
-                async with token_requestor(mortal, world.namespace) as loop:
-                    await at_rest(loop)
-            if renewal:
-                # Whoever uses it has found a token at any time; nobody takes the old one away before.
-                assert await world.is_accepted(before)
-                assert await world.is_accepted(await self._token(world))
-            await self._finish(world)
-            after = await self._token(world)
-            assert after != before
-            assert await world.is_accepted(after)
-            return mortal.writes
-
-    async def _ask(self, world: World) -> None:
-        annotated = dict(FORMS[self._form][1])
-        if annotated:
-            annotated["TARGET_NAMESPACE"] = world.namespace
-        await world.ask(data={"kubeconfig": kubeconfig()} if self._form == "kubeconfig" else None, **annotated)
-
-    async def _finish(self, world: World) -> None:
-        """The next incarnation has to make everything right."""
-
-        async def is_right() -> bool:
-            timestamp = annotations(await world.secret() or {}).get(keys.RENEW_TIMESTAMP, "")
-            return timestamp > format_time(datetime.now(UTC)) and bool(await self._token(world))
-
-        async with self._transport() as transport, token_requestor(Client(transport, user_agent="x"), world.namespace):
-            await world.until(is_right, what="the token")
-
-    async def _token(self, world: World) -> str:
-        data = await world.data(FORMS[self._form][0])
-        if self._form == "kubeconfig" and data:
-            token: str = yaml.safe_load(data["kubeconfig"])["users"][0]["user"].get("token", "")
-            return token
-        return data.get("token", "")
-
-    @asynccontextmanager
-    async def _transport(self) -> AsyncIterator[Transport]:
-        async with Transport(load_kubeconfig(self._cluster.kubeconfig)) as transport:
-            yield transport
-
-    @asynccontextmanager
-    async def _world(self) -> AsyncIterator[World]:
-        name = f"test-{uuid.uuid4().hex[:12]}"
-        await create_namespace(self._admin, name)
-        try:
-            yield World(self._admin, name)
-        finally:
-            await remove_namespace(self._admin, name)
-
-
-@pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("renewal", [False, True], ids=["first", "renewal"])
-async def test_killed_at_any_write(
-    form: str, renewal: bool, carried_out: bool, cluster: Cluster, admin: Client
-) -> None:
-    sweep = Sweep(cluster, admin, form, carried_out=carried_out)
-    needed = await sweep.crash_at(0, renewal=renewal)
-    # A TokenRequest and the Secret; the account if it is new, and the target Secret.
-    assert needed >= 2 + (not renewal) + (form == "target")
-    reached: Sequence[int] = await asyncio.gather(
-        *(sweep.crash_at(number, renewal=renewal) for number in range(1, needed + 1))
-    )
-    assert list(reached) == list(range(1, needed + 1))
 
 
 async def test_a_token_in_memory_is_not_stored_over_that_of_somebody_else(

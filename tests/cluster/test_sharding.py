@@ -1,0 +1,202 @@
+"""Several agents share the work of one cluster, by namespace or by class, and never touch each other's share."""
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+from agent_process import AgentProcess, configuration
+from managed_resource_rig import Agent, Rig, config_map
+from managed_world import install_crd
+
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from kube.objects import annotations, labels
+
+_WRITES = ("create", "update", "patch", "delete")
+_SECONDS = 60.0
+_ORIGIN = "resources.gardener.cloud/origin"
+_MANAGED_BY = "resources.gardener.cloud/managed-by"
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    name: str
+    user: str
+    """Who calls, in the audit log."""
+    rig: Rig
+
+
+class ShardAgent(Agent):
+    """An agent with a share, a Lease and a label of its own."""
+
+    def __init__(
+        self, cluster: Cluster, *, name: str, lease_namespace: str, resource_class: str, namespaces: Sequence[str]
+    ) -> None:
+        super().__init__(cluster, resource_class=resource_class, managed_by=name)
+        self.name = name
+        self.user = f"agent-{name}"
+        election = {"resourceName": name}
+        self._own = configuration(lease_namespace, leaderElection=election, controllers=self._config["controllers"])
+        self._own["sourceClientConnection"] = {"namespaces": list(namespaces)}
+        self._own["targetClientConnection"] = {}
+        self._own_kubeconfig = cluster.kubeconfig_for(self.user, ["system:masters"])
+
+    def start(self) -> AgentProcess:
+        return AgentProcess(self._own, kubeconfig=self._own_kubeconfig).start()
+
+
+@contextlib.contextmanager
+def sharing(cluster: Cluster, agents: Sequence[tuple[ShardAgent, str]]) -> Iterator[list[Shard]]:
+    """Agents, each with the namespace in which its ManagedResources are, at work."""
+    install_crd(cluster)
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(agent.start()) for agent, _ in agents]
+        for process in processes:
+            process.wait_until_ready(seconds=_SECONDS).wait_until_leading(seconds=_SECONDS)
+        yield [
+            Shard(agent.name, agent.user, Rig(cluster, namespace, agent, process))
+            for (agent, namespace), process in zip(agents, processes, strict=True)
+        ]
+
+
+@pytest.fixture
+def other_namespace(cluster: Cluster, namespace: str) -> Iterator[str]:
+    name = f"{namespace}-b"
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    cluster.api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def by_namespace(cluster: Cluster, namespace: str, other_namespace: str) -> Iterator[list[Shard]]:
+    mark = uuid.uuid4().hex[:8]
+    agents = [
+        (
+            ShardAgent(
+                cluster,
+                name=f"{mark}-{letter}",
+                lease_namespace=namespace,
+                resource_class=f"c{mark}",
+                namespaces=[place],
+            ),
+            place,
+        )
+        for letter, place in (("a", namespace), ("b", other_namespace))
+    ]
+    with sharing(cluster, agents) as shards:
+        yield shards
+
+
+@pytest.fixture
+def by_class(cluster: Cluster, namespace: str) -> Iterator[list[Shard]]:
+    mark = uuid.uuid4().hex[:8]
+    agents = [
+        (
+            ShardAgent(
+                cluster,
+                name=f"{mark}-{letter}",
+                lease_namespace=namespace,
+                resource_class=f"c{mark}-{letter}",
+                namespaces=[],
+            ),
+            namespace,
+        )
+        for letter in "ab"
+    ]
+    with sharing(cluster, agents) as shards:
+        yield shards
+
+
+def share_out(shards: Sequence[Shard]) -> None:
+    """Two ManagedResources for each, and wait until they are applied."""
+    names = [(shard, f"{shard.name}-{number}") for shard in shards for number in range(2)]
+    for shard, name in names:
+        shard.rig.write(name, config_map(f"{name}-x"), config_map(f"{name}-y"))
+    for shard, name in names:
+        shard.rig.until(lambda s=shard, n=name: s.rig.applied(n)[0] == "True", f"{name}", seconds=_SECONDS)
+
+
+def put_right(shards: Sequence[Shard]) -> None:
+    """Somebody changes an object of each; wait until it is as it was."""
+    for shard in shards:
+        shard.rig.patch("ConfigMap", f"{shard.name}-0-x", {"data": {"changed": "by hand"}})
+    for shard in shards:
+        shard.rig.until(
+            lambda s=shard: "changed" not in (s.rig.get("ConfigMap", f"{s.name}-0-x").get("data") or {}),
+            "drift to be put right",
+            seconds=_SECONDS,
+        )
+
+
+def clear(shards: Sequence[Shard]) -> None:
+    for shard in shards:
+        shard.rig.delete("ManagedResource", f"{shard.name}-1")
+    for shard in shards:
+        shard.rig.until(
+            lambda s=shard: s.rig.find("ManagedResource", f"{s.name}-1") is None, "it to go", seconds=_SECONDS
+        )
+        assert shard.rig.find("ConfigMap", f"{shard.name}-1-x") is None
+
+
+def assert_each_wrote_only_its_own(audit: Audit, mark: int, shards: Sequence[Shard]) -> None:
+    users = {shard.user: shard.name for shard in shards}
+    written: dict[str, set[str]] = {user: set() for user in users}
+    for call in audit.calls(since=mark, verbs=_WRITES):
+        if call.user in users and call.resource != "events":
+            written[call.user].add(call.name)
+    for user, name in users.items():
+        assert len(written[user]) == 6  # two ManagedResources, four ConfigMaps
+        assert all(each.startswith(name) for each in written[user])
+
+
+def assert_labels_and_leases_differ(cluster: Cluster, lease_namespace: str, shards: Sequence[Shard]) -> None:
+    for shard in shards:
+        found = shard.rig.get("ConfigMap", f"{shard.name}-0-x")
+        assert labels(found)[_MANAGED_BY] == shard.name
+        assert annotations(found)[_ORIGIN] == f"{shard.rig.namespace}/{shard.name}-0"
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{lease_namespace}/leases"
+    holders = {lease["metadata"]["name"]: lease["spec"]["holderIdentity"] for lease in cluster.api.get(path)["items"]}
+    assert len({holders[shard.name] for shard in shards}) == len(shards)
+
+
+def test_agents_that_watch_a_namespace_each_keep_to_it(
+    cluster: Cluster, namespace: str, by_namespace: list[Shard], audit: Audit
+) -> None:
+    mark = audit.mark()
+    share_out(by_namespace)
+    put_right(by_namespace)
+    assert_labels_and_leases_differ(cluster, namespace, by_namespace)
+    clear(by_namespace)
+    assert_each_wrote_only_its_own(audit, mark, by_namespace)
+    assert_an_object_stays_with_its_first_owner(by_namespace)
+
+
+def test_agents_with_a_class_each_keep_to_it_in_one_namespace(
+    cluster: Cluster, namespace: str, by_class: list[Shard], audit: Audit
+) -> None:
+    mark = audit.mark()
+    share_out(by_class)
+    put_right(by_class)
+    assert_labels_and_leases_differ(cluster, namespace, by_class)
+    clear(by_class)
+    assert_each_wrote_only_its_own(audit, mark, by_class)
+    assert_an_object_stays_with_its_first_owner(by_class)
+
+
+def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None:
+    """The second agent wants an object of the first one; it says so, and leaves it alone until it is given up."""
+    first, second = shards
+    wanted = config_map(f"{first.name}-0-x", k="mine")
+    wanted["metadata"]["namespace"] = first.rig.namespace
+    second.rig.write("greedy", wanted)
+    message = second.rig.until(
+        lambda: second.rig.applied("greedy")[2] if second.rig.applied("greedy")[0] == "False" else "",
+        "the second to say that it may not have the object",
+        seconds=_SECONDS,
+    )
+    assert f"is held by ManagedResource {first.rig.namespace}/{first.name}-0" in message
+    live = first.rig.get("ConfigMap", f"{first.name}-0-x")
+    assert live["data"] == {"k": "v"}
+    assert labels(live)[_MANAGED_BY] == first.name

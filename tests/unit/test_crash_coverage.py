@@ -1,0 +1,89 @@
+"""Whatever the manifests let a program write has a crash test: nobody adds a write without one."""
+
+from pathlib import Path
+
+import crash_scenes_agent
+import crash_scenes_alone
+import crash_scenes_cluster
+import crash_scenes_managed
+import pytest
+import yaml
+from crash_sweep import Scene, right, write_of
+from granted_rights import Right, rights
+
+from devcluster.faults import Request
+from kube.objects import key
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SCENES: list[type[Scene]] = [
+    *crash_scenes_managed.SCENES,
+    *crash_scenes_agent.SCENES,
+    *crash_scenes_alone.SCENES,
+    *crash_scenes_cluster.SCENES,
+]
+CROSSED = {each for scene in SCENES for each in scene.crosses}
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+NOTHING_IS_WRITTEN = {"tokenreviews"}
+
+
+def granted() -> set[Right]:
+    """What ServiceAccounts of all overlays may write, whatever the name."""
+    found: set[Right] = set()
+    for file in GOLDEN.glob("*.yaml"):
+        objects = [obj for obj in yaml.safe_load_all(file.read_text()) if obj]
+        for account in (obj for obj in objects if obj["kind"] == "ServiceAccount"):
+            found |= {Right(each.group, each.resource, each.verb) for each in rights(objects, str(key(account)))}
+    # The target cluster's ServiceAccounts are bound in a manifest of their own.
+    return {each for each in found if each.verb in WRITES and each.resource not in NOTHING_IS_WRITTEN}
+
+
+def test_every_write_that_is_granted_is_crossed_by_a_scene() -> None:
+    exact = {each for each in granted() if each.resource != "*"}
+    assert len(exact) > 20
+    assert sorted(exact - CROSSED) == []
+
+
+def test_whatever_managed_resources_contain_is_written_in_every_way_that_is_granted() -> None:
+    wild = {each.verb for each in granted() if each.resource == "*"}
+    assert wild == {"create", "update", "patch", "delete"}
+    assert wild <= {each.verb for each in CROSSED - granted()}
+
+
+def test_no_scene_has_the_name_of_another() -> None:
+    assert len({scene.__name__ for scene in SCENES}) == len(SCENES)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "written"),
+    [
+        ("POST", "/api/v1/namespaces/n/configmaps", "create configmaps"),
+        ("PUT", "/api/v1/namespaces/n/configmaps/c", "update configmaps"),
+        ("POST", "/api/v1/namespaces/n/serviceaccounts/s/token", "create serviceaccounts/token"),
+        ("DELETE", "/apis/apps/v1/namespaces/n/deployments/d", "delete deployments.apps"),
+        ("DELETE", "/api/v1/namespaces/n/persistentvolumeclaims", "deletecollection persistentvolumeclaims"),
+        ("PATCH", "/api/v1/nodes/n", "patch nodes"),
+        ("DELETE", "/api/v1/namespaces/n", "delete namespaces"),
+        ("PUT", "/api/v1/namespaces/n/finalize", "update namespaces/finalize"),
+        (
+            "PATCH",
+            "/apis/resources.gardener.cloud/v1alpha1/namespaces/n/managedresources/m/status",
+            "patch managedresources/status.resources.gardener.cloud",
+        ),
+    ],
+)
+def test_a_request_is_known_by_what_it_writes(method: str, path: str, written: str) -> None:
+    found = write_of(Request(method=method, path=path))
+    assert found == right(written)
+    assert str(found).replace(".", "") == written.replace(".", "")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/v1/namespaces/n/configmaps/c"),
+        ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"),
+        ("POST", "/version"),
+    ],
+)
+def test_what_writes_nothing_is_none(method: str, path: str) -> None:
+    assert write_of(Request(method=method, path=path)) is None
