@@ -25,8 +25,8 @@ test: setup lint ## Run all checks and tests.
 image-test: setup ## Build the image and run it (needs root, buildah, podman, runc, debootstrap).
 	IMAGE_TEST=1 $(BIN)/python -m pytest -s tests/cluster/test_manifests_image.py
 
-campaign: setup ## Try to break agent and webhooks by random faults, for ten minutes.
-	$(BIN)/python -m tests.campaign
+campaign: setup ## Random work and random faults for ten minutes; SEED=7 chooses the plan.
+	$(BIN)/python -m tests.campaign --minutes 10 $(if $(SEED),--seed $(SEED))
 
 lint: setup ## Check style, types and layers.
 	$(BIN)/ruff check .

@@ -1,0 +1,66 @@
+"""Users who create pods all the time, in a dry run, and do not give up: a failure counts, and then they try again."""
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Self
+
+from webhook_installation import pod
+
+from campaign.model import SETTLED
+from campaign.oracles import Admissions, Failure
+from kube.client import Client
+from kube.errors import ApiError, KubeError
+
+_CLIENTS = 2
+_PAUSE_SECONDS = 0.1
+_AGAIN_SECONDS = 0.3
+_PATH = f"/api/v1/namespaces/{SETTLED[0]}/pods"
+_ATTEMPT_SECONDS = 25.0
+
+
+class Users:
+    """At work as long as the block lasts. A pod that could not be created for `patience` seconds is lost."""
+
+    def __init__(self, client: Client, *, patience: float) -> None:
+        self.seen = Admissions()
+        self._client = client
+        self._patience = patience
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._tasks = [asyncio.create_task(self._create_on()) for _ in range(_CLIENTS)]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _create_on(self) -> None:
+        while True:
+            deadline = time.monotonic() + self._patience
+            while text := await self._attempt():
+                if time.monotonic() > deadline:
+                    self.seen.lost.append(text)
+                    break
+                await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _attempt(self) -> str:
+        """Why it failed; empty if it did not."""
+        try:
+            answer = await self._client.request(
+                "POST", _PATH, params={"dryRun": "All"}, body=pod("asked"), timeout=_ATTEMPT_SECONDS
+            )
+        except KubeError as error:
+            # That the API server is away is its own affair; what it says about webhooks is ours.
+            if isinstance(error, ApiError) and "webhook" in str(error):
+                self.seen.failures.append(Failure(time.time(), str(error)))
+            return str(error)
+        self.seen.succeeded += 1
+        if b'"RuntimeDefault"' not in answer:
+            self.seen.unchanged += 1
+        return ""

@@ -1,0 +1,63 @@
+"""What happens to tokens and certificates."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from agent.token_requestor.keys import RENEW_TIMESTAMP
+from campaign import manifests
+from campaign.stage import Stage
+from kube.errors import KubeError
+
+
+@contextlib.asynccontextmanager
+async def token_rotated(stage: Stage, *, cluster: str, replica: int) -> AsyncIterator[None]:
+    await stage.accounts[cluster, replica].rotate()
+    yield
+
+
+@contextlib.asynccontextmanager
+async def token_expired(stage: Stage, *, cluster: str, replica: int) -> AsyncIterator[None]:
+    """Nobody renews it until the end of the strike."""
+    account = stage.accounts[cluster, replica]
+    await account.expire()
+    try:
+        yield
+    finally:
+        await account.renew()
+
+
+@contextlib.asynccontextmanager
+async def certificates_rotated(stage: Stage) -> AsyncIterator[None]:
+    await stage.certificates.rotate()
+    yield
+
+
+@contextlib.asynccontextmanager
+async def certificate_broken(stage: Stage) -> AsyncIterator[None]:
+    """Certificate and key do not belong together; servers go on with what they had."""
+    await stage.certificates.break_()
+    try:
+        yield
+    finally:
+        await stage.certificates.rotate()
+
+
+_MOVED = {"past": "2001-01-01T00:00:00Z", "future": "2999-01-01T00:00:00Z", "garbled": "soon"}
+
+
+@contextlib.asynccontextmanager
+async def renewal_times_moved(stage: Stage, *, how: str) -> AsyncIterator[str]:
+    """As by an agent with another clock, or by hand, in all Secrets that ask for tokens."""
+    done = 0
+    for place in manifests.expected(stage.world.model).tokens:
+        if place.cluster != "source" and how != "token lost":
+            continue
+        change: dict[str, object] = {"data": {"token": None}}
+        if how != "token lost":
+            change = {"metadata": {"annotations": {RENEW_TIMESTAMP: _MOVED[how]}}}
+        with contextlib.suppress(KubeError, asyncio.TimeoutError):
+            client = stage.world.clients[place.cluster]
+            await client.patch(place.resource, place.name, change, namespace=place.namespace, timeout=5)
+            done += 1
+    yield f"{done} Secrets"

@@ -1,0 +1,326 @@
+"""The oracles of the fault campaign: each tells nothing when all is well, and finds what was planted."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from campaign import manifests, oracles
+from campaign.manifests import WORK, Place
+from campaign.model import Edit, apply_all, empty
+from campaign.oracles import Admissions, Excuse, Failure, Level, Problem, Snapshot, Write
+
+from agent.api import MANAGED_RESOURCES
+from agent.managed_resource.references import key_of
+from agent.network_policy.keys import NETWORK_POLICIES, SERVICE_NAME
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, NODES, PODS, SECRETS, SERVICES
+
+MODEL = apply_all(
+    empty(),
+    [
+        Edit("managed", "mr", {"objects": {"ConfigMap/apps-0/o": 1}, "packing": "plain", "secrets": 1}),
+        Edit("services", "apps-0/s", {"port": 80, "clients": ["apps-1"], "alias": True, "world": True}),
+        Edit("tokens", "t", {"account": "a", "elsewhere": False}),
+        Edit("referrers", "apps-0/r", {"kind": "Deployment", "refers": ["secret/apps-0/used"]}),
+        Edit("collectables", "secret/apps-0/used", {}),
+        Edit("collectables", "secret/apps-0/unused", {}),
+        Edit("nodes", "waits", {"waits": True}),
+        Edit("nodes", "ready", {"waits": False}),
+    ],
+)
+EXPECTED = manifests.expected(MODEL)
+
+OBJECT = Place("target", CONFIG_MAPS, "apps-0", "o")
+OWNER = Place("source", MANAGED_RESOURCES, WORK, "mr")
+USED = Place("target", SECRETS, "apps-0", "used")
+UNUSED = Place("target", SECRETS, "apps-0", "unused")
+TOKEN = Place("source", SECRETS, WORK, "t")
+POLICY = Place("target", NETWORK_POLICIES, "apps-0", "ingress-to-s-tcp-80")
+POD = Place("target", PODS, "apps-0", "p")
+WAITING, READY = Place("target", NODES, "", "waits"), Place("target", NODES, "", "ready")
+FOREIGN = Place("target", CONFIG_MAPS, "apps-0", "foreign")
+
+ORIGIN = "resources.gardener.cloud/origin"
+TAINTED: Object = {"taints": [{"key": "node.gardener.cloud/critical-components-not-ready"}]}
+
+
+def live(place: Place, meta: Object | None = None, **fields: Any) -> Object:
+    named = {"namespace": place.namespace, "name": place.name, "uid": "u", "resourceVersion": "1"}
+    return {"metadata": named | (meta or {}), **fields}
+
+
+def asking(renewal: str) -> Object:
+    """The metadata of a Secret that asks for a token."""
+    return {
+        "labels": {"resources.gardener.cloud/purpose": "token-requestor"},
+        "annotations": {"serviceaccount.resources.gardener.cloud/token-renew-timestamp": renewal},
+    }
+
+
+def good() -> dict[Place, Object]:
+    """A world in which all is as it has to be."""
+    manifest = EXPECTED.managed[OBJECT][0]
+    conditions = [
+        {"type": type_, "status": status}
+        for type_, status in (
+            ("ResourcesApplied", "True"),
+            ("ResourcesHealthy", "True"),
+            ("ResourcesProgressing", "False"),
+        )
+    ]
+    listed = [{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "apps-0", "name": "o"}]
+    collectable = {"labels": {"resources.gardener.cloud/garbage-collectable-reference": "true"}}
+    policies = {
+        place: live(place, {"labels": {SERVICE_NAME: "s"}}, spec={"podSelector": {} if selector is None else selector})
+        for place, selector in EXPECTED.policies.items()
+    }
+    return {
+        OBJECT: {**live(OBJECT, {"annotations": {ORIGIN: f"{WORK}/mr"}}), "data": manifest["data"]}
+        | {"apiVersion": "v1", "kind": "ConfigMap"},
+        OWNER: live(OWNER, status={"conditions": conditions, "resources": listed}),
+        USED: live(USED, collectable),
+        TOKEN: live(TOKEN, asking("2026-01-01T00:00:01Z")),
+        POD: live(POD, spec={"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}}),
+        WAITING: live(WAITING, spec=TAINTED),
+        READY: live(READY, spec={}),
+        FOREIGN: live(FOREIGN),
+        **policies,
+    }
+
+
+def judged(objects: dict[Place, Object], users: dict[Place, str] | None = None) -> list[Problem]:
+    tokens = {TOKEN: "system:serviceaccount:apps-0:a"} if users is None else users
+    foreign = {FOREIGN: live(FOREIGN)}
+    seen = Snapshot(objects, tokens, datetime(2026, 1, 1, tzinfo=UTC))
+    state = oracles.state_problems(MODEL, EXPECTED, seen, foreign=foreign, namespaces=["apps-0"])
+    return [*state, *oracles.foreign_problems(foreign, seen)]
+
+
+def test_a_world_in_which_all_is_well_has_no_problems() -> None:
+    assert judged(good()) == []
+
+
+def test_the_model_expects_what_it_holds() -> None:
+    assert {key_of(manifest) for manifest, _ in EXPECTED.managed.values()} == {"/ConfigMap/apps-0/o"}
+    names = {(place.namespace, place.name) for place in EXPECTED.policies}
+    assert names == {
+        ("apps-0", "ingress-to-s-tcp-80"),
+        ("apps-0", "egress-to-s-tcp-80"),
+        ("apps-0", "ingress-to-s-tcp-80-from-apps-1"),
+        ("apps-1", "egress-to-apps-0-s-tcp-80"),
+        ("apps-0", "ingress-to-s-tcp-9000-via-all-friends"),
+        ("apps-0", "egress-to-s-tcp-9000-via-all-friends"),
+        ("apps-0", "ingress-to-s-tcp-9000-via-all-friends-from-apps-1"),
+        ("apps-1", "egress-to-apps-0-s-tcp-9000-via-all-friends"),
+        ("apps-0", "ingress-to-s-from-world"),
+    }
+
+
+def changed(place: Place, **fields: Any) -> Callable[[dict[Place, Object]], None]:
+    def change(objects: dict[Place, Object]) -> None:
+        objects[place] = {**copy.deepcopy(objects.get(place, live(place))), **fields}
+
+    return change
+
+
+def meta(place: Place, **fields: Any) -> Callable[[dict[Place, Object]], None]:
+    def change(objects: dict[Place, Object]) -> None:
+        obj = copy.deepcopy(objects.get(place, live(place)))
+        objects[place] = {**obj, "metadata": {**obj["metadata"], **fields}}
+
+    return change
+
+
+def gone(place: Place) -> Callable[[dict[Place, Object]], None]:
+    def change(objects: dict[Place, Object]) -> None:
+        del objects[place]
+
+    return change
+
+
+EXTRA = Place("target", SERVICES, "apps-1", "extra")
+EXTRA_OWNER = Place("source", MANAGED_RESOURCES, WORK, "gone")
+EXTRA_POLICY = Place("target", NETWORK_POLICIES, "apps-0", "ingress-to-gone-tcp-80")
+STATUS = good()[OWNER]["status"]
+FAILED = [{**STATUS["conditions"][0], "status": "False", "reason": "ApplyFailed"}, *STATUS["conditions"][1:]]
+
+
+@pytest.mark.parametrize(
+    ("plant", "oracle", "place", "text"),
+    [
+        pytest.param(gone(FOREIGN), "foreign", FOREIGN, "was deleted", id="a foreign object is deleted"),
+        pytest.param(meta(FOREIGN, uid="other"), "foreign", FOREIGN, "made anew", id="a foreign object is made anew"),
+        pytest.param(
+            meta(FOREIGN, resourceVersion="2"), "foreign", FOREIGN, "was changed", id="a foreign object is changed"
+        ),
+        pytest.param(gone(OBJECT), "state", OBJECT, "is missing", id="an object is missing"),
+        pytest.param(
+            meta(OBJECT, deletionTimestamp="now"), "state", OBJECT, "being deleted", id="an object is about to go"
+        ),
+        pytest.param(changed(OBJECT, data={}), "state", OBJECT, "not as in its manifest", id="an object is changed"),
+        pytest.param(meta(OBJECT, annotations={}), "state", OBJECT, "has the origin", id="an object has no origin"),
+        pytest.param(
+            meta(EXTRA, annotations={ORIGIN: f"{WORK}/gone"}), "leaked", EXTRA, "left over", id="an object is leaked"
+        ),
+        pytest.param(meta(EXTRA_OWNER), "leaked", EXTRA_OWNER, "is still there", id="a deleted ManagedResource stays"),
+        pytest.param(gone(OWNER), "state", OWNER, "is missing", id="a ManagedResource is missing"),
+        pytest.param(
+            changed(OWNER, status={**STATUS, "conditions": FAILED}),
+            "state",
+            OWNER,
+            "ApplyFailed",
+            id="a ManagedResource is not applied",
+        ),
+        pytest.param(
+            changed(OWNER, status={**STATUS, "resources": []}), "state", OWNER, "lists 0", id="an inventory is empty"
+        ),
+        pytest.param(
+            changed(OWNER, status={**STATUS, "pendingResources": [{}]}),
+            "state",
+            OWNER,
+            "about to be created",
+            id="an inventory is not finished",
+        ),
+        pytest.param(gone(POLICY), "state", POLICY, "is missing", id="a policy is missing"),
+        pytest.param(
+            changed(POLICY, spec={"podSelector": {}}), "state", POLICY, "other pods", id="a policy selects other pods"
+        ),
+        pytest.param(
+            meta(EXTRA_POLICY, labels={SERVICE_NAME: "gone"}),
+            "leaked",
+            EXTRA_POLICY,
+            "left over",
+            id="a policy is leaked",
+        ),
+        pytest.param(gone(USED), "lost", USED, "was collected", id="an object in use is collected"),
+        pytest.param(meta(UNUSED), "leaked", UNUSED, "was not collected", id="an object in no use stays"),
+        pytest.param(
+            changed(TOKEN, **live(TOKEN, asking(""))),
+            "state",
+            TOKEN,
+            "does not tell when",
+            id="a token has no time of renewal",
+        ),
+        pytest.param(
+            changed(TOKEN, **live(TOKEN, asking("soon"))),
+            "state",
+            TOKEN,
+            "does not tell when",
+            id="a time of renewal is garbled",
+        ),
+        pytest.param(
+            changed(TOKEN, **live(TOKEN, asking("2026-01-01T00:00:00Z"))),
+            "state",
+            TOKEN,
+            "should have got a new token",
+            id="a renewal is late",
+        ),
+        pytest.param(
+            changed(WAITING, spec={}), "state", WAITING, "although a driver is missing", id="a taint goes too early"
+        ),
+        pytest.param(changed(READY, spec=TAINTED), "state", READY, "still has the taint", id="a taint stays"),
+        pytest.param(gone(READY), "state", READY, "is missing", id="a Node is gone"),
+        pytest.param(changed(POD, spec={}), "admission", POD, "without having been changed", id="a pod slips through"),
+    ],
+)
+def test_what_is_planted_is_found(
+    plant: Callable[[dict[Place, Object]], None], oracle: str, place: Place, text: str
+) -> None:
+    objects = good()
+    plant(objects)
+    found = judged(objects)
+    assert [(problem.oracle, problem.place) for problem in found] == [(oracle, place)]
+    assert text in found[0].text
+
+
+@pytest.mark.parametrize("user", ["", "system:serviceaccount:apps-0:other"])
+def test_a_token_that_is_not_accepted_or_another_ones_is_found(user: str) -> None:
+    (found,) = judged(good(), {TOKEN: user})
+    assert found.place == TOKEN
+    assert "of system:serviceaccount:apps-0:a" in found.text
+
+
+# --- calls
+
+WRITE = Write(
+    at=10.0,
+    user="a",
+    verb="patch",
+    cluster="target",
+    resource="configmaps",
+    namespace="apps-0",
+    name="o",
+    status=200,
+)
+LEASE = replace(WRITE, resource="leases", name="lease", verb="update")
+
+
+def test_a_write_at_rest_is_found_and_a_lease_is_none() -> None:
+    assert oracles.rest_problems([LEASE], seconds=60) == []
+    (found,) = oracles.rest_problems([LEASE, WRITE], seconds=60)
+    assert "1 writes in 60 s" in found.text
+    assert "patch configmaps apps-0/o" in found.text
+
+
+def test_two_writers_are_found() -> None:
+    writes = [
+        replace(LEASE, at=0),
+        replace(WRITE, at=1),
+        replace(LEASE, at=20, user="b"),
+        replace(WRITE, at=20.5),
+        replace(WRITE, at=21, user="b"),
+    ]
+    assert oracles.writer_problems(writes, lease="lease", tolerance=1) == []
+    (found,) = oracles.writer_problems([*writes, replace(WRITE, at=22)], lease="lease", tolerance=1)
+    assert "by a" in found.text
+    assert "2.0 s after b took the lease" in found.text
+
+
+def test_writes_that_were_refused_and_leases_that_were_not_taken_do_not_count() -> None:
+    writes = [
+        replace(LEASE, at=0),
+        replace(LEASE, at=5, user="b", status=409),
+        replace(WRITE, at=7),
+        replace(LEASE, at=8, user="b", name="another"),
+        replace(WRITE, at=10, user="b", status=403),
+    ]
+    assert oracles.writer_problems(writes, lease="lease", tolerance=1) == []
+
+
+# --- admissions, levels, logs
+
+
+def test_an_admission_that_fails_without_an_excuse_is_found() -> None:
+    failed = Admissions(succeeded=5, failures=[Failure(10.0, "failed calling webhook")])
+    assert oracles.admission_problems(failed, [Excuse(9.0, 11.0, "killed")]) == []
+    (found,) = oracles.admission_problems(failed, [Excuse(10.5, 11.0, "killed")])
+    assert "failed calling webhook" in found.text
+
+
+def test_an_admission_that_is_lost_or_slips_through_is_found_in_any_case() -> None:
+    seen = Admissions(unchanged=2, lost=["no endpoints"])
+    texts = [problem.text for problem in oracles.admission_problems(seen, [Excuse(0.0, 1e9, "all the time")])]
+    assert texts == ["was lost: no endpoints", "2 pods were let through without having been changed"]
+
+
+def test_memory_and_files_that_do_not_come_back_are_found() -> None:
+    before = {"leader": Level(100, 20)}
+    assert oracles.level_problems(before, {"leader": Level(150, 25)}, more_bytes=50, more_files=5) == []
+    found = oracles.level_problems(before, {"leader": Level(100 + 2**21, 26)}, more_bytes=50, more_files=5)
+    assert [problem.text for problem in found] == [
+        "leader uses 2 MiB more memory than at the begin",
+        "leader has 26 open files, at the begin 20",
+    ]
+
+
+def test_an_error_of_the_program_itself_is_found_in_its_log() -> None:
+    fine = '{"level":"error","msg":"Reconciler error","error":"no answer in time"}'
+    assert oracles.log_problems("agent", fine) == []
+    lost = '{"level":"error","msg":"Failed","error":"leader election lost","stacktrace":"..."}'
+    assert oracles.log_problems("agent", lost) == []
+    for bad in ('{"level":"error","msg":"m","stacktrace":"..."}', "Traceback (most recent call last):"):
+        (found,) = oracles.log_problems("agent", f"{fine}\n{bad}\n")
+        assert found.text.startswith("agent: ")
