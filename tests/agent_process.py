@@ -126,12 +126,12 @@ class AgentProcess:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def wait(self, *, seconds: float = 20) -> int:
+    def wait(self, *, seconds: float = 60) -> int:
         """The exit code."""
         self.exit_code = self.process.wait(seconds)
         return self.exit_code
 
-    def stop(self, *, seconds: float = 20) -> int:
+    def stop(self, *, seconds: float = 60) -> int:
         """Ends it as a kubelet would; returns the exit code, negative if it had to be killed."""
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
@@ -178,7 +178,7 @@ class AgentProcess:
     def messages(self) -> list[str]:
         return [entry["msg"] for entry in self.entries]
 
-    def wait_for_log(self, message: str, *, seconds: float = 20) -> dict[str, Any]:
+    def wait_for_log(self, message: str, *, seconds: float = 60) -> dict[str, Any]:
         """The first entry with this message."""
         return self.wait_for(
             lambda: next((entry for entry in self.entries if entry["msg"] == message), None),
@@ -186,7 +186,7 @@ class AgentProcess:
             seconds=seconds,
         )
 
-    def wait_for(self, found: Callable[[], T | None], *, what: str, seconds: float = 20) -> T:
+    def wait_for(self, found: Callable[[], T | None], *, what: str, seconds: float = 60) -> T:
         """What `found` returns once it is true; fails when the agent ends before."""
         deadline = time.monotonic() + seconds
         while not (result := found()):
@@ -201,11 +201,11 @@ class AgentProcess:
         """Status and body of a health probe; status 0 if it does not answer."""
         return _get(f"http://127.0.0.1:{self.probe_port}{path}")
 
-    def wait_until_ready(self, *, seconds: float = 20) -> Self:
+    def wait_until_ready(self, *, seconds: float = 60) -> Self:
         self.wait_for(lambda: self.probe()[0] == 200, what="/readyz to be good", seconds=seconds)
         return self
 
-    def wait_until_leading(self, *, seconds: float = 20) -> Self:
+    def wait_until_leading(self, *, seconds: float = 60) -> Self:
         self.wait_for(self.is_leading, what="leadership", seconds=seconds)
         return self
 

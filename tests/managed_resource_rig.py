@@ -184,7 +184,7 @@ class Rig:
 
     # --- waiting
 
-    def until(self, found: Callable[[], T], what: str, *, seconds: float = 20) -> T:
+    def until(self, found: Callable[[], T], what: str, *, seconds: float = 60) -> T:
         """What `found` returns once it is true."""
         deadline = time.monotonic() + seconds
         while not (result := found()):
@@ -193,7 +193,7 @@ class Rig:
             time.sleep(0.02)
         return result
 
-    def until_applied(self, name: str, *, seconds: float = 20) -> None:
+    def until_applied(self, name: str, *, seconds: float = 60) -> None:
         """All that the ManagedResource holds by now is applied."""
 
         def is_applied() -> bool:
@@ -203,7 +203,7 @@ class Rig:
 
         self.until(is_applied, f"{name} to be applied", seconds=seconds)
 
-    def until_failed(self, name: str, *texts: str, reason: str = "ApplyFailed", seconds: float = 20) -> str:
+    def until_failed(self, name: str, *texts: str, reason: str = "ApplyFailed", seconds: float = 60) -> str:
         """The condition has this reason and names all of this; returns its message."""
 
         def message() -> str:
@@ -212,10 +212,10 @@ class Rig:
 
         return self.until(message, f"{name} to tell {reason} with {texts}", seconds=seconds)
 
-    def until_gone(self, kind: str, name: str, *, seconds: float = 20) -> None:
+    def until_gone(self, kind: str, name: str, *, seconds: float = 60) -> None:
         self.until(lambda: self.find(kind, name) is None, f"{kind} {name} to be gone", seconds=seconds)
 
-    def until_data(self, name: str, data: Mapping[str, str], *, seconds: float = 20) -> None:
+    def until_data(self, name: str, data: Mapping[str, str], *, seconds: float = 60) -> None:
         self.until(
             lambda: (self.find("ConfigMap", name) or {}).get("data") == data,
             f"ConfigMap {name} to have {data}",

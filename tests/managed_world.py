@@ -84,7 +84,7 @@ def install_crd(cluster: Cluster) -> None:
     crd = yaml.safe_load(CRD.read_text())
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     cluster.api.apply(f"{path}/{crd['metadata']['name']}", crd)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             cluster.api.get(MANAGED_RESOURCES.path())

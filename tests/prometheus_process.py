@@ -101,7 +101,7 @@ class Prometheus:
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The samples of an instant query; asks until there are some, for 20 seconds at most."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not (found := self.ask(expression)) and time.monotonic() < deadline:
             time.sleep(0.1)
         return found

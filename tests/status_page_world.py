@@ -182,7 +182,7 @@ class World:
         return body
 
 
-def until(done: Any, told: Any, *, seconds: float = 30) -> None:
+def until(done: Any, told: Any, *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < deadline, f"waited {seconds} s in vain: {told()}"

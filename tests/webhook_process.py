@@ -115,7 +115,7 @@ class WebhookProcess(AgentProcess):
     def open_files(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
-    async def until(self, found: Callable[[], Any], *, what: str, seconds: float = 30) -> Any:
+    async def until(self, found: Callable[[], Any], *, what: str, seconds: float = 60) -> Any:
         """As `wait_for`, without holding up the event loop."""
         return await asyncio.to_thread(self.wait_for, found, what=what, seconds=seconds)
 

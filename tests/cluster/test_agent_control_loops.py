@@ -106,7 +106,7 @@ def controllers(
     return part, made
 
 
-async def eventually(condition: Callable[[], object], *, seconds: float = 20) -> None:
+async def eventually(condition: Callable[[], object], *, seconds: float = 60) -> None:
     for _ in range(int(seconds * 100)):
         if condition():
             return

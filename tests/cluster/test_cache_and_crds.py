@@ -76,7 +76,7 @@ def definition(kind: Resource) -> Object:
     }
 
 
-async def until(what: str, holds: Callable[[], object], *, seconds: float = 20) -> None:
+async def until(what: str, holds: Callable[[], object], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -87,7 +87,7 @@ async def until(what: str, holds: Callable[[], object], *, seconds: float = 20) 
 async def define(client: Client, kind: Resource) -> None:
     """Returns as soon as the CRD says that its kind is established."""
     await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(kind))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{kind.group}")
             if (condition(crd, "Established") or {}).get("status") == "True":
@@ -120,7 +120,7 @@ def keys(store: Store[Object]) -> set[Key]:
 async def undefine(client: Client, kind: Resource) -> None:
     await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{kind.group}")
     with contextlib.suppress(NotFound):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 await client.get(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{kind.group}")
                 await asyncio.sleep(0.02)

@@ -116,7 +116,7 @@ async def test_one_object_without_confirmation_keeps_all_of_its_namespace(
     await create(client, INFRASTRUCTURES, "b", namespace, confirmed=False)
     expected = Denied(f"{REFUSAL}: Infrastructure {namespace}/b")
     # That all are confirmed may be believed for a second.
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while await handle(deletion(INFRASTRUCTURES, namespace)) != expected:
             await asyncio.sleep(0.1)
     assert await handle(deletion(INFRASTRUCTURES, f"{namespace}-other")) == Allowed()

@@ -14,7 +14,7 @@ from kube.errors import Forbidden, Unreachable
 from kube.objects import Object, condition
 
 
-def wait_until(holds: Callable[[], object], *, seconds: float = 30) -> None:
+def wait_until(holds: Callable[[], object], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "waited in vain"

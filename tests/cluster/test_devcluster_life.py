@@ -28,7 +28,7 @@ with Cluster(name=sys.argv[1]) as cluster:
 """
 
 
-def wait_until(holds: Callable[[], object], *, seconds: float = 20) -> None:
+def wait_until(holds: Callable[[], object], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "waited in vain"

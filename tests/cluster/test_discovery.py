@@ -82,7 +82,7 @@ async def until_found(
     discovery: Discovery, group: str, version: str, holds: Callable[[Resource | None], bool]
 ) -> Resource | None:
     """Asks as those do who are told of every change of a CRD, until the API server has caught up."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             discovery.invalidate(group)
             try:

@@ -173,7 +173,7 @@ async def install_prometheus(client: Client) -> None:
         "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
     )
     await client.create(definitions, definition)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found = await client.get(definitions, definition["metadata"]["name"])
             conditions = (found.get("status") or {}).get("conditions") or []
@@ -313,7 +313,7 @@ async def test_the_controller_begins_with_a_round(own_cluster: Cluster) -> None:
         await loop.start()
         running = asyncio.create_task(loop.controller.run())
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while await present(client, "start"):
                     await asyncio.sleep(0.05)
         finally:

@@ -38,7 +38,7 @@ def definition(resource: Resource) -> Object:
 
 
 async def eventually(problem: Callable[[], Awaitable[str]]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while text := await problem():
         assert time.monotonic() < deadline, text
         await asyncio.sleep(0.05)

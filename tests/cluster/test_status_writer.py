@@ -82,7 +82,7 @@ class World:
         return {c["type"]: c["status"] for c in status.get("conditions") or []}
 
     async def until_told(self, expected: dict[str, str]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await self.told() != expected:
                 await asyncio.sleep(0.02)
 

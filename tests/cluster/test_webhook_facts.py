@@ -58,7 +58,7 @@ async def facts(cluster: DevCluster, label: str) -> AsyncIterator[Facts]:
     await asyncio.sleep(0.2)
 
 
-async def until(what: str, holds: Callable[[], object], *, seconds: float = 30) -> None:
+async def until(what: str, holds: Callable[[], object], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not in time: {what}"
