@@ -98,9 +98,14 @@ def _is_ended(text: bytes | str) -> bool:
     return _DOCUMENT_END.search(text.encode() if isinstance(text, str) else text) is not None
 
 
+_UNDEFINED_ALIAS = "found undefined alias"
+
+
 def _located(error: yaml.MarkedYAMLError, first_line: int) -> str:
     mark = error.problem_mark or error.context_mark
     problem = " ".join(str(error.problem or error.context or "not readable").split())
+    if problem.startswith(_UNDEFINED_ALIAS):
+        problem = _UNDEFINED_ALIAS  # what stands behind it may be a password that begins with an asterisk
     return f"line {first_line + mark.line}: {problem}" if mark else problem
 
 

@@ -25,6 +25,8 @@ import yaml
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_FILE_SECONDS = 60.0
+_LARGEST_FILE = 4 << 20  # bytes
+_DEEPEST_NESTING = 64  # libyaml's composer recurses in C: unlimited depth would crash the process
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
 
 
@@ -67,7 +69,7 @@ class TokenFile:
         now = self._clock()
         if now - self._read_at >= _TOKEN_FILE_SECONDS:
             try:
-                self._header = _bearer(self.path.read_text(encoding="utf-8"))
+                self._header = _bearer(_content(self.path).decode())
             except (OSError, ValueError) as error:
                 # Whoever renews it may be about to: what was read last goes on until then.
                 if self._header is None:
@@ -78,6 +80,15 @@ class TokenFile:
     def invalidate(self) -> bool:
         self._read_at = -math.inf
         return True
+
+
+def _content(path: Path) -> bytes:
+    """Of a file that is not too large. Raises OSError and ValueError."""
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise ValueError(f"it is larger than {_LARGEST_FILE} bytes")
+    return content
 
 
 def _bearer(token: str) -> str:
@@ -166,12 +177,7 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
         ConfigurationError: the file can't be read, is no kubeconfig, or is not trusted and names commands,
             files or impersonation (all users of the file are checked).
     """
-    try:
-        document = yaml.load(path.read_bytes(), yaml.CSafeLoader)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"the kubeconfig {path} is no mapping")
+    document = read_kubeconfig(path, trusted=trusted)
     if not trusted:
         _refuse_unsupported(document)
     chosen = _named(document, "contexts", context or document.get("current-context") or "", "context", path)
@@ -188,8 +194,50 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
         tls=_tls(cluster, user, path) if server.startswith("https://") else None,
         credentials=credentials,
         identity=(server, secret, str(user.get("client-certificate-data") or user.get("client-certificate") or "")),
-        tls_server_name=cluster.get("tls-server-name") or None,
+        tls_server_name=str(cluster.get("tls-server-name") or "") or None,
     )
+
+
+def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
+    """What the file holds, of which nothing is known but that it is a mapping.
+
+    Raises:
+        ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
+    """
+    try:
+        content = _content(path)
+        _check_structure(content, aliases=trusted)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
+    try:
+        document = yaml.load(content, yaml.CSafeLoader)
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!timestamp x`.
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"the kubeconfig {path} is no mapping")
+    return document
+
+
+def _check_structure(content: bytes, *, aliases: bool) -> None:
+    """Raises ValueError for what would take all memory or the whole stack."""
+    depth = 0
+    for event in yaml.parse(content, yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent) and not aliases:
+            raise ValueError("aliases are not supported")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST_NESTING:
+            raise ValueError(f"nested deeper than {_DEEPEST_NESTING} levels")
+
+
+def _problem(error: Exception) -> str:
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return f"it is not readable as YAML{f' (line {mark.line + 1})' if mark else ''}"
 
 
 def _named(document: Mapping[str, Any], field: str, name: str, inner: str, path: Path) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ that nobody holds this process's memory or file descriptors at will.
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import ssl
@@ -15,7 +16,9 @@ from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawRequestMessage
+from aiohttp.log import server_logger
 from aiohttp.web_protocol import RequestHandler
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -166,6 +169,17 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family)
 
 
+class _DiscreetLogger(logging.LoggerAdapter[logging.Logger]):
+    """For aiohttp, which quotes what is no HTTP in errors: there may be a credential in it, and anybody may send it."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        error = kwargs.get("exc_info")
+        if isinstance(error, HttpProcessingError):
+            super().log(logging.DEBUG, f"{msg}: it is not HTTP as it should be (%s)", *args, type(error).__name__)
+        else:
+            super().log(level, msg, *args, **kwargs)
+
+
 class _BoundedServer(web.Server):
     """Counts connections, and gives up on those that take too long for a request's header or body."""
 
@@ -197,6 +211,7 @@ class _BoundedServer(web.Server):
             keepalive_timeout=keepalive_timeout,
             lingering_time=_REFUSED_BODY_SECONDS,
             access_log=None,
+            logger=_DiscreetLogger(server_logger, None),
             # Nobody who asks compresses, and what is compressed has no bound.
             auto_decompress=False,
         )

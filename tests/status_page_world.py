@@ -60,7 +60,8 @@ class World:
             "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
             "kind": "ResourceManagerConfiguration",
             "leaderElection": {"resourceNamespace": self.garden, "retryPeriod": "200ms"},
-            "sourceClientConnection": {"qps": 1000, "burst": 1000},
+            # Those of other tests in this cluster are not to be seen.
+            "sourceClientConnection": {"namespaces": [*self.namespaces], "qps": 1000, "burst": 1000},
             "targetClientConnection": {"qps": 1000, "burst": 1000},
             "server": {"statusPage": {"port": page_port or self.page_port}},
             "controllers": {

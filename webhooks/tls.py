@@ -154,5 +154,10 @@ def _server_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
+    # A new handshake in a connection costs the server much and a client little. OpenSSL 3 refuses it anyway.
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    # The key of tickets is as old as the process, and would open what was recorded before. API servers keep none.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -22,17 +22,16 @@ from agent.managed_resource.invalid_update import (
 )
 from agent.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
 from agent.managed_resource.messages import apply_error_text
-from agent.managed_resource.plan import Wanted
+from agent.managed_resource.plan import LARGE, Wanted
 from agent.managed_resource.restrictions import Mandate
 from agent.managed_resource.target import Target
+from agent.managed_resource.unquoted import without_secrets
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from kube.objects import Key, Object, annotations
 from kube.resources import Resource
 
 _ATTEMPTS = 4
-_LARGE = 16 << 10
-"""Bytes of a manifest from which on it is handled in turn with others of that size."""
 
 
 class ApplyError(Exception):
@@ -80,8 +79,15 @@ async def apply(target: Target, wanted: Wanted, work: Work) -> Outcome:
     """Make one object as it is wanted.
 
     Raises:
-        ApplyError: it could not be done.
+        ApplyError: it could not be done. The text holds nothing that is secret.
     """
+    try:
+        return await _apply(target, wanted, work)
+    except ApplyError as error:
+        raise ApplyError(without_secrets(str(error), wanted.object())) from None
+
+
+async def _apply(target: Target, wanted: Wanted, work: Work) -> Outcome:
     if wanted.problem or wanted.resource is None:
         raise ApplyError(wanted.problem)
     try:
@@ -218,7 +224,7 @@ class _Application:
         return Outcome.UPDATED
 
     async def _turn(self) -> None:
-        if len(self._wanted.manifest) >= _LARGE:
+        if len(self._wanted.manifest) >= LARGE:
             await self._target.turn()
 
     async def _done(self, live: Object) -> None:
@@ -253,4 +259,4 @@ class _Application:
         except KubeError as error:
             raise ApplyError(not_deleted_text(text, self._work.mandate.told(error))) from error
         self._work.note(Action.DELETED, self._wanted.reference)
-        raise ApplyError(deleted_text(text, str(refused)))
+        raise ApplyError(deleted_text(text, self._work.mandate.told(refused)))

@@ -162,6 +162,7 @@ def _documents(data: bytes, budget: Budget) -> Iterator[Any]:
         yield from _yaml_documents(data, budget)
 
 
+_SHOWN = 8
 _SEPARATOR = re.compile(rb"^---(.*)$", re.MULTILINE)
 
 
@@ -180,7 +181,7 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
         line += data.count(b"\n", counted, start)
         counted = start
         if invalid:
-            yield line, DialectError(f"invalid Yaml document separator: {rest.decode(errors='replace')}")
+            yield line, DialectError(f"invalid Yaml document separator: {_beginning(rest)}")
         else:
             yield line, data[start : separator.start()]
         start = separator.end() + 1
@@ -188,6 +189,11 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
         # A block scalar at the end has a line break in its value, whether the text ends with one or not.
         rest = data[start:]
         yield line + data.count(b"\n", counted, start), rest if rest.endswith(b"\n") else rest + b"\n"
+
+
+def _beginning(text: bytes) -> str:
+    """Enough to find it; what follows may be a document, and secret."""
+    return text.decode(errors="replace") if len(text) <= _SHOWN else f"{text[:_SHOWN].decode(errors='replace')}…"
 
 
 def _yaml_documents(data: bytes, budget: Budget) -> Iterator[Any]:

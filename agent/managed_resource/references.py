@@ -5,18 +5,22 @@ an object is named by its resource string, which has the apiVersion in place of 
 """
 
 import hashlib
+import sys
 from collections.abc import Iterable, Mapping
 
 from kube.objects import Object, annotations, group_of, labels, metadata
 
 DEFAULT_NAMESPACE = "default"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""A copy of the whole object, so of all that is in a Secret: the status, which others may read, is no place for it."""
 
 
 def object_key(group: str, kind: str, namespace: str, name: str) -> str:
     """`apps/Deployment/ns/name`; also for cluster-scoped kinds there stands a namespace, save for Namespaces."""
     if not namespace and kind != "Namespace":
         namespace = DEFAULT_NAMESPACE
-    return f"{group}/{kind}/{namespace}/{name}"
+    # Each is kept in many places, for as long as the object is managed: all of them share one string.
+    return sys.intern(f"{group}/{kind}/{namespace}/{name}")
 
 
 def key_of(obj: Object) -> str:
@@ -69,13 +73,15 @@ def in_its_namespace(obj: Object, *, namespaced: bool | None) -> Object:
 def reference_of(obj: Object, *, injected_labels: Mapping[str, str]) -> Object:
     """The entry in `status.resources` for a manifest; `injected_labels` have the managed-by label in them."""
     namespace, name = _namespace_and_name(metadata(obj))
+    own = labels(obj)
     fields = {
         "apiVersion": _api_version(obj),
         "kind": _kind(obj),
         "name": name,
         "namespace": namespace,
-        "labels": {**labels(obj), **injected_labels},
-        "annotations": dict(annotations(obj)),
+        # Most objects have none of their own; what is injected is the same for all, and kept once.
+        "labels": {**own, **injected_labels} if own else injected_labels,
+        "annotations": {name: text for name, text in annotations(obj).items() if name != _LAST_APPLIED},
     }
     return {name: value for name, value in fields.items() if value}
 

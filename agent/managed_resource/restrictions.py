@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from agent.managed_resource import keys
+from agent.managed_resource.unquoted import without_values
 from config.schema_restrictions import Impersonation, KindLists, Kinds, Restrictions
 from kube.errors import Forbidden
 from kube.names import dns_subdomain_problems
@@ -116,9 +117,10 @@ class Mandate:
 
     def told(self, error: Exception) -> str:
         """The text of an error, with who was refused, if that is what happened."""
+        text = without_values(str(error))
         if self.account is None or not isinstance(error, Forbidden):
-            return str(error)
-        return f"as ServiceAccount {self.account}: {error}"
+            return text
+        return f"as ServiceAccount {self.account}: {text}"
 
 
 def mandate_of(managed_resource: Object, impersonation: Impersonation) -> Mandate:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-import yaml
 
-from kube.connection import SERVICE_ACCOUNT
+from kube.connection import SERVICE_ACCOUNT, ConfigurationError, read_kubeconfig
 
 _REMEMBERED_SECONDS = 60.0
 
@@ -46,7 +45,7 @@ class Authority:
             self._read_at = now
             try:
                 self._bundle = self._read()
-            except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+            except (OSError, ValueError, TypeError, AttributeError, ConfigurationError) as error:
                 # Whoever replaces it may be about to: what was read last is good until then.
                 structlog.get_logger().error(
                     "The CA bundle of the target cluster could not be read", file=self._file, error=_place(error)
@@ -61,7 +60,7 @@ class Authority:
         if not self._kubeconfig:
             return self._in_cluster.read_bytes()
         path = Path(self._kubeconfig)
-        cluster = _current_cluster(yaml.load(path.read_bytes(), yaml.CSafeLoader))
+        cluster = _current_cluster(read_kubeconfig(path))
         if data := cluster.get("certificate-authority-data"):
             return base64.b64decode(str(data))
         if file := cluster.get("certificate-authority"):

@@ -17,18 +17,24 @@ def merge(result: Object, live: Object, options: MergeOptions, *, path: tuple[st
     if options.preserve_resources:
         containers = at(result, *path, "spec", "containers")
         if isinstance(containers, list):
-            present = {item.get("name"): item for item in reversed(mappings_at(live, *path, "spec", "containers"))}
+            present = {_name(item): item for item in reversed(mappings_at(live, *path, "spec", "containers"))}
             merged = [_with_live_resources(item, present) for item in containers]
             result = with_value(result, (*path, "spec", "containers"), merged)
     return result
 
 
-def _with_live_resources(container: Any, present: dict[Any, Object]) -> Any:
-    if not isinstance(container, dict) or container.get("name") not in present:
+def _name(container: Any) -> str:
+    name = container.get("name") if isinstance(container, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _with_live_resources(container: Any, present: dict[str, Object]) -> Any:
+    name = _name(container)
+    if not name or name not in present:
         return container
-    live = present[container["name"]]
+    live = present[name]
     for kind in ("requests", "limits"):
-        scaled = {name: value for name, value in mapping_at(live, "resources", kind).items() if name in _SCALED}
-        for name, value in scaled.items():
-            container = with_value(container, ("resources", kind, name), value)
+        scaled = {unit: value for unit, value in mapping_at(live, "resources", kind).items() if unit in _SCALED}
+        for unit, value in scaled.items():
+            container = with_value(container, ("resources", kind, unit), value)
     return container

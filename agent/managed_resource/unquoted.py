@@ -1,0 +1,66 @@
+"""Errors of API servers without what they quote of an object.
+
+An error ends up in conditions, Events and logs, which more people may read than Secrets. But API servers show what they
+refuse: a whole pod template with its environment, for instance, and webhooks may show anything. So values of variables
+and arguments of commands are cut out, and what is in a Secret is, wherever it stands. The rest is as it was: it helps.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from kube.objects import Object
+
+_STRING = r'"(?:[^"\\]|\\.)*(?:"|\Z)|`[^`]*(?:`|\Z)'
+_VALUE = re.compile(rf'(?P<field>\b[vV]alue"?:\s*)(?:{_STRING}|strings\.Join\(\{{.*?\}}, "[^"]*"\))(?!:)', re.DOTALL)
+"""`"Value":"x"`, `Value:"x"`, and a difference of two; not `Invalid value: "x": …`, whose field says what it is."""
+_LIST = re.compile(
+    rf'(?P<field>\b(?:[cC]ommand|[aA]rgs)"?:\s*(?:\[\]string)?)(?P<open>[\[{{])(?:[^\]}}"`]|{_STRING})++(?:[\]}}]|\Z)'
+)
+_LINES = re.compile(r'"""\n.*?"""', re.DOTALL)
+_LINE = re.compile(rf"^(?P<mark>[-+ ][ \t]*)(?:{_STRING})(?=,?$)", re.MULTILINE)
+"""Of a list in a difference, of which one may not see what it is a list of."""
+_HIDDEN = "[redacted]"
+_LONGEST = 32_768
+"""More of a message is told nowhere, and who makes it longer may want us to be busy."""
+_SHORTEST = 6
+"""Characters of what is looked for; shorter ones would be found everywhere."""
+
+
+def without_values(message: str) -> str:
+    """The message without the variables and arguments of containers that it shows, as JSON or as Go prints them."""
+    message = message[:_LONGEST]
+    if '"' not in message and "`" not in message:
+        return message
+    message = _LINES.sub(f'"{_HIDDEN}"', message)
+    message = _LINE.sub(rf'\g<mark>"{_HIDDEN}"', message)
+    message = _VALUE.sub(rf'\g<field>"{_HIDDEN}"', message)
+    return _LIST.sub(lambda found: f"{found['field']}{found['open']}…{']' if found['open'] == '[' else '}'}", message)
+
+
+def without_secrets(message: str, manifest: Object) -> str:
+    """The message without the values of a Secret, in whatever form they are quoted."""
+    if manifest.get("kind") != "Secret" or manifest.get("apiVersion") != "v1":
+        return message
+    for text in sorted(_secrets(manifest), key=len, reverse=True):
+        message = message.replace(text, _HIDDEN)
+    return message
+
+
+def _secrets(manifest: Object) -> Iterator[str]:
+    for field in ("data", "stringData"):
+        values = manifest.get(field)
+        for value in values.values() if isinstance(values, dict) else ():
+            text = str(value)
+            forms = {text, base64.b64encode(text.encode(errors="replace")).decode(), _decoded(text)}
+            # Of several lines each may be quoted for itself.
+            lines = {line.strip() for form in forms for line in form.splitlines()}
+            yield from (form for form in forms | lines if len(form) >= _SHORTEST)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,41 @@
+"""Questions of API servers to the authorizer of node agents, and the OperatingSystemConfigs that answers depend on.
+
+Even bytes at the beginning: the rest is a SubjectAccessReview; odd ones: it is the content of a Secret, which the
+owners of nodes can write.
+"""
+
+import base64
+
+import orjson
+
+from webhooks.handlers.node_agent_authorizer.files import references
+from webhooks.handlers.node_agent_authorizer.review import Unreadable, decode
+
+
+def target(data: bytes) -> None:
+    if not data:
+        return
+    if data[0] % 2:
+        _operating_system_config(data[1:])
+    else:
+        _review(data[1:])
+
+
+def _review(body: bytes) -> None:
+    try:
+        review = decode(body, "application/json")
+    except Unreadable as error:
+        assert 400 <= error.code < 500
+        return
+    asked = review.attributes
+    assert all(isinstance(text, str) for text in (asked.user, asked.verb, asked.resource, asked.name, *asked.groups))
+
+
+def _operating_system_config(content: bytes) -> None:
+    secret = {"metadata": {"namespace": "ns", "name": "osc"}, "data": {"osc.yaml": base64.b64encode(content).decode()}}
+    try:
+        found = references(secret)
+    except ValueError as error:
+        assert str(error) == 'osc.yaml of secret "ns/osc" is no OperatingSystemConfig'
+        return
+    orjson.dumps([[one.secret, one.hostname] for one in found])

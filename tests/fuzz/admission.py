@@ -1,0 +1,67 @@
+"""All webhooks: whatever comes in, the answer is an AdmissionReview with a code, and no handler crashes.
+
+The first byte chooses the webhook, the rest is the body. To begin with there are the recorded requests.
+"""
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.load import decode
+from webhooks.metrics import panics
+from webhooks.routes import enabled, routes
+
+_TESTS = Path(__file__).resolve().parents[1]
+_HELPERS = str(_TESTS / "unit" / "webhooks")
+if _HELPERS not in sys.path:
+    sys.path.append(_HELPERS)
+
+from mutating import at_once, facts_of  # noqa: E402 - only now it can be found
+
+_CONFIG = """
+leaderElection: {resourceNamespace: fuzz}
+controllers: {tokenInvalidator: {enabled: true}}
+webhooks:
+  endpointSliceHints: {enabled: true}
+  extensionValidation: {enabled: true}
+  highAvailabilityConfig: {enabled: true, defaultNotReadyTolerationSeconds: 60}
+  kubernetesServiceHost: {enabled: true, host: api.example.com}
+  podKubeAPIServerLoadBalancing: {enabled: true}
+  podSchedulerName: {enabled: true, schedulerName: s}
+  podTopologySpreadConstraints: {enabled: true}
+  projectedTokenMount: {enabled: true}
+  seccompProfile: {enabled: true}
+  systemComponentsConfig: {enabled: true, podNodeSelector: {a: b}}
+  tokenInvalidator: {enabled: true}
+  vpaInPlaceUpdates: {enabled: true}
+"""
+_RECORDED = _TESTS / "conformance" / "admission.jsonl.gz"
+
+_in_cluster, *_cases = (json.loads(line) for line in gzip.decompress(_RECORDED.read_bytes()).splitlines())
+_config = decode(_CONFIG).config
+_endpoints = list(enabled(routes(_config, facts_of(_config.webhooks, *_in_cluster))).items())
+
+
+def seeds() -> Iterator[bytes]:
+    paths = [path for path, _ in _endpoints]
+    for case in _cases:
+        if case["path"] in paths:
+            body = json.dumps(case["review"], separators=(",", ":")).encode()
+            yield bytes([paths.index(case["path"])]) + body
+
+
+def target(data: bytes) -> None:
+    if not data:
+        return
+    _, endpoint = _endpoints[data[0] % len(_endpoints)]
+    before = panics._value.get()
+    answer = at_once(endpoint(data[1:], "application/json"))
+    if b"no running event loop" in answer:  # it would wait for a namespace that is not known
+        return
+    response = json.loads(answer)["response"]
+    code = response["status"]["code"]
+    assert isinstance(code, int)
+    assert response["allowed"] is (code == 200)
+    assert panics._value.get() == before, answer

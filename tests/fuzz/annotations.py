@@ -1,0 +1,194 @@
+"""Annotations that are parsed: durations, numbers, selectors, ports, names, times, lists, references.
+
+The first byte chooses the annotation, or the kind of value; the rest is its text. Wrong ones are refused by the error that
+the caller knows, in bounded time; right ones give values that can be used.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from agent.istio_cluster_configuration import facts as istio
+from agent.istio_cluster_configuration import keys as istio_keys
+from agent.managed_resource import keys as managed_resource_keys
+from agent.managed_resource.invalid_update import PropagationPolicyError, propagation_policy
+from agent.managed_resource.removal import must_be_finalized
+from agent.managed_resource.restrictions import mandate_of
+from agent.network_policy import keys as policy_keys
+from agent.network_policy.facts import Namespace, Service
+from agent.network_policy.policies import Rules, Surroundings, desired_policies
+from agent.responsibility import parse_origin
+from agent.token_requestor import keys as token_keys
+from agent.token_requestor.rules import renew_time
+from agent.token_requestor.wish import InvalidSecretError, read_wish
+from config.schema_restrictions import Impersonation
+from kube.objects import Object, format_duration, parse_duration, parse_quantity
+from webhooks.admission import Refusal
+from webhooks.handlers.high_availability_config import situation
+from webhooks.handlers.high_availability_config.replicas import needed
+
+_NOW = datetime(2030, 1, 1, tzinfo=UTC)
+_LONGEST_MESSAGE = 1_000
+_ALIAS = "networking.resources.gardener.cloud/from-all-scrape-targets-allowed-ports"
+
+
+def target(data: bytes) -> None:
+    if not data:
+        return
+    text = data[1:].decode(errors="ignore")
+    _READERS[data[0] % len(_READERS)](text)
+
+
+def _annotated(name: str, text: str, **more: str) -> Object:
+    return {"metadata": {"namespace": "ns", "name": "n", "annotations": {name: text, **more}}}
+
+
+# --- Services
+
+
+def _policies(name: str) -> Callable[[str], None]:
+    def read(text: str) -> None:
+        obj = {**_annotated(name, text), "spec": {"selector": {"app": "a"}, "ports": [{"port": 80, "protocol": "TCP"}]}}
+        service = Service.of(obj)
+        for problem in service.wishes.problems:
+            assert problem.annotation == name
+            assert len(problem.message) < _LONGEST_MESSAGE + len(text)
+        around = Surroundings(
+            namespaces={
+                "ns": Namespace({policy_keys.NAMESPACE_LABEL: "ns"}, is_terminating=False),
+                "other": Namespace({policy_keys.NAMESPACE_LABEL: "other", "a": "b"}, is_terminating=False),
+            }
+        )
+        for policy in desired_policies(service, Rules(), around).policies.values():
+            orjson.dumps(policy.spec)
+
+    return read
+
+
+def _exports(text: str) -> None:
+    exported = istio.Service.of(_annotated(istio_keys.EXPORT_TO, text)).export_to
+    assert all(entry == entry.strip() != "" for entry in exported)
+
+
+# --- Secrets that ask for tokens
+
+
+def _wish(name: str) -> Callable[[str], None]:
+    def read(text: str) -> None:
+        right = {token_keys.NAME: "sa", token_keys.NAMESPACE: "ns", token_keys.TARGET_NAME: "t"}
+        right[token_keys.TARGET_NAMESPACE] = "ns"
+        try:
+            wish = read_wish({**right, name: text})
+        except InvalidSecretError:
+            return
+        assert 600 <= wish.seconds <= 1 << 32
+        assert wish.account.name
+        assert "/" not in f"{wish.account.name}{wish.account.namespace}"
+        assert all(isinstance(value, str) for value in wish.labels.values())
+
+    return read
+
+
+def _renewal(text: str) -> None:
+    found = renew_time(text)
+    assert found is None or found.tzinfo is not None
+    assert found is None or isinstance(_NOW - found, timedelta)
+
+
+# --- objects of ManagedResources
+
+
+def _patience(text: str) -> None:
+    obj = _annotated(managed_resource_keys.FINALIZE_DELETION_AFTER, text)
+    obj["metadata"] |= {"deletionTimestamp": "2029-12-31T00:00:00Z", "finalizers": ["f"]}
+    try:
+        must_be_finalized(obj, now=_NOW)
+        if text:
+            _NOW + timedelta(seconds=parse_duration(text))
+    except ValueError as error:
+        assert str(error)
+
+
+def _propagation(text: str) -> None:
+    name = managed_resource_keys.DELETION_PROPAGATION_ON_INVALID_UPDATE
+    with suppress(PropagationPolicyError):
+        assert propagation_policy(_annotated(name, text), resource="r") == text
+
+
+def _account(text: str) -> None:
+    for impersonation in (Impersonation(), Impersonation(allowed_service_account_names=("a*",))):
+        mandate = mandate_of(_annotated(managed_resource_keys.SERVICE_ACCOUNT, text), impersonation)
+        # It is never anybody else than a ServiceAccount of the same namespace, and never the agent itself.
+        assert bool(mandate.problem) != bool(mandate.account)
+        assert mandate.account is None or (mandate.account.namespace, mandate.account.name) == ("ns", text)
+        assert mandate.user.count(":") in (0, 3)
+
+
+def _origin(text: str) -> None:
+    with suppress(ValueError):
+        assert str(parse_origin(text)) in (text, text.removeprefix(":"))
+
+
+# --- what webhooks read
+
+
+def _zones(text: str) -> None:
+    found = situation.of_namespace({situation.ZONES: text}).zones
+    assert len(set(found)) == len(found)
+    assert "" not in found
+
+
+def _replicas(text: str) -> None:
+    obj = _annotated(situation.REPLICAS, text)
+    obj["metadata"]["labels"] = {situation.TYPE: "server"}
+    try:
+        number = needed(obj, 1, failure_tolerance=None)
+    except Refusal:
+        return
+    assert number is not None
+    assert 0 <= number < 2**31
+
+
+# --- kinds of values
+
+
+def _duration(text: str) -> None:
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        assert len(str(error)) < _LONGEST_MESSAGE + 10 * len(text)
+        return
+    assert abs(seconds) <= 2**63 / 1e9
+    if abs(seconds) < 2**62 / 1e9:  # beyond that, what a float is rounded to may be out of range
+        assert abs(parse_duration(format_duration(seconds)) - seconds) <= 1e-6 * max(1.0, abs(seconds))
+
+
+def _quantity(text: str) -> None:
+    try:
+        value = parse_quantity(text)
+    except ValueError:
+        return
+    assert value.is_finite()
+    assert (value < 1) in (True, False)
+
+
+_READERS: list[Callable[[str], Any]] = [
+    _policies(policy_keys.NAMESPACE_SELECTORS),
+    _policies(policy_keys.FROM_WORLD),
+    _policies(policy_keys.NAMESPACE_ALIAS),
+    _policies(_ALIAS),
+    _exports,
+    *(_wish(name) for name in sorted(set(token_keys.ANNOTATIONS) - {token_keys.RENEW_TIMESTAMP})),
+    _renewal,
+    _patience,
+    _propagation,
+    _account,
+    _origin,
+    _zones,
+    _replicas,
+    _duration,
+    _quantity,
+]

@@ -1,0 +1,26 @@
+"""Compressed data of Secrets: as much as may be, and no more, or an error; and never other content than was packed.
+
+The first byte says how much it may be.
+"""
+
+import brotli
+
+from agent.managed_resource.decode import decompress
+from agent.yaml_dialect import DialectError
+
+_MOST = 1 << 20
+
+
+def target(data: bytes) -> None:
+    if not data:
+        return
+    limit, content = 1 << (data[0] % 24), data[1:]
+    try:
+        text = decompress(content, limit=limit)
+    except DialectError:
+        text = None
+    if text is not None:
+        assert len(text) <= limit
+        assert text == brotli.decompress(content)
+    if len(content) < _MOST:
+        assert decompress(brotli.compress(content, quality=1), limit=_MOST) == content

@@ -1,0 +1,99 @@
+"""The data of a Secret that a ManagedResource refers to, from its bytes to the bodies of requests.
+
+The lowest two bits of the first byte say what the key is called, so whether it is compressed. Whatever is wrong becomes
+an error of one object or document: nothing is raised, and nothing unfolds to more than the limits.
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+import orjson
+
+from agent.managed_resource import plan
+from agent.managed_resource.decode import Limits, decode_secrets
+from agent.managed_resource.difference import needs_update
+from agent.managed_resource.merge import MergeError, merge
+from agent.managed_resource.restrictions import no_refusal
+from kube.errors import KindNotServed
+from kube.objects import Key, Object, group_of
+from kube.resources import Resource
+
+_SECRET = Key("ns", "bundle")
+_NAMES = ("m.yaml", "m.json", "m.yaml.br", "m.br")
+_LIMITS = Limits(key_bytes=1 << 18, total_bytes=1 << 18, values=5_000, documents=100)
+_BASIS = plan.Basis(injected_labels=(("a", "b"),), secrets=())
+_LONGEST_ERROR = 2_000
+
+_CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+_TEMPLATE = {
+    "metadata": {"labels": {"app": "a"}, "annotations": {"kubectl.kubernetes.io/restartedAt": "now"}},
+    "spec": {"containers": [_CONTAINER], "initContainers": [_CONTAINER]},
+}
+_LIVE: Object = {
+    "metadata": {"name": "n", "namespace": "ns", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "a"}},
+        "template": _TEMPLATE,
+        "jobTemplate": {"spec": {"template": _TEMPLATE}},
+        "volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {}}],
+        "type": "NodePort",
+        "clusterIP": "10.0.0.1",
+        "clusterIPs": ["10.0.0.1"],
+        "ports": [{"name": "p", "port": 80, "nodePort": 30000, "protocol": "TCP"}],
+        "claimRef": {"name": "c"},
+        "volumeName": "v",
+        "caBundle": "Y2E=",
+        "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "Y2E="}}},
+    },
+    "secrets": [{"name": "s"}],
+    "imagePullSecrets": [{"name": "s"}],
+    "webhooks": [{"name": "w", "clientConfig": {"caBundle": "Y2E="}}],
+    "status": {"replicas": 2},
+}
+"""Something of every kind that has rules for what is kept."""
+
+
+def target(data: bytes) -> None:
+    contents = [(_SECRET, {_NAMES[data[0] % 4 if data else 0]: data[1:]})]
+    decoded = decode_secrets(contents, limits=_LIMITS)
+    assert len(decoded.objects) + len(decoded.errors) <= _LIMITS.documents + 1
+    found = _at_once(plan._discover(decoded, _Discovery()))  # type: ignore[arg-type] # all of it that is asked
+    made = plan._plan(_BASIS, contents, decoded, found, labels={"a": "b"}, only_workloads=False, refusal=no_refusal)
+    for text in (*made.decode_errors, *(wanted.problem for wanted in made.wanted())):
+        # They name kinds, fields and the like, twice at most, and nothing else.
+        assert len(text) < _LONGEST_ERROR + 2 * len(data)
+    for wanted in made.wanted():
+        if not wanted.problem:
+            _apply(wanted.object())
+
+
+class _Discovery:
+    """All groups and kinds are served but some."""
+
+    async def find(self, api_version: str, kind: str) -> Resource:
+        group = group_of(api_version)
+        if group == "nowhere":
+            raise KindNotServed(api_version, kind)
+        version = api_version.rpartition("/")[2]
+        return Resource(group, version, kind, kind.lower(), namespaced=kind != "Namespace")
+
+
+def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waits for something")
+
+
+def _apply(manifest: Object) -> None:
+    identity = {"apiVersion": manifest.get("apiVersion"), "kind": manifest.get("kind")}
+    for live in (None, {**identity, **_LIVE}):
+        try:
+            body = merge(manifest, live, origin="ns/mr", horizontally_scaled=True, vertically_scaled=True)
+        except MergeError:
+            continue
+        orjson.dumps(body)
+        if live is not None:
+            needs_update(body, live)

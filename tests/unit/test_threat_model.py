@@ -1,0 +1,145 @@
+"""What `docs/security.md` says of threats: its tests exist, and what is true of the source and the manifests themselves."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).parents[2]
+TESTS = PROJECT / "tests"
+THREATS = (PROJECT / "docs/security.md").read_text().partition("\n## Threats\n")[2].partition("\n## ")[0]
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", THREATS)))
+REQUIREMENTS = sorted(PROJECT.glob("requirements*.txt"))
+PROGRAMS = ("kube", "config", "process", "agent", "webhooks")
+
+_STARTS = {"subprocess", "pty", "multiprocessing", "pickle", "marshal", "shelve", "code", "runpy"}
+_MAKES_CODE = {"eval", "exec", "compile", "__import__"}
+_OF_OS = re.compile(r"system|popen|exec\w+|spawn\w+|posix_spawn\w*")
+_LOADERS = {"CSafeLoader", "_Loader", "_Composer"}
+
+
+# --- the table
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_each_test_that_is_named_exists(file: str, name: str) -> None:
+    tree = ast.parse((TESTS / file).read_text())
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    assert name in functions
+
+
+def test_each_threat_names_what_keeps_it_off_and_a_test() -> None:
+    rows = [line.strip("|").split(" | ") for line in THREATS.splitlines() if line.startswith("|")]
+    threats = [row for row in rows if row[0].strip() not in {"Threat", "---|---|---"}]
+    assert len(threats) > 40
+    for row in threats:
+        assert len(row) == 3, row
+        threat, protection, shown = (cell.strip() for cell in row)
+        assert threat
+        assert protection
+        assert "::test_" in shown or shown == "none here", threat
+
+
+# --- the source
+
+
+def _called(node: ast.Call) -> tuple[str, str]:
+    """The module, if it looks like one, and the name."""
+    match node.func:
+        case ast.Name(id=name):
+            return "", name
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            return module, name
+    return "?", ""
+
+
+def _imported(node: ast.AST) -> set[str]:
+    match node:
+        case ast.Import(names=names):
+            return {alias.name.partition(".")[0] for alias in names}
+        case ast.ImportFrom(module=str(module)):
+            return {module.partition(".")[0]}
+    return set()
+
+
+def _suspicious(source: str) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        found |= _imported(node) & _STARTS
+        if not isinstance(node, ast.Call):
+            continue
+        module, name = _called(node)
+        if (not module and name in _MAKES_CODE) or (module == "os" and _OF_OS.fullmatch(name)):
+            found.add(name)
+        if module == "yaml" and name in {"load", "parse"}:
+            given = [ast.unparse(argument) for argument in [*node.args[1:], *(k.value for k in node.keywords)]]
+            if not given or given[0].rpartition(".")[2] not in _LOADERS:
+                found.add(ast.unparse(node))
+    return found
+
+
+def test_the_programs_start_nothing_and_make_no_code_of_data() -> None:
+    files = [path for program in PROGRAMS for path in (PROJECT / program).rglob("*.py")]
+    assert len(files) > 200
+    found = {str(path.relative_to(PROJECT)): _suspicious(path.read_text()) for path in files}
+    assert {path: what for path, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import subprocess",
+        "from pickle import loads",
+        "eval(text)",
+        "os.system('x')",
+        "os.execv('x', [])",
+        "yaml.load(text)",
+        "yaml.load(text, yaml.Loader)",
+        "yaml.load(text, Loader=yaml.UnsafeLoader)",
+    ],
+)
+def test_what_would_start_something_is_found(source: str) -> None:
+    assert _suspicious(source)
+    assert not _suspicious("yaml.load(text, yaml.CSafeLoader); re.compile('x'); os.open('x', 0)")
+
+
+# --- what the image is built from
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)
+def test_every_requirement_is_locked_with_hashes(path: Path) -> None:
+    text = path.read_text().replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    assert lines
+    for line in lines:
+        assert re.match(r"[\w.\[\]-]+==[\w.+-]+ ", line), line
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", line), line
+
+
+def test_the_image_installs_nothing_without_a_hash() -> None:
+    text = (PROJECT / "Dockerfile").read_text().replace("\\\n", " ")
+    installing = re.findall(r"pip[^&|]*? install [^&|]*", text)
+    assert len(installing) > 2
+    for command in installing:
+        assert "--require-hashes" in command or "--no-index" in command, command
+    assert not re.search(r"\b(curl|wget|git clone|ADD http)", text)
+
+
+# --- what pods are given
+
+
+@pytest.mark.parametrize("overlay", ["runtime", "target"])
+def test_tokens_of_pods_are_projected_and_end_after_hours(overlay: str) -> None:
+    documents = yaml.safe_load_all((TESTS / "golden" / f"{overlay}.yaml").read_text())
+    deployments = [obj for obj in documents if obj and obj["kind"] == "Deployment"]
+    assert deployments
+    for deployment in deployments:
+        spec: dict[str, Any] = deployment["spec"]["template"]["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        sources = [source for volume in spec["volumes"] for source in volume.get("projected", {}).get("sources", [])]
+        tokens = [source["serviceAccountToken"] for source in sources if "serviceAccountToken" in source]
+        assert tokens
+        assert all(token["expirationSeconds"] <= 12 * 3600 for token in tokens)
