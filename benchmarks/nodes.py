@@ -45,7 +45,7 @@ _COLUMNS = ("phase", "calls", "each", "s", "CPU s", "RSS (peak) MiB", "")
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class NodeState:
     has_taint: bool
     delay: str | None
 
@@ -56,9 +56,9 @@ class _Pod:
     is_ready: bool
 
 
-def _node(obj: Object) -> _Node:
+def node_state(obj: Object) -> NodeState:
     taints = (obj.get("spec") or {}).get("taints") or []
-    return _Node(any(taint["key"] == NOT_READY for taint in taints), annotations(obj).get(DELAY))
+    return NodeState(any(taint["key"] == NOT_READY for taint in taints), annotations(obj).get(DELAY))
 
 
 def _pod(obj: Object) -> _Pod:
@@ -76,7 +76,7 @@ class _Seen:
     """When its taint was gone."""
     delays: dict[str, str | None] = field(default_factory=dict)
 
-    def node(self, change: Change[_Node]) -> None:
+    def node(self, change: Change[NodeState]) -> None:
         if change.new is not None:
             self.delays[change.key.name] = change.new.delay
             if not change.new.has_taint:
@@ -106,7 +106,7 @@ async def measure(*, count: int) -> Table:
                 async with _observing(cluster) as (client, seen):
                     agent.start()
                     await asyncio.to_thread(agent.wait_until_ready)
-                    await _components(client)
+                    await make_components(client)
                     rows = await _phases(agent, audit, client, seen, count)
             finally:
                 audit.close()
@@ -117,7 +117,7 @@ async def measure(*, count: int) -> Table:
 async def _phases(agent: Agent, audit: Audit, client: Client, seen: _Seen, count: int) -> list[tuple[str, ...]]:
     rows = []
     meter = _Meter(agent, audit)
-    await _join(client, range(count))
+    await join(client, range(count))
     await _until(lambda: len(seen.free) == count and seen.are_spread(), what="all Nodes to be free")
     waits = sorted(seen.waits())
     note = (
@@ -127,7 +127,7 @@ async def _phases(agent: Agent, audit: Audit, client: Client, seen: _Seen, count
     rows.append(await meter.row("join", nodes=count, note=note))
 
     meter = _Meter(agent, audit)
-    await _join(client, [count])
+    await join(client, [count])
     await _until(lambda: len(seen.free) == count + 1 and seen.are_spread(), what="one more Node to be free")
     rows.append(await meter.row("one more", nodes=1, note="all delays change"))
 
@@ -173,7 +173,7 @@ async def _observing(cluster: Cluster) -> AsyncIterator[tuple[Client, _Seen]]:
         caches = Caches(client)
         seen = _Seen()
         try:
-            nodes = caches.acquire(View(NODES, _node))
+            nodes = caches.acquire(View(NODES, node_state))
             pods = caches.acquire(View(PODS, _pod, label_selector=f"{CRITICAL}=true"))
             await nodes.synced.wait()
             await pods.synced.wait()
@@ -184,7 +184,8 @@ async def _observing(cluster: Cluster) -> AsyncIterator[tuple[Client, _Seen]]:
             await caches.close()
 
 
-async def _components(client: Client) -> None:
+async def make_components(client: Client) -> None:
+    """DaemonSets that each Node waits for."""
     for number_ in range(_COMPONENTS):
         name = f"critical-{number_}"
         spec = {
@@ -198,10 +199,11 @@ async def _components(client: Client) -> None:
         await client.create(DAEMON_SETS, {"metadata": meta, "spec": {"selector": selector, "template": template}})
 
 
-async def _join(client: Client, indexes: Iterable[int]) -> None:
+async def join(client: Client, indexes: Iterable[int]) -> None:
+    """Nodes with the taint."""
     limit = asyncio.Semaphore(_AT_ONCE)
 
-    async def join(index: int) -> None:
+    async def one(index: int) -> None:
         name = f"node-{index}"
         meta = {
             "name": name,
@@ -215,7 +217,7 @@ async def _join(client: Client, indexes: Iterable[int]) -> None:
                 NODES, {"metadata": meta, "spec": {"taints": [taint]}, "status": {"addresses": [address]}}
             )
 
-    await asyncio.gather(*map(join, indexes))
+    await asyncio.gather(*map(one, indexes))
 
 
 async def _until(holds: Callable[[], bool], *, what: str) -> None:

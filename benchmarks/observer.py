@@ -1,6 +1,7 @@
 """Follows ManagedResources and ConfigMaps by watches, and waits until something holds."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +15,9 @@ from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object, condition
 from kube.resources import CONFIG_MAPS
+
+_NO_NEWS_SECONDS = 5.0
+"""After so long it is looked all the same: what is waited for may have raised an error meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +45,19 @@ def _version(obj: Object) -> str:
 class Observer:
     """Made by `observing`."""
 
-    def __init__(self, client: Client, caches: Caches) -> None:
+    def __init__(self, client: Client, caches: Caches, *, objects: bool) -> None:
         self.client = client
         self._managed = caches.acquire(View(MANAGED_RESOURCES, _state))
-        self._config_maps = caches.acquire(View(CONFIG_MAPS, _version))
+        self._config_maps = caches.acquire(View(CONFIG_MAPS, _version)) if objects else None
         self._news = asyncio.Event()
         self._managed.subscribe(self._changed)
-        self._config_maps.subscribe(self._changed)
+        if self._config_maps is not None:
+            self._config_maps.subscribe(self._changed)
 
     async def synced(self) -> None:
         await self._managed.synced.wait()
-        await self._config_maps.synced.wait()
+        if self._config_maps is not None:
+            await self._config_maps.synced.wait()
 
     def checksums(self) -> dict[str, str]:
         return {name.name: state.checksum for name, state in self._managed.items()}
@@ -69,15 +75,20 @@ class Observer:
 
     def versions(self) -> dict[str, str]:
         """Of ConfigMaps."""
-        return {name.name: version for name, version in self._config_maps.items()}
+        return {} if self._config_maps is None else {name.name: each for name, each in self._config_maps.items()}
 
-    async def until(self, holds: Callable[[], bool], *, what: str, within: float = 600.0) -> float:
-        """Returns the moment; DevclusterError if it never comes."""
+    async def until(self, holds: Callable[[], bool], *, what: str, within: float = 600.0, pause: float = 0.0) -> float:
+        """Returns the moment; DevclusterError if it never comes.
+
+        There are at least `pause` seconds between two looks at it, for where it takes long to find out.
+        """
         try:
             async with asyncio.timeout(within):
                 while not holds():
                     self._news.clear()
-                    await self._news.wait()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._news.wait(), _NO_NEWS_SECONDS)
+                    await asyncio.sleep(pause)
         except TimeoutError:
             raise DevclusterError(f"waited {within:.0f} s in vain for {what}") from None
         return time.monotonic()
@@ -87,12 +98,13 @@ class Observer:
 
 
 @asynccontextmanager
-async def observing(cluster: Cluster, namespace: str) -> AsyncIterator[Observer]:
+async def observing(cluster: Cluster, *namespaces: str, objects: bool = True) -> AsyncIterator[Observer]:
+    """Args: objects: whether ConfigMaps are followed, too."""
     async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
         client = Client(transport, user_agent="benchmark")
-        caches = Caches(client, namespaces=[namespace])
+        caches = Caches(client, namespaces=namespaces)
         try:
-            observer = Observer(client, caches)
+            observer = Observer(client, caches, objects=objects)
             await observer.synced()
             yield observer
         finally:

@@ -42,6 +42,15 @@ CONFIG: dict[str, Any] = {
     },
 }
 
+PATIENT_ELECTION = {
+    "leaderElect": True,
+    "resourceNamespace": "kube-system",
+    "leaseDuration": "120s",
+    "renewDeadline": "100s",
+    "retryPeriod": "2s",
+}
+"""For long runs: where other work takes the CPU for seconds, a Lease of 15 seconds is lost."""
+
 
 class Agent:
     """For a cluster that is source and target; its files go into `directory`.

@@ -45,7 +45,7 @@ async def measure(*, seconds: float, rounds: int) -> Table:
         with tempfile.TemporaryDirectory(prefix="webhooks-") as name:
             directory = Path(name)
             make_certificate(directory)
-            await asyncio.to_thread(_prepare, cluster)
+            await asyncio.to_thread(prepare, cluster)
             with bare_server(directory) as bare, admission_server(cluster, directory, WEBHOOKS) as server:
                 for each in (bare, server):
                     await asyncio.to_thread(each.wait_until_ready)
@@ -63,7 +63,8 @@ async def measure(*, seconds: float, rounds: int) -> Table:
     return Table("Admission", _COLUMNS, rows, [note])
 
 
-def _prepare(cluster: Cluster) -> None:
+def prepare(cluster: Cluster) -> None:
+    """What the webhooks need to know of the objects that they are asked about."""
     namespace = {"name": NAMESPACE, "annotations": SPREAD_NAMESPACE_ANNOTATIONS}
     cluster.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
     account = {"name": SERVICE_ACCOUNT, "namespace": NAMESPACE}

@@ -61,12 +61,16 @@ def secret_of(name: str, namespace: str, documents: bytes) -> Object:
     }
 
 
-def managed_resource(name: str, namespace: str) -> Object:
+def managed_resource(name: str, namespace: str, *, resource_class: str = "") -> Object:
+    """Of the default class unless told otherwise."""
+    spec: Object = {"secretRefs": [{"name": name}]}
+    if resource_class:
+        spec["class"] = resource_class
     return {
         "apiVersion": MANAGED_RESOURCES.api_version,
         "kind": "ManagedResource",
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"secretRefs": [{"name": name}]},
+        "spec": spec,
     }
 
 
@@ -93,8 +97,8 @@ async def create_namespace(client: Client, name: str) -> None:
 class Workload:
     """`count` ManagedResources of `size` objects each, in a namespace."""
 
-    def __init__(self, client: Client, *, namespace: str, count: int, size: int) -> None:
-        self.count, self.size, self.namespace = count, size, namespace
+    def __init__(self, client: Client, *, namespace: str, count: int, size: int, resource_class: str = "") -> None:
+        self.count, self.size, self.namespace, self.resource_class = count, size, namespace, resource_class
         self._client = client
 
     def name(self, number: int) -> str:
@@ -104,9 +108,10 @@ class Workload:
         await self._each(lambda i: self._client.create(SECRETS, self._secret(i, "1")))
 
     async def create(self) -> None:
-        await self._each(
-            lambda i: self._client.create(MANAGED_RESOURCES, managed_resource(self.name(i), self.namespace))
-        )
+        def managed(number: int) -> Object:
+            return managed_resource(self.name(number), self.namespace, resource_class=self.resource_class)
+
+        await self._each(lambda i: self._client.create(MANAGED_RESOURCES, managed(i)))
 
     async def change(self) -> None:
         """Every Secret, and so every object."""

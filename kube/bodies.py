@@ -21,6 +21,17 @@ def compact(obj: Object) -> bytes:
     return bytes(memoryview(orjson.dumps(obj)))
 
 
+def packed(body: bytes) -> bytes:
+    """JSON as it is kept: compressed, unless there is little to win or it would take too long."""
+    return zlib.compress(body, 1) if _COMPRESS_FROM <= len(body) < _COMPRESS_BELOW else body
+
+
+def unpacked(body: bytes) -> Object:
+    """The object of which the JSON was packed."""
+    obj: Object = orjson.loads(body if body[:1] == b"{" else zlib.decompress(body))
+    return obj
+
+
 class Bodies:
     """Args: limit: bytes, counted as stored."""
 
@@ -31,9 +42,7 @@ class Bodies:
 
     def put(self, name: Hashable, obj: Object) -> None:
         self.drop(name)
-        body = compact(obj)
-        if _COMPRESS_FROM <= len(body) < _COMPRESS_BELOW:
-            body = zlib.compress(body, 1)
+        body = packed(compact(obj))
         self._bodies[name] = body
         self._size += len(body)
         while self._size > self._limit:
@@ -45,7 +54,7 @@ class Bodies:
         body = self._bodies.get(name)
         if body is None:
             return None
-        obj: Object = orjson.loads(body if body[:1] == b"{" else zlib.decompress(body))
+        obj = unpacked(body)
         return obj if resource_version(obj) == version else None
 
     def drop(self, name: Hashable) -> None:

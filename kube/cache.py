@@ -14,6 +14,7 @@ was written after the list was made.
 import asyncio
 import contextlib
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextvars import Context
@@ -137,6 +138,8 @@ class Store(Generic[T]):
         if version and version <= self._versions.get(k, 0):
             return k
         old, new = self._objects.get(k), self.view.project(obj)
+        if old is None:
+            k = Key(sys.intern(k.namespace), k.name)  # so that all objects of a namespace share its name
         self._unindex(k, old)
         self._objects[k], self._versions[k] = new, version
         for name, indexer in self.view.indexes:

@@ -246,7 +246,13 @@ class EventRecorder:
             series.count += 1
             series.last, series.seen = moment, now
         _remember(self._series, content, series)
+        self._forget_old(now)
         return series
+
+    def _forget_old(self, now: float) -> None:
+        """What is not counted up any more need not be remembered; the oldest come first."""
+        while now - next(iter(self._series.values())).seen > _SAME_EVENT_SECONDS:
+            self._series.popitem(last=False)
 
     async def drain(self, timeout: float) -> None:
         """Give what is queued so many seconds to be written; `run` has to be running."""

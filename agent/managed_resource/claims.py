@@ -15,17 +15,19 @@ class Claims:
 
     def __init__(self) -> None:
         self._wanted: dict[Key, frozenset[str]] = {}
-        self._claimants: dict[str, set[Key]] = {}
+        self._claimants: dict[str, tuple[Key, ...]] = {}
+        """Nearly always one, for which a set would be large."""
 
     def replace(self, claimant: Key, wanted: Iterable[str]) -> frozenset[str]:
         """Set what a ManagedResource wants; returns what it wanted before and does not any more."""
         after, before = frozenset(wanted), self._wanted.get(claimant, frozenset())
         for name in after - before:
-            self._claimants.setdefault(name, set()).add(claimant)
+            self._claimants[name] = (*self._claimants.get(name, ()), claimant)
         for name in before - after:
-            claimants = self._claimants[name]
-            claimants.discard(claimant)
-            if not claimants:
+            others = tuple(each for each in self._claimants[name] if each != claimant)
+            if others:
+                self._claimants[name] = others
+            else:
                 del self._claimants[name]
         if after:
             self._wanted[claimant] = after
@@ -35,7 +37,7 @@ class Claims:
 
     def others(self, claimant: Key, name: str) -> set[Key]:
         """Who else wants an object."""
-        return self._claimants.get(name, set()) - {claimant}
+        return {each for each in self._claimants.get(name, ()) if each != claimant}
 
     def claims(self, claimant: Key, name: str) -> bool:
         return name in self._wanted.get(claimant, ())

@@ -1,6 +1,6 @@
 """What a ManagedResource asks for: its Secrets decoded, in the order in which it is applied.
 
-A plan is made once for each version of the Secrets and of the labels to inject. Manifests are held as compact
+A plan is made once for each version of the Secrets and of the labels to inject. Manifests are held as compressed
 JSON, since most passes need no more of them than a digest.
 """
 
@@ -10,8 +10,6 @@ import binascii
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import orjson
 
 from agent.managed_resource import keys
 from agent.managed_resource.decode import COMPRESSED_SUFFIX, DecodeError, DecodeResult, decode_secrets
@@ -28,12 +26,14 @@ from agent.managed_resource.references import (
 from agent.managed_resource.restrictions import Refusal, no_refusal
 from agent.managed_resource.stamps import InjectionError, inject_labels, injected_labels
 from agent.responsibility import is_ignored
-from kube.bodies import compact
+from kube.bodies import compact, packed, unpacked
 from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, group_of, key, metadata
 from kube.resources import Resource
 
+LARGE = 16 << 10
+"""Bytes of a manifest from which on it is handled in turn with others of that size; it is not compressed either."""
 _OFF_THE_LOOP = 16 * 1024
 """Bytes from which on the work is done in a thread, lest requests on the same event loop wait for it."""
 _DEFINITION = "CustomResourceDefinition"
@@ -64,14 +64,14 @@ class Wanted:
     """Why it can't be applied; then the resource may be missing."""
     reference: Object
     manifest: bytes
+    """Packed, if it is not large."""
     digest: bytes
     is_ignored: bool
     secret: str
     """The name of the Secret that it comes from."""
 
     def object(self) -> Object:
-        obj: Object = orjson.loads(self.manifest)
-        return obj
+        return unpacked(self.manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _plan(
 
     objects: list[Object] = []
     secrets: list[str] = []
-    references: list[Object] = []
+    named: list[Object] = []
     released: list[Object] = []
     fed: list[bytes] = []
     for item in decoded.objects:
@@ -183,12 +183,18 @@ def _plan(
             continue
         objects.append(obj)
         secrets.append(item.secret.name)
-        if reference.get("name"):
-            references.append(reference)
+        named.append(reference)
         fed.append(contents[item.secret][item.data_key])
     passed_over = superseded(objects)
     wanted = [
-        _wanted(obj, secrets[position], found[_kind(obj)], labels, only_workloads=only_workloads)
+        _wanted(
+            obj,
+            named[position],
+            secrets[position],
+            found[_kind(obj)],
+            labels=labels,
+            only_workloads=only_workloads,
+        )
         for position, obj in enumerate(objects)
         if position not in passed_over
     ]
@@ -202,7 +208,7 @@ def _plan(
         basis=basis,
         stages=tuple(tuple(stage) for stage in in_stages(permitted, _sort_key)),
         refused=refused,
-        references=tuple(references),
+        references=tuple(reference for reference in named if reference.get("name")),
         released=tuple(released),
         checksum=secrets_checksum(fed),
         decode_errors=tuple(_texts(decoded.errors)),
@@ -233,9 +239,14 @@ async def _discover(decoded: DecodeResult, discovery: Discovery) -> Kinds:
 
 
 def _wanted(
-    obj: Object, secret: str, resource: Resource | KubeError, labels: Mapping[str, str], *, only_workloads: bool
+    obj: Object,
+    reference: Object,
+    secret: str,
+    resource: Resource | KubeError,
+    *,
+    labels: Mapping[str, str],
+    only_workloads: bool,
 ) -> Wanted:
-    reference = reference_of(obj, injected_labels=labels)
     problem = ""
     text = resource_string(obj)
     ignored = is_ignored(obj)
@@ -257,7 +268,7 @@ def _wanted(
         resource=resource if isinstance(resource, Resource) else None,
         problem=problem,
         reference=reference,
-        manifest=manifest,
+        manifest=manifest if len(manifest) >= LARGE else packed(manifest),
         digest=hashlib.blake2b(manifest, digest_size=16).digest(),
         is_ignored=ignored,
         secret=secret,

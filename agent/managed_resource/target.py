@@ -11,6 +11,7 @@ fails with 'already exists'.
 """
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -140,7 +141,7 @@ class Target:
             uid=uid(obj),
             version=resource_version(obj),
             content=content,
-            origin=notes.get(keys.ORIGIN, ""),
+            origin=sys.intern(notes.get(keys.ORIGIN, "")),  # one string for all of a ManagedResource
             deleting=is_deleting(obj),
             has_marks=(
                 keys.KEEP_OBJECT in notes or keys.FINALIZE_DELETION_AFTER in notes or keys.GARBAGE_COLLECTABLE in marks

@@ -29,18 +29,28 @@ class Shard:
 
 
 class ShardAgent(Agent):
-    """An agent with a share, a Lease and a label of its own."""
+    """An agent with a share and a Lease of its own.
+
+    Args:
+        namespaces: of its share; none: its class is its share.
+    """
 
     def __init__(
-        self, cluster: Cluster, *, name: str, lease_namespace: str, resource_class: str, namespaces: Sequence[str]
+        self,
+        cluster: Cluster,
+        *,
+        name: str,
+        lease_namespace: str,
+        resource_class: str,
+        managed_by: str,
+        namespaces: Sequence[str] = (),
     ) -> None:
-        super().__init__(cluster, resource_class=resource_class, managed_by=name)
+        super().__init__(cluster, resource_class=resource_class, managed_by=managed_by)
         self.name = name
         self.user = f"agent-{name}"
         election = {"resourceName": name}
         self._own = configuration(lease_namespace, leaderElection=election, controllers=self._config["controllers"])
-        self._own["sourceClientConnection"] = {"namespaces": list(namespaces)}
-        self._own["targetClientConnection"] = {}
+        self._own["sourceClientConnection"] = self._own["targetClientConnection"] = {"namespaces": list(namespaces)}
         self._own_kubeconfig = cluster.kubeconfig_for(self.user, ["system:masters"])
 
     def start(self) -> AgentProcess:
@@ -79,6 +89,7 @@ def by_namespace(cluster: Cluster, namespace: str, other_namespace: str) -> Iter
                 name=f"{mark}-{letter}",
                 lease_namespace=namespace,
                 resource_class=f"c{mark}",
+                managed_by=mark,
                 namespaces=[place],
             ),
             place,
@@ -99,7 +110,7 @@ def by_class(cluster: Cluster, namespace: str) -> Iterator[list[Shard]]:
                 name=f"{mark}-{letter}",
                 lease_namespace=namespace,
                 resource_class=f"c{mark}-{letter}",
-                namespaces=[],
+                managed_by=f"{mark}-{letter}",
             ),
             namespace,
         )
@@ -151,14 +162,18 @@ def assert_each_wrote_only_its_own(audit: Audit, mark: int, shards: Sequence[Sha
         assert all(each.startswith(name) for each in written[user])
 
 
-def assert_labels_and_leases_differ(cluster: Cluster, lease_namespace: str, shards: Sequence[Shard]) -> None:
+def assert_stamps_and_leases(cluster: Cluster, lease_namespace: str, shards: Sequence[Shard]) -> None:
     for shard in shards:
         found = shard.rig.get("ConfigMap", f"{shard.name}-0-x")
-        assert labels(found)[_MANAGED_BY] == shard.name
+        assert labels(found)[_MANAGED_BY] == shard.rig.agent.managed_by
         assert annotations(found)[_ORIGIN] == f"{shard.rig.namespace}/{shard.name}-0"
     path = f"/apis/coordination.k8s.io/v1/namespaces/{lease_namespace}/leases"
     holders = {lease["metadata"]["name"]: lease["spec"]["holderIdentity"] for lease in cluster.api.get(path)["items"]}
     assert len({holders[shard.name] for shard in shards}) == len(shards)
+    for shard in shards:
+        watches = shard.rig.process.metric("rest_client_open_watches")
+        assert watches is not None
+        assert watches >= 3  # ManagedResources, Secrets, ConfigMaps
 
 
 def test_agents_that_watch_a_namespace_each_keep_to_it(
@@ -167,7 +182,7 @@ def test_agents_that_watch_a_namespace_each_keep_to_it(
     mark = audit.mark()
     share_out(by_namespace)
     put_right(by_namespace)
-    assert_labels_and_leases_differ(cluster, namespace, by_namespace)
+    assert_stamps_and_leases(cluster, namespace, by_namespace)
     clear(by_namespace)
     assert_each_wrote_only_its_own(audit, mark, by_namespace)
     assert_an_object_stays_with_its_first_owner(by_namespace)
@@ -179,7 +194,7 @@ def test_agents_with_a_class_each_keep_to_it_in_one_namespace(
     mark = audit.mark()
     share_out(by_class)
     put_right(by_class)
-    assert_labels_and_leases_differ(cluster, namespace, by_class)
+    assert_stamps_and_leases(cluster, namespace, by_class)
     clear(by_class)
     assert_each_wrote_only_its_own(audit, mark, by_class)
     assert_an_object_stays_with_its_first_owner(by_class)
@@ -199,4 +214,4 @@ def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None
     assert f"is held by ManagedResource {first.rig.namespace}/{first.name}-0" in message
     live = first.rig.get("ConfigMap", f"{first.name}-0-x")
     assert live["data"] == {"k": "v"}
-    assert labels(live)[_MANAGED_BY] == first.name
+    assert annotations(live)[_ORIGIN] == f"{first.rig.namespace}/{first.name}-0"

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from kube.bodies import Bodies
+from kube.bodies import Bodies, compact, packed, unpacked
 from kube.objects import Object
 
 
@@ -22,6 +22,15 @@ def test_an_object_comes_back_as_it_was(size):
     bodies = Bodies(limit=100_000)
     bodies.put("a", thing("a", 7, size=size))
     assert bodies.get("a", version=7) == thing("a", 7, size=size)
+
+
+@pytest.mark.parametrize(
+    ("size", "is_smaller"), [(0, False), (200, False), (1000, True), (60_000, True), (70_000, False)]
+)
+def test_json_is_compressed_where_that_pays(size, is_smaller):
+    body = compact(thing("a", 1, size=size))
+    assert (len(packed(body)) < len(body)) is is_smaller
+    assert unpacked(packed(body)) == thing("a", 1, size=size)
 
 
 def test_another_version_is_not_given_out():

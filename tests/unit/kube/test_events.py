@@ -219,6 +219,13 @@ def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder):
     assert dropped("queue_full") - before == 100
 
 
+def test_events_that_are_not_counted_up_any_more_are_forgotten(recorder, clock):
+    for number in range(30):
+        recorder.event(SECRET, "Normal", "Changed", f"{number}")
+        clock.seconds += 60.0
+    assert len(recorder._series) == 11  # those of the last ten minutes
+
+
 def test_what_is_remembered_is_bounded(recorder):
     for number in range(10_000):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")

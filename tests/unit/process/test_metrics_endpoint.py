@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import REGISTRY, CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
 from process.metrics import MetricsHandler, describe_process, metrics_server
@@ -57,6 +57,20 @@ async def test_metrics_of_the_process_are_part_of_the_default_registry():
         "process_virtual_memory_bytes",
         "process_start_time_seconds",
     } <= names
+
+
+async def test_tasks_of_the_event_loop_are_counted():
+    def tasks() -> float | None:
+        return REGISTRY.get_sample_value("asyncio_tasks")
+
+    before = tasks()
+    more = [asyncio.create_task(asyncio.sleep(60)) for _ in range(7)]
+    try:
+        assert tasks() == before + 7
+        assert await asyncio.to_thread(tasks) == 0  # outside of the event loop
+    finally:
+        for task in more:
+            task.cancel()
 
 
 async def test_version_and_configuration_can_be_compared_between_replicas(registry):

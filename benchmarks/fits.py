@@ -1,0 +1,45 @@
+"""How a cost grows with the number of things: pure functions."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """`cost = factor * count ** exponent`, the straight line in a diagram with logarithmic axes."""
+
+    exponent: float
+    factor: float
+
+
+def power(points: Sequence[tuple[float, float]]) -> Fit | None:
+    """By least squares of the logarithms; None for fewer than two counts, or costs that are not above 0."""
+    logs = [(math.log(count), math.log(cost)) for count, cost in points if count > 0 and cost > 0]
+    line = _line(logs)
+    return None if line is None else Fit(exponent=line[1], factor=math.exp(line[0]))
+
+
+def marginal(points: Sequence[tuple[float, float]]) -> float | None:
+    """What one more costs: the slope of the line through all points."""
+    line = _line(points)
+    return None if line is None else line[1]
+
+
+def steps(points: Sequence[tuple[float, float]]) -> list[float]:
+    """The exponent from each point to the next: a cost that begins to grow faster shows in the last ones."""
+    fits = [power(pair) for pair in pairwise(points)]
+    return [fit.exponent for fit in fits if fit is not None]
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Its height at 0, and its slope."""
+    count = len(points)
+    middle = sum(x for x, _ in points) / count if count else 0.0
+    height = sum(y for _, y in points) / count if count else 0.0
+    spread = sum((x - middle) ** 2 for x, _ in points)
+    if spread == 0:
+        return None
+    slope = sum((x - middle) * (y - height) for x, y in points) / spread
+    return height - slope * middle, slope

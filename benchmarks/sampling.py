@@ -1,0 +1,98 @@
+"""What a process holds and does, as the kernel and its own `/metrics` tell it."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A moment of a process."""
+
+    at: float
+    """Seconds since the run began."""
+    resident: float
+    """MiB."""
+    files: int
+    threads: int
+    cpu: float
+    """Seconds since its start; so are the calls."""
+    calls: float
+    tasks: float
+    watches: float
+    queued: float
+
+
+def sample(pid: int, metrics: str, *, at: float) -> Sample:
+    """Args: metrics: what the process answers at `/metrics`."""
+    proc = Path(f"/proc/{pid}")
+    status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
+    fields = (proc / "stat").read_text().rpartition(")")[2].split()
+    sums = sums_of(metrics)
+    return Sample(
+        at=at,
+        resident=int(status["VmRSS"].split()[0]) / 1024,
+        files=sum(1 for _ in (proc / "fd").iterdir()),
+        threads=int(status["Threads"]),
+        cpu=(int(fields[11]) + int(fields[12])) / _TICKS,
+        calls=sums.get("rest_client_requests_total", 0.0),
+        tasks=sums.get("asyncio_tasks", 0.0),
+        watches=sums.get("rest_client_open_watches", 0.0),
+        queued=sums.get("workqueue_depth", 0.0),
+    )
+
+
+def sums_of(metrics: str) -> dict[str, float]:
+    """The sum over all series of each name."""
+    sums: dict[str, float] = {}
+    for line in metrics.splitlines():
+        if line and not line.startswith("#"):
+            series, _, value = line.rpartition(" ")
+            name = series.partition("{")[0]
+            sums[name] = sums.get(name, 0.0) + float(value)
+    return sums
+
+
+Curve = Sequence[tuple[float, float]]
+"""Moments and values."""
+
+
+def _level(name: str) -> Callable[[Sequence[Sample]], Curve]:
+    return lambda samples: [(each.at, float(getattr(each, name))) for each in samples]
+
+
+def _rate(name: str, *, factor: float = 1.0, seconds: float = 60.0) -> Callable[[Sequence[Sample]], Curve]:
+    """How fast a count grows: over a minute, since what happens in turns would look like noise."""
+
+    def curve(samples: Sequence[Sample]) -> Curve:
+        return [
+            (last.at, (getattr(last, name) - getattr(first, name)) / (last.at - first.at) * factor)
+            for first, last in pairwise(_every(samples, seconds))
+        ]
+
+    return curve
+
+
+def _every(samples: Iterable[Sample], seconds: float) -> list[Sample]:
+    chosen: list[Sample] = []
+    for each in samples:
+        if not chosen or each.at - chosen[-1].at >= seconds:
+            chosen.append(each)
+    return chosen
+
+
+SERIES: Mapping[str, Callable[[Sequence[Sample]], Curve]] = {
+    "RSS, MiB": _level("resident"),
+    "file descriptors": _level("files"),
+    "threads": _level("threads"),
+    "tasks": _level("tasks"),
+    "watches": _level("watches"),
+    "keys waiting": _level("queued"),
+    "CPU, % of a core": _rate("cpu", factor=100.0),
+    "API calls a minute": _rate("calls", factor=60.0),
+}
+"""What is judged and plotted."""

@@ -1,0 +1,146 @@
+"""`python -m benchmarks scale`: how the agent's cost grows with what it looks after.
+
+One curve for each way to grow, with several points each; the slopes are fitted, and told with the pictures. Points that
+would take too long are told as such.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import fits, machine
+from benchmarks.report import Table, number
+from benchmarks.scale_points import Bounds, Measure, Missed, Point, by_count, by_nodes, by_services, by_size
+from devcluster.errors import DevclusterError
+from kube.errors import KubeError
+from process.logging import configure_logging
+
+_IMAGES = Path(__file__).parent / "images"
+_COLUMNS = (
+    *("", "objects", "s", "calls", "CPU s", "peak MiB", "at rest MiB", "calls at rest", "CPU s at rest"),
+    *("ready again s", "looked at s", "CPU s", "peak MiB", "writes"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One way to grow."""
+
+    name: str
+    unit: str
+    measure: Measure
+    counts: Sequence[int]
+    quick: Sequence[int]
+
+
+CURVES = (
+    Curve("managed-resources", "ManagedResources of 10 objects", by_count(10), (100, 300, 1000, 2000, 5000), (5, 10)),
+    Curve("objects", "objects in each of 100 ManagedResources", by_size(100), (10, 30, 100, 200), (5, 10)),
+    Curve("nodes", "Nodes with three critical pods", by_nodes, (10, 100, 300, 1000, 2000, 5000), (2, 4)),
+    Curve("services", "Services let in by 6 namespaces", by_services, (10, 100, 300, 1000), (8, 16)),
+)
+
+_COSTS: Mapping[str, Callable[[Point], float]] = {
+    "CPU, s": lambda point: point.cpu,
+    "calls": lambda point: float(point.calls),
+    "memory at rest, MiB": lambda point: point.resident,
+    "restart: CPU, s": lambda point: point.restart_cpu,
+}
+"""What is fitted and drawn."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks scale", description="How cost grows with size.")
+    names = [curve.name for curve in CURVES]
+    parser.add_argument("curves", nargs="*", metavar="CURVE", help=f"which of {', '.join(names)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="small sizes, for trying out")
+    parser.add_argument("--most", type=float, default=900.0, metavar="SECONDS", help="for one point (default: 900)")
+    parser.add_argument("--up-to", type=int, metavar="N", help="leave out larger counts")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the section of the report there")
+    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.curves) - set(names):
+        parser.error(f"unknown curve {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    configure_logging(level="error", log_format="text")
+    parts = [_introduction(machine.facts())]
+    for curve in CURVES:
+        if options.curves and curve.name not in options.curves:
+            continue
+        try:
+            found = asyncio.run(_measure(curve, options))
+        except KeyboardInterrupt:
+            return 130
+        except (DevclusterError, KubeError, TimeoutError) as error:
+            print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
+            return 1
+        parts.append(_section(curve, found, options.images))
+        print(parts[-1], flush=True)
+        if options.output is not None:  # what is there already, should it end before its time
+            options.output.write_text("\n".join(parts))
+    return 0
+
+
+async def _measure(curve: Curve, options: argparse.Namespace) -> list[Point | Missed]:
+    bounds = Bounds(most=options.most, rest=5.0 if options.quick else 20.0)
+    found = []
+    for count in curve.quick if options.quick else curve.counts:
+        if options.up_to is None or count <= options.up_to:
+            began = time.monotonic()
+            found.append(await curve.measure(count, bounds))
+            print(f"({time.monotonic() - began:.0f} s: {found[-1]})", file=sys.stderr, flush=True)
+            if isinstance(found[-1], Missed):
+                break
+    return found
+
+
+def _introduction(facts: Mapping[str, str]) -> str:
+    measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"""\
+# How cost grows
+
+Measured from {measured} on at {facts["commit"]}, {facts["system"]}, on {facts["processor"]}, which etcd, the API server
+and other people's work share; load of the machine at the start {facts["load at the start"]}. Each point has a control
+plane and an agent of its own. *Exponent*: the slope in a diagram with logarithmic axes, 1 is linear.
+"""
+
+
+def _section(curve: Curve, found: Sequence[Point | Missed], images: Path) -> str:
+    from benchmarks import plots  # only a program that draws pays for it
+
+    points = [each for each in found if isinstance(each, Point)]
+    notes = [f"{name}: {_told(points, cost)}." for name, cost in _COSTS.items()]
+    notes += [f"{each.count} not reached: {each.why}." for each in found if isinstance(each, Missed)]
+    text = str(Table(f"By the number of {curve.unit}", _COLUMNS, [_row(point) for point in points], [" ".join(notes)]))
+    if len(points) < 2:
+        return text
+    file = images / f"scale-{curve.name}.png"
+    panels = [
+        plots.Panel(name, {name: [(point.count, cost(point)) for point in points]}, below=curve.unit, logarithmic=True)
+        for name, cost in _COSTS.items()
+    ]
+    plots.draw(file, f"Cost by number of {curve.unit}", panels)
+    return f"{text}\n![{curve.unit}]({images.name}/{file.name})\n"
+
+
+def _told(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
+    """Its exponent, over all and in the last step, and what one object more costs."""
+    pairs = [(point.count, cost(point)) for point in points]
+    fit, last = fits.power(pairs), fits.steps(pairs)[-1:]
+    each = fits.marginal([(point.objects, cost(point)) for point in points])
+    if fit is None or each is None:
+        return "no slope from so few points"
+    return f"exponent {fit.exponent:.2f}, {number(last[0], 2) if last else ''} in the last step; {each:.4g} an object"
+
+
+def _row(point: Point) -> tuple[str, ...]:
+    return (
+        *(str(point.count), str(point.objects), number(point.seconds), str(point.calls), number(point.cpu)),
+        *(number(point.peak, 0), number(point.resident, 0), str(point.rest_calls), number(point.rest_cpu, 2)),
+        *(number(point.ready, 2), number(point.looked_at), number(point.restart_cpu), number(point.restart_peak, 0)),
+        str(point.restart_writes),
+    )

@@ -1,0 +1,228 @@
+"""`python -m benchmarks soak`: whether anything grows that should not, in the agent and in the admission server.
+
+A steady mixed load for as long as is wanted, at a rate that one small instance of each bears easily, with watches and
+connections that break off now and then. All levels are sampled, judged by `soak_verdicts`, drawn and told.
+
+    rest ──▶ load: warm-up, then what is judged for growth ──▶ all that came is deleted ──▶ rest
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import random
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+import yaml
+
+from benchmarks import machine, soak_report
+from benchmarks.admission_server import Served, admission_server, make_certificate
+from benchmarks.program import PATIENT_ELECTION, USER_AGENT, Agent
+from benchmarks.reviews import WEBHOOKS, loads
+from benchmarks.sampling import Sample, sample
+from benchmarks.soak_clients import Clients
+from benchmarks.soak_load import Load
+from benchmarks.soak_report import Outcome, Process
+from benchmarks.webhooks import prepare
+from benchmarks.workload import install_crd
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+from devcluster.faults import Ending
+from devcluster.proxy import FaultProxy
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.errors import KubeError
+from process.logging import configure_logging
+
+_HERE = Path(__file__).parent
+_IMAGES = _HERE / "images"
+_BASE = _HERE.parent / "manifests/base"
+_PERIOD = 5.0
+_REST = 90.0
+_SETTLE = 60.0
+_ENDINGS = (Ending.CLOSED, Ending.EXPIRED, Ending.RESET, Ending.TRUNCATED)
+_BREAK_PERIOD = 60.0
+_WRITES = ("create", "update", "patch", "delete", "deletecollection")
+
+CONTROLLERS = {
+    "garbageCollector": {"enabled": True, "syncPeriod": "1m", "minimumObjectLifetime": "30s"},
+    "networkPolicy": {"enabled": True},
+    "nodeCriticalComponents": {"enabled": True},
+    "nodeAgentReconciliationDelay": {"enabled": True},
+    "tokenRequestor": {"enabled": True},
+    "tokenInvalidator": {"enabled": True},
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks soak", description="Mixed load for a long time.")
+    parser.add_argument("--minutes", type=float, default=45.0, help="how long the load lasts (default: 45)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the section of the report there")
+    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
+    options = parser.parse_args(arguments)
+    configure_logging(level="error", log_format="text")
+    facts = machine.facts()
+    try:
+        outcome = asyncio.run(_run(options.minutes * 60))
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        first = _first(error)
+        if not isinstance(first, DevclusterError | KubeError | TimeoutError):
+            raise
+        print(f"error: {str(first) or type(first).__name__}", file=sys.stderr)
+        return 1
+    text = soak_report.section(outcome, facts, images=options.images)
+    print(text)
+    if options.output is not None:
+        options.output.write_text(text)
+    return 0 if soak_report.is_good(outcome) else 1
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+class _Watched:
+    """A process that is sampled."""
+
+    def __init__(self, name: str, process: Agent | Served) -> None:
+        self.name, self.process = name, process
+        self.samples: list[Sample] = []
+
+    def sample(self, began: float) -> None:
+        with urllib.request.urlopen(self.process.metrics_url, timeout=10) as answer:  # noqa: S310 - ours
+            text = answer.read().decode()
+        self.samples.append(sample(self.process.pid, text, at=time.monotonic() - began))
+
+    def outcome(self) -> Process:
+        log = self.process.log.splitlines()
+        return Process(name=self.name, limits=_limits(self.name), samples=self.samples, log=log)
+
+
+# --- the run
+
+
+async def _run(seconds: float) -> Outcome:
+    async with contextlib.AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
+        cluster = await stack.enter_async_context(Cluster())
+        await asyncio.to_thread(install_crd, cluster)
+        await asyncio.to_thread(prepare, cluster)
+        proxy = await stack.enter_async_context(
+            FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority)
+        )
+        kubeconfig = directory / "kubeconfig"
+        proxy.write_kubeconfig(kubeconfig, token=cluster.token)
+        make_certificate(directory)
+        transport = await stack.enter_async_context(Transport(load_kubeconfig(cluster.kubeconfig)))
+        load = Load(Client(transport, user_agent="soak"))
+
+        sections = {"leaderElection": PATIENT_ELECTION, "webhooks": {"tokenInvalidator": {"enabled": True}}}
+        agent = stack.enter_context(
+            Agent(cluster, directory, controllers=CONTROLLERS, sections=sections, kubeconfig=kubeconfig)
+        )
+        agent.start()
+        server = stack.enter_context(admission_server(cluster, directory, WEBHOOKS, kubeconfig=kubeconfig))
+        await asyncio.to_thread(agent.wait_until_ready)
+        await asyncio.to_thread(server.wait_until_ready)
+        clients = Clients(server.port, loads())
+        watched = [_Watched("agent", agent), _Watched("webhooks", server)]
+        return await _Soak(cluster, proxy, load, clients, watched).run(seconds)
+
+
+class _Soak:
+    def __init__(
+        self, cluster: Cluster, proxy: FaultProxy, load: Load, clients: Clients, watched: Sequence[_Watched]
+    ) -> None:
+        self._cluster, self._proxy, self._load, self._clients, self._watched = cluster, proxy, load, clients, watched
+        self._began = time.monotonic()
+        self._marks: dict[str, float] = {}
+        self._averages: list[float] = []
+
+    async def run(self, seconds: float) -> Outcome:
+        rest = min(_REST, seconds / 2)
+        async with _repeating(self._observe, _PERIOD):
+            await self._load.stand()
+            await self._clients.flow(_PERIOD)
+            await asyncio.sleep(min(_SETTLE, rest))
+            self._mark("rest before")
+            await asyncio.sleep(rest)
+            self._mark("load")
+            async with _repeating(self._break, _BREAK_PERIOD), asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._load.flow(seconds))
+                tasks.create_task(self._clients.flow(seconds))
+            self._mark("load ends")
+            await self._load.clear()
+            # Time for the garbage collector, for namespaces to go, and for connections to be given up.
+            await asyncio.sleep(3 * _SETTLE)
+            self._mark("rest after")
+            writes = await asyncio.to_thread(self._writes, rest)
+            self._mark("end")
+        return Outcome(
+            minutes=seconds / 60,
+            marks=self._marks,
+            processes=[each.outcome() for each in self._watched],
+            done=self._load.done + self._clients.done,
+            failed=self._load.failed + self._clients.failed,
+            injected=self._proxy.injected,
+            writes_at_rest=writes,
+            averages=self._averages,
+        )
+
+    def _mark(self, name: str) -> None:
+        self._marks[name] = time.monotonic() - self._began
+
+    async def _observe(self) -> None:
+        self._averages.append(os.getloadavg()[0])
+        for each in self._watched:
+            each.process.check()
+            with contextlib.suppress(OSError):  # a busy machine; the next one will do
+                await asyncio.to_thread(each.sample, self._began)
+
+    async def _break(self) -> None:
+        """Watches end in some way; in one of five times all connections are reset."""
+        if random.random() < 0.2:  # noqa: S311 - not a secret
+            self._proxy.drop_all_connections()
+        else:
+            self._proxy.end_watches(random.choice(_ENDINGS))  # noqa: S311 - not a secret
+
+    def _writes(self, seconds: float) -> dict[tuple[str, str], int]:
+        """What both processes write in that time."""
+        audit = self._cluster.audit()
+        try:
+            mark = audit.mark()
+            time.sleep(seconds)
+            return audit.count(since=mark, user_agent=USER_AGENT, verbs=_WRITES)
+        finally:
+            audit.close()
+
+
+@contextlib.asynccontextmanager
+async def _repeating(act: Callable[[], Awaitable[None]], period: float) -> AsyncIterator[None]:
+    """Does so again and again during the block, which ends if that fails."""
+
+    async def repeat() -> None:
+        while True:
+            began = time.monotonic()
+            await act()
+            await asyncio.sleep(max(0.1, period - (time.monotonic() - began)))
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(repeat())
+        yield
+        task.cancel()
+
+
+def _limits(program: str) -> str:
+    """What the manifests request and allow it."""
+    documents = yaml.safe_load_all((_BASE / f"{program}.yaml").read_text())
+    deployment = next(each for each in documents if each["kind"] == "Deployment")
+    resources = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]
+    requests, most = resources["requests"], resources["limits"]
+    return f"requests {requests['cpu']} CPU and {requests['memory']}, limit {most['memory']}"

@@ -1,0 +1,237 @@
+"""A steady mixture of everything that the agent works on, with new names all the time.
+
+Each stream makes something new, changes something, or deletes the oldest once there are enough, in turns and at a
+rhythm of its own. So the number of objects is steady while all that is remembered by name comes and goes.
+"""
+
+import asyncio
+import itertools
+import json
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+
+import orjson
+
+from agent.api import MANAGED_RESOURCES
+from agent.network_policy.keys import NAMESPACE_SELECTORS
+from agent.references.keys import GARBAGE_COLLECTABLE
+from agent.token_requestor import keys as token_keys
+from benchmarks import nodes
+from benchmarks.workload import Workload, create_namespace, managed_resource, objects_of, secret_of
+from kube.client import Client
+from kube.errors import KubeError
+from kube.objects import Object
+from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICE_ACCOUNTS, SERVICES
+
+NAMESPACE = "soak"
+_STANDING = 50
+_OBJECTS = 8
+_NODES = 20
+_TOKENS = 30
+_CLIENTS = 10
+"""Namespaces whose pods are let in by each Service."""
+_LIFETIME = "10m"
+_LABEL = {"soak": "client"}
+
+Call = Callable[[str], Awaitable[object]]
+
+
+class Stream:
+    """Things that are made, changed and deleted, never more than `most` at once."""
+
+    def __init__(self, name: str, period: float, *, most: int, create: Call, change: Call, delete: Call) -> None:
+        self.name, self.period = name, period
+        self._most, self._create, self._change, self._delete = most, create, change, delete
+        self._numbers = itertools.count()
+        self._live: deque[str] = deque()
+
+    async def step(self) -> None:
+        number = next(self._numbers)
+        if number % 3 == 1 and self._live:
+            await self._change(random.choice(self._live))  # noqa: S311 - not a secret
+        elif len(self._live) >= self._most:
+            await self._delete(self._live.popleft())
+        else:
+            name = f"churn-{number}"
+            self._live.append(name)
+            await self._create(name)
+
+    async def clear(self) -> None:
+        while self._live:
+            await self._delete(self._live.popleft())
+
+
+class Load:
+    """All streams, and what stands while they flow."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._standing = Workload(client, namespace=NAMESPACE, count=_STANDING, size=_OBJECTS)
+        self._drifts = itertools.count()
+        self._candidates = itertools.count()
+        self._revisions = itertools.count(2)
+        self.done: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.streams = self._make_streams()
+
+    async def stand(self) -> None:
+        """Make what stays from the beginning to the end."""
+        await create_namespace(self._client, NAMESPACE)
+        for number in range(_CLIENTS):
+            await self._create_namespace(f"client-{number}")
+        await self._standing.create_secrets()
+        await self._standing.create()
+        await nodes.make_components(self._client)
+        await nodes.join(self._client, range(_NODES))
+        for number in range(_TOKENS):
+            await self._create_token(f"standing-{number}")
+            await self._create_service(f"standing-{number}")
+
+    async def flow(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        async with asyncio.TaskGroup() as tasks:
+            for stream in self.streams:
+                tasks.create_task(self._repeat(stream.name, stream.period, stream.step, end))
+            tasks.create_task(self._repeat("drift", 2.0, self._drift, end))
+            tasks.create_task(self._repeat("garbage", 2.0, self._litter, end))
+
+    async def clear(self) -> None:
+        """Delete all that does not stand."""
+        for stream in self.streams:
+            await self._counted(f"{stream.name}, cleared", stream.clear)
+
+    async def _repeat(self, name: str, period: float, step: Callable[[], Awaitable[object]], end: float) -> None:
+        while time.monotonic() < end:
+            began = time.monotonic()
+            await self._counted(name, step)
+            await asyncio.sleep(max(0.0, period - (time.monotonic() - began)))
+
+    async def _counted(self, name: str, step: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await step()
+        except (KubeError, OSError) as error:
+            self.failed[f"{name}: {type(error).__name__}"] += 1
+        else:
+            self.done[name] += 1
+
+    # --- streams
+
+    def _make_streams(self) -> Sequence[Stream]:
+        client = self._client
+
+        def patch_service(name: str) -> Awaitable[object]:
+            ports = {"spec": {"ports": [{"port": 80, "targetPort": next(self._revisions) % 60_000 + 1}]}}
+            return client.patch(SERVICES, name, ports, namespace=NAMESPACE)
+
+        def patch_token(name: str) -> Awaitable[object]:
+            wanted = {"metadata": {"annotations": {token_keys.EXPIRATION: f"{next(self._revisions) % 600 + 600}s"}}}
+            return client.patch(SECRETS, f"token-{name}", wanted, namespace=NAMESPACE)
+
+        def relabel(name: str) -> Awaitable[object]:
+            labels = {"metadata": {"labels": {"revision": str(next(self._revisions))}}}
+            return client.patch(NAMESPACES, name, labels)
+
+        return (
+            Stream(
+                "ManagedResources",
+                1.5,
+                most=30,
+                create=self._create_managed,
+                change=lambda name: client.replace(SECRETS, self._secret(name)),
+                delete=self._delete_managed,
+            ),
+            Stream(
+                "Services",
+                3.0,
+                most=15,
+                create=self._create_service,
+                change=patch_service,
+                delete=lambda name: client.delete(SERVICES, name, namespace=NAMESPACE),
+            ),
+            Stream(
+                "tokens",
+                4.0,
+                most=20,
+                create=self._create_token,
+                change=patch_token,
+                delete=self._delete_token,
+            ),
+            Stream(
+                "namespaces",
+                20.0,
+                most=4,
+                create=self._create_namespace,
+                change=relabel,
+                delete=lambda name: client.delete(NAMESPACES, name),
+            ),
+            Stream(
+                "nodes",
+                10.0,
+                most=8,
+                create=self._create_node,
+                change=self._change_node,
+                delete=self._delete_node,
+            ),
+        )
+
+    def _secret(self, name: str) -> Object:
+        number, version = int(name.rpartition("-")[2]) + 100_000, str(next(self._revisions))
+        manifests = objects_of(number, _OBJECTS, namespace=NAMESPACE, version=version)
+        return secret_of(name, NAMESPACE, b"".join(b"---\n" + orjson.dumps(each) + b"\n" for each in manifests))
+
+    async def _create_managed(self, name: str) -> None:
+        await self._client.create(SECRETS, self._secret(name))
+        await self._client.create(MANAGED_RESOURCES, managed_resource(name, NAMESPACE))
+
+    async def _delete_managed(self, name: str) -> None:
+        await self._client.delete(MANAGED_RESOURCES, name, namespace=NAMESPACE)
+        await self._client.delete(SECRETS, name, namespace=NAMESPACE)
+
+    async def _create_service(self, name: str) -> None:
+        marks = {NAMESPACE_SELECTORS: json.dumps([{"matchLabels": _LABEL}])}
+        spec = {"clusterIP": "None", "selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}
+        meta = {"name": name, "namespace": NAMESPACE, "annotations": marks}
+        await self._client.create(SERVICES, {"metadata": meta, "spec": spec})
+
+    async def _create_namespace(self, name: str) -> None:
+        await self._client.create(NAMESPACES, {"metadata": {"name": name, "labels": _LABEL}})
+
+    async def _create_token(self, name: str) -> None:
+        wanted = {
+            token_keys.NAME: name,
+            token_keys.NAMESPACE: NAMESPACE,
+            token_keys.EXPIRATION: _LIFETIME,
+        }
+        labels = {token_keys.PURPOSE: token_keys.PURPOSE_TOKEN_REQUESTOR}
+        meta = {"namespace": NAMESPACE, "name": f"token-{name}", "labels": labels, "annotations": wanted}
+        await self._client.create(SECRETS, {"metadata": meta})
+
+    async def _delete_token(self, name: str) -> None:
+        await self._client.delete(SECRETS, f"token-{name}", namespace=NAMESPACE)
+        await self._client.delete(SERVICE_ACCOUNTS, name, namespace=NAMESPACE)
+
+    async def _create_node(self, name: str) -> None:
+        await nodes.join(self._client, [_node_number(name)])
+
+    async def _change_node(self, name: str) -> None:
+        labels = {"metadata": {"labels": {"revision": str(next(self._revisions))}}}
+        await self._client.patch(NODES, f"node-{_node_number(name)}", labels)
+
+    async def _delete_node(self, name: str) -> None:
+        await self._client.delete(NODES, f"node-{_node_number(name)}")
+
+    async def _drift(self) -> None:
+        await self._standing.drift(next(self._drifts) % (_STANDING * (_OBJECTS - 3)))
+
+    async def _litter(self) -> None:
+        """One more that nobody refers to; the agent removes it."""
+        name = f"garbage-{next(self._candidates)}"
+        labels = {GARBAGE_COLLECTABLE: "true"}
+        await self._client.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}})
+
+
+def _node_number(name: str) -> int:
+    """Beside those that stand; they come and go, so that addresses may be used again."""
+    return 1000 + int(name.rpartition("-")[2]) % 10_000

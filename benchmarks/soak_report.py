@@ -1,0 +1,169 @@
+"""What a soak has shown, as a section of the report with pictures."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.report import Table, number
+from benchmarks.sampling import SERIES, Curve, Sample
+from benchmarks.soak_verdicts import Finding, between, judge, unexpected
+
+_WARM_UP = 0.25
+"""Share of the load that is not judged."""
+_COLUMNS = (
+    *("level", "at rest before", "under load", "highest"),
+    *("growth an hour", "growth", "allowed", "at rest after", ""),
+)
+
+_CUT = (
+    r"is unreachable|[Cc]onnection (was )?reset|[Dd]isconnected|Can not write request body|Connection timeout to host"
+)
+EXPECTED: Mapping[str, Sequence[str]] = {
+    # Watches and connections are cut on purpose, also in the middle of a pass.
+    "agent": (
+        _CUT,
+        # Namespaces go while policies are made in them.
+        r"because it is being terminated|namespaces \S+ not found",
+        # A ManagedResource and its Secret are deleted at the same moment, and told by different watches.
+        r"could not read secret 'churn-",
+        # The load changes a Secret at the moment in which its token is written.
+        r"Operation cannot be fulfilled on secrets",
+        # A round may take no longer than its period, which is a minute here; on a busy machine that is not much.
+        r"exceeded its time limit.*garbage-collector",
+    ),
+    "webhooks": (_CUT,),
+}
+"""Errors in logs that are due to the load, as regular expressions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    name: str
+    limits: str
+    samples: Sequence[Sample]
+    log: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    minutes: float
+    marks: Mapping[str, float]
+    """Seconds since the run began."""
+    processes: Sequence[Process]
+    done: Counter[str]
+    failed: Counter[str]
+    injected: Counter[str]
+    writes_at_rest: Mapping[tuple[str, str], int]
+    """Of both processes."""
+    averages: Sequence[float]
+    """The load of the machine."""
+
+
+def is_good(outcome: Outcome) -> bool:
+    findings = [found for each in outcome.processes for found in _findings(each, outcome.marks)]
+    return all(found.is_flat and found.has_returned for found in findings) and not any(
+        _complaints(each) for each in outcome.processes
+    )
+
+
+def section(outcome: Outcome, facts: Mapping[str, str], *, images: Path) -> str:
+    """Args: images: the directory that pictures are written to."""
+    from benchmarks import plots  # only a program that draws pays for it
+
+    parts = [_introduction(outcome, facts)]
+    for each in outcome.processes:
+        file = images / f"soak-{each.name}.png"
+        title = f"{each.name}: {outcome.minutes:g} minutes of mixed load; at rest where it is shaded"
+        shaded = [(outcome.marks[begin] / 60, outcome.marks[end] / 60) for begin, end in _RESTS]
+        panels = [
+            plots.Panel(name, {name: _in_minutes(curve(each.samples))}, below="minutes", shaded=shaded)
+            for name, curve in SERIES.items()
+        ]
+        plots.draw(file, title, panels)
+        parts += [str(_table(each, outcome.marks)), f"![{each.name}]({images.name}/{file.name})\n"]
+    return "\n".join([*parts, str(_load(outcome))])
+
+
+_RESTS = (("rest before", "load"), ("rest after", "end"))
+
+
+def _introduction(outcome: Outcome, facts: Mapping[str, str]) -> str:
+    measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    averages = sorted(outcome.averages)
+    averages_told = f"{averages[0]:.0f} to {averages[-1]:.0f}, median {averages[len(averages) // 2]:.0f}"
+    verdict = "nothing grows, and all levels return" if is_good(outcome) else "NOT as it should be, see below"
+    return f"""\
+# Soak: {outcome.minutes:g} minutes of mixed load
+
+Measured until {measured} at {facts["commit"]}, {facts["system"]}, on {facts["processor"]}, which etcd, the API server,
+the load and other people's work share; load of the machine {averages_told}. Verdict: **{verdict}**.
+
+*Growth* is the slope of the level, the median of the slopes between all pairs of samples, times the time that was
+judged, which is the load without its first {_WARM_UP:.0%}. *Allowed* is how much of it counts as none. *At rest
+after*: four minutes after everything that came was deleted. Writes of both processes at rest, without leases:
+{_writes(outcome)}.
+"""
+
+
+def _writes(outcome: Outcome) -> str:
+    counted = sorted(outcome.writes_at_rest.items())
+    return ", ".join(f"{count} {verb} of {resource}" for (verb, resource), count in counted) or "none"
+
+
+def _table(process: Process, marks: Mapping[str, float]) -> Table:
+    rows = []
+    for found in _findings(process, marks):
+        verdict = [*([] if found.is_flat else ["GROWS"]), *([] if found.has_returned else ["DOES NOT RETURN"])]
+        rows.append(
+            (
+                found.series,
+                number(found.before),
+                number(found.middle),
+                number(found.highest),
+                f"{found.an_hour:+.2f}",
+                f"{found.growth:+.2f}",
+                number(found.allowed),
+                number(found.after),
+                ", ".join(verdict) or "flat",
+            )
+        )
+    complaints = _complaints(process)
+    told = "; ".join(f"{count} x {message}" for message, count in complaints.most_common(10)) or "none"
+    notes = [f"Its manifest: {process.limits}. Errors in {len(process.log)} log lines, beyond those expected: {told}."]
+    expected = _errors(process) - complaints
+    if expected:
+        notes.append(
+            "Expected: " + "; ".join(f"{count} x {message}" for message, count in expected.most_common()) + "."
+        )
+    return Table(process.name, _COLUMNS, rows, notes)
+
+
+def _load(outcome: Outcome) -> Table:
+    rows = [(name, str(count)) for name, count in sorted(outcome.done.items())]
+    rows += [(f"broken by the proxy: {name}", str(count)) for name, count in sorted(outcome.injected.items())]
+    rows += [(f"failed: {name}", str(count)) for name, count in sorted(outcome.failed.items())]
+    return Table("Load", ("what", "times"), rows)
+
+
+def _findings(process: Process, marks: Mapping[str, float]) -> list[Finding]:
+    load = (marks["load"] + (marks["load ends"] - marks["load"]) * _WARM_UP, marks["load ends"])
+    before, after = (tuple(marks[name] for name in rest) for rest in _RESTS)
+    found = []
+    for series, curve_of in SERIES.items():
+        curve = curve_of(process.samples)
+        found.append(judge(series, between(curve, *load), before=between(curve, *before), after=between(curve, *after)))
+    return found
+
+
+def _complaints(process: Process) -> Counter[str]:
+    return unexpected(process.log, expected=EXPECTED[process.name])
+
+
+def _errors(process: Process) -> Counter[str]:
+    return unexpected(process.log, expected=())
+
+
+def _in_minutes(curve: Curve) -> Curve:
+    return [(at / 60, value) for at, value in curve]

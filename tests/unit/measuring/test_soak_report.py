@@ -1,0 +1,78 @@
+"""The report of a soak: its verdict, its tables, its pictures."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks.sampling import Sample
+from benchmarks.soak_report import Outcome, Process, is_good, section
+
+MARKS = {"rest before": 60.0, "load": 120.0, "load ends": 1320.0, "rest after": 1500.0, "end": 1560.0}
+FACTS = {"commit": "abc", "system": "Linux", "processor": "2 x fast"}
+
+
+def sample(at: float, *, watches: int = 18) -> Sample:
+    return Sample(
+        at=at,
+        resident=70.0,
+        files=20,
+        threads=3,
+        cpu=at * 0.05,
+        calls=at * 10,
+        tasks=50,
+        watches=watches,
+        queued=0,
+    )
+
+
+def outcome(*, leak: int = 0, left: int = 0, log: str = "") -> Outcome:
+    """Args: leak: watches that are added each minute under load; left: those that stay at rest."""
+    samples = []
+    for at in range(0, 1560, 5):
+        loaded = MARKS["load"] < at < MARKS["load ends"]
+        watches = 18 + leak * (at // 60) * loaded + left * (at > MARKS["rest after"])
+        samples.append(sample(float(at), watches=watches))
+    entries = [json.dumps({"level": "info", "msg": "fine"}), *([log] if log else [])]
+    return Outcome(
+        minutes=20,
+        marks=MARKS,
+        processes=[
+            Process(name=name, limits="limit 1Gi", samples=samples, log=entries) for name in ("agent", "webhooks")
+        ],
+        done=Counter(drift=7),
+        failed=Counter({"nodes: Conflict": 1}),
+        injected=Counter({"watch-reset": 3}),
+        writes_at_rest={("patch", "secrets"): 2},
+        averages=[1.0, 3.0, 2.0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (outcome(), True),
+        (outcome(leak=1), False),
+        (outcome(left=2), False),
+        (outcome(log=json.dumps({"level": "error", "msg": "boom"})), False),
+        (outcome(log=json.dumps({"level": "error", "msg": "cut", "error": "Connection reset by peer"})), True),
+    ],
+)
+def test_it_is_good_if_nothing_grows_or_stays_or_fails(found: Outcome, expected: bool) -> None:
+    assert is_good(found) is expected
+
+
+def test_the_report_tells_what_was_done_and_found_with_small_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    text = section(outcome(leak=1, log="Traceback"), FACTS, images=tmp_path / "images")
+    assert "NOT as it should be" in text
+    assert "GROWS" in text
+    assert "1 x Traceback" in text
+    assert "2 patch of secrets" in text
+    assert "load of the machine 1 to 3, median 2" in text
+    for row in ("drift ", "broken by the proxy: watch-reset ", "failed: nodes: Conflict "):
+        assert f"| {row}" in text
+    for name in ("agent", "webhooks"):
+        assert f"(images/soak-{name}.png)" in text
+        assert 0 < (tmp_path / f"images/soak-{name}.png").stat().st_size < 100_000
