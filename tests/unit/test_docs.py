@@ -217,7 +217,7 @@ def test_fields_of_the_configuration_exist() -> None:
     # The reference says what fields are called in errors, and their other names; modules look like fields.
     of_code = {"docs/configuration.md", "docs/extending.md", "docs/tour.md"}
     others = "\n".join(text for document, text in DOCUMENTS.items() if document not in of_code)
-    named = {match[0] for text in code(others) for match in re.finditer(rf"(?<![\w.-])({tops})(\.\w+)+", text)}
+    named = {match[0] for text in code(others) for match in re.finditer(rf"(?<![\w./-])({tops})(\.\w+)+", text)}
     assert "controllers.resourceClass" in named
     assert named - known == set()
 
