@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from agent.changes import KEPT, RecentChanges
-from agent.controllers import compose_controllers, hold_ready
+from agent.controllers import compose_controllers, hold_ready, optional_loops
 from agent.kinds import CRDS_VIEW
 from agent.managed_resource.source import Source
 from agent.parts import Controllers, Election, EventWriter
 from agent.status_page.knowledge import Knowledge
-from agent.status_page.server import status_page_server
 from config.schema import LeaderElection, ResourceManagerConfiguration
 from kube.client import Client
 from kube.election import ElectionSettings, LeaderElector, new_identity
@@ -28,6 +27,7 @@ from process import tracing
 from process.cache_metrics import caches_behind
 from process.caches import by_name
 from process.clusters import Cluster, Line, endpoints, health_status
+from process.memory import MemoryReturn
 from process.metrics import metrics_server
 from process.parts import ReadyCaches, Sessions
 from process.probes import (
@@ -54,6 +54,7 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
         ConfigurationError: a cluster can't be connected to.
         OSError: the address of a server is taken.
     """
+    optional_loops(config)
     ends = endpoints(config.source_client_connection, config.target_client_connection, environment=environment)
     source_line = Line.to(ends.source)
     target_line = source_line if ends.are_one else Line.to(ends.target)
@@ -85,6 +86,9 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
     changes = RecentChanges(limit=KEPT if page.port else 0)
     knowledge = _knowledge(config, held, changes)
     if page.port:
+        # Imported only if it is wanted: that takes time.
+        from agent.status_page.server import status_page_server
+
         servers.append(status_page_server(knowledge, host=page.bind_address, port=page.port))
         servers[-1].bind()
     return [
@@ -92,7 +96,7 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
             *tracing.parts(config.tracing, service=SERVICE, grace_period=config.graceful_shutdown_timeout),
             Sessions({source_line.transport, target_line.transport}),
         ],
-        servers,
+        [*servers, MemoryReturn()],
         [ReadyCaches(clusters, timeout=config.controllers.cache_sync_timeout)],
         [EventWriter(each) for each in {recorder, target_recorder}],
         [Election(elector)] if elector else [],

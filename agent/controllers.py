@@ -1,26 +1,20 @@
 """Which control loops there are: what a leader runs, and what every replica holds ready for them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 
 from agent import managed_resource_metrics
 from agent.api import MANAGED_RESOURCES
 from agent.context import Context, ControlLoop
-from agent.garbage_collector.controller import GarbageCollectorLoop
 from agent.health.controller import HealthLoop, ProgressLoop
-from agent.istio_cluster_configuration.controller import IstioClusterConfigurationLoop
 from agent.managed_kinds import ManagedKinds
 from agent.managed_resource import keys
 from agent.managed_resource.controller import ManagedResourceLoop
 from agent.managed_resource.source import Source
 from agent.managed_resource_metrics import Sources
-from agent.network_policy.controller import NetworkPolicyLoop
-from agent.node.agent_reconciliation_delay.controller import AgentReconciliationDelayLoop
-from agent.node.critical_components.controller import CriticalComponentsLoop
-from agent.node.high_availability_config.controller import HighAvailabilityConfigLoop
 from agent.status import StatusWriter
 from agent.status_page.knowledge import Knowledge, Leading
-from agent.token_invalidator.controller import TokenInvalidatorLoop
-from agent.token_requestor.controller import TokenRequestorLoop
+from config.schema import ResourceManagerConfiguration
 from process.clusters import Cluster
 
 _SECRETS_BYTES = 16 << 20
@@ -31,24 +25,37 @@ def hold_ready(source: Cluster) -> Source:
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
 
-def _csr_approver(context: Context) -> ControlLoop:
-    """Imported only if it is wanted: reading certificates takes 8 MiB."""
-    from agent.csr_approver.controller import CSRApproverLoop
-
-    return CSRApproverLoop(context)
-
-
-_OPTIONAL: Mapping[str, Callable[[Context], ControlLoop]] = {
-    "csr_approver": _csr_approver,
-    "garbage_collector": GarbageCollectorLoop,
-    "istio_cluster_configuration": IstioClusterConfigurationLoop,
-    "network_policy": NetworkPolicyLoop,
-    "node_agent_reconciliation_delay": AgentReconciliationDelayLoop,
-    "node_critical_components": CriticalComponentsLoop,
-    "token_invalidator": TokenInvalidatorLoop,
-    "token_requestor": TokenRequestorLoop,
+_OPTIONAL: Mapping[str, str] = {
+    "csr_approver": "agent.csr_approver.controller:CSRApproverLoop",
+    "garbage_collector": "agent.garbage_collector.controller:GarbageCollectorLoop",
+    "istio_cluster_configuration": "agent.istio_cluster_configuration.controller:IstioClusterConfigurationLoop",
+    "network_policy": "agent.network_policy.controller:NetworkPolicyLoop",
+    "node_agent_reconciliation_delay": "agent.node.agent_reconciliation_delay.controller:AgentReconciliationDelayLoop",
+    "node_critical_components": "agent.node.critical_components.controller:CriticalComponentsLoop",
+    "token_invalidator": "agent.token_invalidator.controller:TokenInvalidatorLoop",
+    "token_requestor": "agent.token_requestor.controller:TokenRequestorLoop",
 }
 """The control loops that are switched on by `enabled` in their block of `controllers`, by the block's name."""
+
+Make = Callable[[Context], ControlLoop]
+
+
+def optional_loops(config: ResourceManagerConfiguration) -> Sequence[Make]:
+    """Those that are wanted, and only these are imported: all of them take a tenth of the start.
+
+    Called at the start, too: to import them is not for the moment when this process begins to lead.
+    """
+    loops = [place for name, place in _OPTIONAL.items() if getattr(config.controllers, name).enabled]
+    # It has no switch of its own: it is of use to the webhook alone.
+    if config.webhooks.high_availability_config.enabled:
+        loops.append("agent.node.high_availability_config.controller:HighAvailabilityConfigLoop")
+    return [_imported(place) for place in loops]
+
+
+def _imported(place: str) -> Make:
+    module, _, name = place.partition(":")
+    made: Make = getattr(import_module(module), name)
+    return made
 
 
 def compose_controllers(context: Context, *, held: Source, knowledge: Knowledge | None = None) -> Sequence[ControlLoop]:
@@ -86,7 +93,5 @@ def compose_controllers(context: Context, *, held: Source, knowledge: Knowledge 
         managed,
         health,
         progress,
-        *(make(context) for name, make in _OPTIONAL.items() if getattr(controllers, name).enabled),
-        # It has no switch of its own: it is of use to the webhook alone.
-        *([HighAvailabilityConfigLoop(context)] if context.config.webhooks.high_availability_config.enabled else []),
+        *(make(context) for make in optional_loops(context.config)),
     ]

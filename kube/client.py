@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Self
 
-import aiohttp
 import orjson
 from yarl import URL
 
 from kube import errors, metrics, tracing
 from kube.connection import ConfigurationError, Connection
+from kube.http import aiohttp
 from kube.limiter import TokenBucket
 from kube.objects import Object, metadata
 from kube.resources import Resource

@@ -7,3 +7,6 @@
 
 Nothing here knows the configuration file: what is needed of it comes as plain parameters.
 """
+
+# Before any module of these programs imports aiohttp by itself.
+from kube.http import aiohttp as aiohttp

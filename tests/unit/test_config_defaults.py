@@ -50,6 +50,8 @@ DEFAULTS: dict[str, Any] = {
     "server.metrics.bindAddress": "",
     "server.metrics.port": 8080,
     "server.metrics.managedResourceSeriesLimit": 1000,
+    "server.statusPage.bindAddress": "127.0.0.1",
+    "server.statusPage.port": 0,
     "debugging.enableProfiling": False,
     "debugging.enableContentionProfiling": False,
     "tracing.enabled": False,

@@ -1,0 +1,75 @@
+"""What is loaded when a program starts: time to ready, and memory that is never given back."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from agent.controllers import optional_loops
+from config.load import decode
+from devcluster.pki import Authority
+
+HEAD = {"apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1", "kind": "ResourceManagerConfiguration"}
+OPTIONAL = (
+    "garbageCollector",
+    "istioClusterConfiguration",
+    "kubeletCSRApprover",
+    "networkPolicy",
+    "nodeAgentReconciliationDelay",
+    "nodeCriticalComponents",
+    "tokenInvalidator",
+    "tokenRequestor",
+)
+
+
+def output_of(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=Path(__file__).parents[2],
+        env={"PATH": os.environ["PATH"], **environment},
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("program", ["agent", "webhooks"])
+def test_the_authorities_of_the_machine_are_not_read(program: str, tmp_path: Path) -> None:
+    authorities = tmp_path / "authorities.pem"
+    authorities.write_bytes(Authority.create("machine").bundle)
+    code = f"""
+import os, ssl, {program}.__main__
+from aiohttp import connector
+contexts = (ssl.create_default_context(), connector._SSL_CONTEXT_VERIFIED, connector._SSL_CONTEXT_UNVERIFIED)
+print(*(context.cert_store_stats()["x509"] for context in contexts), os.environ.get("SSL_CERT_DIR"))
+"""
+    assert output_of(code, SSL_CERT_FILE=str(authorities)) == "1 0 0 None"
+
+
+def test_controllers_that_are_not_wanted_are_not_loaded() -> None:
+    code = """
+import sys, agent.__main__
+from agent.controllers import optional_loops
+from config.schema import ResourceManagerConfiguration
+assert not optional_loops(ResourceManagerConfiguration())
+print(*(name for name in sys.modules if name in {"cryptography", "msgspec", "agent.status_page.server"}
+        or name.startswith("agent.") and name.endswith(".controller")))
+"""
+    assert sorted(output_of(code).split()) == ["agent.health.controller", "agent.managed_resource.controller"]
+
+
+@pytest.mark.parametrize("block", OPTIONAL)
+def test_a_controller_that_is_wanted_is_loaded(block: str) -> None:
+    config = decode(orjson.dumps({**HEAD, "controllers": {block: {"enabled": True}}})).config
+    (loop,) = optional_loops(config)
+    assert callable(loop)
+
+
+def test_the_webhook_for_high_availability_brings_its_controller() -> None:
+    config = decode(orjson.dumps({**HEAD, "webhooks": {"highAvailabilityConfig": {"enabled": True}}})).config
+    assert [loop.__name__ for loop in optional_loops(config)] == ["HighAvailabilityConfigLoop"]
