@@ -326,6 +326,7 @@ class Sweep:
         """Until one is not reached any more."""
         for moment in moments:
             died_at = (await self._judged(moment, undisturbed, as_process=as_process)).died_at
+            as_process = False  # a real one can't be asked whether it has come to its end
             if died_at is None:
                 return
             report.crossed[died_at, moment.carried_out] += 1
