@@ -107,6 +107,10 @@ class Death(Rules):
     def arm(self, moment: Moment) -> None:
         self._moment, self._left = moment, moment.number
 
+    @property
+    def carries_out(self) -> bool:
+        return self._moment is not None and self._moment.carried_out
+
     def choose(self, request: Request) -> Fault | None:
         if self.at is not None:
             return Silence()
@@ -143,7 +147,8 @@ class Incarnation:
     @property
     def is_struck(self) -> bool:
         """Whether the moment came, and whatever was to be carried out is."""
-        return any(self.proxy.injected[name] for name in (Silence().name, Silence(carried_out=True).name))
+        # Other writes that were under way meet silence at once, and tell nothing of the one that is carried out.
+        return bool(self.proxy.injected[Silence(carried_out=self.death.carries_out).name])
 
     @property
     def writes(self) -> list[Right]:
