@@ -13,20 +13,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Never, cast
+from typing import Never
 
-import orjson
-
-from config.errors import ConfigError
-from config.load import LoadedConfig, load
-from config.overrides import Overrides
-from process.flags import Exit, Flags, about, parse, start_failure
-from process.logging import configure_logging, get_logger
-from process.metrics import describe_process
+from config.load import LoadedConfig
+from process.flags import Exit, Flags, about, parse
 from process.runner import run_process
-from process.tracing import check_installed
-from process.version import COMPONENT, user_agent, version
+from process.start import introduce, load_configuration
+from process.version import user_agent
 from webhooks.app import Setup, compose
 
 PROGRAM = "resource-manager-webhooks"
@@ -74,32 +67,15 @@ def main() -> Never:
         sys.exit(COMMANDS[arguments[0]](arguments[1:]))
     try:
         flags = parse(WebhookFlags, arguments, program=PROGRAM, summary=SUMMARY)
-        loaded = _load(flags)
+        loaded = load_configuration(flags, program=PROGRAM)
     except Exit as end:
         sys.exit(end.show())
     _serve(flags, loaded)
 
 
-def _load(flags: WebhookFlags) -> LoadedConfig:
-    overrides = Overrides(
-        health_probe_bind_address=str(flags.health_probe_bind_address or ""),
-        metrics_bind_address=str(flags.metrics_bind_address or ""),
-        extra_target_namespaces=flags.extra_target_namespace,
-    )
-    try:
-        loaded = load(Path(flags.config), overrides=overrides, environment=os.environ)
-        check_installed(loaded.config.tracing)
-        return loaded
-    except ConfigError as error:
-        raise start_failure(str(error), WebhookFlags, program=PROGRAM) from error
-
-
 def _serve(flags: WebhookFlags, loaded: LoadedConfig) -> Never:
     config = loaded.config
-    configure_logging(level=cast("Any", config.log_level), log_format=cast("Any", config.log_format))
-    reported = version(flags.version_override)
-    _log_start(reported, flags.flag_lines(), loaded.warnings)
-    describe_process(version=reported, configuration=orjson.dumps(config, option=orjson.OPT_SORT_KEYS))
+    reported = introduce(flags, loaded)
     setup = Setup(config=config, user_agent=user_agent(reported), environment=os.environ)
     if flags.workers == 1:
         run_process(functools.partial(compose, setup), grace_period=config.graceful_shutdown_timeout)
@@ -109,13 +85,6 @@ def _serve(flags: WebhookFlags, loaded: LoadedConfig) -> Never:
         run_workers(setup, flags.workers)
     except OSError as error:
         sys.exit(Exit(1, stdout=str(error)).show())
-
-
-def _log_start(reported: str, flag_lines: Sequence[str], warnings: Sequence[str]) -> None:
-    log = get_logger()
-    log.info(f"Starting {COMPONENT}", version=reported)
-    for line in (*flag_lines, *warnings):
-        log.info(line)
 
 
 if __name__ == "__main__":
