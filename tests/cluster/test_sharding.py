@@ -176,28 +176,26 @@ def assert_stamps_and_leases(cluster: Cluster, lease_namespace: str, shards: Seq
         assert watches >= 3  # ManagedResources, Secrets, ConfigMaps
 
 
+def assert_they_share_the_work(cluster: Cluster, namespace: str, shards: list[Shard], audit: Audit) -> None:
+    mark = audit.mark()
+    share_out(shards)
+    put_right(shards)
+    assert_stamps_and_leases(cluster, namespace, shards)
+    clear(shards)
+    assert_each_wrote_only_its_own(audit, mark, shards)
+    assert_an_object_stays_with_its_first_owner(shards)
+
+
 def test_agents_that_watch_a_namespace_each_keep_to_it(
     cluster: Cluster, namespace: str, by_namespace: list[Shard], audit: Audit
 ) -> None:
-    mark = audit.mark()
-    share_out(by_namespace)
-    put_right(by_namespace)
-    assert_stamps_and_leases(cluster, namespace, by_namespace)
-    clear(by_namespace)
-    assert_each_wrote_only_its_own(audit, mark, by_namespace)
-    assert_an_object_stays_with_its_first_owner(by_namespace)
+    assert_they_share_the_work(cluster, namespace, by_namespace, audit)
 
 
 def test_agents_with_a_class_each_keep_to_it_in_one_namespace(
     cluster: Cluster, namespace: str, by_class: list[Shard], audit: Audit
 ) -> None:
-    mark = audit.mark()
-    share_out(by_class)
-    put_right(by_class)
-    assert_stamps_and_leases(cluster, namespace, by_class)
-    clear(by_class)
-    assert_each_wrote_only_its_own(audit, mark, by_class)
-    assert_an_object_stays_with_its_first_owner(by_class)
+    assert_they_share_the_work(cluster, namespace, by_class, audit)
 
 
 def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None:
