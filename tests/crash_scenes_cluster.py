@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, ClassVar
 
 from crash_sweep import AgentScene, find, remove, right, snapshot
+from lenient_kinds import definition
 from signing_requests import csr_object, signing_request
 
 from agent.csr_approver.reconcile import CSRS
@@ -11,7 +12,7 @@ from agent.istio_cluster_configuration import keys as istio
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.objects import Key, Object, annotations, condition
+from kube.objects import Key, annotations, condition
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, SERVICES, Resource
 
 MACHINES = Resource("machine.sapcloud.io", "v1alpha1", "Machine", "machines", namespaced=True)
@@ -20,19 +21,6 @@ DEFINED = (MACHINES, istio.DESTINATION_RULES, istio.ENVOY_FILTERS)
 _DELAY = "node-agent.gardener.cloud/reconciliation-delay"
 _NOT_READY = {"key": "node.gardener.cloud/critical-components-not-ready", "effect": "NoSchedule"}
 _KEPT = {"key": "example.com/keep", "effect": "NoSchedule"}
-
-
-def definition(resource: Resource) -> Object:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind},
-            "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 def install_kinds(cluster: Cluster) -> None:

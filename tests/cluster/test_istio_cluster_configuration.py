@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from agent_clusters import at_work, cluster_of, context_of
+from lenient_kinds import definition
 
 from agent.istio_cluster_configuration import keys
 from agent.istio_cluster_configuration.controller import IstioClusterConfigurationLoop
@@ -17,24 +18,9 @@ from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.errors import NotFound
 from kube.objects import Object, labels, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES, Resource
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES
 
 KINDS = (keys.DESTINATION_RULES, keys.ENVOY_FILTERS)
-
-
-def definition(resource: Resource) -> Object:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind},
-            "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 async def eventually(problem: Callable[[], Awaitable[str]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agent_clusters import at_work, cluster_of, context_of
+from lenient_kinds import definition
 
 from agent.network_policy import keys
 from agent.network_policy.controller import NetworkPolicyLoop
@@ -348,26 +349,11 @@ async def _pod(world: World, name: str, namespace: str, having: dict[str, str]) 
     await eventually(created)
 
 
-def _istio(resource: Any) -> Object:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind},
-            "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
-
-
 async def test_gateways_of_istio_reach_what_virtual_services_lead_to_also_when_istio_comes_later(world: World) -> None:
     await world.service()
     await world.until_policies(*PAIR)
     for kind in (VIRTUAL_SERVICES, GATEWAYS):
-        await world.admin.create(CUSTOM_RESOURCE_DEFINITIONS, _istio(kind))
+        await world.admin.create(CUSTOM_RESOURCE_DEFINITIONS, definition(kind))
     try:
         await eventually(lambda: _served(world))
         world.loop.kinds_changed(keys.ISTIO_GROUP)
