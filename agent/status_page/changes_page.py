@@ -14,7 +14,7 @@ from agent.status_page.frame import (
     link_to,
     moment,
     pages,
-    search_field,
+    search_form,
     span_of,
     table,
 )
@@ -76,17 +76,9 @@ def changes_page(knowledge: Knowledge, query: ChangesQuery, *, now: datetime) ->
 
 def _form(query: ChangesQuery) -> Markup:
     drift = element("input", type="checkbox", name="only", value="drift", checked=query.only_drift)
-    return element(
-        "form",
-        search_field("Search ManagedResources, objects and fields", query.text),
-        element("label", drift, "Only drift that was put right", class_="check"),
-        element("button", "Search", type="submit"),
-        element("a", "Reset", href="/changes") if query != ChangesQuery() else None,
-        role="search",
-        method="get",
-        action="/changes",
-        class_="sheet padded",
-    )
+    drifted = element("label", drift, "Only drift that was put right", class_="check")
+    label = "Search ManagedResources, objects and fields"
+    return search_form("/changes", label, query.text, drifted, is_set=query != ChangesQuery())
 
 
 def changes_table(changes: Sequence[ObjectChange], caption: Child, now: datetime, *, with_owner: bool) -> Markup:

@@ -181,12 +181,24 @@ def column(name: Child, **attributes: str | None) -> Markup:
     return element("th", name, scope="col", **attributes)
 
 
-def search_field(label: str, value: str) -> Markup:
-    return element(
+def search_form(action: str, label: str, text: str, *more: Child, is_set: bool) -> Markup:
+    """Args: text: what is searched; more: what else can be chosen; is_set: whether there is something to reset."""
+    search = element(
         "div",
         element("label", label, for_="q"),
-        element("input", type="search", id="q", name="q", value=value, autocomplete="off", data_filters=True),
+        element("input", type="search", id="q", name="q", value=text, autocomplete="off", data_filters=True),
         class_="wide",
+    )
+    return element(
+        "form",
+        search,
+        *more,
+        element("button", "Search", type="submit"),
+        element("a", "Reset", href=action) if is_set else None,
+        role="search",
+        method="get",
+        action=action,
+        class_="sheet padded",
     )
 
 

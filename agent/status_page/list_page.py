@@ -12,7 +12,7 @@ from agent.status_page.frame import (
     link_to,
     moment,
     pages,
-    search_field,
+    search_form,
     shortened,
     span_of,
     state_badge,
@@ -83,19 +83,15 @@ def _chips(listing: Listing) -> Markup:
 
 def _form(listing: Listing) -> Markup:
     query = listing.query
-    return element(
-        "form",
-        search_field("Search names, messages, Secrets and objects", query.text),
+    return search_form(
+        "/",
+        "Search names, messages, Secrets and objects",
+        query.text,
         _select("state", "State", query.state, [wanted.value for wanted in Wanted]),
         _select("namespace", "Namespace", query.namespace, listing.offered(listing.namespaces, query.namespace)),
         _select("class", "Class", query.resource_class, listing.offered(listing.classes, query.resource_class)),
         element("input", type="hidden", name="sort", value=query.order) if query.order != BY_STATE else None,
-        element("button", "Search", type="submit"),
-        element("a", "Reset", href="/") if query != Query() else None,
-        role="search",
-        method="get",
-        action="/",
-        class_="sheet padded",
+        is_set=query != Query(),
     )
 
 
