@@ -24,9 +24,8 @@ def not_after(pem: bytes) -> float:
     """
     start = pem.index(_BEGIN)
     first = pem[start : pem.index(_END, start) + len(_END)]
-    certificate = _elements(ssl.PEM_cert_to_DER_cert(first.decode("ascii")))
     try:
-        ((_, whole),) = certificate
+        ((_, whole),) = _elements(ssl.PEM_cert_to_DER_cert(first.decode("ascii")))
         (_, signed), *_ = _elements(whole)
         _, _, _, (_, validity), *_ = [element for element in _elements(signed) if element[0] != _VERSION]
         _, (tag, text) = _elements(validity)
