@@ -12,6 +12,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -226,7 +227,8 @@ class Cluster:
 
     def _remove_remains(self) -> None:
         if is_alive(self.state):
-            supervisor.ask(self.state, "shutdown")
+            with suppress(DevclusterError):  # it ends already, and takes no requests any more
+                supervisor.ask(self.state, "shutdown")
             _wait(lambda: not is_alive(self.state), seconds=15, what=f"the supervisor of {self.state} to end")
         shutil.rmtree(self.state, ignore_errors=True)
 
