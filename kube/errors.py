@@ -5,7 +5,8 @@
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
     │   └── AnswerTooLong        more than is read of one answer
     └── ApiError                 the API server answered with a Status of failure
-        ├── BadRequest 400, Unauthorized 401, Forbidden 403, NotFound 404, Gone 410, Invalid 422
+        ├── BadRequest 400, Unauthorized 401, NotFound 404, Gone 410, Invalid 422
+        ├── Forbidden 403 ── NamespaceTerminating
         ├── Conflict 409 ── AlreadyExists
         └── TooManyRequests 429, ServerFailure 5xx
 
@@ -74,6 +75,10 @@ class Forbidden(ApiError):
     pass
 
 
+class NamespaceTerminating(Forbidden):
+    """Nothing new comes into being in a namespace that is being deleted."""
+
+
 class NotFound(ApiError):
     pass
 
@@ -119,13 +124,15 @@ def from_status(
 ) -> ApiError:
     """The error for a Status object (`kind: Status`); `fallback` is the message if it has none."""
     reason = status.get("reason") or ""
+    details = status.get("details") or {}
     if code >= 500:
         cls: type[ApiError] = ServerFailure
     elif reason == "AlreadyExists":
         cls = AlreadyExists
+    elif code == 403 and any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ()):
+        cls = NamespaceTerminating
     else:
         cls = _BY_STATUS.get(code, ApiError)
-    details = status.get("details") or {}
     if retry_after is None and details.get("retryAfterSeconds"):
         retry_after = float(details["retryAfterSeconds"])
     message = status.get("message") or fallback or f"the API server answered with status {code}"

@@ -24,7 +24,7 @@ from agent.network_policy.policies import (
 from agent.network_policy.world import World
 from kube.client import JSON_PATCH, Client
 from kube.controller import Done, ReconcileError, Result
-from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.errors import AlreadyExists, KubeError, NamespaceTerminating, NotFound
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, pointer_step
 
@@ -145,6 +145,8 @@ class Reconciler:
             created = await self._client.create(keys.NETWORK_POLICIES, _body(service, policy))
         except AlreadyExists:
             await self._take_over(service, policy)
+        except NamespaceTerminating:
+            log.debug("The namespace of a policy goes; the watch will tell soon", networkPolicy=str(policy.key))
         except KubeError as error:
             raise _failed("creating", policy.key, error) from error
         else:

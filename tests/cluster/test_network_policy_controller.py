@@ -6,11 +6,13 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_clusters import at_work, cluster_of, context_of
 from lenient_kinds import definition
+from prometheus_client import REGISTRY
 
 from agent.network_policy import keys
 from agent.network_policy.controller import NetworkPolicyLoop
@@ -18,11 +20,14 @@ from agent.network_policy.keys import GATEWAYS, INGRESSES, NETWORK_POLICIES, VIR
 from config.schema_controllers import Controllers, IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from devcluster.faults import Ending, EndWatch, Rule
+from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, labels, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, PODS, SERVICES
+from kube.watch import Timings
 
 PFX = keys.PREFIX
 WAIT_SECONDS = 30.0
@@ -102,10 +107,12 @@ async def eventually(problem: Callable[[], Awaitable[str]]) -> None:
 
 
 @asynccontextmanager
-async def world_with(cluster: Cluster, **settings: Any) -> AsyncIterator[World]:
+async def world_with(
+    cluster: Cluster, *, agent_kubeconfig: Path | None = None, timings: Timings | None = None, **settings: Any
+) -> AsyncIterator[World]:
     mark = uuid.uuid4().hex[:8]
-    connection = load_kubeconfig(cluster.kubeconfig)
-    async with Transport(connection) as admins, Transport(connection) as agents:
+    own, agents_own = load_kubeconfig(cluster.kubeconfig), load_kubeconfig(agent_kubeconfig or cluster.kubeconfig)
+    async with Transport(own) as admins, Transport(agents_own) as agents:
         admin = Admin(admins, user_agent="netpol-admin")
         world = World(admin, Client(agents, user_agent=f"netpol-{mark}"), mark)
         for short in ("a", "b", "c"):
@@ -117,7 +124,7 @@ async def world_with(cluster: Cluster, **settings: Any) -> AsyncIterator[World]:
                 namespace=world.namespace("c"), pod_selector=pods
             )
         try:
-            async with controller(world, settings):
+            async with controller(world, settings, timings):
                 yield world
         finally:
             for short in ("a", "b", "c"):
@@ -125,11 +132,11 @@ async def world_with(cluster: Cluster, **settings: Any) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def controller(world: World, settings: dict[str, Any]) -> AsyncIterator[None]:
+async def controller(world: World, settings: dict[str, Any], timings: Timings | None) -> AsyncIterator[None]:
     """The controller, restricted to the namespaces of the test: others share the cluster."""
     namespaces = tuple(world.namespace(short) for short in ("a", "b", "c"))
     controllers = Controllers(network_policy=NetworkPolicy(enabled=True, **settings))
-    context = context_of(cluster_of(world.agent, *namespaces), controllers)
+    context = context_of(cluster_of(world.agent, *namespaces, timings=timings), controllers)
     world.loop = NetworkPolicyLoop(context)
     async with at_work(context, world.loop):
         yield
@@ -393,28 +400,55 @@ async def _served(world: World) -> str:
     return ""
 
 
+@asynccontextmanager
+async def going(world: World, short: str) -> AsyncIterator[None]:
+    """A namespace of the test's is being deleted, and stays so during the block."""
+    path = f"/api/v1/namespaces/{world.namespace(short)}/configmaps"
+    meta = {"name": "keeper", "finalizers": ["example.com/keep"]}
+    await world.admin.request("POST", path, body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    await world.admin.delete(NAMESPACES, world.namespace(short))
+    try:
+        yield
+    finally:
+        free = {"metadata": {"finalizers": None}}
+        await world.admin.request("PATCH", f"{path}/keeper", body=free, content_type="application/merge-patch+json")
+
+
 async def test_a_terminating_namespace_is_left_alone(world: World, audit: Audit) -> None:
     await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}])
     await world.until_policies(*PAIR, *PAIR_WITH_B)
-    keeper = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "keeper", "namespace": world.namespace("b"), "finalizers": ["example.com/keep"]},
-    }
-    path = f"/api/v1/namespaces/{world.namespace('b')}/configmaps"
-    await world.admin.request("POST", path, body=keeper)
     mark = audit.mark()
-    await world.admin.delete(NAMESPACES, world.namespace("b"))
-    try:
+    async with going(world, "b"):
         await world.until_policies(*PAIR)
         writes = audit.calls(
             since=mark, user_agent=f"netpol-{world.mark}", verbs=["create", "patch", "update", "delete"]
         )
-        assert {(call.verb, call.namespace) for call in writes} == {("delete", world.namespace("a"))}
-    finally:
-        await world.admin.request(
-            "PATCH",
-            f"{path}/keeper",
-            body={"metadata": {"finalizers": None}},
-            content_type="application/merge-patch+json",
+    assert {(call.verb, call.namespace) for call in writes} == {("delete", world.namespace("a"))}
+
+
+async def test_that_a_namespace_went_before_the_watch_told_is_no_error(cluster: Cluster, tmp_path: Path) -> None:
+    def failures() -> float:
+        return (
+            REGISTRY.get_sample_value("controller_runtime_reconcile_errors_total", {"controller": "networkpolicy"})
+            or 0.0
         )
+
+    before = failures()
+    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+        kubeconfig = tmp_path / "kubeconfig"
+        proxy.write_kubeconfig(kubeconfig, token=cluster.token)
+        proxy.rules.add(Rule(fault=EndWatch(how=Ending.SILENT), path="/namespaces(/[^/]+)?$"))
+        async with world_with(cluster, agent_kubeconfig=kubeconfig, timings=Timings(idle_timeout=1.0)) as world:
+
+            async def refused() -> str:
+                path = keys.NETWORK_POLICIES.path(namespace=world.namespace("b"))
+                answers = [entry.status for entry in proxy.log if entry.request.path == path]
+                return "" if 403 in answers else f"no policy was refused in the namespace that goes: {answers}"
+
+            async with going(world, "b"):
+                await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}])
+                await eventually(refused)
+                await world.until_policies(*PAIR, PAIR_WITH_B[0])
+                proxy.rules.clear()
+                await world.until_policies(*PAIR)
+    assert failures() == before
