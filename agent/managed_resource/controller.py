@@ -30,8 +30,8 @@ from kube.controller import Controller
 from kube.objects import Key, Object, is_deleting, key
 from kube.queue import CHANGE, RESYNC
 
-_BODIES = 16 << 20
-"""Bytes of memory for live objects, compressed; some ten thousand of usual size."""
+_BODIES = 64 << 20
+"""Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
 _LONGEST_PASS = 180.0
 _SERVED_SOON = 0.1
 _STATUS_SECONDS = 60.0
