@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.node.agent_reconciliation_delay.delays import delays
-from agent.node.critical_components.keys import CRITICAL, NOT_READY
+from agent.node.critical_components.keys import CRITICAL, NAMESPACE, NOT_READY
 from agent.node.critical_components.state import DAEMON_SETS
 from agent.node.nodes import DELAY
 from benchmarks import report
@@ -28,10 +28,11 @@ from devcluster.errors import DevclusterError
 from kube.cache import Caches, Change, View
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.objects import Object, annotations, condition
-from kube.resources import NODES, PODS
+from kube.objects import Object, annotations, condition, uid
+from kube.resources import NODES, PODS, SERVICE_ACCOUNTS
 
 _COMPONENTS = 3
+_ACCOUNT = "critical"
 _MOST_DELAY = 300.0
 _QUIET_SECONDS = 5.0
 _REST_SECONDS = 30.0
@@ -184,24 +185,31 @@ async def _observing(cluster: Cluster) -> AsyncIterator[tuple[Client, _Seen]]:
             await caches.close()
 
 
-async def make_components(client: Client) -> None:
+async def make_components(client: Client) -> list[Object]:
     """DaemonSets that each Node waits for."""
-    for number_ in range(_COMPONENTS):
-        name = f"critical-{number_}"
-        spec = {
-            "tolerations": [{"operator": "Exists"}],
-            "containers": [{"name": "c", "image": "registry.example/image:1"}],
-            "terminationGracePeriodSeconds": 0,
-        }
-        template = {"metadata": {"labels": {"app": name, CRITICAL: "true"}}, "spec": spec}
-        meta = {"name": name, "namespace": "kube-system", "labels": {CRITICAL: "true"}}
-        selector = {"matchLabels": {"app": name}}
-        await client.create(DAEMON_SETS, {"metadata": meta, "spec": {"selector": selector, "template": template}})
+    await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": _ACCOUNT, "namespace": NAMESPACE}})
+    return [await client.create(DAEMON_SETS, _daemon_set(f"critical-{index}")) for index in range(_COMPONENTS)]
 
 
-async def join(client: Client, indexes: Iterable[int]) -> None:
-    """Nodes with the taint."""
+def _daemon_set(name: str) -> Object:
+    spec = {
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": "c", "image": "registry.example/image:1"}],
+        "terminationGracePeriodSeconds": 0,
+        "serviceAccountName": _ACCOUNT,
+    }
+    template = {"metadata": {"labels": {"app": name, CRITICAL: "true"}}, "spec": spec}
+    meta = {"name": name, "namespace": NAMESPACE, "labels": {CRITICAL: "true"}}
+    return {"metadata": meta, "spec": {"selector": {"matchLabels": {"app": name}}, "template": template}}
+
+
+async def join(client: Client, indexes: Iterable[int], *, components: Iterable[Object] = ()) -> None:
+    """Nodes with the taint.
+
+    Args: components: DaemonSets whose pods are put there; none: their controller does that.
+    """
     limit = asyncio.Semaphore(_AT_ONCE)
+    owners = list(components)
 
     async def one(index: int) -> None:
         name = f"node-{index}"
@@ -216,8 +224,19 @@ async def join(client: Client, indexes: Iterable[int]) -> None:
             await client.create(
                 NODES, {"metadata": meta, "spec": {"taints": [taint]}, "status": {"addresses": [address]}}
             )
+            for owner in owners:
+                await client.create(PODS, _pod_of(owner, name))
 
     await asyncio.gather(*map(one, indexes))
+
+
+def _pod_of(daemon_set: Object, node: str) -> Object:
+    """As the DaemonSet controller and the scheduler leave it."""
+    template = daemon_set["spec"]["template"]
+    name = daemon_set["metadata"]["name"]
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": uid(daemon_set), "controller": True}
+    meta = {"name": f"{name}-{node}", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    return {"metadata": template["metadata"] | meta, "spec": template["spec"] | {"nodeName": node}}
 
 
 async def _until(holds: Callable[[], bool], *, what: str) -> None:

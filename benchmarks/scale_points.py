@@ -120,18 +120,22 @@ async def _created(agent: Agent, observer: Observer, work: Workload, bounds: Bou
 
 
 async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
-    """So many Nodes that wait for the pods of three DaemonSets."""
+    """So many Nodes that wait for the pods of three DaemonSets.
+
+    The pods come with their Nodes: the DaemonSet controller would need all of the machine for thousands of Nodes.
+    """
     controllers = {"nodeCriticalComponents": {"enabled": True}, "nodeAgentReconciliationDelay": {"enabled": True}}
     async with _running(controllers) as (cluster, agent, audit), _following(cluster) as (client, caches):
         store = caches.acquire(View(NODES, nodes.node_state))
         await store.synced.wait()
-        await nodes.make_components(client)
+        await asyncio.to_thread(cluster.stop_controllers)
+        components = await nodes.make_components(client)
 
         def free() -> int:
             return sum(not node.has_taint and node.delay is not None for _, node in store.items())
 
         async def join() -> float:
-            await nodes.join(client, range(count))
+            await nodes.join(client, range(count), components=components)
             return await _until(lambda: free() == count, tell=lambda: f"{free()} of {count} Nodes free", bounds=bounds)
 
         return await _point(agent, audit, join, count=count, objects=count, bounds=bounds, passes=0)

@@ -151,6 +151,11 @@ class Cluster:
         self._run(ETCD, components.etcd(self._assets, self._files))
         self._wait_for("the API server to reach etcd", self._is_stored)
 
+    def stop_controllers(self) -> None:
+        """Ends the controller manager and the scheduler; from now on nobody does their work."""
+        for name in (CONTROLLER_MANAGER, SCHEDULER):
+            supervisor.ask(self.state, "stop", name=name, kill=True)
+
     def stop_etcd(self, *, kill: bool = False) -> None:
         """The API server lives on and answers reads from its cache, at times, and errors."""
         supervisor.ask(self.state, "stop", name=ETCD, kill=kill)
