@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator
 
 from benchmarks.sampling import Curve
 
@@ -61,6 +62,10 @@ def _draw(axis: Axes, panel: Panel) -> None:
     if panel.logarithmic:
         axis.set_xscale("log")
         axis.set_yscale("log")
+        for each in (axis.xaxis, axis.yaxis):
+            each.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            each.set_minor_locator(NullLocator())
+            each.set_major_formatter("{x:g}")
     else:
         axis.set_ylim(bottom=0)
     axis.set_title(panel.title, fontsize=10, loc="left")

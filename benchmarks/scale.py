@@ -119,12 +119,18 @@ def _section(curve: Curve, found: Sequence[Point | Missed], images: Path) -> str
     if len(points) < 2:
         return text
     file = images / f"scale-{curve.name}.png"
+    curves = {name: [(point.count, cost(point)) for point in points] for name, cost in _COSTS.items()}
     panels = [
-        plots.Panel(name, {name: [(point.count, cost(point)) for point in points]}, below=curve.unit, logarithmic=True)
-        for name, cost in _COSTS.items()
+        plots.Panel(_titled(name, drawn), {name: drawn}, below=curve.unit, logarithmic=True)
+        for name, drawn in curves.items()
     ]
     plots.draw(file, f"Cost by number of {curve.unit}", panels)
     return f"{text}\n![{curve.unit}]({images.name}/{file.name})\n"
+
+
+def _titled(name: str, drawn: Sequence[tuple[float, float]]) -> str:
+    fit = fits.power(drawn)
+    return f"{name}; slope {fit.exponent:.2f}" if fit is not None else name
 
 
 def _told(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
