@@ -86,6 +86,8 @@ class LogEntry:
     """The name of the fault that a rule chose."""
     status: int | None = None
     """Of the head sent to the client; None when none was."""
+    answer: int | None = None
+    """The status of the API server's answer, also of one that was kept from the client; None when there was none."""
     error: str = ""
     """What broke although no rule wanted it: the API server's side, or the client went away."""
 
@@ -210,8 +212,8 @@ class FaultProxy:
         self, http: web.BaseRequest, entry: LogEntry, fault: Answer | Reset | Silence
     ) -> web.StreamResponse:
         if fault.carried_out:
-            async with self._ask(http):
-                pass  # an API server sends the head when the write is done
+            async with self._ask(http) as answer:
+                entry.answer = answer.status  # an API server sends the head when the write is done
         self.injected[fault.name] += 1
         if isinstance(fault, Answer):
             entry.status = fault.code
@@ -224,6 +226,7 @@ class FaultProxy:
         if isinstance(fault, Delay) and not fault.carried_out:
             await self._wait(fault)
         async with self._ask(http) as answer:
+            entry.answer = answer.status
             if isinstance(fault, Delay) and fault.carried_out:
                 await self._wait(fault)
             events = entry.request.watch and answer.status == 200

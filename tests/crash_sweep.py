@@ -153,13 +153,8 @@ class Incarnation:
     @property
     def writes(self) -> list[Right]:
         """What was written with success."""
-        found = []
-        for entry in list(self.proxy.log)[self._begun :]:
-            done = entry.status is not None and entry.status < 300
-            written = write_of(entry.request) if done or entry.fault == Silence(carried_out=True).name else None
-            if written is not None:
-                found.append(written)
-        return found
+        done = [e.request for e in list(self.proxy.log)[self._begun :] if e.answer is not None and e.answer < 300]
+        return [written for request in done if (written := write_of(request)) is not None]
 
     @property
     def requests(self) -> int:
@@ -446,11 +441,14 @@ async def _until_at_rest(scene: Scene, incarnation: Incarnation, is_idle: Callab
 
 def _moments(writes: Sequence[Right], crosses: Collection[Right]) -> Iterable[Iterable[Moment]]:
     """Groups, of which each ends with the first moment that does not come."""
+    sorts = list(dict.fromkeys(each for each in writes if each in crosses))
     if not FULL:
-        for number, of in enumerate(dict.fromkeys(each for each in writes if each in crosses)):
+        for number, of in enumerate(sorts):
             yield [Moment(number=1, carried_out=number % 2 == 1, of=of)]
         return
     for carried_out in (False, True):
+        # Which write comes when is chance where several are on their way: each sort has its turn for sure.
+        yield from ([Moment(number=1, carried_out=carried_out, of=of)] for of in sorts)
         # The last group goes on: a run may take more writes than the first one did.
         starts = [(number, number + 1) for number in range(1, len(writes))]
         for first, end in [*starts, (max(len(writes), 1), len(writes) + _MORE)]:

@@ -192,6 +192,7 @@ async def test_a_reset_leaves_open_whether_the_write_was_done(
     assert await direct.exists("a") is carried_out
     assert proxy.injected == {fault.name: 1}
     assert proxy.log[-1].status is None
+    assert proxy.log[-1].answer == (201 if carried_out else None)
 
 
 @pytest.mark.parametrize("carried_out", [False, True])
