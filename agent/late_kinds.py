@@ -3,12 +3,17 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+import structlog
+
 from kube.discovery import Discovery
-from kube.errors import KubeError
+from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.resources import Resource
 
+_AGAIN_SECONDS = 1.0
 _LOOKS = (1.0, 2.0, 4.0, 8.0)
 """Seconds of waiting before each look after news about CRDs: it may take a moment until all of them are served."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class LateKinds:
@@ -26,7 +31,7 @@ class LateKinds:
         self.have_come = False
 
     async def look(self) -> None:
-        """Begin, if they are served now."""
+        """Begin, if they are served now; returns when the API server has said whether they are."""
         if not self.have_come and await self._are_served() and not self.have_come:
             self.have_come = True
             self._begin()
@@ -51,9 +56,15 @@ class LateKinds:
                 return
 
     async def _are_served(self) -> bool:
-        try:
-            for kind in self._kinds:
-                await self._discovery.find(kind.api_version, kind.kind)
-        except KubeError:
-            return False
-        return True
+        while True:
+            try:
+                for kind in self._kinds:
+                    await self._discovery.find(kind.api_version, kind.kind)
+            except (KindNotServed, Forbidden):
+                return False
+            except KubeError as error:
+                # To take them for missing would be to forget what hangs on them.
+                log.info("Asking again whether kinds are served", group=self._kinds[0].group, error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                return True

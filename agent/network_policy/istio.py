@@ -114,6 +114,17 @@ class Gateways:
 
     # --- reading
 
+    def are_known(self, service: Key) -> bool:
+        """Whether all that leads to a Service is known: lists that are needed for it are complete."""
+        if self._virtual_services is None:
+            return True
+        selectors = {self._selector(gateway) for _, gateway in self._leading_to(service)}
+        return self._are_listed() and all(self._pods_of(selector).synced.is_set() for selector in selectors if selector)
+
+    def _are_listed(self) -> bool:
+        stores = self._virtual_services, self._gateways
+        return all(store is not None and store.synced.is_set() for store in stores)
+
     def routes(self, service: Key) -> list[GatewayRoute]:
         """In a stable order; empty while lists are not complete."""
         found = {}
@@ -142,7 +153,7 @@ class Gateways:
 
     def _leading_to(self, service: Key) -> Iterator[tuple[VirtualService, Key]]:
         """VirtualServices of the Service's namespace, with each of their gateways."""
-        if self._virtual_services is not None and self._virtual_services.synced.is_set():
+        if self._virtual_services is not None and self._are_listed():
             for name, virtual in self._virtual_services.by_index("service", service):
                 if name.namespace == service.namespace:
                     for gateway in virtual.gateways:

@@ -1,7 +1,8 @@
 """One pass over a Service: compute what should be there, write the difference.
 
 A pass over a Service whose policies are right costs no request. Each policy is written for itself: one that fails
-delays no other.
+delays no other. While it is not known yet which gateways lead to a Service, as just after a start, policies are added,
+but none is changed or taken away.
 """
 
 import asyncio
@@ -23,12 +24,14 @@ from agent.network_policy.policies import (
 )
 from agent.network_policy.world import World
 from kube.client import JSON_PATCH, Client
-from kube.controller import Done, ReconcileError, Result
+from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import AlreadyExists, KubeError, NamespaceTerminating, NotFound
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, pointer_step
 
 _AT_ONCE = 16
+_UNKNOWN_SECONDS = 0.5
+"""Until another look at a Service of which not all is known."""
 
 log = structlog.get_logger("networkpolicy")
 
@@ -64,6 +67,7 @@ class Reconciler:
             self._told.pop(key, None)
             await self._all(self._delete(name, policy) for name, policy in existing.items())
             return Done()
+        is_known = self._gateways.are_known(key)
         notes = self._notes(service, desired)
         writes: list[Coroutine[Any, Any, None]] = []
         for policy in desired.policies.values():
@@ -73,16 +77,16 @@ class Reconciler:
                 notes.add((keys.NAME_TAKEN, _taken(policy.key, present.owner)))
             elif present is None or present.uid == self._deleted.get(policy.key):
                 writes.append(self._create(service, policy))
-            elif present.owner != key or present.digest != policy.digest():
+            elif is_known and (present.owner != key or present.digest != policy.digest()):
                 writes.append(self._update(service, policy, present))
         writes += [
             self._delete(name, present)
             for name, present in existing.items()
-            if name not in desired.policies and not _is_spared(service, name)
+            if is_known and name not in desired.policies and not _is_spared(service, name)
         ]
         self._tell(service, notes)
         await self._all(writes)
-        return Done()
+        return Done() if is_known else RequeueAfter(_UNKNOWN_SECONDS)
 
     def policy_changed(self, name: Key, new: Existing | None) -> Key | None:
         """Listen to a change of a policy; the Service that waited for its name, if one did."""

@@ -4,8 +4,8 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from agent.network_policy.keys import GATEWAYS, INGRESSES, NETWORK_POLICIES, VIR
 from config.schema_controllers import Controllers, IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.faults import Ending, EndWatch, Rule
+from devcluster.faults import Delay, Ending, EndWatch, Rule, internal_error
 from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
@@ -110,6 +110,19 @@ async def eventually(problem: Callable[[], Awaitable[str]]) -> None:
 async def world_with(
     cluster: Cluster, *, agent_kubeconfig: Path | None = None, timings: Timings | None = None, **settings: Any
 ) -> AsyncIterator[World]:
+    async with place(cluster, agent_kubeconfig=agent_kubeconfig) as world:
+        if "ingress_controller_selector" in settings:
+            pods = LabelSelector(match_labels={"role": "ingress"})
+            settings["ingress_controller_selector"] = IngressControllerSelector(
+                namespace=world.namespace("c"), pod_selector=pods
+            )
+        async with controller(world, settings, timings):
+            yield world
+
+
+@asynccontextmanager
+async def place(cluster: Cluster, *, agent_kubeconfig: Path | None = None) -> AsyncIterator[World]:
+    """Without a controller."""
     mark = uuid.uuid4().hex[:8]
     own, agents_own = load_kubeconfig(cluster.kubeconfig), load_kubeconfig(agent_kubeconfig or cluster.kubeconfig)
     async with Transport(own) as admins, Transport(agents_own) as agents:
@@ -118,24 +131,20 @@ async def world_with(
         for short in ("a", "b", "c"):
             meta = {"name": world.namespace(short), "labels": {f"{mark}-is": short}}
             await admin.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-        if "ingress_controller_selector" in settings:
-            pods = LabelSelector(match_labels={"role": "ingress"})
-            settings["ingress_controller_selector"] = IngressControllerSelector(
-                namespace=world.namespace("c"), pod_selector=pods
-            )
         try:
-            async with controller(world, settings, timings):
-                yield world
+            yield world
         finally:
             for short in ("a", "b", "c"):
                 await admin.delete(NAMESPACES, world.namespace(short))
 
 
 @asynccontextmanager
-async def controller(world: World, settings: dict[str, Any], timings: Timings | None) -> AsyncIterator[None]:
+async def controller(
+    world: World, settings: dict[str, Any] | None = None, timings: Timings | None = None
+) -> AsyncIterator[None]:
     """The controller, restricted to the namespaces of the test: others share the cluster."""
     namespaces = tuple(world.namespace(short) for short in ("a", "b", "c"))
-    controllers = Controllers(network_policy=NetworkPolicy(enabled=True, **settings))
+    controllers = Controllers(network_policy=NetworkPolicy(enabled=True, **(settings or {})))
     context = context_of(cluster_of(world.agent, *namespaces, timings=timings), controllers)
     world.loop = NetworkPolicyLoop(context)
     async with at_work(context, world.loop):
@@ -356,39 +365,91 @@ async def _pod(world: World, name: str, namespace: str, having: dict[str, str]) 
     await eventually(created)
 
 
-async def test_gateways_of_istio_reach_what_virtual_services_lead_to_also_when_istio_comes_later(world: World) -> None:
-    await world.service()
-    await world.until_policies(*PAIR)
+@asynccontextmanager
+async def istio(world: World) -> AsyncIterator[None]:
+    """Its kinds are served."""
     for kind in (VIRTUAL_SERVICES, GATEWAYS):
         await world.admin.create(CUSTOM_RESOURCE_DEFINITIONS, definition(kind))
     try:
         await eventually(lambda: _served(world))
-        world.loop.kinds_changed(keys.ISTIO_GROUP)
-        a, c = world.namespace("a"), world.namespace("c")
-        destination = {"host": f"db.{a}.svc.cluster.local", "port": {"number": 80}}
-        virtual = {
-            "apiVersion": VIRTUAL_SERVICES.api_version,
-            "kind": "VirtualService",
-            "metadata": {"name": "v", "namespace": a},
-            "spec": {"gateways": ["mesh", f"{c}/gateway"], "tcp": [{"route": [{"destination": destination}]}]},
-        }
-        await world.admin.create(VIRTUAL_SERVICES, virtual)
-        await world.until_event(keys.GATEWAY_NOT_USABLE, f"Gateway {c}/gateway does not exist")
-        gateway = {
-            "apiVersion": GATEWAYS.api_version,
-            "kind": "Gateway",
-            "metadata": {"name": "gateway", "namespace": c},
-            "spec": {"selector": {"istio": world.mark}},
-        }
-        await world.admin.create(GATEWAYS, gateway)
-        await _pod(world, "gateway", "b", {"istio": world.mark})
-        extra = ("a/ingress-to-db-tcp-8080-from-b", "b/egress-to-a-db-tcp-8080-from-istio")
-        await world.until_policies(*PAIR, *extra)
-        await world.admin.delete(VIRTUAL_SERVICES, "v", namespace=a)
-        await world.until_policies(*PAIR)
+        yield
     finally:
         for kind in (VIRTUAL_SERVICES, GATEWAYS):
             await world.admin.delete(CUSTOM_RESOURCE_DEFINITIONS, f"{kind.plural}.{kind.group}")
+
+
+async def test_gateways_of_istio_reach_what_virtual_services_lead_to(
+    cluster: Cluster, tmp_path: Path, audit: Audit
+) -> None:
+    """One test for all: it brings kinds of the whole cluster."""
+    extra = ("a/ingress-to-db-tcp-8080-from-b", "b/egress-to-a-db-tcp-8080-from-istio")
+    async with place(cluster) as world, AsyncExitStack() as installed:
+        async with controller(world):
+            await world.service()
+            await world.until_policies(*PAIR)
+            await installed.enter_async_context(istio(world))
+            world.loop.kinds_changed(keys.ISTIO_GROUP)
+            await _istio_comes_late(world, extra)
+        await _a_new_leader_takes_nothing_away(world, cluster, tmp_path, audit, extra)
+
+
+async def _istio_comes_late(world: World, extra: Sequence[str]) -> None:
+    a, c = world.namespace("a"), world.namespace("c")
+    await _virtual_service(world)
+    await world.until_event(keys.GATEWAY_NOT_USABLE, f"Gateway {c}/gateway does not exist")
+    await _gateway(world)
+    await _pod(world, "gateway", "b", {"istio": world.mark})
+    await world.until_policies(*PAIR, *extra)
+    await world.admin.delete(VIRTUAL_SERVICES, "v", namespace=a)
+    await world.until_policies(*PAIR)
+
+
+async def _a_new_leader_takes_nothing_away(
+    world: World, cluster: Cluster, tmp_path: Path, audit: Audit, extra: Sequence[str]
+) -> None:
+    """It learns late what leads to a Service: whether there is such a thing at all, and from one list after the other."""
+    await _virtual_service(world)
+    async with controller(world):
+        await world.until_policies(*PAIR, *extra)
+    lost = (await world.policies())[extra[1]]["metadata"]
+    await world.admin.delete(NETWORK_POLICIES, lost["name"], namespace=lost["namespace"])
+    mark = audit.mark()
+    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
+        kubeconfig = tmp_path / "kubeconfig"
+        proxy.write_kubeconfig(kubeconfig, token=cluster.token)
+        lists = [f"{world.namespace(short)}/(virtualservices|pods)$" for short in ("b", "c")] + ["/gateways$"]
+        proxy.rules.add(*(Rule(fault=Delay(seconds=1.0), path=path, watch=False) for path in lists))
+        proxy.rules.add(Rule(fault=internal_error(), path=f"^/apis/{VIRTUAL_SERVICES.api_version}$", times=1))
+        async with Transport(load_kubeconfig(kubeconfig)) as transport:
+            world.agent = Client(transport, user_agent=f"netpol-{world.mark}-next")
+            async with controller(world):
+                await world.until_policies(*PAIR, *extra)
+    writes = audit.calls(
+        since=mark, user_agent=f"netpol-{world.mark}-next", verbs=["create", "patch", "update", "delete"]
+    )
+    assert [(call.verb, call.resource, call.name) for call in writes] == [("create", "networkpolicies", lost["name"])]
+
+
+async def _virtual_service(world: World) -> None:
+    a, c = world.namespace("a"), world.namespace("c")
+    destination = {"host": f"db.{a}.svc.cluster.local", "port": {"number": 80}}
+    virtual = {
+        "apiVersion": VIRTUAL_SERVICES.api_version,
+        "kind": "VirtualService",
+        "metadata": {"name": "v", "namespace": a},
+        "spec": {"gateways": ["mesh", f"{c}/gateway"], "tcp": [{"route": [{"destination": destination}]}]},
+    }
+    await world.admin.create(VIRTUAL_SERVICES, virtual)
+
+
+async def _gateway(world: World) -> None:
+    gateway = {
+        "apiVersion": GATEWAYS.api_version,
+        "kind": "Gateway",
+        "metadata": {"name": "gateway", "namespace": world.namespace("c")},
+        "spec": {"selector": {"istio": world.mark}},
+    }
+    await world.admin.create(GATEWAYS, gateway)
 
 
 async def _served(world: World) -> str:
