@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import structlog
+from lenient_kinds import definition
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
@@ -59,21 +60,6 @@ def is_quiet(logged: list[MutableMapping[str, Any]]) -> bool:
     """
     events = [entry["event"] for entry in logged]
     return all(entry["log_level"] == "info" for entry in logged) and all(a != b for a, b in pairwise(events))
-
-
-def definition(kind: Resource) -> Object:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{kind.group}"},
-        "spec": {
-            "group": kind.group,
-            "names": {"kind": kind.kind, "plural": kind.plural},
-            "scope": "Namespaced",
-            "versions": [{"name": kind.version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 async def until(what: str, holds: Callable[[], object], *, seconds: float = 60) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from lenient_kinds import definition
 from managed_world import create_namespace, install_crd
 from prometheus_client import REGISTRY
 
@@ -29,7 +30,7 @@ from kube.controller import RequeueAfter
 from kube.discovery import Discovery
 from kube.events import EventRecorder
 from kube.objects import Key, Object, is_truthy, labels, metadata, parse_time
-from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from process.clusters import Cluster as AgentCluster
 
 ROUND = Key("", "round")
@@ -157,25 +158,10 @@ def counted(result: str) -> float:
 
 async def install_prometheus(client: Client) -> None:
     resource = USER["Prometheus"]
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {"kind": resource.kind, "plural": resource.plural, "singular": "prometheus"},
-            "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
-    definitions = Resource(
-        "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-    )
-    await client.create(definitions, definition)
+    created = await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(resource))
     async with asyncio.timeout(60):
         while True:
-            found = await client.get(definitions, definition["metadata"]["name"])
+            found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, created["metadata"]["name"])
             conditions = (found.get("status") or {}).get("conditions") or []
             if any(each["type"] == "Established" and is_truthy(each["status"].lower()) for each in conditions):
                 return
