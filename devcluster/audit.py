@@ -24,7 +24,7 @@ import orjson
 from devcluster.api import Api
 from devcluster.errors import DevclusterError
 
-_SETTLE_SECONDS = 10.0
+_SETTLE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,11 @@ class Audit:
     def _new_lines(self) -> list[bytes]:
         content = self._file.read()
         if not content and self._was_rotated():
+            # What was written to the old one after it was read is its last part.
+            content = self._file.read()
             self._file.close()
             self._file = self._log.open("rb")
-            content = self._file.read()
+            content += self._file.read()
         *lines, self._rest = (self._rest + content).split(b"\n")
         return lines
 

@@ -30,7 +30,8 @@ from devcluster.state import directory, is_alive, locked, start_lock, sweep
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, condition, key
 
-_START_SECONDS = 60.0
+_START_SECONDS, _END_SECONDS = 180.0, 60.0
+"""On a machine that does much else; on one at rest 4 and 1."""
 _numbers = itertools.count(1)
 
 
@@ -234,7 +235,7 @@ class Cluster:
         if is_alive(self.state):
             with suppress(DevclusterError):  # it ends already, and takes no requests any more
                 supervisor.ask(self.state, "shutdown")
-            _wait(lambda: not is_alive(self.state), seconds=15, what=f"the supervisor of {self.state} to end")
+            _wait(lambda: not is_alive(self.state), seconds=_END_SECONDS, what=f"the supervisor of {self.state} to end")
         shutil.rmtree(self.state, ignore_errors=True)
 
     def _run(self, component: str, command: list[str]) -> None:

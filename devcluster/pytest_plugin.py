@@ -106,7 +106,7 @@ def audit(cluster: Cluster) -> Iterator[Audit]:
 
 
 def _wait_for_service_account(cluster: Cluster, namespace: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
             cluster.api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")

@@ -163,7 +163,7 @@ def launch(state: Path, *, owner: int) -> None:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
             check=False,
         )
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
             ask(state, "status")

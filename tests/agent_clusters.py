@@ -24,7 +24,7 @@ from kube.events import EventRecorder
 from kube.watch import Timings
 from process.clusters import Cluster
 
-_DRAIN_SECONDS = 5.0
+_DRAIN_SECONDS = 30.0
 _SHARING = (ManagedResourceLoop, HealthLoop, ProgressLoop)
 """They use stores that are not theirs alone."""
 

@@ -9,6 +9,7 @@ An agent listens on free ports of its own choice, which it is told by flags. At 
 SIGTERM, and killed if that does not help.
 """
 
+import http.client
 import json
 import os
 import random
@@ -33,19 +34,21 @@ PROJECT = Path(__file__).resolve().parents[1]
 def configuration(namespace: str, **sections: Any) -> dict[str, Any]:
     """A configuration of an agent that keeps to a namespace, with a lease that is quickly handed over.
 
+    A lease and an end that bear pauses of a busy machine: an agent that is killed leaves its lease for a minute.
     Sections are those of the file; they replace, or for `leaderElection` are added to, what stands here.
     """
     election = {
         "leaderElect": True,
         "resourceNamespace": namespace,
-        "leaseDuration": "3s",
-        "renewDeadline": "2s",
+        "leaseDuration": "60s",
+        "renewDeadline": "40s",
         "retryPeriod": "200ms",
         **sections.pop("leaderElection", {}),
     }
     return {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
         "kind": "ResourceManagerConfiguration",
+        "gracefulShutdownTimeout": "30s",
         "leaderElection": election,
         "sourceClientConnection": {"namespaces": [namespace]},
         "targetClientConnection": {"namespaces": [namespace]},
@@ -163,7 +166,8 @@ class AgentProcess:
     @property
     def log(self) -> str:
         """Standard error so far."""
-        return self.log_file.read_text() if self.log_file.exists() else self._log
+        # It may end within a character while it is being written.
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else self._log
 
     @property
     def output(self) -> str:
@@ -172,8 +176,9 @@ class AgentProcess:
 
     @property
     def entries(self) -> list[dict[str, Any]]:
-        """The log entries, if the log format is JSON; lines that are none are left out."""
-        return [json.loads(line) for line in self.log.splitlines() if line.startswith("{") and line.endswith("}")]
+        """The log entries, if the log format is JSON; lines that are none, or not whole yet, are left out."""
+        lines = self.log.rpartition("\n")[0].splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def messages(self) -> list[str]:
         return [entry["msg"] for entry in self.entries]
@@ -229,10 +234,17 @@ class AgentProcess:
         return pages * os.sysconf("SC_PAGESIZE")
 
 
-_PORTS = range(20_000, 32_000)
-"""Below those that the kernel gives to clients: tests beside this one open many connections at any moment."""
+def _own_ports() -> range:
+    """Below those that the kernel gives to clients: tests beside this one open many connections at any moment.
+
+    Each process of pytest-xdist has its own: the others' do not listen yet when they are given, and at times no more.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % processes
+    return range(20_000 + number, 32_000, processes)
 
 
+_PORTS = _own_ports()
 _given: set[int] = set()
 
 
@@ -252,10 +264,10 @@ def free_port() -> int:
 
 def _get(url: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=30) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 0, ""

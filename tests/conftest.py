@@ -17,8 +17,8 @@ _TOGETHER = (
 )
 """Files here have a fixture of the module that is much work, a cluster of their own, and must not be in every process."""
 
-# On a busy machine an example may take any time.
-hypothesis.settings.register_profile("patient", deadline=None)
+# On a busy machine an example may take any time, and so may making it.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -99,7 +99,7 @@ class Leadership(Scene):
     async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
         self._identity, self._seen = new_identity(), set()
         settings = ElectionSettings(
-            namespace=self.mark, name=_LEASE, lease_duration=3, renew_deadline=2, retry_period=0.2
+            namespace=self.mark, name=_LEASE, lease_duration=8, renew_deadline=6, retry_period=0.2
         )
         elector = LeaderElector(client, settings, identity=self._identity)
         running = asyncio.create_task(elector.run(asyncio.Event().wait))
@@ -110,7 +110,9 @@ class Leadership(Scene):
             await asyncio.wait([running])
 
     def process(self, kubeconfig: Path) -> AgentProcess:
-        return AgentProcess(configuration(self.mark), kubeconfig=kubeconfig)
+        # It is killed with the lease in its hands.
+        times = {"leaseDuration": "8s", "renewDeadline": "6s"}
+        return AgentProcess(configuration(self.mark, leaderElection=times), kubeconfig=kubeconfig)
 
     async def problem(self) -> str:
         spec = (await find(self.admin, LEASES, Key(self.mark, _LEASE)) or {}).get("spec") or {}

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from crash_sweep import AgentScene, find, remove, right, snapshot
 from lenient_kinds import definition
+from served_kinds import wait_until_served
 from signing_requests import csr_object, signing_request
 
 from agent.csr_approver.reconcile import CSRS
@@ -24,8 +25,10 @@ _KEPT = {"key": "example.com/keep", "effect": "NoSchedule"}
 
 
 def install_kinds(cluster: Cluster) -> None:
+    """Returns when they are served."""
     for resource in DEFINED:
         cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition(resource))
+    wait_until_served(cluster, *(resource.path() for resource in DEFINED))
 
 
 class EverywhereScene(AgentScene):

@@ -23,6 +23,9 @@ from kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, Resource
 
 T = TypeVar("T")
 
+PATIENCE = 120.0
+"""Seconds: on a busy machine the garbage collector of Kubernetes, for one, may take as long as this nearly."""
+
 KINDS = {
     resource.kind: resource
     for resource in (
@@ -71,7 +74,7 @@ class Agent:
 
     def start(self) -> AgentProcess:
         """To be stopped by whoever started it."""
-        return AgentProcess(self._config, kubeconfig=self._kubeconfig).start().wait_until_ready(seconds=60)
+        return AgentProcess(self._config, kubeconfig=self._kubeconfig).start().wait_until_ready(seconds=PATIENCE)
 
 
 class Rig:
@@ -114,7 +117,7 @@ class Rig:
             live = self.find(kind, name)
             if live is None:
                 return self.cluster.api.create(KINDS[kind].path(namespace=self.namespace), obj)
-            with contextlib.suppress(Conflict):  # the agent wrote to it meanwhile
+            with contextlib.suppress(Conflict, NotFound):  # somebody wrote to it or removed it meanwhile
                 meta = {**live["metadata"], **obj["metadata"]}
                 return self.cluster.api.update(self._path(kind, name), {**obj, "metadata": meta})
 
@@ -184,7 +187,7 @@ class Rig:
 
     # --- waiting
 
-    def until(self, found: Callable[[], T], what: str, *, seconds: float = 60) -> T:
+    def until(self, found: Callable[[], T], what: str, *, seconds: float = PATIENCE) -> T:
         """What `found` returns once it is true."""
         deadline = time.monotonic() + seconds
         while not (result := found()):
@@ -193,7 +196,7 @@ class Rig:
             time.sleep(0.02)
         return result
 
-    def until_applied(self, name: str, *, seconds: float = 60) -> None:
+    def until_applied(self, name: str, *, seconds: float = PATIENCE) -> None:
         """All that the ManagedResource holds by now is applied."""
 
         def is_applied() -> bool:
@@ -203,7 +206,7 @@ class Rig:
 
         self.until(is_applied, f"{name} to be applied", seconds=seconds)
 
-    def until_failed(self, name: str, *texts: str, reason: str = "ApplyFailed", seconds: float = 60) -> str:
+    def until_failed(self, name: str, *texts: str, reason: str = "ApplyFailed", seconds: float = PATIENCE) -> str:
         """The condition has this reason and names all of this; returns its message."""
 
         def message() -> str:
@@ -212,10 +215,10 @@ class Rig:
 
         return self.until(message, f"{name} to tell {reason} with {texts}", seconds=seconds)
 
-    def until_gone(self, kind: str, name: str, *, seconds: float = 60) -> None:
+    def until_gone(self, kind: str, name: str, *, seconds: float = PATIENCE) -> None:
         self.until(lambda: self.find(kind, name) is None, f"{kind} {name} to be gone", seconds=seconds)
 
-    def until_data(self, name: str, data: Mapping[str, str], *, seconds: float = 60) -> None:
+    def until_data(self, name: str, data: Mapping[str, str], *, seconds: float = PATIENCE) -> None:
         self.until(
             lambda: (self.find("ConfigMap", name) or {}).get("data") == data,
             f"ConfigMap {name} to have {data}",

@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 import yaml
 from agent_clusters import at_work, cluster_of, context_of
+from served_kinds import wait_until_served
 
 from agent.api import MANAGED_RESOURCES
 from agent.managed_kinds import ManagedKinds
@@ -33,7 +34,6 @@ from agent.status import StatusWriter
 from config.schema_controllers import Controllers, ManagedResource
 from devcluster.cluster import Cluster
 from kube.client import Client, Selection
-from kube.errors import NotFound, TooManyRequests
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.watch import Timings
@@ -84,14 +84,7 @@ def install_crd(cluster: Cluster) -> None:
     crd = yaml.safe_load(CRD.read_text())
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     cluster.api.apply(f"{path}/{crd['metadata']['name']}", crd)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            cluster.api.get(MANAGED_RESOURCES.path())
-            return
-        except (NotFound, TooManyRequests):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    wait_until_served(cluster, MANAGED_RESOURCES.path())
 
 
 class World:
@@ -174,7 +167,7 @@ class World:
 
     # --- comparing
 
-    async def settle(self, *, within: float = 40.0) -> float:
+    async def settle(self, *, within: float = 120.0) -> float:
         """Wait until all is as it should be; how many seconds that took."""
         began = time.monotonic()
         while problems := await self.problems():

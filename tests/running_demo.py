@@ -55,7 +55,7 @@ class RunningDemo:
         """Its exit code, once it has said everything."""
         assert self.process.stdout is not None
         self.text += self.process.stdout.read()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
     def left_processes(self) -> list[str]:
         state = os.fsencode(self.cluster.state)
@@ -71,7 +71,7 @@ class RunningDemo:
 
     def assert_nothing_is_left(self) -> None:
         """The supervisor ends a moment after it has told that all else has ended."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while self.left_processes() and time.monotonic() < deadline:
             time.sleep(0.05)
         assert self.left_processes() == []

@@ -162,13 +162,12 @@ class World:
 
 
 async def at_rest(loop: TokenRequestorLoop) -> None:
-    """Returns when the loop has nothing to do for a moment."""
-    quiet_since = time.monotonic()
-    deadline = quiet_since + PATIENCE
-    while time.monotonic() - quiet_since < 0.3:
+    """Returns when the loop has nothing to do for a moment; looks are counted, as time passes while nothing runs."""
+    deadline = time.monotonic() + PATIENCE
+    quiet = 0
+    while quiet < 15:
         await asyncio.sleep(0.02)
-        if len(loop.controller.queue) or loop.controller.queue._running:
-            quiet_since = time.monotonic()
+        quiet = 0 if len(loop.controller.queue) or loop.controller.queue._running else quiet + 1
         assert time.monotonic() < deadline, "it is never at rest"
 
 

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -42,7 +43,7 @@ def replica(webhooks: Object, cluster: Cluster) -> WebhookProcess:
         # These two must both be on, or both be off.
         "controllers": {"tokenInvalidator": webhooks.get("tokenInvalidator", {})},
         # A part of it is how long a server that is to stop goes on serving: time for `Balancer` to see it.
-        "gracefulShutdownTimeout": "12s",
+        "gracefulShutdownTimeout": "24s",
     }
     return WebhookProcess(webhooks, kubeconfig=cluster.kubeconfig, certificate=False, **sections)
 
@@ -169,6 +170,7 @@ class Balancer:
         self.replicas = list(replicas)
         self.connections = 0
         self._ready: list[WebhookProcess] = []
+        self._led_to: Counter[WebhookProcess] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
 
@@ -219,7 +221,9 @@ class Balancer:
         with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
             if not self._ready:
                 return
-            chosen = self._ready[self.connections % len(self._ready)]
+            # Not in turn: who is new would get none if only every other connection is made anew.
+            chosen = min(self._ready, key=lambda each: self._led_to[each])
+            self._led_to[chosen] += 1
             its_reader, its_writer = await asyncio.open_connection(HOST, chosen.port)
             with contextlib.closing(its_writer):
                 self._start(_pump(reader, its_writer))

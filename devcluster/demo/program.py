@@ -20,7 +20,7 @@ from devcluster.components import Files
 from devcluster.errors import DevclusterError
 
 HOST = "127.0.0.1"
-_READY_SECONDS = 30.0
+_READY_SECONDS = 60.0
 _COMMAND_SECONDS = 60.0
 _LOG_LINES = 15
 

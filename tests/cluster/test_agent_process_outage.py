@@ -30,18 +30,20 @@ def api_server_down(cluster: Cluster) -> Iterator[None]:
 
 def test_it_survives_an_outage_as_long_as_its_lease_and_tells_of_it(own_cluster: Cluster):
     patient = configuration(
-        NAMESPACE, leaderElection={"resourceName": "patient", "leaseDuration": "60s", "renewDeadline": "50s"}
+        NAMESPACE, leaderElection={"resourceName": "patient", "leaseDuration": "250s", "renewDeadline": "200s"}
     )
-    impatient = configuration(NAMESPACE, leaderElection={"resourceName": "impatient"})
+    impatient = configuration(
+        NAMESPACE, leaderElection={"resourceName": "impatient", "leaseDuration": "40s", "renewDeadline": "10s"}
+    )
     with (
         AgentProcess(patient, kubeconfig=own_cluster.kubeconfig) as survivor,
         AgentProcess(impatient, kubeconfig=own_cluster.kubeconfig) as victim,
     ):
         for agent in (survivor, victim):
             agent.wait_until_ready().wait_until_leading()
-        assert survivor.probe("/healthz")[0] == 200
+        survivor.wait_for(lambda: survivor.probe("/healthz")[0] == 200, what="/healthz to be good")
         with api_server_down(own_cluster):
-            assert victim.wait(seconds=2 + 2) == 1
+            assert victim.wait(seconds=40) == 1  # nobody else may lead before
             survivor.wait_for(lambda: survivor.probe("/healthz")[0] == 500, what="/healthz to be bad")
             assert survivor.probe("/healthz/ping") == (200, "ok")
             assert survivor.probe("/healthz/source-informer-sync") == (200, "ok")

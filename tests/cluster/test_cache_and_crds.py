@@ -12,16 +12,18 @@ import pytest
 import structlog
 from lenient_kinds import definition
 
-from devcluster.audit import Audit
+from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kube.cache import Caches, Change, Store, View, without_managed_fields
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import NotFound
+from kube.errors import NotFound, TooManyRequests
 from kube.objects import Key, Object, condition
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MANY = 16
+"""Failures after which watches wait as long as they ever do."""
 
 
 @pytest.fixture
@@ -89,12 +91,12 @@ async def fill(client: Client, kind: Resource, namespace: str, *names: str) -> s
             "metadata": {"name": name, "namespace": namespace},
             "spec": {"a": "b"},
         }
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:  # a CRD is established a moment before its kind is served
                 try:
                     await client.create(kind, obj)
                     break
-                except NotFound:
+                except (NotFound, TooManyRequests):
                     await asyncio.sleep(0.05)
     return {Key(namespace, name) for name in names}
 
@@ -125,21 +127,30 @@ async def test_a_store_empties_with_its_crd_and_fills_again(
 
             await undefine(client, kind)
             await until("the store is empty", lambda: not keys(store))
-            assert sorted(change.key for change in changes if change.new is None) == sorted(first)
-            await until("the watch has failed", lambda: logged)
+            assert {change.key for change in changes if change.new is None} == first
+            mark = audit.mark()
+
+            def attempts() -> list[Call]:
+                return audit.calls(since=mark, user_agent=user_agent, watches=True)
+
+            # The API server may serve the kind a moment longer than it has its CRD.
+            await until("it is told that there is no such kind", lambda: 404 in {call.status for call in attempts()})
+            await until("the watch has failed", lambda: logged and "failed" in logged[-1]["event"])
+            told = len(logged)
             mark = audit.mark()
             await asyncio.sleep(3)
+            await until("it is tried again", attempts)
             # One attempt after at most 0.2, 0.4, 0.8, 1.6 … seconds.
-            while_away = audit.calls(since=mark, user_agent=user_agent, watches=True)
-            assert 1 <= len(while_away) <= 6
+            while_away = attempts()
+            assert len(while_away) <= 6
             assert {call.status for call in while_away} == {404}
-            assert len(logged) == 1
+            assert len(logged) == told
             assert store.synced.is_set()
 
             await define(client, kind)
             second = await fill(client, kind, namespace, "b", "d")
             caches.wake(kind.group)
-            await until("the store is filled again", lambda: keys(store) == second, seconds=3)
+            await until("the store is filled again", lambda: keys(store) == second)
             assert [change.key for change in changes if change.new is not None][-2:] == sorted(second)
 
             third = await fill(client, kind, namespace, "e")
@@ -156,9 +167,8 @@ async def test_a_store_of_a_kind_that_does_not_exist_yet_is_empty_and_fills_when
             await asyncio.sleep(2)  # the back-off has grown
             await define(client, kind)
             caches.wake(kind.group)
-            # Whoever is woken a moment too early must not fall back into a long wait.
             wanted = await fill(client, kind, namespace, "a")
-            await until("the store is filled", lambda: keys(store) == wanted, seconds=3)
+            await until("the store is filled", lambda: keys(store) == wanted)
     assert is_quiet(logged), logged
 
 
@@ -168,9 +178,13 @@ async def test_a_wake_up_that_comes_too_early_shortens_the_waiting(
     view = View(kind, without_managed_fields)
     with structlog.testing.capture_logs() as logged:
         async with caches.use(view) as store:
-            await asyncio.sleep(6)  # the next attempt is seconds away
+            [watcher] = caches._running[view].watchers
+            watcher._failures = MANY  # as if it had been tried in vain for long
+            await until("the next attempt fails", lambda: watcher._failures > MANY)
+            await asyncio.sleep(1)  # it has failed; the next one comes after 15 seconds at least
             caches.wake(kind.group)
             await define(client, kind)
+            # Whoever is woken a moment too early must not fall back into a long wait.
             wanted = await fill(client, kind, namespace, "a")
-            await until("the store is filled", lambda: keys(store) == wanted, seconds=3)
+            await until("the store is filled", lambda: keys(store) == wanted, seconds=12)
     assert is_quiet(logged), logged

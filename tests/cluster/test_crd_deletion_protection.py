@@ -1,19 +1,19 @@
 """Whole collections of protected objects: all are confirmed, or none is deleted."""
 
 import asyncio
-import time
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from served_kinds import wait_until_served
 
 from config.schema_webhooks import CRDDeletionProtection
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import NotFound, TooManyRequests
+from kube.errors import NotFound
 from kube.objects import Key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from webhooks.admission import Allowed, Answer, Denied, Errored, Kind, Request, ResourceName
@@ -52,14 +52,7 @@ def install(cluster: Cluster, resource: Resource) -> None:
         cluster.api.get(path)
     except NotFound:
         cluster.api.apply(path, crd)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            cluster.api.get(resource.path())
-            return
-        except (NotFound, TooManyRequests):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    wait_until_served(cluster, resource.path())
 
 
 class CountingClient(Client):

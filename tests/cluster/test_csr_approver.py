@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from managed_world import install_crd
 from prometheus_client import REGISTRY
+from served_kinds import wait_until_served
 from signing_requests import (
     CLIENT,
     EXTENSIONS,
@@ -43,7 +44,6 @@ from devcluster.faults import Ending, EndWatch, LateEvents, Rule, internal_error
 from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import NotFound, TooManyRequests
 from kube.objects import Object, condition
 
 PATHS = {
@@ -82,14 +82,7 @@ def machines(own_cluster: Cluster) -> None:
         },
     }
     own_cluster.api.create(PATHS["crds"], definition)
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            own_cluster.api.get(PATHS["machines"])
-            return
-        except (NotFound, TooManyRequests):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    wait_until_served(own_cluster, PATHS["machines"])
 
 
 class World:
@@ -210,7 +203,8 @@ async def test_a_kubelet_gets_its_certificate_and_serves_with_it(world: World, t
     body = signing_request(world.user, dns=["localhost"], ips=["127.0.0.1", "::1"], private_key=own_key)
     install_crd(world.cluster)
     controllers = {"csrApprover": {"enabled": True, "machineNamespace": NAMESPACE}}
-    with AgentProcess(configuration(NAMESPACE, controllers=controllers), kubeconfig=world.cluster.kubeconfig):
+    with AgentProcess(configuration(NAMESPACE, controllers=controllers), kubeconfig=world.cluster.kubeconfig) as agent:
+        agent.wait_until_leading()
         name = await world.ask(world.user, body)
         assert await world.decided(name) == APPROVED
         await until(lambda: world.get(name)["status"].get("certificate"))

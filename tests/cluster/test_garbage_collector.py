@@ -13,6 +13,7 @@ import pytest
 from lenient_kinds import definition
 from managed_world import create_namespace, install_crd
 from prometheus_client import REGISTRY
+from served_kinds import wait_until_served
 
 from agent.context import Context
 from agent.garbage_collector.controller import GarbageCollectorLoop
@@ -28,8 +29,9 @@ from kube.client import Client, Selection, Transport
 from kube.connection import load_kubeconfig
 from kube.controller import RequeueAfter
 from kube.discovery import Discovery
+from kube.errors import NotFound
 from kube.events import EventRecorder
-from kube.objects import Key, Object, is_truthy, labels, metadata, parse_time
+from kube.objects import Key, Object, labels, metadata, parse_time
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from process.clusters import Cluster as AgentCluster
 
@@ -156,23 +158,29 @@ def counted(result: str) -> float:
     return sum(REGISTRY.get_sample_value(name, {"kind": kind, "result": result}) or 0 for kind in RESOURCES)
 
 
-async def install_prometheus(client: Client) -> None:
-    resource = USER["Prometheus"]
-    created = await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(resource))
+async def create_namespace_for_pods(client: Client, name: str) -> None:
+    """Pods are refused until the controllers have made the ServiceAccount of their namespace."""
+    await create_namespace(client, name)
     async with asyncio.timeout(60):
         while True:
-            found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, created["metadata"]["name"])
-            conditions = (found.get("status") or {}).get("conditions") or []
-            if any(each["type"] == "Established" and is_truthy(each["status"].lower()) for each in conditions):
+            try:
+                await client.read(f"/api/v1/namespaces/{name}/serviceaccounts/default")
                 return
-            await asyncio.sleep(0.05)
+            except NotFound:
+                await asyncio.sleep(0.05)
+
+
+async def install_prometheus(cluster: Cluster, client: Client) -> None:
+    resource = USER["Prometheus"]
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(resource))
+    wait_until_served(cluster, resource.path())
 
 
 async def test_the_examples_of_the_rules_come_out_as_described(own_cluster: Cluster) -> None:
     here, there = "rules", "rules-other"
     async with connected(own_cluster) as client:
         for namespace in (here, there):
-            await create_namespace(client, namespace)
+            await create_namespace_for_pods(client, namespace)
         old = await create_all(
             client,
             [
@@ -212,9 +220,9 @@ async def test_the_examples_of_the_rules_come_out_as_described(own_cluster: Clus
 async def test_exactly_the_unreferenced_old_ones_go(own_cluster: Cluster) -> None:
     namespaces = ["many-1", "many-2", "many-3"]
     async with connected(own_cluster) as client:
-        await install_prometheus(client)
+        await install_prometheus(own_cluster, client)
         for namespace in namespaces:
-            await create_namespace(client, namespace)
+            await create_namespace_for_pods(client, namespace)
         names = [
             (kind, namespaces[number % 3], f"o-{number}")
             for number in range(CANDIDATES // 2)

@@ -24,7 +24,7 @@ NAMESPACE = "workloads"
 NAMES = ("mr-0", "mr-1", "mr-2")
 KINDS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1"}
 SETTLED = ("True", "True", "False")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PREFIX = "resource_manager_managed_resource"
 CONFIG: dict[str, Any] = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -154,27 +154,35 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
         }
         world.api.create(MANAGED_RESOURCES.path(namespace=NAMESPACE), obj)
     world.until_settled("all to be healthy")
-    assert set(world.series("_objects").values()) == {4.0}
+    until(lambda: set(world.series("_objects").values()) == {4.0}, "the metrics to tell of all objects")
     applied = world.series("_last_applied_timestamp_seconds")
     assert len(applied) == len(NAMES)
     assert all(abs(moment - time.time()) < 300 for moment in applied.values())
 
     world.cordon(is_cordoned=True)
 
-    def all_are_unhealthy() -> bool:
-        # The scheduler may learn late that the nodes take no pods.
-        world.delete_pods()
-        return all(world.told(name)[1] == "False" for name in NAMES)
+    def until_while_drained(holds: Callable[[], bool], what: str) -> None:
+        def without_pods() -> bool:
+            # The scheduler may learn late that the nodes take no pods.
+            world.delete_pods()
+            return holds()
 
-    until(all_are_unhealthy, "all to be unhealthy")
-    until(lambda: min(world.series("_unhealthy_objects").values()) > 0, "the metrics to tell so")
+        until(without_pods, what, seconds=240)
+
     unhealthy = 'namespace="workloads",status="False",type="ResourcesHealthy"}'
-    assert len([name for name in world.series("_condition") if name.endswith(unhealthy)]) == len(NAMES)
-    until(lambda: set(NAMES) <= warned(world), "Events about all, since it lasts")
+    until_while_drained(lambda: all(world.told(name)[1] == "False" for name in NAMES), "all to be unhealthy")
+    until_while_drained(
+        lambda: min(world.series("_unhealthy_objects").values(), default=0) > 0, "the metrics to tell so"
+    )
+    until_while_drained(
+        lambda: len([name for name in world.series("_condition") if name.endswith(unhealthy)]) == len(NAMES),
+        "the metrics to tell of all conditions",
+    )
+    until_while_drained(lambda: set(NAMES) <= warned(world), "Events about all, since it lasts")
 
     world.cordon(is_cordoned=False)
     world.until_settled("all to recover")
-    until(lambda: max(world.series("_unhealthy_objects").values()) == 0, "the metrics to tell so")
+    until(lambda: max(world.series("_unhealthy_objects").values(), default=1) == 0, "the metrics to tell so")
 
     for image, replicas in (("i:2", 2), ("i:2", 4)):
         before = world.checksums()

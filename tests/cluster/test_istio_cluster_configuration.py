@@ -16,7 +16,7 @@ from config.schema_controllers import Controllers
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import NotFound
+from kube.errors import NotFound, TooManyRequests
 from kube.objects import Object, labels, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES
 
@@ -100,7 +100,7 @@ async def _are_served(client: Client) -> str:
     for kind in KINDS:
         try:
             await client.read(kind.path())
-        except NotFound as error:
+        except (NotFound, TooManyRequests) as error:
             return str(error)
     return ""
 

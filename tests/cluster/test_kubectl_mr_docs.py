@@ -34,6 +34,8 @@ EXIT_CODES = {
     "kubectl mr wait shop -n garden --for deleted --timeout 3s": 1,
 }
 
+_OF_OTHERS = re.compile(r"^✗ (webhooks of|CA bundle of)", re.MULTILINE)
+
 _VOLATILE = (
     (re.compile(r"^◎ .*\n", re.MULTILINE), ""),  # what is told while something goes on
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z"), "TIME"),
@@ -99,8 +101,18 @@ class Reader:
                 "spec": {"secretRefs": [{"name": "broken"}]},
             },
         )
-        self.until(lambda: condition(self._managed_resource("broken"), "ResourcesApplied"), "a condition")
-        self.until(lambda: self.cluster.api.get(EVENTS.path(namespace=garden))["items"], "an Event about it")
+        self.until(
+            lambda: (condition(self._managed_resource("broken"), "ResourcesApplied") or {}).get("status") == "False",
+            "a condition",
+        )
+        # Of others, too, there are Events: that the agent leads is one.
+        self.until(
+            lambda: any(
+                event["involvedObject"]["name"] == "broken"
+                for event in self.cluster.api.get(EVENTS.path(namespace=garden))["items"]
+            ),
+            "an Event about it",
+        )
 
     def _change_by_hand(self) -> None:
         self.until(
@@ -179,6 +191,13 @@ def reader(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             cluster.api.delete(NAMESPACES.path(name=garden))
 
 
+def exit_code(command: str, output: str) -> int:
+    """Webhooks that other tests have registered at the moment, and that lead to nothing, are bad news as well."""
+    if command == "kubectl mr check -n garden" and _OF_OTHERS.search(output):
+        return 1
+    return EXIT_CODES.get(command, 0)
+
+
 def stable(text: str) -> str:
     """Without what is another one each time."""
     text = f"{text.rstrip()}\n"
@@ -195,7 +214,7 @@ def test_the_page_shows_what_commands_print(reader: Reader) -> None:
         command, shown = block[1], block[2]
         reader.before(command)
         result = reader.run(command)
-        assert result.exit_code == EXIT_CODES.get(command, 0), (command, result.output, result.exception)
+        assert result.exit_code == exit_code(command, result.output), (command, result.output, result.exception)
         printed = reader.of_page("\n".join(line.rstrip() for line in result.output.splitlines()))
         if stable(printed) == stable(shown):
             return block[0]

@@ -102,10 +102,8 @@ def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig)
 
     rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", k="2")), key: content})
     rig.write_secret("other", config_map("other", k="2"))
-    rig.until_data("other", {"k": "2"}, seconds=60)
-    message = rig.until_failed(
-        "mr", text, f"in '{key}' in secret '{rig.namespace}/mr'", reason="DecodingFailed", seconds=60
-    )
+    rig.until_data("other", {"k": "2"})
+    message = rig.until_failed("mr", text, f"in '{key}' in secret '{rig.namespace}/mr'", reason="DecodingFailed")
     assert message.startswith("Could not decode all new resources: [Could not decode resource at index ")
     assert len(message) < 20_000
     rig.until_data("sibling", {"k": "2"})
@@ -162,8 +160,8 @@ def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: R
     documents = yaml_of(rig, config_map("sibling", k="2"), *objects())
     rig.write_data("mr", {"objects.yaml.br": brotli.compress(documents, quality=5)})
     rig.write_secret("other", config_map("other", k="2"))
-    rig.until_data("other", {"k": "2"}, seconds=60)
-    message = rig.until_failed("mr", text, seconds=60)
+    rig.until_data("other", {"k": "2"})
+    message = rig.until_failed("mr", text)
     assert len(message) < 20_000
     rig.until_data("sibling", {"k": "2"})
     [event] = rig.until(lambda: rig.events("mr"), "an event")

@@ -31,7 +31,7 @@ def is_healthy(rig: Rig) -> bool:
 
 
 def until_over(rig: Rig, runs: int) -> None:
-    rig.until(lambda: events_of_jobs(rig) == runs, f"{runs} runs", seconds=60)
+    rig.until(lambda: events_of_jobs(rig) == runs, f"{runs} runs")
     rig.until_gone("Job", "job")
 
 

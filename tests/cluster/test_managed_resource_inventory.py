@@ -46,7 +46,7 @@ def test_an_object_beyond_its_quota_fails_until_there_is_room(rig: Rig) -> None:
     assert rig.listed("mr") == {"one", "two"}
     rig.delete("ResourceQuota", "quota")
     # Nobody tells of that; it is tried again within a sync period.
-    rig.until_applied("mr", seconds=30)
+    rig.until_applied("mr")
     assert rig.find("Service", "one")
     assert rig.find("Service", "two")
 

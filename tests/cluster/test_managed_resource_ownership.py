@@ -51,6 +51,7 @@ def test_the_holder_keeps_an_object_that_another_one_claims(rig: Rig, audit: Aud
         have_a_pass(rig, name)
     rig.write_secret("first", config_map("shared", of="first"), config_map("a", new="content"))
     rig.until_data("a", {"new": "content"})
+    rig.until(lambda: writes(rig, audit, since=mark), "the write in the audit log")
     assert [name for _, name in writes(rig, audit, since=mark)] == ["a"]
     assert len(rig.events("second")) == 1
 
@@ -64,7 +65,7 @@ def test_an_object_that_its_holder_drops_goes_to_who_waits_for_it(rig: Rig) -> N
         rig.until_applied(name)
     assert rig.uid("ConfigMap", "shared") == before
     assert rig.origin("ConfigMap", "shared") == "second"
-    assert rig.listed("first") == {"a"}
+    rig.until(lambda: rig.listed("first") == {"a"}, "the list of the first to be right")
 
 
 def test_an_object_of_a_deleted_managed_resource_goes_to_who_waits_for_it(rig: Rig) -> None:

@@ -139,7 +139,10 @@ def assert_rules_work(prometheus: Prometheus) -> None:
         rules: dict[str, Any] = {
             rule["name"]: rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]
         }
-        if all(rule["health"] != "unknown" for rule in rules.values()) and rules["ManagedResourceNotApplied"]["alerts"]:
+        # What is critical is in order in the demo; a scrape that came too late is forgotten with the next.
+        critical = {name for name, rule in rules.items() if rule["alerts"] and rule["labels"]["severity"] == "critical"}
+        known = all(rule["health"] != "unknown" for rule in rules.values())
+        if known and rules["ManagedResourceNotApplied"]["alerts"] and not critical:
             break
         assert time.monotonic() < deadline, rules
         time.sleep(0.5)
@@ -148,10 +151,6 @@ def assert_rules_work(prometheus: Prometheus) -> None:
     (alert,) = rules["ManagedResourceNotApplied"]["alerts"]
     assert (alert["labels"]["namespace"], alert["labels"]["name"], alert["state"]) == ("garden", "broken", "pending")
     assert "garden/broken" in alert["annotations"]["description"]
-    # What is critical is in order in the demo.
-    assert {
-        name for name, rule in rules.items() if rule["alerts"] and rule["labels"]["severity"] == "critical"
-    } == set()
 
 
 def test_what_has_no_answer_is_named_rightly() -> None:

@@ -84,11 +84,11 @@ def test_the_manifests_replace_one_by_one_and_give_everybody_time_to_know() -> N
 
 async def test_a_rolling_update_under_load_fails_no_request(cluster: Cluster, client: Client) -> None:
     with contextlib.ExitStack() as stack:
-        old = [stack.enter_context(replica(cluster)) for _ in range(2)]
+        old = [replica(cluster) for _ in range(2)]
         new = []
         await asyncio.to_thread(make_certificates, old[0], cluster)
         for each in old:
-            await start(each, cluster)
+            await start(each, cluster, stack)
         async with Balancer(*old) as balancer:
             await asyncio.to_thread(install, old[0], cluster, port=balancer.port)
             await soon(lambda: is_changed(cluster))
@@ -96,9 +96,9 @@ async def test_a_rolling_update_under_load_fails_no_request(cluster: Cluster, cl
                 await load.more(30)
                 async with asyncio.TaskGroup() as ends:
                     for going in old:
-                        surging = stack.enter_context(replica(cluster))
+                        surging = replica(cluster)
                         new.append(surging)
-                        await start(surging, cluster)
+                        await start(surging, cluster, stack)
                         balancer.replicas.append(surging)
                         await soon(lambda surging=surging: balancer.chooses(surging))
                         ends.create_task(end(going, balancer))
@@ -109,8 +109,10 @@ async def test_a_rolling_update_under_load_fails_no_request(cluster: Cluster, cl
     assert all(asked)
 
 
-async def start(server: WebhookProcess, cluster: Cluster) -> None:
+async def start(server: WebhookProcess, cluster: Cluster, stack: contextlib.ExitStack) -> None:
+    """Until it is ready; the stack ends it."""
     await asyncio.to_thread(mount_certificate, server, cluster)
+    stack.enter_context(server)
     await server.until_ready()
 
 

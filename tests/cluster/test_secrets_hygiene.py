@@ -297,10 +297,10 @@ def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig:
         until(lambda: all(scene.reason(name) == "ApplyFailed" for name in refused if name != "immutable"), "refusals")
         until(lambda: scene.reason("unreadable") == "DecodingFailed", "what can't be read")
         until(lambda: all(f'"{name}"' in scene.events() for name in ("unreadable", "job", "broken", "wrong")), "events")
-        assert "Could not decode" in scene.message("unreadable")
+        until(lambda: "Could not decode" in scene.message("unreadable"), "why it can't be read")
         # They are told with all that they consist of, so there was something to hide.
-        assert '"Command": […]' in scene.message("pod")
-        assert '"Name":"PASSWORD","Value":"[redacted]"' in scene.message("job")
+        until(lambda: '"Command": […]' in scene.message("pod"), "what the Pod consists of")
+        until(lambda: '"Name":"PASSWORD","Value":"[redacted]"' in scene.message("job"), "what the Job consists of")
 
         debug = f"http://127.0.0.1:{agent.metrics_port}"
         probes = f"http://127.0.0.1:{agent.probe_port}"

@@ -171,9 +171,11 @@ def assert_stamps_and_leases(cluster: Cluster, lease_namespace: str, shards: Seq
     holders = {lease["metadata"]["name"]: lease["spec"]["holderIdentity"] for lease in cluster.api.get(path)["items"]}
     assert len({holders[shard.name] for shard in shards}) == len(shards)
     for shard in shards:
-        watches = shard.rig.process.metric("rest_client_open_watches")
-        assert watches is not None
-        assert watches >= 3  # ManagedResources, Secrets, ConfigMaps
+        shard.rig.until(
+            lambda s=shard: (s.rig.process.metric("rest_client_open_watches") or 0) >= 3,
+            "watches of ManagedResources, Secrets, ConfigMaps",
+            seconds=_SECONDS,
+        )
 
 
 def assert_they_share_the_work(cluster: Cluster, namespace: str, shards: list[Shard], audit: Audit) -> None:
@@ -204,12 +206,13 @@ def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None
     wanted = config_map(f"{first.name}-0-x", k="mine")
     wanted["metadata"]["namespace"] = first.rig.namespace
     second.rig.write("greedy", wanted)
-    message = second.rig.until(
-        lambda: second.rig.applied("greedy")[2] if second.rig.applied("greedy")[0] == "False" else "",
-        "the second to say that it may not have the object",
-        seconds=_SECONDS,
-    )
-    assert f"is held by ManagedResource {first.rig.namespace}/{first.name}-0" in message
+    told = f"is held by ManagedResource {first.rig.namespace}/{first.name}-0"
+
+    def is_told() -> bool:
+        status, _, message = second.rig.applied("greedy")
+        return status == "False" and told in message
+
+    second.rig.until(is_told, "the second to say that it may not have the object", seconds=_SECONDS)
     live = first.rig.get("ConfigMap", f"{first.name}-0-x")
     assert live["data"] == {"k": "v"}
     assert annotations(live)[_ORIGIN] == f"{first.rig.namespace}/{first.name}-0"

@@ -16,6 +16,8 @@ from devcluster.cluster import Cluster
 def world(cluster: Cluster) -> Iterator[World]:
     with filled(cluster) as world:
         world.fill_hostile()
+        hostile = {f"{world.garden}/{name}" for name in ("hostile-kind", "hostile-reason")}
+        until(lambda: hostile <= listed(world.page("/")), lambda: world.page("/"))
         until(lambda: "hostile-kind" in world.page("/?state=failed"), lambda: world.page("/"))
         yield world
 
@@ -66,11 +68,13 @@ def test_query_parameters_search_and_filter(world: World):
 
 
 def test_one_managed_resource_shows_conditions_and_the_tree_of_its_objects(world: World):
-    page = words(world.page(f"/managedresources/{world.berlin}/coredns"))
+    path = f"/managedresources/{world.berlin}/coredns"
+    healthy = f"Deployment {world.berlin}/coredns ✓ Healthy 2 pods"
+    until(lambda: healthy in words(world.page(path)), lambda: words(world.page(path)))
+    page = words(world.page(path))
     assert "ResourcesApplied ✓ True" in page
     assert "ApplySucceeded All resources are applied." in page
     assert "Secret coredns-manifests 3" in page
-    assert f"Deployment {world.berlin}/coredns ✓ Healthy 2 pods" in page
     assert f"Secret {world.berlin}/keys ✓ Healthy" in page
     unhealthy = words(world.page(f"/managedresources/{world.berlin}/gpu-operator"))
     assert 'gpu-operator ! Unhealthy condition "Available" has invalid status False' in unhealthy

@@ -16,6 +16,7 @@ from token_world import kubeconfig
 from agent.token_requestor import keys
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
+from kube.errors import NotFound
 
 PATIENCE = 60.0
 API_SERVER = "https://kubernetes.default.svc"
@@ -47,7 +48,11 @@ class Rig:
         self.api.create(f"{self.path}/secrets", body)
 
     def data(self, name: str) -> dict[str, str]:
-        found = self.api.get(f"{self.path}/secrets/{name}").get("data") or {}
+        """Nothing if there is no such Secret yet."""
+        try:
+            found = self.api.get(f"{self.path}/secrets/{name}").get("data") or {}
+        except NotFound:
+            return {}
         return {key: base64.b64decode(text).decode() for key, text in found.items()}
 
     def renew(self, name: str) -> None:
@@ -109,8 +114,9 @@ def test_no_token_key_or_kubeconfig_is_ever_told(cluster: Cluster, namespace: st
         until(
             lambda: HUSH not in str(yaml.safe_load(rig.data("full")["kubeconfig"])["users"][0]["user"]["token"]), "it"
         )
-        rig.renew("rejected")
+        until(lambda: rig.data("out").get("token"), "a token in another Secret")
         token = rig.data("rejected")["token"]
+        rig.renew("rejected")
         until(lambda: rig.data("rejected")["token"] != token, "another token")
         told = {"log": agent.log, "output": agent.output, "events": rig.events(), "metrics": str(agent.metrics())}
         found = [rig.data(name) for name in ("full", "rejected", "out")]
@@ -163,7 +169,7 @@ def test_an_agent_lives_on_a_token_that_it_renews_itself(
     with AgentProcess(config(namespace, audiences=[]), kubeconfig=connection) as agent:
         agent.wait_until_ready(seconds=PATIENCE)
         second = until(lambda: rig.data("own").get("token"), "a token of its own")
-        file.write_text(second)
+        _replace(file, second)
         rig.api.delete(f"{rig.path}/secrets/bootstrap")  # and with it the token that it started with
         until(lambda: not _is_accepted(rig, first), "the first token to end")
 
@@ -173,9 +179,16 @@ def test_an_agent_lives_on_a_token_that_it_renews_itself(
 
         rig.renew("own")
         third = until(lambda: _other(rig.data("own").get("token", ""), second), "its token to be renewed")
-        file.write_text(third)
+        _replace(file, third)
         assert _is_accepted(rig, third)
         assert agent.process.poll() is None
+
+
+def _replace(file: Path, text: str) -> None:
+    """At once, so that nobody finds a part of it."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.rename(file)
 
 
 def _kubeconfig_with_token_file(cluster: Cluster, file: Path, path: Path) -> Path:

@@ -55,7 +55,12 @@ def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: 
         rig.write("traced", config_map("made", password=SECRET))
         call = arrived(process, collector, lambda span: span.name == "create configmaps")
         attempt = arrived(process, collector, lambda span: span.span_id == call.parent_id)
-        written = arrived(process, collector, lambda span: span.name == "patch managedresources/status")
+
+        def is_of_a_pass(span: Collected) -> bool:
+            roots = {each.trace_id for each in list(collector.spans) if each.name == "reconcile managedresource"}
+            return span.name == "patch managedresources/status" and span.trace_id in roots
+
+        arrived(process, collector, is_of_a_pass)  # others write it, too, and may be the first
         assert process.stop(seconds=60) == 0
     assert attempt.service == "resource-manager-agent"
     assert (attempt.name, attempt.parent_id) == ("reconcile managedresource", "")
@@ -68,7 +73,6 @@ def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: 
     assert call.attributes["http.response.status_code"] == 201
     assert call.attributes["k8s.resource"] == "configmaps"
     assert call.attributes["k8s.namespace.name"] == namespace
-    assert written.trace_id in {span.trace_id for span in collector.spans if span.name == attempt.name}
     # Watches and what else runs on and on would bury the rest.
     roots = {span.name for span in collector.spans if not span.parent_id}
     assert all(name.startswith("reconcile ") for name in roots)
@@ -79,9 +83,14 @@ def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: 
 async def test_admissions_of_all_workers_continue_the_trace_of_the_api_server(
     cluster: Cluster, collector: SpanCollector
 ) -> None:
-    tracing = everything_to(collector.endpoint)
     parents = [f"{number:016x}" for number in range(1, 9)]
-    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, workers=2, tracing=tracing) as server:
+    with WebhookProcess(
+        SECCOMP_PROFILE,
+        kubeconfig=cluster.kubeconfig,
+        workers=2,
+        tracing=everything_to(collector.endpoint),
+        gracefulShutdownTimeout="15s",
+    ) as server:
         await server.until_ready()
         async with client(force_close=True) as session:
             for parent in parents:

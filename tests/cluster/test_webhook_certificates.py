@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 import yaml
 from cryptography import x509
+from proxied import proxied
 
 from config.load import decode
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from devcluster.faults import Delay, Rule
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.errors import NotFound
@@ -230,25 +232,45 @@ async def test_an_empty_secret_that_was_made_beforehand_is_filled(world: World) 
 
 async def test_while_it_runs_changes_are_put_right_and_at_rest_nothing_is_asked(world: World, audit: Audit) -> None:
     await world.install(CaBundle(b""))
+    async with kept(world, world.client):
+        await replaced_when_deleted(world)
+        await until_quiet(audit)
+    assert len(await world.signers()) == 1
+
+
+async def test_a_secret_that_goes_before_its_watch_has_begun_is_missed(
+    world: World, cluster: Cluster, tmp_path: Path
+) -> None:
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=Delay(seconds=2.0), path="/secrets$", watch=False))
+        async with kept(world, Client(transport, user_agent=USER_AGENT)):
+            await replaced_when_deleted(world)
+
+
+@contextlib.asynccontextmanager
+async def kept(world: World, watching: Client) -> AsyncIterator[None]:
+    """Certificates are kept, by somebody who learns of changes through another client."""
     watched = [
-        (world.client, SECRETS, world.namespace, "ca"),
-        (world.client, SECRETS, world.namespace, "server"),
-        (world.client, MUTATING, "", name_of(world.instance)),
+        (watching, SECRETS, world.namespace, "ca"),
+        (watching, SECRETS, world.namespace, "server"),
+        (watching, MUTATING, "", name_of(world.instance)),
     ]
     keeping = asyncio.create_task(keep(world.keeper(), watched, clock=world.clock, between_rounds=0.05))
     try:
-        assert world.wanted.directory is not None
-        certificate = world.wanted.directory / "tls.crt"
-        await until(certificate.exists)
-        first = certificate.read_bytes()
-        await world.client.delete(SECRETS, "server", namespace=world.namespace)
-        await until(lambda: certificate.read_bytes() != first)
-        await until_quiet(audit)
+        yield
     finally:
         keeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await keeping
-    assert len(await world.signers()) == 1
+
+
+async def replaced_when_deleted(world: World) -> None:
+    assert world.wanted.directory is not None
+    certificate = world.wanted.directory / "tls.crt"
+    await until(certificate.exists)
+    first = certificate.read_bytes()
+    await world.client.delete(SECRETS, "server", namespace=world.namespace)
+    await until(lambda: certificate.read_bytes() != first)
 
 
 async def until_quiet(audit: Audit) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from agent_process import free_port
 
 from config.load import decode
 from devcluster.cluster import Cluster
@@ -45,14 +45,6 @@ CONSIDERED = {
 NO_PROXY = {"apiserver-proxy.networking.gardener.cloud/inject": "disable"}
 
 
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 class Server:
     """The server as a process, with a certificate that API servers are told of."""
 
@@ -61,7 +53,7 @@ class Server:
         ca = make_ca("test", now=now, lifetime=DAY)
         self.ca = ca.certificate_pem
         files.write(directory / "certificates", make_serving(ca, ["127.0.0.1"], now=now, lifetime=DAY))
-        self.port, self._probes, metrics = free_ports(3)
+        self.port, self._probes, metrics = free_port(), free_port(), free_port()
         addresses = {
             "webhooks": {
                 "bindAddress": "127.0.0.1",
@@ -193,18 +185,22 @@ def test_pods_come_out_the_same(cluster: Cluster, namespace: str, server: Server
     assert results[True][-1]["spec"]["schedulerName"] == "default-scheduler", "our own pods are left alone"
 
 
-def is_changed(cluster: Cluster, namespace: str) -> bool:
-    found = outcome(cluster, namespace, PODS[0])
+def is_scheduled(found: Any) -> bool:
     return isinstance(found, dict) and found["spec"]["schedulerName"] == "bin-packing-scheduler"
+
+
+def is_known(found: Any) -> bool:
+    """The labels of the namespace, too, which the first of these webhooks does without."""
+    return is_scheduled(found) and "seccompProfile" in (found["spec"].get("securityContext") or {})
 
 
 def wait_until_known(cluster: Cluster, namespace: str) -> None:
     """All entries of a configuration come into effect at once, a moment after it was written."""
-    _wait(lambda: is_changed(cluster, namespace))
+    _wait(lambda: is_known(outcome(cluster, namespace, PODS[0])))
 
 
 def wait_until_forgotten(cluster: Cluster, namespace: str) -> None:
-    _wait(lambda: not is_changed(cluster, namespace))
+    _wait(lambda: not is_scheduled(outcome(cluster, namespace, PODS[0])))
 
 
 def _wait(holds: Any) -> None:

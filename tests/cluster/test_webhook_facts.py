@@ -136,5 +136,5 @@ async def test_load_balancing_is_followed(facts: Facts, cluster: DevCluster, nam
 
 
 async def test_a_kind_that_does_not_exist_is_empty_and_holds_up_nothing(facts: Facts) -> None:
-    assert facts._hvpas.synced.is_set()
+    await until("the list of no Hvpas", facts._hvpas.synced.is_set)
     assert facts.max_replicas(Target("default", "apps/v1", "Deployment", "d")) is None

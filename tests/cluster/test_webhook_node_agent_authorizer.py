@@ -112,7 +112,8 @@ async def create(own: World) -> None:
     }
     await client.create(MACHINES, machine)
     await client.create(MACHINES, {**machine, "metadata": {"name": "new", "namespace": own.namespace}})
-    for name, node in (("mine", own.node), ("other", "elsewhere")):
+    # Pods of Nodes that do not exist are deleted after a while.
+    for name, node in (("mine", own.node), ("other", "node-0")):
         spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
         await client.create(PODS, {"metadata": {"name": name, "namespace": own.namespace}, "spec": spec})
     text = """
@@ -182,7 +183,8 @@ async def test_a_broken_secret_is_an_error_without_its_content(world: World) -> 
     await world.client.patch(
         SECRETS,
         f"osc-{world.node}",
-        {"data": secret("x", "[secret")["data"]},
+        # Without the label: who is about to join is shown all Secrets with it, in another test at the same time.
+        {"metadata": {"labels": {POOL_LABEL: None}}, "data": secret("x", "[secret")["data"]},
         namespace="kube-system",
     )
     asked = {"verb": "get", "resource": "secrets", "name": "for-all", "namespace": "kube-system"}

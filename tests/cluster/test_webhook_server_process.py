@@ -38,14 +38,16 @@ async def test_it_answers_and_tells_how_it_is_doing(server: WebhookProcess) -> N
 
 
 async def test_probes_name_what_they_look_at(server: WebhookProcess) -> None:
-    assert await asyncio.to_thread(server.probe, "/readyz?verbose") == (
-        200,
-        "[+]source-informer-sync ok\n[+]target-informer-sync ok\n[+]webhook-server ok\nhealthz check passed\n",
-    )
-    assert await asyncio.to_thread(server.probe, "/readyz/webhook-server") == (200, "ok")
+    ready = "[+]source-informer-sync ok\n[+]target-informer-sync ok\n[+]webhook-server ok\nhealthz check passed\n"
     alive = ["apiserver-healthz", "ping", "source-informer-sync", "target-informer-sync"]
     lines = "".join(f"[+]{name} ok\n" for name in alive)
-    assert await asyncio.to_thread(server.probe, "/healthz?verbose") == (200, f"{lines}healthz check passed\n")
+    for path, text in (
+        ("/readyz?verbose", ready),
+        ("/readyz/webhook-server", "ok"),
+        ("/healthz?verbose", f"{lines}healthz check passed\n"),
+    ):
+        # A check may fail while the API server, or the server itself, does not answer for some seconds.
+        await server.until(lambda path=path, text=text: server.probe(path) == (200, text), what=f"{path} to be good")
 
 
 async def test_a_path_that_is_not_served_is_not_found_and_its_setting_is_logged_once(server: WebhookProcess) -> None:
@@ -77,11 +79,12 @@ async def test_reviews_are_not_logged_one_by_one(server: WebhookProcess) -> None
 
 
 async def test_a_certificate_that_comes_late_is_waited_for(cluster: Cluster) -> None:
+    late = make_certificate("late")
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as server:
         message = "Could not read the TLS certificate, keeping the one in use"
         entry = await asyncio.to_thread(server.wait_for_log, message, seconds=60)
         assert "tls.crt of server.webhooks.tls.serverCertDir: No such file or directory" in entry["error"]
-        server.secret.write(*make_certificate("late"))
+        server.secret.write(*late)
         await server.until_ready()
 
 

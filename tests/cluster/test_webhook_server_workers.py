@@ -41,14 +41,20 @@ async def test_all_serve_at_one_port_and_are_scraped_as_one(server: WebhookProce
     assert [value for name, value in metrics.items() if name.startswith("resource_manager_build_info")] == [1]
 
 
+def refusal(server: WebhookProcess) -> str | None:
+    status, text = server.probe("/readyz")
+    return text if status == 500 else None
+
+
 async def test_readiness_is_that_of_all(server: WebhookProcess) -> None:
     lines = "[+]source-informer-sync ok\n[+]target-informer-sync ok\n[+]webhook-server ok\n"
-    assert await asyncio.to_thread(server.probe, "/readyz?verbose") == (200, f"{lines}healthz check passed\n")
+    good = (200, f"{lines}healthz check passed\n")
+    await server.until(lambda: server.probe("/readyz?verbose") == good, what="all checks to be good")
     worker = server.children()[0]
     os.kill(worker, signal.SIGSTOP)
     try:
-        status, text = await asyncio.to_thread(server.probe, "/readyz")
-        assert status == 500
+        # The answer takes nearly as long as a probe waits for it.
+        text = await server.until(lambda: refusal(server), what="an answer that not all are ready")
         assert "[-]webhook-server failed" in text
     finally:
         os.kill(worker, signal.SIGCONT)

@@ -3,6 +3,7 @@
 The cluster is one of this file's own, since webhooks are asked about everything in a cluster. All tests use one server.
 """
 
+import contextlib
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -82,9 +83,10 @@ def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     )
     serve(cluster, "autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")
     serve(cluster, "extensions.gardener.cloud", "v1alpha1", "Infrastructure")
-    with replica(WEBHOOKS, cluster) as process:
-        make_certificates(process, cluster)
-        mount_certificate(process, cluster)
+    process = replica(WEBHOOKS, cluster)
+    make_certificates(process, cluster)
+    mount_certificate(process, cluster)
+    with process:
         process.wait_until_ready(seconds=60)
         install_and_wait(process, cluster, asked="seccomp-profile")
         yield process
@@ -100,9 +102,19 @@ def new_namespace(cluster: Cluster) -> NewNamespace:
     def make(*, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None) -> str:
         name = f"test-{uuid.uuid4().hex[:12]}"
         create_namespace(cluster, name, labels=ROLE if labels is None else labels, annotations=annotations)
+        until(lambda: is_known(cluster, name))
         return name
 
     return make
+
+
+def is_known(cluster: Cluster, namespace: str) -> bool:
+    """Whether the server has heard of the namespace; it refuses what comes to it more than two seconds before."""
+    with contextlib.suppress(ApiError):
+        dry_run(cluster, of_apps(namespace, "deployments"), workload("w"))
+        dry_run(cluster, f"/api/v1/namespaces/{namespace}/pods", pod("p"))
+        return True
+    return False
 
 
 # --- workloads

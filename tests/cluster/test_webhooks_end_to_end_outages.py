@@ -72,10 +72,12 @@ def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
 @pytest.fixture
 def replicas(cluster: Cluster) -> Iterator[list[WebhookProcess]]:
     """Two of them with one certificate, and no configuration yet."""
-    with replica(WEBHOOKS, cluster) as one, replica(WEBHOOKS, cluster) as other:
-        make_certificates(one, cluster)
+    one, other = replica(WEBHOOKS, cluster), replica(WEBHOOKS, cluster)
+    make_certificates(one, cluster)
+    for each in (one, other):
+        mount_certificate(each, cluster)
+    with one, other:
         for each in (one, other):
-            mount_certificate(each, cluster)
             each.wait_until_ready(seconds=60)
         yield [one, other]
         for each in (one, other):  # both at once: each takes its time
@@ -105,9 +107,10 @@ def is_changed(cluster: Cluster) -> bool:
 
 
 def test_while_no_server_runs_failure_policies_decide(cluster: Cluster) -> None:
-    with replica(WEBHOOKS, cluster) as server:
-        make_certificates(server, cluster)
-        mount_certificate(server, cluster)
+    server = replica(WEBHOOKS, cluster)
+    make_certificates(server, cluster)
+    mount_certificate(server, cluster)
+    with server:
         server.wait_until_ready(seconds=60)
         install(server, cluster)
         until(lambda: is_changed(cluster))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from served_kinds import wait_until_served
+
 from devcluster.cluster import Cluster
 
 KINDS = [
@@ -18,13 +20,18 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def install_kinds(cluster: Cluster) -> None:
+    """Returns when they are served."""
     for kind in KINDS:
         cluster.api.create(DEFINITIONS, _definition(*kind))
+    wait_until_served(cluster, *(f"/apis/{group}/{version}/{_plural(kind)}" for group, version, kind, _ in KINDS))
+
+
+def _plural(kind: str) -> str:
+    return kind.lower() + ("es" if kind.endswith("s") else "s")
 
 
 def _definition(group: str, version: str, kind: str, scope: str) -> dict[str, Any]:
-    singular = kind.lower()
-    plural = singular + ("es" if kind.endswith("s") else "s")
+    plural = _plural(kind)
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -36,7 +43,7 @@ def _definition(group: str, version: str, kind: str, scope: str) -> dict[str, An
         "spec": {
             "group": group,
             "scope": scope,
-            "names": {"kind": kind, "plural": plural, "singular": singular, "listKind": f"{kind}List"},
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
             "versions": [
                 {"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
             ],

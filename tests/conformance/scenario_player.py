@@ -9,7 +9,7 @@ import copy
 import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ from kube.resources import NAMESPACES, Resource
 
 _STABLE, _STABLE_IF_UNSETTLED, _BOUND = 5.0, 17.0, 60.0
 """Seconds. A ManagedResource that is not settled is looked at beyond a whole sync period of 15 s."""
-_REACTION = 1.0
+_REACTION = 2.0
 """Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
+Judge = Callable[[Scenario, Observations], bool]
+"""Whether the observations so far are as they are to be in the end."""
 _SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 
@@ -114,8 +116,11 @@ class Pauses:
 class Stage:
     """Where scenarios are played; source and target may be the same."""
 
-    def __init__(self, source: Site, target: Site, agent: AgentProcess, *, prefix: str, at_once: int) -> None:
+    def __init__(
+        self, source: Site, target: Site, agent: AgentProcess, *, prefix: str, at_once: int, judge: Judge
+    ) -> None:
         self._sites = source, target
+        self._judge = judge
         self._pauses = Pauses(agent)
         self._prefix = prefix
         self._at_once = at_once
@@ -136,7 +141,7 @@ class Stage:
 
     async def _play(self, scenario: Scenario, namespace: str) -> Played:
         namespaces = scenario.namespaces(namespace)
-        play = _Play(*self._sites, self._pauses, scenario=scenario, namespace=namespace)
+        play = _Play(*self._sites, self._pauses, scenario=scenario, namespace=namespace, judge=self._judge)
         try:
             await asyncio.gather(*(_make_namespace(site, name) for site in self._distinct for name in namespaces))
             await play.run()
@@ -160,6 +165,11 @@ async def _make_namespace(site: Site, name: str) -> None:
             await asyncio.sleep(0.2)
 
 
+def so_far(wanted: Observations, seen: Observations) -> Observations:
+    """Of what is wanted in the end, what can be told by now."""
+    return {name: wanted[name] for name in seen if name in wanted}
+
+
 def _together(steps: Sequence[Object]) -> Iterator[Sequence[Object]]:
     """The steps one by one, but a change by hand together with a change of manifests right after it.
 
@@ -174,7 +184,10 @@ def _together(steps: Sequence[Object]) -> Iterator[Sequence[Object]]:
 class _Play:
     """One scenario on its way."""
 
-    def __init__(self, source: Site, target: Site, pauses: Pauses, *, scenario: Scenario, namespace: str) -> None:
+    def __init__(
+        self, source: Site, target: Site, pauses: Pauses, *, scenario: Scenario, namespace: str, judge: Judge
+    ) -> None:
+        self._judge = judge
         self._source = source
         self._target = target
         self._pauses = pauses
@@ -190,7 +203,8 @@ class _Play:
             with self._pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
                 for step in steps:
                     await self._do(step)
-            await asyncio.sleep(_REACTION)
+            if "observe" not in steps[-1]:
+                await asyncio.sleep(_REACTION)
 
     async def _do(self, step: Object) -> None:
         match step:
@@ -208,7 +222,7 @@ class _Play:
                 await asyncio.sleep(seconds)
             case {"observe": name, "of": refs}:
                 self.seen[name] = await self._observe(
-                    refs, stable=step.get("stable", _STABLE), bound=step.get("bound", _BOUND)
+                    name, refs, stable=step.get("stable", _STABLE), bound=step.get("bound", _BOUND)
                 )
             case _:
                 raise ValueError(f"{self._scenario.id}: unknown step {step}")
@@ -236,7 +250,8 @@ class _Play:
 
     # --- looking
 
-    async def _observe(self, refs: Sequence[str | Object], *, stable: float, bound: float) -> dict[str, Any]:
+    async def _observe(self, name: str, refs: Sequence[str | Object], *, stable: float, bound: float) -> dict[str, Any]:
+        """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""
         began = since = time.monotonic()
         last = None
         while True:
@@ -246,8 +261,11 @@ class _Play:
                 since, last = time.monotonic(), now
             settled = all(map(is_settled, now.values()))
             patience = stable if settled else max(stable, _STABLE_IF_UNSETTLED)
-            if time.monotonic() - since >= patience or time.monotonic() - began > max(bound, stable * 2):
-                return {self._normal.text(ref): self._normal.of(obj, final=True) for ref, obj in sorted(live.items())}
+            passed, longest = time.monotonic() - began, max(bound, stable * 2)
+            if time.monotonic() - since >= patience or passed > longest:
+                seen = {self._normal.text(ref): self._normal.of(obj, final=True) for ref, obj in sorted(live.items())}
+                if self._judge(self._scenario, {**self.seen, name: seen}) or passed > max(longest, _BOUND):
+                    return seen
             await asyncio.sleep(1)
 
     async def _look(self, what: str | Object) -> dict[str, Object | None]:

@@ -17,7 +17,7 @@ from agent_process import AgentProcess
 from scenario_data import Observations, Scenario, load_scenarios
 from scenario_kinds import DEFINITIONS, install_kinds
 from scenario_normal import contains, without_wording
-from scenario_player import Played, Stage, connected
+from scenario_player import Played, Stage, connected, so_far
 
 from devcluster.cluster import Cluster
 
@@ -108,8 +108,8 @@ async def _play(
     one: Cluster, further: Cluster, first: AgentProcess, second: AgentProcess, *, chosen: set[str]
 ) -> Results:
     async with connected(one.kubeconfig) as main, connected(further.kubeconfig) as source:
-        single = Stage(main, main, first, prefix="one", at_once=_AT_ONCE)
-        double = Stage(source, main, second, prefix="two", at_once=_AT_ONCE // 2)
+        single = Stage(main, main, first, prefix="one", at_once=_AT_ONCE, judge=_is_expected)
+        double = Stage(source, main, second, prefix="two", at_once=_AT_ONCE // 2, judge=_is_expected)
         return Results(
             *await asyncio.gather(
                 single.play_all([scenario for name, scenario in SCENARIOS.items() if name in chosen]),
@@ -140,6 +140,13 @@ def _check(scenario: Scenario, found: Played) -> None:
     assert not found.error
     if difference := _difference(scenario, found):
         pytest.fail(difference)
+
+
+def _is_expected(scenario: Scenario, seen: Observations) -> bool:
+    if scenario.peer_defect:
+        return contains(seen, so_far(WANTED.get(scenario.id) or scenario.want, seen))
+    found = without_wording(seen)
+    return any(found == without_wording(so_far(observations, seen)) for observations in scenario.expect.values())
 
 
 def _difference(scenario: Scenario, found: Played) -> str:

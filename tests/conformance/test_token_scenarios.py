@@ -11,6 +11,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ import pytest
 import yaml
 from agent_process import AgentProcess
 from managed_world import install_crd
-from scenario_data import Scenario
+from scenario_data import Observations, Scenario
 from scenario_normal import contains
-from scenario_player import Played, Stage, connected
+from scenario_player import Played, Stage, connected, so_far
 
 from devcluster.cluster import Cluster
 
@@ -72,7 +73,15 @@ def results(own_cluster: Cluster, request: pytest.FixtureRequest) -> dict[str, P
 
 async def _play(cluster: Cluster, agent: AgentProcess, scenarios: list[Scenario]) -> dict[str, Played]:
     async with connected(cluster.kubeconfig) as site:
-        return await Stage(site, site, agent, prefix=_PREFIX, at_once=_AT_ONCE).play_all(scenarios)
+        judge = partial(_is_expected, cluster.ca)
+        return await Stage(site, site, agent, prefix=_PREFIX, at_once=_AT_ONCE, judge=judge).play_all(scenarios)
+
+
+def _is_expected(ca: str, scenario: Scenario, found: Observations) -> bool:
+    seen = _normal(found, ca=ca)
+    if scenario.peer_defect:
+        return contains(seen, so_far(scenario.want, found))
+    return any(seen == so_far(one, found) for one in scenario.expect.values())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

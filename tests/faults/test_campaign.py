@@ -6,10 +6,12 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from campaign.command import quick_plan
+from campaign.plan import LANES
 from campaign.report import Report
 from campaign.run import Limits, load_now, patience_now, run
 
@@ -26,7 +28,8 @@ async def test_after_random_work_and_random_faults_all_is_as_users_want_it(devcl
     finally:
         print(report.text())
     assert report.is_good, report.text()
-    assert len(report.injected) > 5, "there were hardly any faults: this test shows nothing"
+    # How many more there are depends on how long healing takes.
+    assert {each.strike.lane for each in report.injected} == LANES.keys(), "some sorts of faults are missing"
     assert report.admissions > 0
     assert report.writes > 0
 
@@ -51,7 +54,10 @@ def test_a_run_that_hangs_ends_by_itself_with_all_that_it_has_started() -> None:
     assert "something hangs" in hanging.stderr
     pid, _, told = hanging.stdout.partition("\n")
     assert told.startswith("seed 7: "), "what is known by then is told"
-    assert not _runs(int(pid))
+    deadline = time.monotonic() + 60
+    while _runs(int(pid)):  # who is killed closes its files a moment before it ends
+        assert time.monotonic() < deadline, "what it has started goes on"
+        time.sleep(0.05)
 
 
 def _runs(pid: int) -> bool:

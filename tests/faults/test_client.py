@@ -125,9 +125,9 @@ async def test_patience_ends(*, fault, error, message, client, proxy, namespace)
 
 
 async def test_waiting_takes_no_longer_than_the_request_may(client, proxy, namespace):
-    proxy.rules.add(Rule(fault=throttled(retry_after=2), path=PATH))
+    proxy.rules.add(Rule(fault=throttled(retry_after=6), path=PATH))
     with pytest.raises(TooManyRequests):
-        await client.get(CONFIG_MAPS, "x", namespace=namespace, timeout=3)
+        await client.get(CONFIG_MAPS, "x", namespace=namespace, timeout=11)
     assert methods(proxy) == ["GET"] * 2
 
 
@@ -170,7 +170,7 @@ async def test_silence_ends_with_the_time_limit(client, proxy):
     started = time.monotonic()
     with pytest.raises(Unreachable):
         await client.get(NAMESPACES, "default", timeout=0.3)
-    assert 0.3 <= time.monotonic() - started < 5
+    assert 0.3 <= time.monotonic() - started < 30  # without the limit it would be 60
 
 
 def kubeconfig_with(path: Path, cluster: Cluster, *, ca: str, tls_server_name: str) -> Path:
@@ -236,7 +236,7 @@ async def test_a_token_is_read_again_whatever_went_wrong_before(file_client, tok
 
 async def test_a_watch_drops_a_token_that_is_not_taken(file_client, token_file, cluster, namespace):
     token_file.write_text(cluster.token)
-    options = {"resource_version": "0", "timeout_seconds": 10, "idle_timeout": 10}
+    options = {"resource_version": "0", "timeout_seconds": 60, "idle_timeout": 60}
     with pytest.raises(Unauthorized):
         async with file_client.watch(CONFIG_MAPS, Selection(namespace), **options):
             pass
@@ -494,7 +494,9 @@ async def test_the_guard_is_asked_before_writes_only(transport, namespace):
     }
     for doing, step in steps.items():  # noqa: B007 - the guard reads it
         await step()
-    async with client.watch(CONFIG_MAPS, Selection(namespace), resource_version="0", timeout_seconds=5, idle_timeout=5):
+    async with client.watch(
+        CONFIG_MAPS, Selection(namespace), resource_version="0", timeout_seconds=60, idle_timeout=60
+    ):
         pass
     assert asked == ["create", "replace", "patch", "apply", "delete", "delete collection"]
 
@@ -514,8 +516,8 @@ async def test_no_write_outlives_what_the_guard_allows(transport, proxy, namespa
     client = Client(transport, user_agent="client-test", write_guard=lambda: 0.3)
     started = time.monotonic()
     with pytest.raises(Unreachable):
-        await client.create(CONFIG_MAPS, config_map(namespace, "c"), timeout=30)
-    assert time.monotonic() - started < 5
+        await client.create(CONFIG_MAPS, config_map(namespace, "c"), timeout=60)
+    assert time.monotonic() - started < 30
 
 
 async def test_the_guard_is_asked_again_before_a_write_is_repeated(transport, proxy, namespace):
@@ -538,11 +540,11 @@ async def test_the_guard_is_asked_again_before_a_write_is_repeated(transport, pr
 
 
 def watching(client: Client, namespace: str, *, since: str = "0") -> Any:
-    return client.watch(CONFIG_MAPS, Selection(namespace), resource_version=since, timeout_seconds=60, idle_timeout=30)
+    return client.watch(CONFIG_MAPS, Selection(namespace), resource_version=since, timeout_seconds=60, idle_timeout=60)
 
 
 async def watch_to_the_end(client: Client, namespace: str, *, since: str = "0") -> None:
-    async with asyncio.timeout(20), watching(client, namespace, since=since) as events:
+    async with asyncio.timeout(60), watching(client, namespace, since=since) as events:
         async for _ in events:
             pass
 
@@ -554,7 +556,7 @@ async def test_an_event_may_be_as_long_as_objects_get(client, direct, proxy, nam
     await direct.create(CONFIG_MAPS, config_map(namespace, "small"))
     since = str(int(metadata(created)["resourceVersion"]) - 1)
     seen = {}
-    async with asyncio.timeout(20), watching(client, namespace, since=since) as events:
+    async with asyncio.timeout(60), watching(client, namespace, since=since) as events:
         async for event in events:
             seen[metadata(event["object"]).get("name")] = event["object"]
             if "small" in seen:
@@ -587,6 +589,9 @@ async def test_a_session_with_open_watches_closes_without_leaving_anything(close
             async for _ in events:
                 pass
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()  # what other tests left is not told here
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         transport = Transport(load_kubeconfig(cluster.kubeconfig))
@@ -625,6 +630,8 @@ async def test_requests_are_counted_by_their_status(client, proxy, transport):
         labels = {"code": code, "method": "GET", "host": transport.host}
         return REGISTRY.get_sample_value("rest_client_requests_total", labels) or 0
 
+    # A proxy of another test may have had the same port.
+    before = count("200"), count("404"), count("<error>")
     await client.get(NAMESPACES, "default")
     with pytest.raises(NotFound):
         await client.get(NAMESPACES, "missing")
@@ -632,5 +639,5 @@ async def test_requests_are_counted_by_their_status(client, proxy, transport):
     with pytest.raises(Unreachable):
         await client.get(NAMESPACES, "default")
     assert transport.host == proxy.url.removeprefix("https://")
-    assert (count("200"), count("404")) == (1, 1)
-    assert count("<error>") >= 1
+    assert (count("200"), count("404")) == (before[0] + 1, before[1] + 1)
+    assert count("<error>") >= before[2] + 1

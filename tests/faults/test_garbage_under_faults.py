@@ -1,6 +1,6 @@
 """What happens between a list and a deletion saves an object, and a list that fails saves all of them.
 
-The moment is forced by a proxy that puts requests off (503, come back in a second) until the test has done its part.
+The moment is forced by a proxy that puts requests off (503, come back in a moment) until the test has done its part.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ from kube.resources import SECRETS, Resource
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 LATER = timedelta(hours=1)
 FORBIDDEN = Answer(name="forbidden", code=403, reason="Forbidden", message="not allowed")
-PAUSE = unavailable(retry_after=1)
+PAUSE = unavailable(retry_after=3)
+"""Four times until the client gives up: so long there is for what has to be done meanwhile."""
 LISTS = [resource.plural for resource in (*RESOURCES.values(), *USERS)]
 
 
@@ -65,7 +66,7 @@ class World:
         """A round whose requests of this rule only come through after the action."""
         self.proxy.rules.add(rule)
         running = asyncio.create_task(self.round())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not self.proxy.injected[rule.fault.name]:
                 assert not running.done(), "the round ended before the fault struck"
                 await asyncio.sleep(0.01)

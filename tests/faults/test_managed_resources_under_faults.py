@@ -130,7 +130,7 @@ async def test_managed_resources_come_true_under(name: str, cluster: Cluster, wo
     trouble = TROUBLES[name]
     count, size = sizes()
     rule = trouble.rule(count * size)
-    patience = 60.0 + count * size / 5
+    patience = 120.0 + count * size / 5
     async with proxied(cluster, tmp_path, seed=1) as (proxy, transport):
         client = ImpatientClient(transport, user_agent=USER_AGENT)
         await world.add_decoys()

@@ -14,7 +14,7 @@ import structlog
 from kube.client import Client, Form, Selection
 from kube.errors import KubeError
 from kube.resources import Resource
-from kube.watch import Deleted, Present, Watcher
+from kube.watch import ListBegins, Watcher
 from webhooks.certificates.keeper import CannotKeep, Keeper
 
 _AGAIN_AFTER_FAILURE = 30.0
@@ -65,5 +65,6 @@ async def _wake(changed: asyncio.Event, client: Client, resource: Resource, name
     watcher = Watcher(client, resource, selection, form=Form.METADATA)
     async with contextlib.aclosing(watcher.events()) as events:
         async for event in events:
-            if isinstance(event, Present | Deleted):
+            # At the end of a list too: what is in none was perhaps there in the last round.
+            if not isinstance(event, ListBegins):
                 changed.set()

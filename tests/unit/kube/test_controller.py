@@ -275,7 +275,7 @@ async def test_stopping_does_not_wait_forever_for_a_reconciliation_that_does_not
         return Done()
 
     controller = Controller(new_name(), reconcile, stop_within=0.01)
-    async with asyncio.timeout(5), running(controller):
+    async with asyncio.timeout(60), running(controller):
         controller.queue.add(KEY)
         await started.wait()
     assert [entry["count"] for entry in logs.entries if "did not stop" in entry["event"]] == [1]
@@ -285,7 +285,7 @@ async def test_stopping_does_not_wait_forever_for_a_reconciliation_that_does_not
 
 async def test_a_queue_that_is_shut_down_ends_the_controller():
     controller = Controller(new_name(), Script())
-    async with asyncio.timeout(5), running(controller) as task:
+    async with asyncio.timeout(60), running(controller) as task:
         controller.queue.shut_down()
         await task
 

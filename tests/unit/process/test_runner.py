@@ -25,7 +25,7 @@ class Journal(list[str]):
         self._written.set()
 
     async def until(self, entry):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while entry not in self:
                 self._written.clear()
                 await self._written.wait()
@@ -91,7 +91,7 @@ class Process:
         return self._groups
 
     async def outcome(self) -> Outcome:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             return await self.task
 
 

@@ -24,7 +24,7 @@ class Part:
         if sys.argv[1] == "hang":
             await asyncio.Event().wait()
         if sys.argv[1] == "block":
-            time.sleep(60)
+            time.sleep(600)
 
 async def compose():
     return [[Part()]]
@@ -55,7 +55,7 @@ def start():
 
 
 def finish(process) -> tuple[int, str]:
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     return process.returncode, output
 
 
