@@ -164,6 +164,11 @@ class FaultProxy:
         text = kubeconfig(name="proxy", url=self.url, ca=ca, user=token_credentials(token))
         write_private(path, text.encode())
 
+    @property
+    def open_connections(self) -> int:
+        """Of clients."""
+        return len(self._server.connections)
+
     def drop_all_connections(self) -> None:
         """Reset every connection of a client, idle or not."""
         for connection in self._server.connections:

@@ -17,6 +17,7 @@ from proxied import proxy_to
 from devcluster.cluster import Cluster
 from devcluster.faults import (
     Answer,
+    Delay,
     Reset,
     Rule,
     Silence,
@@ -613,6 +614,24 @@ async def test_a_session_with_open_watches_closes_without_leaving_anything(close
         gc.collect()
         await asyncio.sleep(0)
     assert [str(warning.message) for warning in warned] == []
+
+
+async def test_connections_that_only_a_burst_needed_are_given_up(
+    cluster: Cluster, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though calls go on: each of ten connections would serve twice in the time after which it is given up."""
+    monkeypatch.setattr("kube.client._IDLE_SECONDS", 1.0)
+    proxy.write_kubeconfig(tmp_path / "kubeconfig", token=cluster.token)
+    burst = Rule(fault=Delay(seconds=1))
+    proxy.rules.add(burst)
+    async with Transport(load_kubeconfig(tmp_path / "kubeconfig")) as transport, asyncio.timeout(60):
+        client = Client(transport, user_agent="client-test/1.0")
+        await asyncio.gather(*(client.get(NAMESPACES, "default") for _ in range(10)))
+        assert proxy.open_connections > 5
+        proxy.rules.remove(burst)
+        while proxy.open_connections > 1:
+            await client.get(NAMESPACES, "default")
+            await asyncio.sleep(0.05)
 
 
 # --- what others see of us
