@@ -27,7 +27,7 @@ from process import tracing
 from process.cache_metrics import caches_behind
 from process.caches import by_name
 from process.clusters import Cluster, Line, endpoints, health_status
-from process.memory import MemoryReturn
+from process.memory import MemoryReturn, keep_large_apart
 from process.metrics import metrics_server
 from process.parts import ReadyCaches, Sessions
 from process.probes import (
@@ -54,6 +54,7 @@ async def compose(config: ResourceManagerConfiguration, *, user_agent: str, envi
         ConfigurationError: a cluster can't be connected to.
         OSError: the address of a server is taken.
     """
+    keep_large_apart()
     optional_loops(config)
     ends = endpoints(config.source_client_connection, config.target_client_connection, environment=environment)
     source_line = Line.to(ends.source)

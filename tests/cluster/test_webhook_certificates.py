@@ -239,12 +239,16 @@ async def test_while_it_runs_changes_are_put_right_and_at_rest_nothing_is_asked(
 
 
 async def test_a_secret_that_goes_before_its_watch_has_begun_is_missed(
-    world: World, cluster: Cluster, tmp_path: Path
+    world: World, cluster: Cluster, tmp_path: Path, audit: Audit
 ) -> None:
     async with proxied(cluster, tmp_path) as (proxy, transport):
-        proxy.rules.add(Rule(fault=Delay(seconds=2.0), path="/secrets$", watch=False))
+        proxy.rules.add(Rule(fault=Delay(seconds=6.0), path="/secrets$", query="name(=|%3D)server", watch=False))
         async with kept(world, Client(transport, user_agent=USER_AGENT)):
+            await until(certificate_of(world).exists)
+            # The other watches have begun, and nothing but this one is going to tell.
+            await until_quiet(audit)
             await replaced_when_deleted(world)
+            assert proxy.injected["delay"] == 1
 
 
 @contextlib.asynccontextmanager
@@ -264,9 +268,13 @@ async def kept(world: World, watching: Client) -> AsyncIterator[None]:
             await keeping
 
 
-async def replaced_when_deleted(world: World) -> None:
+def certificate_of(world: World) -> Path:
     assert world.wanted.directory is not None
-    certificate = world.wanted.directory / "tls.crt"
+    return world.wanted.directory / "tls.crt"
+
+
+async def replaced_when_deleted(world: World) -> None:
+    certificate = certificate_of(world)
     await until(certificate.exists)
     first = certificate.read_bytes()
     await world.client.delete(SECRETS, "server", namespace=world.namespace)

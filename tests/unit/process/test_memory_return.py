@@ -19,7 +19,7 @@ async def test_memory_is_given_back_again_and_again(monkeypatch: pytest.MonkeyPa
             enough.set()
         return 1
 
-    monkeypatch.setattr(memory, "_malloc_trim", lambda: trim)
+    monkeypatch.setattr(memory, "_of_the_c_library", lambda _name: trim)
     running = asyncio.create_task(MemoryReturn(every=0.001).wait())
     async with asyncio.timeout(60):
         await enough.wait()
@@ -29,7 +29,7 @@ async def test_memory_is_given_back_again_and_again(monkeypatch: pytest.MonkeyPa
 
 
 async def test_where_the_library_cannot_it_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_malloc_trim", lambda: None)
+    monkeypatch.setattr(memory, "_of_the_c_library", lambda _name: None)
     async with asyncio.timeout(60):
         await MemoryReturn(every=3600).wait()
 
