@@ -3,8 +3,8 @@
 The C library keeps what was freed as long as something above it is in use. After hundreds of connections at once, each
 with its buffers for TLS, that can be twice the memory of the whole process, and looks like a leak.
 
-A buffer for TLS is 256 kB, mostly untouched. Once the first was freed, the C library takes such sizes for usual and puts
-further ones among all that is small; where they were, small things settle, and whole pages are hardly ever free again.
+A buffer for TLS is 256 kB, mostly untouched. Once the first was freed, the C library takes such sizes for usual and
+puts further ones among all that is small. Where one was, small things settle, and pages are hardly ever free again.
 """
 
 import asyncio

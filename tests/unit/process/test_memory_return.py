@@ -1,5 +1,7 @@
 import asyncio
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,28 @@ async def test_where_the_library_cannot_it_ends_at_once(monkeypatch: pytest.Monk
     monkeypatch.setattr(memory, "_of_the_c_library", lambda _name: None)
     async with asyncio.timeout(60):
         await MemoryReturn(every=3600).wait()
+
+
+_IS_APART = """
+import ctypes
+from process.memory import keep_large_apart
+
+if {called}:
+    keep_large_apart()
+bytearray(200_000)  # freed at once: from here on such a size is usual
+kept = bytearray(200_000)
+(heap,) = (line.split()[0] for line in open("/proc/self/maps") if line.endswith("[heap]\\n"))
+start, end = (int(address, 16) for address in heap.split("-"))
+print(not start <= ctypes.addressof(ctypes.c_char.from_buffer(kept)) < end)
+"""
+
+
+@pytest.mark.skipif(memory._of_the_c_library("mallopt") is None, reason="not the C library of GNU")
+@pytest.mark.parametrize("called", [True, False])
+def test_what_is_large_is_kept_apart_if_that_is_wanted(called: bool) -> None:
+    program = _IS_APART.format(called=called)
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed == f"{called}\n"
 
 
 # --- how much there may be
