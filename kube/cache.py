@@ -138,9 +138,10 @@ class Store(Generic[T]):
         if version and version <= self._versions.get(k, 0):
             return k
         old, new = self._objects.get(k), self.view.project(obj)
-        if old is None:
+        if k in self._objects:
+            self._unindex(k, self._objects[k])
+        else:
             k = Key(sys.intern(k.namespace), k.name)  # so that all objects of a namespace share its name
-        self._unindex(k, old)
         self._objects[k], self._versions[k] = new, version
         for name, indexer in self.view.indexes:
             for value in indexer(new):
@@ -150,16 +151,15 @@ class Store(Generic[T]):
 
     def _remove(self, k: Key, version: int | None, *, initial: bool) -> None:
         """Forget an object that went at `version`, unless it was written again since; None: in any case."""
-        old = self._objects.get(k)
-        if old is None or (version is not None and version < self._versions[k]):
+        # What is kept of it may be None.
+        if k not in self._objects or (version is not None and version < self._versions[k]):
             return
-        del self._objects[k], self._versions[k]
+        old = self._objects.pop(k)
+        del self._versions[k]
         self._unindex(k, old)
         self._notify(Change(key=k, old=old, new=None, initial=initial))
 
-    def _unindex(self, k: Key, old: T | None) -> None:
-        if old is None:
-            return
+    def _unindex(self, k: Key, old: T) -> None:
         for name, indexer in self.view.indexes:
             index = self._indexes[name]
             for value in indexer(old):

@@ -1,12 +1,12 @@
 """What is kept in memory of a managed object: what is wrong with it, and whose it is.
 
 Objects are judged when the watch tells them, so that a store holds no more than the result. Most objects are fine, and
-the fine ones of a ManagedResource share one value.
+the fine ones of a ManagedResource share one value, for as long as there are any.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -21,7 +21,7 @@ from kube.resources import Resource
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Judged:
     origin: Key | None = None
     """The ManagedResource that it belongs to."""
@@ -66,9 +66,14 @@ def reference_to(resource: Resource, obj: Object) -> Reference:
     return Reference(resource.api_version, resource.kind, name.namespace, name.name)
 
 
-@lru_cache(maxsize=10_000)
+_FINE: WeakValueDictionary[Key | None, Judged] = WeakValueDictionary()
+
+
 def _fine(origin: Key | None) -> Judged:
-    return Judged(origin)
+    judged = _FINE.get(origin)
+    if judged is None:
+        judged = _FINE[origin] = Judged(origin)
+    return judged
 
 
 def _origin(resource: Resource, obj: Object, cluster_id: str) -> Key | None:
