@@ -250,9 +250,11 @@ class EventRecorder:
         return series
 
     def _forget_old(self, now: float) -> None:
-        """What is not counted up any more need not be remembered; the oldest come first."""
+        """What is not counted up any more need not be remembered, nor who may have all again; the oldest come first."""
         while now - next(iter(self._series.values())).seen > _SAME_EVENT_SECONDS:
             self._series.popitem(last=False)
+        while self._allowances and next(iter(self._allowances.values())).is_whole:
+            self._allowances.popitem(last=False)
 
     async def drain(self, timeout: float) -> None:
         """Give what is queued so many seconds to be written; `run` has to be running."""

@@ -21,12 +21,19 @@ class Allowance:
 
     def take(self) -> bool:
         now = self._clock()
-        self._left = min(self._burst, self._left + (now - self._updated) * self._per_second)
-        self._updated = now
+        self._left, self._updated = self._left_at(now), now
         if self._left < 1:
             return False
         self._left -= 1
         return True
+
+    @property
+    def is_whole(self) -> bool:
+        """As good as a new one."""
+        return self._left_at(self._clock()) >= self._burst
+
+    def _left_at(self, now: float) -> float:
+        return min(self._burst, self._left + (now - self._updated) * self._per_second)
 
 
 class TokenBucket:

@@ -97,8 +97,11 @@ class Tokens:
         self._audiences_tried = True
         try:
             status = await self._review(token.encode(), ())
-        except KubeError:
+        except Forbidden:
             return  # nobody depends on it
+        except KubeError:
+            self._audiences_tried = False  # the next token is tried
+            return
         if not status.get("authenticated"):
             log.error(
                 "The API server of the target cluster does not accept tokens with the configured audiences; unless they"

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from agent_clusters import at_work, cluster_of, context_of
 from lenient_kinds import definition
+from served_kinds import kinds_are_served
 
 from agent.istio_cluster_configuration import keys
 from agent.istio_cluster_configuration.controller import IstioClusterConfigurationLoop
@@ -16,7 +17,7 @@ from config.schema_controllers import Controllers
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import NotFound, TooManyRequests
+from kube.errors import NotFound
 from kube.objects import Object, labels, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES
 
@@ -52,7 +53,7 @@ async def test_envoy_filters_follow_destination_rules_once_istio_is_there(client
         marked = {"name": gateways, "labels": {"gardener.cloud/role": "istio-ingress"}}
         await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": marked})
         try:
-            await eventually(lambda: _are_served(client))
+            await kinds_are_served(client, *KINDS)
             loop.kinds_changed("networking.istio.io")
             await _create_service_and_rule(client, namespace, gateways)
             await eventually(lambda: _ports_are(client, namespace, gateways, [443]))
@@ -94,15 +95,6 @@ async def _create_service_and_rule(client: Client, namespace: str, gateways: str
         "spec": {"host": f"svc.{namespace}.svc.cluster.local", "exportTo": ["*"]},
     }
     await client.create(keys.DESTINATION_RULES, rule)
-
-
-async def _are_served(client: Client) -> str:
-    for kind in KINDS:
-        try:
-            await client.read(kind.path())
-        except (NotFound, TooManyRequests) as error:
-            return str(error)
-    return ""
 
 
 async def _filter(client: Client, namespace: str, gateways: str) -> Object:

@@ -13,6 +13,7 @@ import pytest
 from agent_clusters import at_work, cluster_of, context_of
 from lenient_kinds import definition
 from prometheus_client import REGISTRY
+from served_kinds import kinds_are_served
 
 from agent.network_policy import keys
 from agent.network_policy.controller import NetworkPolicyLoop
@@ -24,7 +25,7 @@ from devcluster.faults import Delay, Ending, EndWatch, Rule, internal_error
 from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import AlreadyExists, NotFound, TooManyRequests
+from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, labels, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, PODS, SERVICES
 from kube.watch import Timings
@@ -385,7 +386,7 @@ async def istio(world: World) -> AsyncIterator[None]:
     for kind in (VIRTUAL_SERVICES, GATEWAYS):
         await world.admin.create(CUSTOM_RESOURCE_DEFINITIONS, definition(kind))
     try:
-        await eventually(lambda: _served(world))
+        await kinds_are_served(world.admin, VIRTUAL_SERVICES, GATEWAYS)
         yield
     finally:
         for kind in (VIRTUAL_SERVICES, GATEWAYS):
@@ -462,15 +463,6 @@ async def _gateway(world: World) -> None:
         "spec": {"selector": {"istio": world.mark}},
     }
     await world.admin.create(GATEWAYS, gateway)
-
-
-async def _served(world: World) -> str:
-    for kind in (VIRTUAL_SERVICES, GATEWAYS):
-        try:
-            await world.admin.read(kind.path())
-        except (NotFound, TooManyRequests) as error:
-            return str(error)
-    return ""
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """What the authorizer of node agents finds out from real clusters, from the bytes of a review to those of the answer."""
 
-import asyncio
 import base64
 import contextlib
 import os
@@ -11,12 +10,13 @@ from typing import Any
 
 import orjson
 import pytest
+from served_kinds import kinds_are_served
 
 from config.schema import ClientConnection
 from config.schema_webhooks import NodeAgentAuthorizer
 from devcluster.cluster import Cluster
 from kube.client import Client
-from kube.errors import AlreadyExists, NotFound, TooManyRequests
+from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, SECRETS
 from process.clusters import Cluster as ConnectedCluster
@@ -91,13 +91,7 @@ async def world(cluster: Cluster, namespace: str) -> AsyncIterator[World]:
 async def install_machines(client: Client) -> None:
     with contextlib.suppress(AlreadyExists):
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, MACHINE_CRD)
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await client.list(MACHINES)
-                return
-            except (NotFound, TooManyRequests):
-                await asyncio.sleep(0.1)
+    await kinds_are_served(client, MACHINES)
 
 
 async def create(own: World) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 from token_world import (
     PATIENCE,
     MovableClock,
@@ -23,6 +24,7 @@ from token_world import (
 
 from agent.token_requestor import keys
 from agent.token_requestor.memory import Pace
+from agent.token_requestor.tokens import Tokens
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -165,6 +167,23 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
         await look_again(loop, key)
         await world.until_token(other_than=first)
     assert token_requests(audit, agent) == 2
+
+
+@pytest.mark.parametrize(("fault", "is_told"), [(internal_error(), True), (Reset(), True), (FORBIDDEN, False)])
+async def test_that_audiences_are_not_accepted_is_asked_again_unless_it_may_not_be_asked(
+    fault: Fault, is_told: bool, client: Client, proxy: FaultProxy
+) -> None:
+    tokens = Tokens(client, audiences=("nobody",), merge_labels=False)
+    rule = Rule(fault=fault, path="tokenreviews")
+    proxy.rules.add(rule)
+    with capture_logs() as told:
+        await tokens.try_audiences("of no ServiceAccount")
+        proxy.rules.remove(rule)
+        assert not told
+        for _ in range(2):
+            await tokens.try_audiences("of no ServiceAccount")
+    assert len(told) == is_told
+    assert await _is_over(proxy, 1)
 
 
 async def test_what_is_due_in_an_old_cache_is_read_before_a_token_is_requested(

@@ -226,6 +226,13 @@ def test_events_that_are_not_counted_up_any_more_are_forgotten(recorder, clock):
     assert len(recorder._series) == 11  # those of the last ten minutes
 
 
+def test_objects_that_may_have_all_events_again_are_forgotten(recorder, clock):
+    for number in range(30):
+        recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
+        clock.seconds += 60.0
+    assert len(recorder._allowances) == 5  # those of the last five minutes
+
+
 def test_what_is_remembered_is_bounded(recorder):
     for number in range(10_000):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
