@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -51,7 +52,7 @@ _PROGRAMS = {"scale": scale.main, "sharding": sharding.main, "soak": soak.main}
 """Take long, and have a report of their own; not among the sections."""
 _EXAMPLES = """\
 examples:
-  python -m benchmarks                                 everything, about half an hour; writes the report
+  python -m benchmarks                                 everything, about an hour; writes the report
   python -m benchmarks --quick                         everything in small, for trying out; only prints
   python -m benchmarks reconcile --sizes 100x10        one section in one size; only prints
   python -m benchmarks scale --quick                   how cost grows with size; --help tells more
@@ -70,6 +71,8 @@ class Size:
 
 
 def main(arguments: Sequence[str]) -> int:
+    # Whoever is ended takes control planes and agents along, as with Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     if arguments and arguments[0] in _PROGRAMS:
         return _PROGRAMS[arguments[0]](arguments[1:])
     options = _options(arguments)

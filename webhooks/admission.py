@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
+
 from kube.objects import Object
 
 
@@ -28,8 +30,7 @@ class ResourceName(NamedTuple):
     resource: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the API server asks; empty strings and None where it says nothing."""
 
     uid: str

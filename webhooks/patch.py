@@ -8,8 +8,6 @@ from typing import Any
 
 from kube.objects import Object, pointer_step
 
-_MISSING = object()
-
 
 def difference(before: Any, after: Any) -> list[Object]:
     """The operations that make `after` of `before`; only `add`, `replace`, `remove`."""
@@ -31,8 +29,9 @@ def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> No
 
 
 def _compare_objects(path: str, before: Object, after: Object, operations: list[Object]) -> None:
-    differing = [name for name, value in after.items() if before.get(name, _MISSING) != value]
-    differing += [name for name in before if name not in after]
+    differing = [name for name, value in after.items() if name not in before or before[name] != value]
+    if not before.keys() <= after.keys():
+        differing += [name for name in before if name not in after]
     differing.sort()
     for name in differing:
         at = f"{path}/{pointer_step(name)}"
@@ -48,7 +47,6 @@ def _compare_lists(path: str, before: list[Any], after: list[Any], operations: l
     for index, (old, new) in enumerate(zip(before, after, strict=False)):
         if old != new:
             _compare(f"{path}/{index}", old, new, operations)
-    if len(before) != len(after):
-        surplus, missing = range(len(after), len(before)), range(len(before), len(after))
-        operations.extend({"op": "remove", "path": f"{path}/{index}"} for index in reversed(surplus))
-        operations.extend({"op": "add", "path": f"{path}/{index}", "value": after[index]} for index in missing)
+    surplus, missing = range(len(before) - 1, len(after) - 1, -1), range(len(before), len(after))
+    operations += [{"op": "remove", "path": f"{path}/{index}"} for index in surplus]
+    operations += [{"op": "add", "path": f"{path}/{index}", "value": after[index]} for index in missing]
