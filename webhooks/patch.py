@@ -29,24 +29,23 @@ def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> No
 
 
 def _compare_objects(path: str, before: Object, after: Object, operations: list[Object]) -> None:
-    differing = [name for name, value in after.items() if name not in before or before[name] != value]
-    if not before.keys() <= after.keys():
-        differing += [name for name in before if name not in after]
-    differing.sort()
-    for name in differing:
-        at = f"{path}/{pointer_step(name)}"
+    for name in sorted(after if before.keys() == after.keys() else before.keys() | after.keys()):
         if name not in after:
-            operations.append({"op": "remove", "path": at})
+            operations.append({"op": "remove", "path": f"{path}/{pointer_step(name)}"})
         elif name not in before:
-            operations.append({"op": "add", "path": at, "value": after[name]})
-        else:
-            _compare(at, before[name], after[name], operations)
+            operations.append({"op": "add", "path": f"{path}/{pointer_step(name)}", "value": after[name]})
+        elif before[name] != after[name]:
+            _compare(f"{path}/{pointer_step(name)}", before[name], after[name], operations)
 
 
 def _compare_lists(path: str, before: list[Any], after: list[Any], operations: list[Object]) -> None:
-    for index, (old, new) in enumerate(zip(before, after, strict=False)):
-        if old != new:
-            _compare(f"{path}/{index}", old, new, operations)
-    surplus, missing = range(len(before) - 1, len(after) - 1, -1), range(len(before), len(after))
-    operations += [{"op": "remove", "path": f"{path}/{index}"} for index in surplus]
-    operations += [{"op": "add", "path": f"{path}/{index}", "value": after[index]} for index in missing]
+    common = min(len(before), len(after))
+    for index in range(common):
+        if before[index] != after[index]:
+            _compare(f"{path}/{index}", before[index], after[index], operations)
+    if len(before) > common:
+        surplus = reversed(range(common, len(before)))
+        operations += [{"op": "remove", "path": f"{path}/{index}"} for index in surplus]
+    elif len(after) > common:
+        missing = range(common, len(after))
+        operations += [{"op": "add", "path": f"{path}/{index}", "value": after[index]} for index in missing]
