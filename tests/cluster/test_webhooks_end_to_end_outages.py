@@ -167,8 +167,9 @@ async def test_certificates_are_renewed_under_load_without_a_failed_request(
         await soon(lambda: old in trusted(cluster) and len(trusted(cluster)) == 2)
         # API servers make connections of their own for another bundle, which tells that they know it.
         await soon(lambda: balancer.connections > connections)
+        (new,) = set(trusted(cluster)) - {old}
         let_the_new_ca_settle(cluster)
-        await soon(lambda: signer(cluster) != old)
+        await soon(lambda: is_signed_by(serving_certificate(cluster), new))
         for each in replicas:
             await asyncio.to_thread(mount_certificate, each, cluster)
         await soon(lambda: all(is_shown(cluster, each) for each in replicas))
@@ -224,10 +225,6 @@ def trusted(cluster: Cluster) -> tuple[x509.Certificate, ...]:
 def serving_certificate(cluster: Cluster) -> x509.Certificate:
     (found,) = load_certificates(base64.b64decode(cluster.api.get(f"{SECRETS}/{SERVING_SECRET}")["data"]["tls.crt"]))
     return found
-
-
-def signer(cluster: Cluster) -> x509.Certificate:
-    return next(ca for ca in trusted(cluster) if is_signed_by(serving_certificate(cluster), ca))
 
 
 def is_shown(cluster: Cluster, server: WebhookProcess) -> bool:
