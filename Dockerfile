@@ -3,16 +3,24 @@
 #   python -m agent --config FILE
 #   python -m webhooks --config FILE
 #
-# Any base with Python 3.11 or newer will do; the same one builds and runs. The target `sbom` has a bill of materials of
-# the image instead, in CycloneDX:
+# Any base with Python 3.11 or newer will do; the same one builds and runs. It is named by digest, since a tag may be
+# another image tomorrow, or on another mirror; docs/install.md says how to find the digest:
 #
-#   docker build --target sbom --output . .
+#   docker build --build-arg BASE=python:3.13-slim@sha256:... .
+#
+# The target `sbom` has a bill of materials of the image instead, in CycloneDX:
+#
+#   docker build --build-arg BASE=... --target sbom --output . .
 #
 # What is built from the same files on the same base is the same to the byte, if the builder sets timestamps
 # (SOURCE_DATE_EPOCH with BuildKit's rewrite-timestamp, or buildah's --timestamp).
-ARG BASE=python:3.13-slim
+ARG BASE
 
-FROM ${BASE} AS build
+# Without BASE the name is one that no image can have, so that the builder tells it.
+FROM ${BASE:-Give-BASE-with-a-digest-see-docs/install.md} AS build
+ARG BASE
+RUN echo "${BASE}" | grep -Eq '@sha256:[0-9a-f]{64}$' \
+    || { echo "BASE is '${BASE}': name it by its digest, NAME@sha256:...; docs/install.md says how to find it" >&2; exit 1; }
 WORKDIR /src
 # The locked dependencies come first: this layer lasts until one of them changes. The build backend is locked, too.
 # With requirements-tracing.txt the image can send traces.
@@ -26,6 +34,7 @@ RUN sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt > backend.txt \
         --no-deps --require-hashes --only-binary :all: --no-compile -r ${REQUIREMENTS}
 COPY pyproject.toml README.md LICENSE ./
 COPY kube kube
+COPY gardener gardener
 COPY config config
 COPY process process
 COPY agent agent

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test image-test campaign lint format bench lock audit clean
+.PHONY: help setup demo test coverage image-test campaign lint format bench lock audit clean
 
 help: ## Show this help.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -20,7 +20,14 @@ demo: setup ## Start a control plane, agent and webhooks, show them at work; unt
 
 test: setup lint ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
-	$(BIN)/python -m pytest -n 4
+	$(BIN)/python -m pytest -n 6
+
+coverage: setup ## Run all tests and show which branches of each package they take; takes longer than `make test`.
+	$(BIN)/python -m devcluster build
+	$(BIN)/coverage erase
+	-$(BIN)/coverage run -m pytest -n 6
+	$(BIN)/coverage combine --quiet
+	$(BIN)/python -m tests.coverage_table
 
 image-test: setup ## Build the image and run it (needs root, buildah, podman, runc, debootstrap).
 	IMAGE_TEST=1 $(BIN)/python -m pytest -s tests/cluster/test_manifests_image.py
@@ -45,10 +52,12 @@ lock: ## Resolve the dependencies anew (needs uv).
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header pyproject.toml -o requirements.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --all-extras pyproject.toml -o requirements-dev.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group sbom -o requirements-sbom.txt
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group fuzz -o requirements-fuzz.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra tracing pyproject.toml -o requirements-tracing.txt
 
-audit: ## Ask for known vulnerabilities of what is in the image (needs uv and PyPI's vulnerability data).
-	uvx pip-audit --require-hashes --disable-pip --requirement requirements.txt
+audit: setup ## Look for known vulnerabilities of all that is locked; INDEX=URL or DATA=FILE says where.
+	$(BIN)/python -m tests.vulnerability_audit $(if $(INDEX),--index $(INDEX)) $(if $(DATA),--data $(DATA)) \
+		$(sort $(wildcard requirements*.txt))
 
 clean: ## Remove what the other targets made here.
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

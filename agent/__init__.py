@@ -1,4 +1,6 @@
-"""The control loops: one package a controller, each with `controller.py` (what is watched, what an event means) and
-`reconcile.py` (the story of one pass) over modules of pure rules. No controller imports another; what two need stands
-beside them: `api` (the ManagedResource), `conditions`, `status`.
+"""The control loops.
+
+`programs` names the programs. Each has a package with `app` (what it consists of), `controllers` (the table of its
+controllers) and a package for each controller: `controller` declares what is watched, `reconcile` has one pass, and
+rules are in modules beside them. No controller imports another.
 """

@@ -1,37 +1,17 @@
-"""The agent: `python -m agent --config FILE`.
+"""The agent: `python -m agent --config FILE`. See `agent.programs`."""
 
-Errors of command line and configuration end the process here, with a hint how to use it; all later ones are
-`process.runner`'s business.
-"""
-
-import functools
-import os
-import sys
 from typing import Never
 
-from agent.app import compose
-from kube.election import LeadershipLost
-from process.flags import Exit, Flags, parse
-from process.runner import run_process
-from process.start import introduce, load_configuration
-from process.version import user_agent
-
-PROGRAM = "resource-manager-agent"
-SUMMARY = "Applies what ManagedResources in the source cluster hold to the target cluster, and keeps it so."
+from process.beginning import begin
 
 
 def main() -> Never:
-    try:
-        flags = parse(Flags, sys.argv[1:], program=PROGRAM, summary=SUMMARY)
-        loaded = load_configuration(flags, program=PROGRAM)
-    except Exit as end:
-        sys.exit(end.show())
-    reported = introduce(flags, loaded)
-    run_process(
-        functools.partial(compose, loaded.config, user_agent=user_agent(reported), environment=os.environ),
-        grace_period=loaded.config.graceful_shutdown_timeout,
-        abort_on=(LeadershipLost,),
-    )
+    begin()
+    # Not before: this takes most of the time of a start.
+    from agent.programs import PROGRAMS
+    from process.program import run
+
+    run(PROGRAMS)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     admission       Pods created through an API server with and without webhooks
     faults          the tests under faults, with many ManagedResources
     soak            a mixed load for a long time: whether anything grows (soak_load, soak_clients: the load;
-                    soak_verdicts: the rules; soak_report; sampling: what is measured)
+                    soak_rules: the rules; soak_report; sampling: what is measured)
     scale           how cost grows with size (scale_points: the measurements; fits: the slopes)
     sharding        one agent against several that share the work
     plots           pictures

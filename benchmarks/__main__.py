@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks import (
     admission,
     bundle,
+    fairness,
     faults,
     garbage,
     handover,
@@ -32,6 +33,7 @@ from benchmarks import (
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
 from process.logging import configure_logging
+from process.printable import printable
 
 _REPORT = Path(__file__).parent / "REPORT.md"
 _SECTIONS = (
@@ -39,6 +41,7 @@ _SECTIONS = (
     "handover",
     "reconcile",
     "bundle",
+    "fairness",
     "health",
     "garbage",
     "policies",
@@ -71,13 +74,13 @@ class Size:
 
 
 def main(arguments: Sequence[str]) -> int:
-    # Whoever is ended takes control planes and agents along, as with Ctrl-C.
+    # A benchmark that is ended takes control planes and agents along, as with Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     if arguments and arguments[0] in _PROGRAMS:
         return _PROGRAMS[arguments[0]](arguments[1:])
     options = _options(arguments)
     configure_logging(level="error", log_format="text")
-    facts = machine.facts()
+    host = machine.description()
     tables: list[report.Table] = []
     try:
         for begin in _sections(options):
@@ -88,10 +91,10 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except (DevclusterError, KubeError, TimeoutError) as error:
-        print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
+        print(printable(f"error: {str(error) or type(error).__name__}"), file=sys.stderr)
         return 1
     if options.output is not None:
-        options.output.write_text(report.document(tables, facts))
+        options.output.write_text(report.document(tables, host))
         print(f"written to {options.output}", file=sys.stderr)
     return 0
 
@@ -105,6 +108,7 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
         "handover": [lambda: handover.measure(clean=2 if quick else 20, killed=1 if quick else 5)],
         "reconcile": [_reconciling(size, options) for size in options.sizes],
         "bundle": [lambda: bundle.measure(definitions=12)],
+        "fairness": [lambda: fairness.measure(count=100 if quick else 3000)],
         "health": [lambda: health.measure(count=5 if quick else 50, rest=options.rest)],
         "garbage": [lambda: garbage.measure(candidates=600 if quick else 10_000)],
         "nodes": [lambda: nodes.measure(count=20 if quick else 300)],

@@ -17,15 +17,16 @@ import yaml
 from benchmarks.admission_server import admission_server, make_certificate
 from benchmarks.report import Table, number
 from benchmarks.reviews import SERVICE_ACCOUNT, WEBHOOKS, pod_spec
-from config.load import decode
-from config.schema_webhooks import Webhooks
+from config.resource_manager import decode
+from config.resource_manager.webhooks import Webhooks
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object
 from kube.resources import PODS
-from webhooks.configurations.entries import Instance, Mode
-from webhooks.configurations.objects import CaBundle, Url, configurations
+from webhooks.configurations.objects import CaBundle, Url
+from webhooks.configurations.registrations import configurations
+from webhooks.registration import Instance, Mode
 
 _OF_PODS = (
     "kubernetesServiceHost",

@@ -22,7 +22,7 @@ _STOP_SECONDS = 20.0
 
 
 def make_certificate(directory: Path) -> None:
-    """A certificate for this machine, as a server wants it; whoever trusts what is in the file trusts the server."""
+    """A certificate for this machine, as a server wants it; clients that trust this file trust the server."""
     pair = serving_pair([HOST])
     (directory / "tls.crt").write_bytes(pair.certificate)
     (directory / "tls.key").write_bytes(pair.key)

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from agent.api import MANAGED_RESOURCES
 from benchmarks import report
 from benchmarks.definitions import bundle
 from benchmarks.observer import Observer, observing
@@ -19,6 +18,7 @@ from benchmarks.workload import create_namespace, install_crd, managed_resource,
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 

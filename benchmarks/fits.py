@@ -1,6 +1,7 @@
 """How a cost grows with the number of things: pure functions."""
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,12 +35,8 @@ def steps(points: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Its height at 0, and its slope."""
-    count = len(points)
-    middle = sum(x for x, _ in points) / count if count else 0.0
-    height = sum(y for _, y in points) / count if count else 0.0
-    spread = sum((x - middle) ** 2 for x, _ in points)
-    if spread == 0:
+    """Its height at 0, and its slope; None if all points are at one place."""
+    if len({x for x, _ in points}) < 2:
         return None
-    slope = sum((x - middle) * (y - height) for x, y in points) / spread
-    return height - slope * middle, slope
+    slope, height = statistics.linear_regression(*zip(*points, strict=True))
+    return height, slope

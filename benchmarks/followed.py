@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from agent.api import MANAGED_RESOURCES
-from agent.health.checks.deployment import PodsWanted
-from agent.health.findings import Reference, health_finding, pods_wanted, progress_finding
-from agent.health.pods import CountedPod, counted
+from agent.resource_manager.health.pods import CountedPod, counted
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener.health.checks.deployment import PodsWanted
+from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
+from gardener.kinds import MANAGED_RESOURCES
 from kube.cache import Caches, Change, Store, View
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
@@ -37,16 +37,16 @@ _SETTLED = {HEALTHY: "True", PROGRESSING: "False"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _Assessed:
     is_healthy: bool
     is_progressing: bool
     pods: PodsWanted | None
 
 
-def _judge(resource: Resource, obj: Object) -> _Judged:
+def _assess(resource: Resource, obj: Object) -> _Assessed:
     name = key(obj)
     reference = Reference(resource.api_version, resource.kind, name.namespace, name.name)
-    return _Judged(
+    return _Assessed(
         is_healthy=health_finding(reference, obj) is None,
         is_progressing=progress_finding(reference, obj) is not None,
         pods=pods_wanted(reference, obj),
@@ -93,8 +93,8 @@ class Follower:
         self.seen = Seen()
         self._managed = caches.acquire(View(MANAGED_RESOURCES, _status))
         self._pods = caches.acquire(View(PODS, _pod, indexes=(("app", _app),)))
-        self._workloads: list[Store[_Judged]] = [
-            caches.acquire(View(resource, partial(_judge, resource))) for resource in WORKLOADS
+        self._workloads: list[Store[_Assessed]] = [
+            caches.acquire(View(resource, partial(_assess, resource))) for resource in WORKLOADS
         ]
         self._ought: dict[tuple[str, str], tuple[str, float]] = {}
         self._applied_at: dict[str, float] = {}
@@ -107,7 +107,7 @@ class Follower:
         self._managed.subscribe(self._managed_changed)
         self._pods.subscribe(self._pod_changed)
         for store in self._workloads:
-            store.subscribe(lambda change: self._judge_anew(change.key.name))
+            store.subscribe(lambda change: self._assess_anew(change.key.name))
 
     def forget(self) -> None:
         self.seen = Seen()
@@ -165,12 +165,12 @@ class Follower:
     def _pod_changed(self, change: Change[CountedPod | None]) -> None:
         for pod in (change.old, change.new):
             if pod is not None:
-                self._judge_anew(pod.labels.get("app", ""))
+                self._assess_anew(pod.labels.get("app", ""))
 
-    def _judge_anew(self, name: str) -> None:
+    def _assess_anew(self, name: str) -> None:
         self._news.set()
         known = Key(self._namespace, name)
-        found = [judged for store in self._workloads if (judged := store.get(known)) is not None]
+        found = [assessed for store in self._workloads if (assessed := store.get(known)) is not None]
         if len(found) < len(WORKLOADS):
             return
         progressing = any(

@@ -8,10 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agent.garbage_collector.candidates import RESOURCES
-from agent.garbage_collector.users import USERS
-from agent.references.annotate import inject_annotations
-from agent.references.keys import GARBAGE_COLLECTABLE, Name
+from agent.resource_manager.garbage_collector.candidates import RESOURCES
+from agent.resource_manager.garbage_collector.reconcile import USERS
 from benchmarks import report
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, number
@@ -19,10 +17,14 @@ from benchmarks.workload import create_namespace, install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener.keys import GARBAGE_COLLECTABLE
+from gardener.references.annotate import inject_annotations
+from gardener.references.keys import Name
 from kube.client import Client, Form, Selection, Transport
+from kube.clock import parse_time
 from kube.connection import load_kubeconfig
 from kube.errors import NotFound
-from kube.objects import Object, metadata, parse_time
+from kube.objects import Object, metadata
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 
 _NAMESPACES = 10

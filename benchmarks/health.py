@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from agent.api import MANAGED_RESOURCES
 from benchmarks import report
 from benchmarks.followed import HEALTHY, PROGRESSING, WORKLOADS, Follower, following
 from benchmarks.program import USER_AGENT, Agent
@@ -19,6 +18,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, install_crd, managed_resource, secret_of
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Selection
 from kube.errors import NotFound
 from kube.objects import Object, metadata

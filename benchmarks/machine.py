@@ -5,11 +5,10 @@ import platform
 import subprocess
 from pathlib import Path
 
-from devcluster.cluster import Cluster
 from process.version import version
 
 
-def facts() -> dict[str, str]:
+def description() -> dict[str, str]:
     return {
         "commit": _commit(),
         "version": version(),
@@ -18,10 +17,6 @@ def facts() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "load at the start": " ".join(f"{load:.1f}" for load in os.getloadavg()),
     }
-
-
-def cluster_version(cluster: Cluster) -> str:
-    return str(cluster.api.get("/version")["gitVersion"])
 
 
 def _commit() -> str:

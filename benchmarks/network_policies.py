@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from pathlib import Path
 from typing import Any
 
-from agent.network_policy.keys import NAMESPACE_SELECTORS, NETWORK_POLICIES
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, calls, number
 from benchmarks.workload import install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from gardener.keys import NAMESPACE_SELECTORS
 from kube.cache import Caches, View
 from kube.client import Client, Form, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Key, Object, uid
-from kube.resources import NAMESPACES, SERVICES
+from kube.resources import NAMESPACES, NETWORK_POLICIES, SERVICES
 
 _AT_ONCE = 50
 _COLUMNS = ("what", "policies", "s", "calls", "CPU s", "RSS (peak) MiB")

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.node.agent_reconciliation_delay.delays import delays
-from agent.node.critical_components.keys import CRITICAL, NAMESPACE, NOT_READY
-from agent.node.critical_components.state import DAEMON_SETS
-from agent.node.nodes import DELAY
+from agent.resource_manager.node.agent_reconciliation_delay.delays import delays
+from agent.resource_manager.node.critical_components.projections import NAMESPACE
 from benchmarks import report
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, number
@@ -25,11 +23,12 @@ from benchmarks.workload import install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener.keys import CRITICAL_COMPONENT, CRITICAL_COMPONENTS_NOT_READY, RECONCILIATION_DELAY
 from kube.cache import Caches, Change, View
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object, annotations, condition, uid
-from kube.resources import NODES, PODS, SERVICE_ACCOUNTS
+from kube.resources import DAEMON_SETS, NODES, PODS, SERVICE_ACCOUNTS
 
 _COMPONENTS = 3
 _ACCOUNT = "critical"
@@ -59,7 +58,10 @@ class _Pod:
 
 def node_state(obj: Object) -> NodeState:
     taints = (obj.get("spec") or {}).get("taints") or []
-    return NodeState(any(taint["key"] == NOT_READY for taint in taints), annotations(obj).get(DELAY))
+    return NodeState(
+        any(taint["key"] == CRITICAL_COMPONENTS_NOT_READY for taint in taints),
+        annotations(obj).get(RECONCILIATION_DELAY),
+    )
 
 
 def _pod(obj: Object) -> _Pod:
@@ -175,7 +177,7 @@ async def _observing(cluster: Cluster) -> AsyncIterator[tuple[Client, _Seen]]:
         seen = _Seen()
         try:
             nodes = caches.acquire(View(NODES, node_state))
-            pods = caches.acquire(View(PODS, _pod, label_selector=f"{CRITICAL}=true"))
+            pods = caches.acquire(View(PODS, _pod, label_selector=f"{CRITICAL_COMPONENT}=true"))
             await nodes.synced.wait()
             await pods.synced.wait()
             nodes.subscribe(seen.node)
@@ -198,8 +200,8 @@ def _daemon_set(name: str) -> Object:
         "terminationGracePeriodSeconds": 0,
         "serviceAccountName": _ACCOUNT,
     }
-    template = {"metadata": {"labels": {"app": name, CRITICAL: "true"}}, "spec": spec}
-    meta = {"name": name, "namespace": NAMESPACE, "labels": {CRITICAL: "true"}}
+    template = {"metadata": {"labels": {"app": name, CRITICAL_COMPONENT: "true"}}, "spec": spec}
+    meta = {"name": name, "namespace": NAMESPACE, "labels": {CRITICAL_COMPONENT: "true"}}
     return {"metadata": meta, "spec": {"selector": {"matchLabels": {"app": name}}, "template": template}}
 
 
@@ -219,7 +221,7 @@ async def join(client: Client, indexes: Iterable[int], *, components: Iterable[O
             "annotations": {"kwok.x-k8s.io/node": "fake"},
         }
         address = {"type": "InternalIP", "address": f"10.65.{index // 250}.{index % 250 + 1}"}
-        taint = {"key": NOT_READY, "effect": "NoSchedule"}
+        taint = {"key": CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
         async with limit:
             await client.create(
                 NODES, {"metadata": meta, "spec": {"taints": [taint]}, "status": {"addresses": [address]}}

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from agent.api import MANAGED_RESOURCES
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener.kinds import MANAGED_RESOURCES
 from kube.cache import Caches, Change, View
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.objects import Object, condition
+from kube.objects import Object, condition, key, resource_version
 from kube.resources import CONFIG_MAPS
 
 _NO_NEWS_SECONDS = 5.0
@@ -73,9 +73,12 @@ class Observer:
     def managed(self) -> int:
         return len(self._managed)
 
-    def versions(self) -> dict[str, str]:
-        """Of ConfigMaps."""
-        return {} if self._config_maps is None else {name.name: each for name, each in self._config_maps.items()}
+    def is_put_right(self, drifted: Object, version: str) -> bool:
+        """Whether a ConfigMap was changed again since it was as given, and is of this version now."""
+        if self._config_maps is None:
+            return False
+        known = self._config_maps.version(key(drifted)), self._config_maps.get(key(drifted))
+        return known[0] > resource_version(drifted) and known[1] == version
 
     async def until(self, holds: Callable[[], bool], *, what: str, within: float = 600.0, pause: float = 0.0) -> float:
         """Returns the moment; DevclusterError if it never comes.

@@ -105,12 +105,19 @@ class Agent:
     def wait_until_ready(self) -> float:
         """Returns the moment when /readyz was good."""
         deadline = time.monotonic() + _START_SECONDS
-        while not self._is_ready():
+        while not self.is_ready():
             self.check()
             if time.monotonic() > deadline:
                 raise DevclusterError(f"the agent is not ready after {_START_SECONDS:.0f} s; {self.log_end()}")
             time.sleep(0.005)
         return time.monotonic()
+
+    def is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._health}/readyz", timeout=5):  # noqa: S310 - ours
+                return True
+        except OSError:
+            return False
 
     def check(self) -> None:
         """Raises DevclusterError if it does not run."""
@@ -200,13 +207,6 @@ class Agent:
     def _memory(self, name: str) -> float:
         found = next(line for line in self._proc("status").splitlines() if line.startswith(f"{name}:"))
         return int(found.split()[1]) / 1024
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self._health}/readyz", timeout=5):  # noqa: S310 - ours
-                return True
-        except OSError:
-            return False
 
 
 def free_ports(count: int) -> list[int]:

@@ -17,6 +17,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import Workload, create_namespace, install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from kube.objects import key
 
 NAMESPACE, _BARE_NAMESPACE = "benchmark", "benchmark-bare"
 _QUIET_SECONDS = 3.0
@@ -136,10 +137,9 @@ async def _drift(observer: Observer, work: Workload, drifted: int) -> list[float
 
     async def one(index: int) -> float:
         began = time.monotonic()
-        name = await work.drift(index)
-        # The event of the change may come after the answer to it.
+        changed = await work.drift(index)
         at = await observer.until(
-            lambda: observer.versions().get(name) == "2", what=f"{name} to be put right", within=_DRIFT_SECONDS
+            lambda: observer.is_put_right(changed, "2"), what=f"{key(changed)} to be put right", within=_DRIFT_SECONDS
         )
         return at - began
 

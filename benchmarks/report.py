@@ -38,10 +38,10 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
 
 
-def document(tables: Iterable[Table], facts: Mapping[str, str]) -> str:
+def document(tables: Iterable[Table], host: Mapping[str, str]) -> str:
     """The whole report."""
     measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    machine = Table("Machine", ("what", "value"), [("measured", measured), *facts.items()])
+    machine = Table("Machine", ("what", "value"), [("measured", measured), *host.items()])
     return "\n".join(["# What the agent costs", "", _INTRODUCTION, str(machine), *map(str, tables)])
 
 

@@ -95,4 +95,4 @@ SERIES: Mapping[str, Callable[[Sequence[Sample]], Curve]] = {
     "CPU, % of a core": _rate("cpu", factor=100.0),
     "API calls a minute": _rate("calls", factor=60.0),
 }
-"""What is judged and plotted."""
+"""What is checked and plotted."""

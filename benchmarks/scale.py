@@ -19,6 +19,7 @@ from benchmarks.scale_points import Bounds, Measure, Missed, Point, by_count, by
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
 from process.logging import configure_logging
+from process.printable import printable
 
 _IMAGES = Path(__file__).parent / "images"
 _COLUMNS = (
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     if unknown := set(options.curves) - set(names):
         parser.error(f"unknown curve {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     configure_logging(level="error", log_format="text")
-    parts = [_introduction(machine.facts())]
+    parts = [_introduction(machine.description())]
     for curve in CURVES:
         if options.curves and curve.name not in options.curves:
             continue
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
         except KeyboardInterrupt:
             return 130
         except (DevclusterError, KubeError, TimeoutError) as error:
-            print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
+            print(printable(f"error: {str(error) or type(error).__name__}"), file=sys.stderr)
             return 1
         parts.append(_section(curve, found, options.images))
         print(parts[-1], flush=True)
@@ -98,13 +99,13 @@ async def _measure(curve: Curve, options: argparse.Namespace) -> list[Point | Mi
     return found
 
 
-def _introduction(facts: Mapping[str, str]) -> str:
+def _introduction(host: Mapping[str, str]) -> str:
     measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"""\
 # How cost grows
 
-Measured from {measured} on at {facts["commit"]}, {facts["system"]}, on {facts["processor"]}, which etcd, the API server
-and other people's work share; load of the machine at the start {facts["load at the start"]}. Each point has a control
+Measured from {measured} on at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd, the API server
+and other people's work share; load of the machine at the start {host["load at the start"]}. Each point has a control
 plane and an agent of its own. *Exponent*: the slope in a diagram with logarithmic axes, 1 is linear.
 """
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.network_policy.keys import NAMESPACE_SELECTORS, NETWORK_POLICIES
 from benchmarks import nodes
 from benchmarks.observer import Observer, observing
 from benchmarks.program import PATIENT_ELECTION, Agent
@@ -22,11 +21,12 @@ from benchmarks.workload import Workload, create_namespace, install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener.keys import NAMESPACE_SELECTORS
 from kube.cache import Caches, View
 from kube.client import Client, Form, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object, uid
-from kube.resources import NAMESPACES, NODES, SERVICES
+from kube.resources import NAMESPACES, NETWORK_POLICIES, NODES, SERVICES
 
 _AT_ONCE = 50
 _CLIENTS = 5

@@ -27,11 +27,11 @@ from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
 from process.logging import configure_logging
+from process.printable import printable
 
 _COLUMNS = ("", "agent", "ManagedResources", "s", "calls", "CPU s", "at rest MiB", "calls at rest", "restart CPU s", "")
 _REST = 20.0
 _QUIET = 5.0
-_LEASES = "kube-system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def setups(namespaces: Sequence[str]) -> list[Setup]:
 def shard(name: str, *, namespaces: Sequence[str] = (), resource_class: str = "") -> dict[str, Any]:
     """What an agent is told so that it keeps to its share: a Lease of its own, and which share it is.
 
-    One with a class of its own needs a label of its own as well, lest it holds the objects of all classes in memory.
+    One with a class of its own needs a label of its own as well, or it holds the objects of all classes in memory.
     """
     sections: dict[str, Any] = {
         "leaderElection": {**PATIENT_ELECTION, "resourceName": f"gardener-resource-manager-{name}"}
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except (DevclusterError, KubeError, TimeoutError) as error:
-        print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
+        print(printable(f"error: {str(error) or type(error).__name__}"), file=sys.stderr)
         return 1
     print(table)
     if options.output is not None:
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
 
 async def measure(agents: int, count: int, size: int, *, most: float) -> Table:
     namespaces = [f"shard-{index}" for index in range(agents)]
-    began = machine.facts()["load at the start"]
+    began = machine.description()["load at the start"]
     rows = []
     for setup in setups(namespaces):
         rows += await _measure(setup, namespaces, count // agents, size, most=most)

@@ -1,9 +1,9 @@
 """`python -m benchmarks soak`: whether anything grows that should not, in the agent and in the admission server.
 
 A steady mixed load for as long as is wanted, at a rate that one small instance of each bears easily, with watches and
-connections that break off now and then. All levels are sampled, judged by `soak_verdicts`, drawn and told.
+connections that break off now and then. All levels are sampled, checked by `soak_rules`, drawn and told.
 
-    rest ──▶ load: warm-up, then what is judged for growth ──▶ all that came is deleted ──▶ rest
+    rest ──▶ load: warm-up, then what is checked for growth ──▶ all that came is deleted ──▶ rest
 """
 
 import argparse
@@ -38,6 +38,7 @@ from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.errors import KubeError
 from process.logging import configure_logging
+from process.printable import printable
 
 _HERE = Path(__file__).parent
 _IMAGES = _HERE / "images"
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
     options = parser.parse_args(arguments)
     configure_logging(level="error", log_format="text")
-    facts = machine.facts()
+    host = machine.description()
     try:
         outcome = asyncio.run(_run(options.minutes * 60))
     except KeyboardInterrupt:
@@ -75,9 +76,9 @@ def main(arguments: Sequence[str]) -> int:
         first = _first(error)
         if not isinstance(first, DevclusterError | KubeError | TimeoutError):
             raise
-        print(f"error: {str(first) or type(first).__name__}", file=sys.stderr)
+        print(printable(f"error: {str(first) or type(first).__name__}"), file=sys.stderr)
         return 1
-    text = soak_report.section(outcome, facts, images=options.images)
+    text = soak_report.section(outcome, host, images=options.images)
     print(text)
     if options.output is not None:
         options.output.write_text(text)

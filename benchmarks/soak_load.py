@@ -14,12 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import orjson
 
-from agent.api import MANAGED_RESOURCES
-from agent.network_policy.keys import NAMESPACE_SELECTORS
-from agent.references.keys import GARBAGE_COLLECTABLE
-from agent.token_requestor import keys as token_keys
 from benchmarks import nodes
 from benchmarks.workload import Workload, create_namespace, managed_resource, objects_of, secret_of
+from gardener import keys
+from gardener.keys import GARBAGE_COLLECTABLE, NAMESPACE_SELECTORS
+from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
@@ -126,7 +125,9 @@ class Load:
             return client.patch(SERVICES, name, ports, namespace=NAMESPACE)
 
         def patch_token(name: str) -> Awaitable[object]:
-            wanted = {"metadata": {"annotations": {token_keys.EXPIRATION: f"{next(self._revisions) % 600 + 600}s"}}}
+            wanted = {
+                "metadata": {"annotations": {keys.TOKEN_EXPIRATION_DURATION: f"{next(self._revisions) % 600 + 600}s"}}
+            }
             return client.patch(SECRETS, f"token-{name}", wanted, namespace=NAMESPACE)
 
         def relabel(name: str) -> Awaitable[object]:
@@ -200,11 +201,11 @@ class Load:
 
     async def _create_token(self, name: str) -> None:
         wanted = {
-            token_keys.NAME: name,
-            token_keys.NAMESPACE: NAMESPACE,
-            token_keys.EXPIRATION: _LIFETIME,
+            keys.SERVICE_ACCOUNT_NAME: name,
+            keys.SERVICE_ACCOUNT_NAMESPACE: NAMESPACE,
+            keys.TOKEN_EXPIRATION_DURATION: _LIFETIME,
         }
-        labels = {token_keys.PURPOSE: token_keys.PURPOSE_TOKEN_REQUESTOR}
+        labels = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}
         meta = {"namespace": NAMESPACE, "name": f"token-{name}", "labels": labels, "annotations": wanted}
         await self._client.create(SECRETS, {"metadata": meta})
 

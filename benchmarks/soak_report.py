@@ -8,10 +8,10 @@ from pathlib import Path
 
 from benchmarks.report import Table, number
 from benchmarks.sampling import SERIES, Curve, Sample
-from benchmarks.soak_verdicts import Finding, between, judge, unexpected
+from benchmarks.soak_rules import Finding, between, judge, unexpected
 
 _WARM_UP = 0.25
-"""Share of the load that is not judged."""
+"""Share of the load that is not checked."""
 _COLUMNS = (
     *("level", "at rest before", "under load", "highest"),
     *("growth an hour", "growth", "allowed", "at rest after", ""),
@@ -68,11 +68,11 @@ def is_good(outcome: Outcome) -> bool:
     )
 
 
-def section(outcome: Outcome, facts: Mapping[str, str], *, images: Path) -> str:
+def section(outcome: Outcome, host: Mapping[str, str], *, images: Path) -> str:
     """Args: images: the directory that pictures are written to."""
     from benchmarks import plots  # only a program that draws pays for it
 
-    parts = [_introduction(outcome, facts)]
+    parts = [_introduction(outcome, host)]
     for each in outcome.processes:
         file = images / f"soak-{each.name}.png"
         title = f"{each.name}: {outcome.minutes:g} minutes of mixed load; at rest where it is shaded"
@@ -89,19 +89,19 @@ def section(outcome: Outcome, facts: Mapping[str, str], *, images: Path) -> str:
 _RESTS = (("rest before", "load"), ("rest after", "end"))
 
 
-def _introduction(outcome: Outcome, facts: Mapping[str, str]) -> str:
+def _introduction(outcome: Outcome, host: Mapping[str, str]) -> str:
     measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     averages = sorted(outcome.averages)
     averages_told = f"{averages[0]:.0f} to {averages[-1]:.0f}, median {averages[len(averages) // 2]:.0f}"
-    verdict = "nothing grows, and all levels return" if is_good(outcome) else "NOT as it should be, see below"
+    result = "nothing grows, and all levels return" if is_good(outcome) else "NOT as it should be, see below"
     return f"""\
 # Soak: {outcome.minutes:g} minutes of mixed load
 
-Measured until {measured} at {facts["commit"]}, {facts["system"]}, on {facts["processor"]}, which etcd, the API server,
-the load and other people's work share; load of the machine {averages_told}. Verdict: **{verdict}**.
+Measured until {measured} at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd, the API server,
+the load and other people's work share; load of the machine {averages_told}. Result: **{result}**.
 
 *Growth* is the slope of the level, the median of the slopes between all pairs of samples, times the time that was
-judged, which is the load without its first {_WARM_UP:.0%}. *Allowed* is how much of it counts as none. *At rest
+checked, which is the load without its first {_WARM_UP:.0%}. *Allowed* is how much of it counts as none. *At rest
 after*: four minutes after everything that came was deleted. Writes of both processes at rest, without leases:
 {_writes(outcome)}.
 """
@@ -115,7 +115,7 @@ def _writes(outcome: Outcome) -> str:
 def _table(process: Process, marks: Mapping[str, float]) -> Table:
     rows = []
     for found in _findings(process, marks):
-        verdict = [*([] if found.is_flat else ["GROWS"]), *([] if found.has_returned else ["DOES NOT RETURN"])]
+        result = [*([] if found.is_flat else ["GROWS"]), *([] if found.has_returned else ["DOES NOT RETURN"])]
         rows.append(
             (
                 found.series,
@@ -126,7 +126,7 @@ def _table(process: Process, marks: Mapping[str, float]) -> Table:
                 f"{found.growth:+.2f}",
                 number(found.allowed),
                 number(found.after),
-                ", ".join(verdict) or "flat",
+                ", ".join(result) or "flat",
             )
         )
     complaints = _complaints(process)

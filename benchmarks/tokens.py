@@ -7,16 +7,17 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from agent.token_requestor import keys
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, calls, number
 from benchmarks.workload import create_namespace, install_crd
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from gardener import keys
 from kube.client import Client, Selection, Transport
+from kube.clock import parse_time
 from kube.connection import load_kubeconfig
-from kube.objects import Object, annotations, parse_time
+from kube.objects import Object, annotations
 from kube.resources import SECRETS
 
 _NAMESPACE = "tokens"
@@ -115,7 +116,7 @@ class _Run:
 
     async def _with_token(self) -> int:
         found = await self._client.list(SECRETS, Selection(namespace=_NAMESPACE))
-        return sum(keys.RENEW_TIMESTAMP in annotations(secret) for secret in found)
+        return sum(keys.TOKEN_RENEW_TIMESTAMP in annotations(secret) for secret in found)
 
 
 def _requests(made: Sequence[Call], secrets: int) -> tuple[str, str, str, str]:
@@ -141,7 +142,11 @@ async def _create(client: Client, count: int) -> None:
 
 
 def _secret(index: int) -> Object:
-    wanted = {keys.NAME: f"account-{index}", keys.NAMESPACE: _NAMESPACE, keys.EXPIRATION: _LIFETIME}
+    wanted = {
+        keys.SERVICE_ACCOUNT_NAME: f"account-{index}",
+        keys.SERVICE_ACCOUNT_NAMESPACE: _NAMESPACE,
+        keys.TOKEN_EXPIRATION_DURATION: _LIFETIME,
+    }
     meta = {
         "namespace": _NAMESPACE,
         "name": f"token-{index}",

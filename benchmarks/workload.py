@@ -14,8 +14,8 @@ import brotli
 import orjson
 import yaml
 
-from agent.api import MANAGED_RESOURCES
 from devcluster.cluster import Cluster
+from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client
 from kube.errors import NotFound, TooManyRequests
 from kube.objects import Object
@@ -24,12 +24,14 @@ from kube.resources import CONFIG_MAPS, SECRETS, Resource
 _AT_ONCE = 50
 _CRD = Path(__file__).parents[1] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CONFIG_MAP = 3
+"""The position of the first ConfigMap of a ManagedResource; all that follow are ConfigMaps, too."""
 _TEXT = "All work and no play makes Jack a dull boy. " * 22
 
 
-def objects_of(number: int, count: int, *, namespace: str, version: str) -> list[Object]:
-    """The manifests of one ManagedResource; every one of them depends on the version."""
-    return [_object(number, position, namespace, version) for position in range(count)]
+def objects_of(number: int, count: int, *, namespace: str, version: str, first: int = 0) -> list[Object]:
+    """The manifests of one ManagedResource, from that position on; every one of them depends on the version."""
+    return [_object(number, position, namespace, version) for position in range(first, first + count)]
 
 
 def _object(number: int, position: int, namespace: str, version: str) -> Object:
@@ -95,11 +97,17 @@ async def create_namespace(client: Client, name: str) -> None:
 
 
 class Workload:
-    """`count` ManagedResources of `size` objects each, in a namespace."""
+    """`count` ManagedResources of `size` objects each, in a namespace.
 
-    def __init__(self, client: Client, *, namespace: str, count: int, size: int, resource_class: str = "") -> None:
+    Args: first: the position of their first object, such as `CONFIG_MAP`.
+    """
+
+    def __init__(
+        self, client: Client, *, namespace: str, count: int, size: int, first: int = 0, resource_class: str = ""
+    ) -> None:
         self.count, self.size, self.namespace, self.resource_class = count, size, namespace, resource_class
         self._client = client
+        self._first = first
 
     def name(self, number: int) -> str:
         return f"mr-{number}"
@@ -120,14 +128,13 @@ class Workload:
     async def delete(self) -> None:
         await self._each(lambda i: self._client.delete(MANAGED_RESOURCES, self.name(i), namespace=self.namespace))
 
-    async def drift(self, number: int) -> str:
-        """Change an object of a ManagedResource by hand; returns its name."""
-        name = f"o-{number % self.count}-{self.size - 1 - number // self.count}"
-        await self._client.patch(CONFIG_MAPS, name, {"data": {"version": "drift"}}, namespace=self.namespace)
-        return name
+    async def drift(self, number: int) -> Object:
+        """Change an object of a ManagedResource by hand; returns it."""
+        name = f"o-{number % self.count}-{self._first + self.size - 1 - number // self.count}"
+        return await self._client.patch(CONFIG_MAPS, name, {"data": {"version": "drift"}}, namespace=self.namespace)
 
     def _secret(self, number: int, version: str) -> Object:
-        manifests = objects_of(number, self.size, namespace=self.namespace, version=version)
+        manifests = objects_of(number, self.size, namespace=self.namespace, version=version, first=self._first)
         documents = b"".join(b"---\n" + orjson.dumps(manifest) + b"\n" for manifest in manifests)
         return secret_of(self.name(number), self.namespace, documents)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from config.fields import Check, as_object
+from config.fields import Check, as_object, members
+from kube.clock import format_duration
 from kube.names import dns_label_problems, dns_subdomain_problems, label_value_problems
-from kube.objects import format_duration
 from kube.validation import (
     ErrorKind,
     FieldError,
@@ -22,6 +22,7 @@ from kube.validation import (
 
 HIGHEST_PORT = 65535
 _MILLION = 1_000_000
+_ALL_ADDRESSES = frozenset({"", "0.0.0.0", "::"})
 
 
 def required_value(detail: str = "") -> Check:
@@ -148,14 +149,26 @@ def invalid_duration(path: str, seconds: float, detail: str) -> FieldError:
     return FieldError(ErrorKind.INVALID, path, format_duration(seconds), detail)
 
 
+def distinct_ports(server: Any, path: str) -> Iterator[FieldError]:
+    """No two servers on one port, unless they listen on different addresses or take any free port (0)."""
+    earlier: list[tuple[str, int, str]] = []
+    for member in members(type(server)):
+        endpoint, where = getattr(server, member.attribute), f"{path}.{member.name}"
+        for address, port, other in earlier:
+            shared = endpoint.bind_address == address or _ALL_ADDRESSES & {endpoint.bind_address, address}
+            if shared and endpoint.port == port > 0:
+                yield invalid(f"{where}.port", port, f"must differ from {other}.port")
+        earlier.append((endpoint.bind_address, endpoint.port, where))
+
+
 longer_than_zero = Check("must be greater than zero", _lasts_longer_than_zero)
 share = Check(f"0 to {_MILLION}", _share)
 http_url = Check("URL with `http` or `https`, a host, and no credentials or query", _http_url)
 port = Check(f"0 to {HIGHEST_PORT}", _port)
-namespace = Check("name of a namespace (RFC 1123 label)", _namespace)
-namespace_if_given = Check("name of a namespace (RFC 1123 label)", _namespace_if_given)
+namespace = Check("name of a namespace", _namespace)
+namespace_if_given = Check("name of a namespace", _namespace_if_given)
 not_empty_namespace = Check("name of a namespace, not empty when given", _machine_namespace)
-object_name = Check("name of an object (RFC 1123 subdomain)", _object_name)
+object_name = Check("name of an object", _object_name)
 label_value = Check("valid value of a label", _label_value)
 labels = Check("valid names and values of labels", label_errors)
 lock_kind = Check("must be `leases`", _lock_kind)

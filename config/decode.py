@@ -6,15 +6,18 @@ Everything wrong with a document is found in one pass.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from config.fields import Both, Duration, Member, is_block, is_list, is_map, join, members, without_none
-from kube.objects import parse_duration
+from kube.clock import parse_duration
 from kube.validation import FieldError, forbidden, shown
 
-B = TypeVar("B")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+B = TypeVar("B", bound="DataclassInstance")
 
 _WANTED = {bool: "a boolean", int: "an integer", float: "a number", str: "a string"}
 _INT64 = 2**63
@@ -29,28 +32,29 @@ class Decoder:
     conflicts: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def block(self, cls: type[B], raw: Any, path: str = "") -> B:
+    def block(self, default: B, raw: Any, path: str = "") -> B:
+        """The default with what `raw` sets."""
         if not isinstance(raw, Mapping):
             self._wrong(path, "an object", raw)
-            return cls()
+            return default
         given = {str(name): value for name, value in raw.items()}
         values = {}
-        for member in members(cls):
-            value = self._member(member, given, path)
+        for member in members(type(default)):
+            value = self._member(member, given, path, getattr(default, member.attribute))
             if value is not None:
                 values[member.attribute] = value
-        self._tell_of_unknown(cls, given, path)
-        return cls(**values)
+        self._tell_of_unknown(type(default), given, path)
+        return replace(default, **values)
 
-    def _member(self, member: Member, given: Mapping[str, Any], path: str) -> Any:
+    def _member(self, member: Member, given: Mapping[str, Any], path: str, default: Any) -> Any:
         """The value of a field, None if it is to have its default."""
         kind, where = without_none(member.kind), join(path, member.name)
         raw = given.get(member.name)
-        value = None if raw is None else self._value(kind, raw, where)
+        value = None if raw is None else self._value(kind, raw, where, default)
         alias = member.setting.alias
         if alias is not None and given.get(alias.name) is not None:
             other = join(path, alias.name)
-            aliased = alias.convert(self._value(alias.kind or kind, given[alias.name], other))
+            aliased = alias.convert(self._value(alias.kind or kind, given[alias.name], other, default))
             if value is None:
                 self.warnings.append(f"{other}: taken as {where}; please use that name")
                 value = aliased
@@ -78,11 +82,11 @@ class Decoder:
             else:
                 self.warnings.append(f"{join(path, _short(unknown))}: unknown field, ignored{hint}")
 
-    def _value(self, kind: Any, raw: Any, path: str) -> Any:
+    def _value(self, kind: Any, raw: Any, path: str, default: Any = None) -> Any:
         if kind == Duration:
             return self._duration(raw, path)
         if is_block(kind):
-            return self.block(kind, {} if raw is None else raw, path)
+            return self.block(kind() if default is None else default, {} if raw is None else raw, path)
         if is_list(kind):
             return self._list(get_args(kind)[0], raw, path)
         if is_map(kind):

@@ -79,7 +79,6 @@ class Member:
     attribute: str
     name: str
     kind: Any
-    default: Any
     setting: Setting
 
     @property
@@ -96,13 +95,10 @@ def members(cls: type[Any]) -> list[Member]:
 def _member(field: dataclasses.Field[Any], annotated: Any) -> Member:
     declared = next(extra for extra in annotated.__metadata__ if isinstance(extra, Setting))
     kind = Duration if _DURATION in annotated.__metadata__ else annotated.__origin__
-    default = field.default
-    if field.default_factory is not dataclasses.MISSING:
-        default = field.default_factory()
-    return Member(field.name, declared.name or _camel_case(field.name), kind, default, declared)
+    return Member(field.name, declared.name or camel_case(field.name), kind, declared)
 
 
-def _camel_case(attribute: str) -> str:
+def camel_case(attribute: str) -> str:
     return re.sub(r"_(.)", lambda match: match[1].upper(), attribute)
 
 

@@ -1,16 +1,38 @@
 """What the environment and the command line change in a configuration that was read from a file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from config.blocks import ClientConnection, Configuration, HTTPServer
 from config.checks import HIGHEST_PORT
 from config.errors import ConfigError
-from config.schema import ClientConnection, HealthProbeServer, MetricsServer, ResourceManagerConfiguration
 
-S = TypeVar("S", HealthProbeServer, MetricsServer)
+C = TypeVar("C", bound=Configuration)
+S = TypeVar("S", bound=HTTPServer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConnection:
+    """One of a component's clusters, and where it is configured how to connect to it.
+
+    Attributes:
+        name: in messages, metrics and probes.
+        attribute: of the configuration; a ClientConnection.
+        variable: of the environment; its kubeconfig wins over that of the file.
+        fallback: the cluster whose kubeconfig is used where this one has none; empty: in-cluster configuration.
+    """
+
+    name: str
+    attribute: str
+    variable: str
+    fallback: str = ""
+
+    def configured_in(self, config: Any) -> ClientConnection:
+        connection: ClientConnection = getattr(config, self.attribute)
+        return connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +45,16 @@ class Overrides:
 
 
 def override(
-    config: ResourceManagerConfiguration, overrides: Overrides, *, environment: Mapping[str, str]
-) -> ResourceManagerConfiguration:
+    config: C, overrides: Overrides, *, clusters: Sequence[ClusterConnection], environment: Mapping[str, str]
+) -> C:
     """The configuration with flags and environment applied.
 
-    KUBECONFIG and TARGET_KUBECONFIG, if not empty, replace the kubeconfigs even when the file sets them.
-    Extra target namespaces are added to those of the file: where that has none (all), only they are left,
-    since a process that is given them may not be allowed to see others. A port of 0 takes any free one.
+    The variables of the clusters, if not empty, replace the kubeconfigs even when the file sets them. Extra target
+    namespaces are added to those of the file: where that has none (all), only they are left, since a process that is
+    given them may not be allowed to see others. A port of 0 takes any free one.
 
     Raises:
-        ConfigError: for a malformed address.
+        ConfigError: for a malformed address, and for extra namespaces of a target cluster that there is not.
     """
     errors: list[str] = []
     probes, metrics = overrides.health_probe_bind_address, overrides.metrics_bind_address
@@ -41,21 +63,20 @@ def override(
         health_probes=_at("health-probe-bind-address", probes, config.server.health_probes, errors),
         metrics=_at("metrics-bind-address", metrics, config.server.metrics, errors),
     )
+    extra = {"target": overrides.extra_target_namespaces}
+    connections = {}
+    for cluster in clusters:
+        connection = cluster.configured_in(config)
+        connections[cluster.attribute] = replace(
+            connection,
+            kubeconfig=environment.get(cluster.variable) or connection.kubeconfig,
+            namespaces=tuple(dict.fromkeys((*connection.namespaces, *extra.pop(cluster.name, ())))),
+        )
+    if any(extra.values()):
+        errors.append("--extra-target-namespace: this program has no target cluster")
     if errors:
         raise ConfigError(errors)
-    source = _with_kubeconfig(config.source_client_connection, environment.get("KUBECONFIG", ""))
-    target = _with_kubeconfig(config.target_client_connection, environment.get("TARGET_KUBECONFIG", ""))
-    namespaces = tuple(dict.fromkeys((*target.namespaces, *overrides.extra_target_namespaces)))
-    return replace(
-        config,
-        source_client_connection=source,
-        target_client_connection=replace(target, namespaces=namespaces),
-        server=server,
-    )
-
-
-def _with_kubeconfig(connection: ClientConnection, kubeconfig: str) -> ClientConnection:
-    return replace(connection, kubeconfig=kubeconfig) if kubeconfig else connection
+    return replace(config, server=server, **connections)
 
 
 def _at(flag: str, address: str, server: S, errors: list[str]) -> S:

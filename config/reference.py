@@ -1,57 +1,81 @@
-"""The reference of the configuration file, made from the schema.
+"""The reference of a configuration file, made from its schema.
 
-`python -m config.reference docs/configuration.md` writes it between the two markers of that file.
+`python -m config.reference resource_manager docs/configuration.md` writes that of `config/resource_manager` between the
+two markers of the document.
 """
 
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
 from config.fields import Both, Duration, Member, is_block, is_list, is_map, join, members, without_none
-from config.schema import ResourceManagerConfiguration
-from kube.objects import format_duration
+from kube.clock import format_duration
 
 BEGIN = "<!-- reference: begin (written by `python -m config.reference`) -->"
 END = "<!-- reference: end -->"
 
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string"}
-_HEADER = "| Field | Type | Default | Rules | Effect |\n|---|---|---|---|---|"
+_HEADER = "| Field | Type, default | Effect |\n|---|---|---|"
 
 
-def reference() -> str:
-    """One table for each block, in the order of the file."""
-    sections: dict[str, list[str]] = {}
-    for path, cls in _blocks(ResourceManagerConfiguration, ""):
-        table = "\n".join((_HEADER, *(_row(member, cls) for member in members(cls))))
-        sections.setdefault(table, []).append(path)  # blocks with the same fields share a table
-    return "\n\n".join(f"### {_title(paths)}\n\n{table}" for table, paths in sections.items())
+def reference(configuration: Any) -> str:
+    """One table for each block, in the order of the file; blocks with the same fields share one.
+
+    Args:
+        configuration: one with all defaults.
+    """
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for path, block, effect in _blocks(configuration, "", ""):
+        shown = [member for member in members(type(block)) if not _has_section(member) and not _is_switch(member)]
+        rows = [_row(member, block) for member in shown]
+        sections.setdefault("\n".join((_HEADER, *rows)) if rows else path, []).append((path, effect))
+    return "\n\n".join(_section(blocks, table) for table, blocks in sections.items())
 
 
-def inserted(document: str) -> str:
+def inserted(document: str, configuration: Any) -> str:
     """The document with the reference between its markers."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{reference()}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{reference(configuration)}\n\n{END}{after}"
 
 
-def _blocks(cls: type, path: str) -> Iterator[tuple[str, type]]:
-    yield path, cls
-    for member in members(cls):
-        where, kind = join(path, member.name), without_none(member.kind)
+def _blocks(block: Any, path: str, effect: str) -> Iterator[tuple[str, Any, str]]:
+    """Path, block and effect of this one and all in it."""
+    yield path, block, effect
+    for member in members(type(block)):
+        where, kind, inner = join(path, member.name), without_none(member.kind), getattr(block, member.attribute)
         if is_list(kind):
-            where, kind = f"{where}[]", get_args(kind)[0]
+            where, kind, inner = f"{where}[]", get_args(kind)[0], None
         if is_block(kind):
-            yield from _blocks(kind, where)
+            above = _effect(member, type(block)) if _has_section(member) else ""
+            yield from _blocks(kind() if inner is None else inner, where, above)
 
 
-def _title(paths: list[str]) -> str:
-    return ", ".join(f"`{path}`" if path else "Top level" for path in paths)
+def _has_section(member: Member) -> bool:
+    """Whether a block is described above its own table instead of in a row."""
+    return is_block(without_none(member.kind))
 
 
-def _row(member: Member, cls: type) -> str:
-    cells = (f"`{member.name}`", _type(member.kind), _default(member), _rules(member, cls), _effect(member))
+def _is_switch(member: Member) -> bool:
+    """Whether it only switches its block on, which is said above the table."""
+    return member.name == "enabled" and not member.setting.effect
+
+
+def _section(blocks: list[tuple[str, str]], table: str) -> str:
+    title = ", ".join(f"`{path}`" if path else "Top level" for path, _ in blocks)
+    effects = [effect for _, effect in blocks if effect]
+    if len(effects) > 1:
+        effects = [f"- `{path}`: {effect}" for path, effect in blocks]
+    parts = (f"### {title}", "\n".join(effects), table if table.startswith(_HEADER) else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _row(member: Member, block: Any) -> str:
+    default = _default(member, getattr(block, member.attribute))
+    cells = (f"`{member.name}`", _type(member.kind) + default, _effect(member, type(block)))
     return f"| {' | '.join(cells)} |"
 
 
@@ -66,12 +90,14 @@ def _type(kind: Any) -> str:
     return "object" if is_block(kind) else _SCALARS[kind]
 
 
-def _default(member: Member) -> str:
-    kind, default = member.kind, member.default
+def _default(member: Member, default: Any) -> str:
     if default is None:
-        return "unset"
-    if is_block(kind):
-        return "`{}`"
+        return ""
+    value = _value(member.kind, default)
+    return f", {value}*" if member.setting.zero_is_unset else f", {value}"
+
+
+def _value(kind: Any, default: Any) -> str:
     if kind == Duration:
         return f"`{_short(format_duration(default))}`"
     if kind is float:
@@ -87,32 +113,31 @@ def _short(duration: str) -> str:
     return duration
 
 
-def _rules(member: Member, cls: type) -> str:
+def _rules(member: Member, cls: type) -> Iterator[str]:
     switched = any(other.name == "enabled" for other in members(cls))
-    return "; ".join(
-        f"{check.demand} (even if disabled)" if switched and check.even_if_disabled else check.demand
-        for check in member.setting.checks
-    )
+    for check in member.setting.checks:
+        rule = f"{check.demand} (even if disabled)" if switched and check.even_if_disabled else check.demand
+        yield f"{rule[0].upper()}{rule[1:]}."
 
 
-def _effect(member: Member) -> str:
-    sentences = [member.setting.effect]
-    if member.setting.zero_is_unset:
-        zero = "`0s`" if member.kind == Duration else f"`{json.dumps(without_none(member.kind)())}`"
-        sentences.append(f"{zero.replace('0.0', '0')} counts as unset.")
+def _effect(member: Member, cls: type) -> str:
+    sentences = [member.setting.effect, *_rules(member, cls)]
+    if _has_section(member) and any(_is_switch(inner) for inner in members(without_none(member.kind))):
+        sentences.append("Disabled by default.")
     if alias := member.setting.alias:
         other = " (a single one)" if alias.kind else ""
-        sentences.append(f"Also accepted as `{alias.name}`{other}, with a warning; {_BOTH[alias.both]}.")
+        sentences.append(f"Old name: `{alias.name}`{other}; {_BOTH[alias.both]}.")
     return " ".join(sentences)
 
 
 _BOTH = {
-    Both.ALIAS_IGNORED: "if both are given, this name wins",
-    Both.MUST_AGREE: "if both are given, they must not differ",
-    Both.NOT_TOGETHER: "both together are an error",
+    Both.ALIAS_IGNORED: "this one has precedence",
+    Both.MUST_AGREE: "both must be equal",
+    Both.NOT_TOGETHER: "both are an error",
 }
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    target.write_text(inserted(target.read_text()))
+    program, target = sys.argv[1], Path(sys.argv[2])
+    component = import_module(f"config.{program}").COMPONENT
+    target.write_text(inserted(target.read_text(), component.configuration()()))

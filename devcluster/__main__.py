@@ -11,6 +11,7 @@ from devcluster.cluster import Cluster
 from devcluster.demo import story
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
+from process.printable import LINES, printable
 
 _EXAMPLES = """
 examples:
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
     except (DevclusterError, KubeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}", keep=LINES), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,18 +1,24 @@
-"""Requests to an API server in the simplest way that works: JSON in, JSON out, one connection each.
+"""Requests to an API server in the simplest way that works: JSON in, JSON out, one after the other on a connection.
 
 For setting things up and looking at them from tools and tests; programs that stay use `kube.client`.
 """
 
 import http.client
 import json
+import select
 import ssl
+import time
+import weakref
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
-from kube.errors import Unreachable, from_status
+from kube.errors import NotFound, Unreachable, from_status
 from kube.objects import Object
 
 _TIMEOUT_SECONDS = 30.0
+_IDLE_SECONDS = 60.0
+"""An API server closes a connection that was idle for 90."""
 
 
 class Api:
@@ -21,6 +27,9 @@ class Api:
         self._address = urlsplit(url).netloc
         self._tls = ssl.create_default_context(cadata=ca)
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": user_agent}
+        self._idle: list[tuple[float, http.client.HTTPSConnection]] = []
+        """With the time since when."""
+        weakref.finalize(self, _close, self._idle)
 
     def get(self, path: str) -> Object:
         return self.request("GET", path)
@@ -53,14 +62,19 @@ class Api:
         content_type: str = "application/json",
         headers: dict[str, str] | None = None,
     ) -> Object:
-        """Raises kube.errors.ApiError with the server's message, or Unreachable."""
+        """Raises kube.errors.ApiError with the server's message, or Unreachable.
+
+        Nobody stands in between here: the API server's text for a path that it does not serve means 'not found', too.
+        """
         status, answer = self.raw(method, path, body, content_type=content_type, headers=headers)
         try:
             parsed = json.loads(answer)
         except ValueError:
-            parsed = {"message": answer.decode(errors="replace")}
+            parsed = {}
+        if status == 404 and not parsed:
+            raise NotFound(404, message=answer.decode(errors="replace").strip())
         if status >= 400:
-            raise from_status(status, parsed)
+            raise from_status(status, parsed, fallback=answer.decode(errors="replace"))
         return parsed if isinstance(parsed, dict) else {"value": parsed}
 
     def raw(
@@ -73,13 +87,41 @@ class Api:
         headers: dict[str, str] | None = None,
     ) -> tuple[int, bytes]:
         """Status and body, whatever they are."""
-        connection = http.client.HTTPSConnection(self._address, context=self._tls, timeout=_TIMEOUT_SECONDS)
         sent = {**self._headers, "Content-Type": content_type, **(headers or {})}
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body), sent)
-            response = connection.getresponse()
-            return response.status, response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{method} {path}: {error}") from error
-        finally:
+        connection = self._connection()
+        with ExitStack() as broken:
+            broken.callback(connection.close)
+            try:
+                connection.request(method, path, None if body is None else json.dumps(body), sent)
+                response = connection.getresponse()
+                answer = response.status, response.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(f"{method} {path}: {error}") from error
+            broken.pop_all()
+        self._idle.append((time.monotonic(), connection))
+        return answer
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        """An open one that no other thread uses."""
+        while True:
+            try:
+                since, connection = self._idle.pop()
+            except IndexError:
+                return http.client.HTTPSConnection(self._address, context=self._tls, timeout=_TIMEOUT_SECONDS)
+            if time.monotonic() - since < _IDLE_SECONDS and _is_open(connection):
+                return connection
             connection.close()
+
+
+def _is_open(connection: http.client.HTTPSConnection) -> bool:
+    """All that comes on an idle connection is its end."""
+    if connection.sock is None:
+        return False
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return not poll.poll(0)
+
+
+def _close(idle: list[tuple[float, http.client.HTTPSConnection]]) -> None:
+    for _, connection in idle:
+        connection.close()

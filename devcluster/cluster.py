@@ -161,6 +161,26 @@ class Cluster:
         """The API server lives on and answers reads from its cache, at times, and errors."""
         supervisor.ask(self.state, "stop", name=ETCD, kill=kill)
 
+    def snapshot(self) -> Path:
+        """What etcd holds now, to be given to `restore`. Etcd is down for a moment meanwhile."""
+        copy = self.state / f"snapshot-{secrets.token_hex(4)}"
+        self.stop_etcd(kill=True)
+        shutil.copytree(self._files.etcd_data, copy)
+        self.start_etcd()
+        return copy
+
+    def restore(self, snapshot: Path) -> None:
+        """Takes the cluster back to the snapshot, resourceVersions included; returns when it is ready.
+
+        As the documentation of Kubernetes wants it, everything that belongs to the control plane is started anew.
+        """
+        for component in reversed(components.ORDER):
+            if component in self.component_states():
+                supervisor.ask(self.state, "stop", name=component, kill=True)
+        shutil.rmtree(self._files.etcd_data)
+        shutil.copytree(snapshot, self._files.etcd_data)
+        self._run_components()
+
     def add_nodes(self, count: int) -> None:
         """Makes sure that the nodes 0 to `count`-1 exist and are ready."""
         if count and not self._assets.kwok:
@@ -196,6 +216,11 @@ class Cluster:
         # While it starts, it belongs to this process: if that is killed now, nothing is left.
         supervisor.launch(self.state, owner=os.getpid())
         self._write_files()
+        self._run_components()
+        supervisor.ask(self.state, "own", owner=self._owner)
+        self._files.ready.touch()
+
+    def _run_components(self) -> None:
         assets, files = self._assets, self._files
         self._run(ETCD, components.etcd(assets, files))
         self.start_apiserver()
@@ -208,8 +233,6 @@ class Cluster:
         self.add_nodes(self._nodes)
         if assets.controller_manager:
             self._wait_for("the controllers to work", self._controllers_work)
-        supervisor.ask(self.state, "own", owner=self._owner)
-        files.ready.touch()
 
     def _write_files(self) -> None:
         files = self._files

@@ -27,6 +27,8 @@ APISERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"
 KWOK = "kwok"
+ORDER = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
+"""In which they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class Files:
         return self.state / "ready"
 
     @property
+    def etcd_data(self) -> Path:
+        return self.state / "etcd"
+
+    @property
     def etcd_socket(self) -> str:
         return f"unix://{self.state}/etcd.sock"
 
@@ -91,7 +97,7 @@ class Files:
 def etcd(assets: Assets, files: Files) -> list[str]:
     return [
         str(assets.etcd),
-        f"--data-dir={files.state}/etcd",
+        f"--data-dir={files.etcd_data}",
         f"--listen-client-urls={files.etcd_socket}",
         # Has to be host and port, though it is told to nobody.
         "--advertise-client-urls=http://localhost:1",

@@ -6,6 +6,8 @@ is pure: it decides, and it knows what a fault looks like on the wire; `devclust
 Faults of any request:
 
     Answer          a failure instead of the answer: `expired()`, `throttled()`, `unavailable()`, ...
+    Foreign         an answer of somebody else, as of a proxy that can't find the API server: `STRANGERS`
+    Truncated       the first half of the answer, as if it were all
     Reset           the connection is reset
     Silence         nothing comes any more, and the connection stays open (half-open TCP)
     Delay           the answer is late
@@ -132,6 +134,47 @@ def unavailable(*, retry_after: int | None = None, carried_out: bool = False) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """What no API server answers; nothing is carried out."""
+
+    name: str
+    code: int
+    content_type: str
+    text: str
+
+    carried_out: ClassVar[bool] = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Content-Type": self.content_type}
+
+    @property
+    def body(self) -> bytes:
+        return self.text.encode()
+
+
+_TEXT, _HTML, _JSON = "text/plain; charset=utf-8", "text/html", "application/json"
+
+STRANGERS = (
+    Foreign(name="text-404", code=404, content_type=_TEXT, text="404 page not found\n"),
+    Foreign(name="json-404", code=404, content_type=_JSON, text='{"message":"no Route matched with those values"}'),
+    Foreign(name="html-200", code=200, content_type=_HTML, text="<!doctype html><title>Welcome</title>\n"),
+    Foreign(name="html-401", code=401, content_type=_HTML, text="<!doctype html><title>Log in</title>\n"),
+    Foreign(name="html-403", code=403, content_type=_HTML, text="<!doctype html><title>Blocked</title>\n"),
+    Foreign(name="json-200", code=200, content_type=_JSON, text='{"status":"ok"}'),
+    Foreign(name="empty-200", code=200, content_type=_JSON, text=""),
+)
+"""Proxies, gateways and login pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated:
+    """The first half of what the API server answers, as a complete answer. Of a watch nothing is taken."""
+
+    name: ClassVar[str] = "truncated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
     """The connection is reset in place of an answer."""
 
@@ -247,7 +290,7 @@ class LateEvents:
 
 
 WatchFault = EndWatch | RepeatEvents | LateEvents
-Fault = Answer | Reset | Silence | Delay | Trickle | WatchFault
+Fault = Answer | Foreign | Truncated | Reset | Silence | Delay | Trickle | WatchFault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ watches in JSON, since faults of watches work on lines.
 import asyncio
 import collections
 import contextlib
+import functools
 import re
 import socket
 import ssl
@@ -47,6 +48,7 @@ from devcluster.faults import (
     Ending,
     EndWatch,
     Fault,
+    Foreign,
     LateEvents,
     LineJoiner,
     RepeatEvents,
@@ -55,11 +57,14 @@ from devcluster.faults import (
     Rules,
     Silence,
     Trickle,
+    Truncated,
     each_twice,
     first_lines,
 )
 from devcluster.kubeconfig import kubeconfig, token_credentials
 from devcluster.pki import Authority, write_private
+from kube.client import AbortingResponse
+from process.listener import Listener
 
 _HOST = "127.0.0.1"
 _MAX_BODY = 16 * 2**20
@@ -127,11 +132,12 @@ class FaultProxy:
         self.log: collections.deque[LogEntry] = collections.deque(maxlen=_LOG_SIZE)
         """The newest requests, oldest first."""
         self._upstream = upstream.rstrip("/")
-        self._upstream_tls = ssl.create_default_context(cadata=upstream_ca)
+        self._upstream_tls = _trusting(upstream_ca)
         self._authority = authority
         self._tls = _serving_tls(authority)
         self._port = 0
-        self._listener: asyncio.Server | None = None
+        self._socket: socket.socket | None = None
+        self._listener: Listener | None = None
         self._watches: set[_OpenWatch] = set()
 
     @property
@@ -143,6 +149,8 @@ class FaultProxy:
             auto_decompress=False,
             connector=aiohttp.TCPConnector(ssl=self._upstream_tls, limit=_MAX_UPSTREAM_CONNECTIONS),
             cookie_jar=aiohttp.DummyCookieJar(),
+            # Closed in TLS's polite way, a connection that is given up could outlast the proxy.
+            response_class=AbortingResponse,
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
         )
@@ -176,17 +184,26 @@ class FaultProxy:
 
     async def pause(self) -> None:
         """The API server is away: connections are refused, those that exist are reset."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        if self._listener is not None and self._socket is not None:
+            listener, self._listener = self._listener, None
+            await listener.close()
+            self._socket.close()
+            # Those who are in the middle of a handshake are no connections yet.
+            await listener.give_up()
         self.drop_all_connections()
 
     async def resume(self) -> None:
         """Listen (again), on the same port as before."""
         if self._listener is None:
-            loop = asyncio.get_running_loop()
-            self._listener = await loop.create_server(self._server, _HOST, self._port, ssl=self._tls)
-            self._port = self._listener.sockets[0].getsockname()[1]
+            self._socket = socket.create_server((_HOST, self._port))
+            self._port = self._socket.getsockname()[1]
+            self._listener = Listener(self._socket, self._server, self._tls)
+
+    async def serve_as(self, authority: Authority) -> None:
+        """From now on with a new certificate, of this authority; connections are made anew."""
+        await self.pause()
+        self._tls = _serving_tls(authority)
+        await self.resume()
 
     def end_watches(self, how: Ending, *, path: str = "") -> int:
         """End the watches that are open now and whose path fits the regular expression; how many."""
@@ -205,7 +222,7 @@ class FaultProxy:
         fault = self.rules.choose(request)
         entry.fault = fault.name if fault else ""
         try:
-            if isinstance(fault, Answer | Reset | Silence):
+            if isinstance(fault, Answer | Foreign | Reset | Silence):
                 return await self._replace_answer(http, entry, fault)
             return await self._pass_on(http, entry, fault)
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -214,13 +231,13 @@ class FaultProxy:
             return await _silence()
 
     async def _replace_answer(
-        self, http: web.BaseRequest, entry: LogEntry, fault: Answer | Reset | Silence
+        self, http: web.BaseRequest, entry: LogEntry, fault: Answer | Foreign | Reset | Silence
     ) -> web.StreamResponse:
         if fault.carried_out:
             async with self._ask(http) as answer:
                 entry.answer = answer.status  # an API server sends the head when the write is done
         self.injected[fault.name] += 1
-        if isinstance(fault, Answer):
+        if isinstance(fault, Answer | Foreign):
             entry.status = fault.code
             return web.Response(status=fault.code, headers=fault.headers, body=fault.body)
         if isinstance(fault, Reset):
@@ -238,6 +255,12 @@ class FaultProxy:
             if events and answer.content_type != "application/json":
                 entry.status = _NOT_JSON.code
                 return web.Response(status=_NOT_JSON.code, headers=_NOT_JSON.headers, body=_NOT_JSON.body)
+            if isinstance(fault, Truncated) and not events:
+                self.injected[fault.name] += 1
+                body, entry.status = await answer.read(), answer.status
+                headers = _end_to_end(answer.headers)
+                headers.popall("Content-Length", None)
+                return web.Response(status=answer.status, headers=headers, body=body[: len(body) // 2])
             response = web.StreamResponse(
                 status=answer.status, reason=answer.reason, headers=_end_to_end(answer.headers)
             )
@@ -264,12 +287,7 @@ class FaultProxy:
         async with self._session.request(
             http.method, url, headers=_end_to_end(http.headers), data=body, allow_redirects=False
         ) as answer:
-            try:
-                yield answer
-            finally:
-                # Half read, it would be closed in TLS's polite way, which can outlast the proxy.
-                if answer.connection is not None and answer.connection.transport is not None:
-                    answer.connection.transport.abort()
+            yield answer
 
     async def _wait(self, fault: Delay) -> None:
         self.injected[fault.name] += 1
@@ -373,9 +391,18 @@ async def _read_body(http: web.BaseRequest) -> bytes:
     return bytes(body)
 
 
+# Contexts take milliseconds to make, and tests make many proxies before few clusters.
+
+
+@functools.lru_cache(maxsize=8)
+def _trusting(ca: str) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=ca)
+
+
+@functools.lru_cache(maxsize=8)
 def _serving_tls(authority: Authority) -> ssl.SSLContext:
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     with tempfile.TemporaryDirectory() as directory:  # ssl reads files only
-        files = authority.issue_server([_HOST, "localhost"]).write(Path(directory), "serving")
+        files = authority.issue_server([_HOST, "localhost", "kubernetes.default.svc"]).write(Path(directory), "serving")
         tls.load_cert_chain(files.certificate, files.key)
     return tls

@@ -7,7 +7,7 @@ kernel then kills the components). It knows nothing of Kubernetes: it starts and
 Requests come over a Unix socket in the state directory, one JSON object a connection:
 
     {"op": "start", "name": N, "command": [...]}     run it; its output goes to logs/N.log
-    {"op": "stop", "name": N, "kill": bool}          SIGTERM, after two seconds or with `kill` SIGKILL
+    {"op": "stop", "name": N, "kill": bool}          SIGTERM, after two seconds or with `kill` SIGKILL; forget it
     {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code}}, "port": P}
     {"op": "own", "owner": P}                        from now on end with process P; 0: with none
     {"op": "shutdown"}                               kill everything, remove the state directory
@@ -122,6 +122,7 @@ class Supervisor:
             if process.returncode is None:
                 process.kill()
         await process.wait()
+        del self._components[name]
 
 
 def _exists(pid: int) -> bool:

@@ -1,24 +1,31 @@
 """A bounded memory for whole objects, compressed unless that took too long.
 
-Stores keep projections, so that memory does not grow by whole copies of big objects. Whoever needs a whole
-object finds it here and saves a GET; if it was pushed out by newer ones meanwhile, the GET is made.
+Stores keep projections, so that memory does not grow by whole copies of big objects. A whole object that is still here
+saves a GET; if it was pushed out by newer ones meanwhile, the GET is made.
 """
 
+import hashlib
 import zlib
 from collections import OrderedDict
 from collections.abc import Hashable
+from typing import Any
 
 import orjson
 
 from kube.objects import Object, resource_version
 
 _COMPRESS_FROM, _COMPRESS_BELOW = 512, 64 << 10
-"""Bytes; whoever shares the event loop waits a millisecond for the compression of as much as that."""
+"""Bytes; to compress as much as that holds up the event loop for a millisecond."""
 
 
 def compact(obj: Object) -> bytes:
     """JSON to be kept: orjson's own result holds on to a buffer of several times its length."""
     return bytes(memoryview(orjson.dumps(obj)))
+
+
+def digest(content: Any) -> bytes:
+    """16 bytes over JSON, whatever the order of its fields."""
+    return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
 
 
 def packed(body: bytes) -> bytes:

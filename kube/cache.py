@@ -9,13 +9,16 @@ Two rules keep a store equal to the server whatever arrives in whatever order. A
 has a smaller resourceVersion than what is known is dropped, also what `observe` tells (the answer to an own write,
 so that one reads one's writes) if the watch is past it. And what a complete list does not hold is gone, unless it
 was written after the list was made.
+
+A cluster that was restored from a backup has another past, and objects that did get older. If one watch finds that
+(see `kube.watch`), all start over. Until then, `in_doubt`, nothing that comes from the stores may be written; and from
+then on, `other_past`, until all that is remembered beside the stores has been forgotten.
 """
 
 import asyncio
 import contextlib
 import random
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
@@ -24,6 +27,8 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from kube.client import Client, Form, Selection
+from kube.errors import ApiError, KindNotServed, OtherPast
+from kube.giving_way import GivingWay
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.resources import Resource
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
@@ -76,10 +81,9 @@ class View(Generic[T]):
 class Store(Generic[T]):
     """The objects of one kind."""
 
-    def __init__(self, view: View[T], *, needed_at_start: bool = True, clock: Callable[[], float] = time.monotonic):
+    def __init__(self, view: View[T], *, needed_at_start: bool = True) -> None:
         self.view = view
         self.needed_at_start = needed_at_start
-        self.started_at = clock()
         self.synced = asyncio.Event()
         self._objects: dict[Key, T] = {}
         self._versions: dict[Key, int] = {}
@@ -137,15 +141,22 @@ class Store(Generic[T]):
         k, version = key(obj), resource_version(obj)
         if version and version <= self._versions.get(k, 0):
             return k
-        old, new = self._objects.get(k), self.view.project(obj)
+        old = self._objects.get(k)
+        try:
+            new = self.view.project(obj)
+            values = [(self._indexes[name], set(indexer(new))) for name, indexer in self.view.indexes]
+        except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
+            known = "as it was before" if k in self._objects else "not at all"
+            log.error(f"An object can't be understood; it is known {known}", error=error, object=self._name(k))
+            return k
         if k in self._objects:
             self._unindex(k, self._objects[k])
         else:
             k = Key(sys.intern(k.namespace), k.name)  # so that all objects of a namespace share its name
         self._objects[k], self._versions[k] = new, version
-        for name, indexer in self.view.indexes:
-            for value in indexer(new):
-                self._indexes[name].setdefault(value, set()).add(k)
+        for index, found in values:
+            for value in found:
+                index.setdefault(value, set()).add(k)
         self._notify(Change(key=k, old=old, new=new, initial=initial))
         return k
 
@@ -171,12 +182,14 @@ class Store(Generic[T]):
         for handler in tuple(self._handlers):
             self._call(handler, change)
 
-    @staticmethod
-    def _call(handler: Handler[T], change: Change[T]) -> None:
+    def _call(self, handler: Handler[T], change: Change[T]) -> None:
         try:
             handler(change)
         except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
-            log.error("An event handler failed", error=error, object=str(change.key))
+            log.error("An event handler failed", error=error, object=self._name(change.key))
+
+    def _name(self, k: Key) -> str:
+        return f"{self.view.resource.kind} {k}"
 
 
 class Source(Generic[T]):
@@ -192,9 +205,8 @@ class Source(Generic[T]):
 
     def apply(self, event: Event) -> None:
         match event:
-            case ListBegins(version):
-                if version < self.version:
-                    # The cluster went back in time (a restored backup): no version that is known means anything.
+            case ListBegins(version, anew):
+                if anew or version < self.version:
                     self._store._versions = dict.fromkeys(self._store._versions, 0)  # noqa: SLF001 - one thing
                 self._listed, self.version = set(), version
             case Present(obj):
@@ -209,6 +221,11 @@ class Source(Generic[T]):
             case ListEnds(version):
                 self._end_list(version)
 
+    def start_over(self) -> None:
+        """What is known is not to be relied on until a list has come."""
+        self.complete, self._listed, self.version = False, None, 0
+        self._store.synced.clear()
+
     def _end_list(self, version: int | None) -> None:
         listed, self._listed = self._listed or set(), None
         for k in [k for k, _ in self._store.items() if k not in listed]:
@@ -220,11 +237,28 @@ class Source(Generic[T]):
 
 
 @dataclass(slots=True)
+class _Feed:
+    """One watch into a store."""
+
+    source: Source[Any]
+    watcher: Watcher
+    task: asyncio.Task[None]
+
+
+@dataclass(slots=True)
 class _Running:
     store: Store[Any]
-    watchers: list[Watcher]
-    tasks: list[asyncio.Task[None]]
+    feeds: list[_Feed]
+    resync: asyncio.Task[None]
     users: int = 0
+
+    @property
+    def watchers(self) -> list[Watcher]:
+        return [feed.watcher for feed in self.feeds]
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        return [self.resync, *(feed.task for feed in self.feeds)]
 
 
 class Caches:
@@ -248,6 +282,59 @@ class Caches:
         self._resync_period = resync_period
         self._timings = timings
         self._running: dict[View[Any], _Running] = {}
+        self._doubtful: set[Watcher] = set()
+        self._assuring = asyncio.Lock()
+        self.other_past = asyncio.Event()
+        """Set when the cluster turned out to have another past; cleared when all about the former one is forgotten."""
+
+    # --- what may have become untrue
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether something has to be asked before anything is written that comes from here.
+
+        That is, of kinds that the API server stores itself: another that is away must not keep all from being written.
+        """
+        return bool(self._doubtful) or self.other_past.is_set()
+
+    async def assure(self) -> None:
+        """Return when what is known is known to be true, as far as the API server tells.
+
+        Raises:
+            OtherPast: the cluster has another past.
+            Unreachable: the API server does not answer.
+        """
+        async with self._assuring:
+            doubtful = set(self._doubtful)
+            await asyncio.gather(*map(_assured, doubtful))
+            self._doubtful -= doubtful
+            for watcher in doubtful:
+                watcher.wake()
+        if self.other_past.is_set():
+            raise OtherPast("the cluster was restored from a backup; nothing is written until it was read anew")
+
+    def _doubted(self, watcher: Watcher) -> None:
+        if _is_own(watcher.resource):
+            self._doubtful.add(watcher)
+
+    def _other_past(self, watcher: Watcher) -> None:
+        """All start over if one of them finds that the past is another one.
+
+        Only if its kind is stored by the API server itself, though: others may count in their own way.
+        """
+        if not _is_own(watcher.resource):
+            return
+        log.warning("The cluster was restored from a backup; all is listed anew", resource=str(watcher.resource))
+        self.other_past.set()
+        self._doubtful.clear()
+        for running in self._running.values():
+            for feed in running.feeds:
+                feed.watcher.start_over()
+                feed.source.start_over()
+                feed.task.cancel()
+                feed.task = _create_task(_feed(feed.source, feed.watcher))
+
+    # --- stores
 
     def covers(self, resource: Resource, namespace: str) -> bool:
         """Whether objects of that namespace are in the stores."""
@@ -267,6 +354,7 @@ class Caches:
         running.users -= 1
         if running.users == 0:
             del self._running[view]
+            self._doubtful.difference_update(running.watchers)
             await _stop(running.tasks)
 
     async def tried(self, view: View[Any], *, timeout: float) -> None:
@@ -309,7 +397,7 @@ class Caches:
 
     def _start(self, view: View[T], needed_at_start: bool) -> _Running:
         store = Store(view, needed_at_start=needed_at_start)
-        running = _Running(store=store, watchers=[], tasks=[])
+        running = _Running(store=store, feeds=[], resync=_create_task(self._resync(store)))
         namespaces = self._namespaces if view.resource.namespaced and self._namespaces else ("",)
         for namespace in namespaces:
             watcher = Watcher(
@@ -318,10 +406,11 @@ class Caches:
                 Selection(namespace=namespace, label_selector=view.label_selector, field_selector=view.field_selector),
                 form=view.form,
                 timings=self._timings,
+                on_doubt=self._doubted,
+                on_other_past=self._other_past,
             )
-            running.watchers.append(watcher)
-            running.tasks.append(_create_task(_feed(store.source(namespace), watcher)))
-        running.tasks.append(_create_task(self._resync(store)))
+            source = store.source(namespace)
+            running.feeds.append(_Feed(source, watcher, _create_task(_feed(source, watcher))))
         return running
 
     async def _resync(self, store: Store[Any]) -> None:
@@ -335,12 +424,25 @@ def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
     return asyncio.create_task(work, context=Context())
 
 
+async def _assured(watcher: Watcher) -> None:
+    # One kind that can't be listed must not keep all others from being written.
+    with contextlib.suppress(ApiError, KindNotServed):
+        await watcher.assure()
+
+
+def _is_own(resource: Resource) -> bool:
+    """Whether it is stored by the API server itself, as far as its group tells."""
+    return "." not in resource.group or resource.group.endswith(".k8s.io")
+
+
 async def _feed(source: Source[Any], watcher: Watcher) -> None:
     while True:
         try:
+            giving_way = GivingWay()
             async with contextlib.aclosing(watcher.events()) as events:
                 async for event in events:
                     source.apply(event)
+                    await giving_way.after_long()
         except Exception as error:  # noqa: BLE001 - nothing may end a watch but its last user
             log.error("A watch failed unexpectedly, starting over", error=error)
             watcher.start_over()

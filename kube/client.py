@@ -5,6 +5,9 @@ light view of it with a user agent, a rate limit, a bound on requests in flight 
 one without a limit, so that renewals never queue behind the work; controllers use one whose guard refuses
 to write when leadership may be lost.
 
+Methods that take a resource raise KindNotServed where discovery says that there is no such kind (see `served`); what
+else is no answer of an API server is Unreachable (see `answers`).
+
 What the API server asks for is honoured here and nowhere else: Retry-After on 429 and 503 (the request was not
 carried out, so it is safe to send it again), and a fresh token after a 401.
 """
@@ -12,18 +15,21 @@ carried out, so it is safe to send it again), and a fresh token after a 401.
 import asyncio
 import contextlib
 import copy
+import heapq
+import io
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Never, Protocol, Self
 
 import orjson
 from yarl import URL
 
-from kube import errors, metrics, tracing
-from kube.connection import ConfigurationError, Connection
+from kube import answers, errors, metrics, served, tracing
+from kube.connection import Connection, Rotation
 from kube.http import aiohttp
+from kube.kubeconfig import ConfigurationError
 from kube.limiter import TokenBucket
 from kube.objects import Object, metadata
 from kube.resources import Resource
@@ -31,8 +37,6 @@ from kube.resources import Resource
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 _METADATA_ACCEPT = {
     False: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
@@ -42,14 +46,14 @@ _REQUEST_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _IN_FLIGHT = 64
+_OF_WATCHES = 0
 _RETRIES = 4
 _LONGEST_RETRY_AFTER = 30.0
-_LONGEST_ERROR = 1 << 20
-_LONGEST_ANSWER = 32 << 20
 _PAGE = 500
 _SMALLER_PAGE = 8
 """The divisor of the page size after a page that was too long."""
-_LONGEST_WATCH_LINE = 32 << 20
+_PIECE = 128 << 10
+"""Bytes of a body from which on it is encrypted and sent in pieces, as aiohttp does with files."""
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -73,46 +77,76 @@ class Selection:
         return {name: value for name, value in chosen.items() if value}
 
 
-class _Connector(aiohttp.TCPConnector):
-    """Prefers the connection that was used last, so that those which only a burst needed are given up soon.
+class AbortingResponse(aiohttp.ClientResponse):
+    """Cuts the connection if it ends before its answer does.
 
-    aiohttp takes the one that has waited for longest. So a few calls a second would keep the connections of the largest
-    burst open for ever, each with up to 300 kB of buffers here, and more at the API server.
+    aiohttp closes it in the way of TLS, which waits for the API server: for half a minute, if there is none any more.
     """
 
-    async def _get(
-        self, key: aiohttp.client_reqrep.ConnectionKey, traces: list[aiohttp.tracing.Trace]
-    ) -> aiohttp.connector.Connection | None:
-        if idle := self._conns.get(key):
-            idle.rotate(1)
-        return await super()._get(key, traces)
+    def close(self) -> None:
+        self._cut()
+        super().close()
+
+    def release(self) -> Any:
+        self._cut()
+        return super().release()
+
+    def _cut(self) -> None:
+        # A connection whose answer has been read has been given back already.
+        if self.connection is not None and self.connection.transport is not None:
+            self.connection.transport.abort()
 
 
 class Transport:
-    """One HTTP session to one API server, opened when first needed."""
+    """HTTP sessions to one API server, opened when first needed.
+
+    A session takes the idle connection that has waited longest. With only one, a few calls a second would keep all
+    connections of the largest burst open, each with up to 300 kB of buffers here, and more at the API server. So
+    requests in flight are numbered, each by the lowest number that is free, and there is a session for number 0, one
+    for 1 and 2, one for 3 to 6 and so on: what only a burst needed is not used afterwards, and is given up.
+    """
 
     def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self._session: aiohttp.ClientSession | None = None
+        self._rotation = Rotation(connection)
+        self._sessions: dict[int, aiohttp.ClientSession] = {}
+        self._numbers = 0
+        self._free: list[int] = []
+        """A heap of the numbers below `_numbers` that no request has."""
         self.host = URL(connection.server).authority
 
-    def session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = _Connector(
-                # Clients bound their requests; watches must not take their places.
-                limit=0,
-                ssl=self.connection.tls or False,
-                keepalive_timeout=_IDLE_SECONDS,
+    @property
+    def connection(self) -> Connection:
+        return self._rotation.current()
+
+    @contextlib.contextmanager
+    def _session_for(self, *, lasting: bool) -> Iterator[aiohttp.ClientSession]:
+        if lasting:
+            yield self._session(_OF_WATCHES)
+            return
+        if self._free:
+            number = heapq.heappop(self._free)
+        else:
+            number, self._numbers = self._numbers, self._numbers + 1
+        try:
+            yield self._session((number + 1).bit_length())
+        finally:
+            heapq.heappush(self._free, number)
+
+    def _session(self, which: int) -> aiohttp.ClientSession:
+        if which not in self._sessions:
+            # Clients bound their requests.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
+            self._sessions[which] = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=True,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                response_class=AbortingResponse,
             )
-            self._session = aiohttp.ClientSession(
-                connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
-            )
-        return self._session
+        return self._sessions[which]
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        while self._sessions:
+            await self._sessions.popitem()[1].close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -130,34 +164,50 @@ class Transport:
         params: Mapping[str, str] | None,
         body: bytes | None,
         timeout: aiohttp.ClientTimeout,
+        lasting: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One request as it stands; the response whatever its status."""
+        """One request as it stands; the response whatever its status. Watches last, and are not numbered."""
+        connection = self.connection
         try:
-            authorization = await self.connection.credentials.authorization()
+            authorization = await connection.credentials.authorization()
         except ConfigurationError as error:
             # At work it is one more reason why nothing comes through; it may be mended meanwhile.
-            raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {error}') from error
+            raise errors.Unreachable(f'{method} "{connection.server}{path}": {error}') from error
         if authorization:
             headers = {**headers, "Authorization": authorization}
         code = "<error>"
         try:
-            async with self.session().request(
-                method,
-                URL(self.connection.server + path, encoded=True),
-                params=params,
-                data=body,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-                server_hostname=self.connection.tls_server_name,
-            ) as response:
-                code = str(response.status)
-                yield response
+            with self._session_for(lasting=lasting) as session:
+                async with session.request(
+                    method,
+                    URL(connection.server + path, encoded=True),
+                    params=params,
+                    data=io.BytesIO(body) if body is not None and len(body) > _PIECE else body,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    # Connections that were made with another context are not used again.
+                    ssl=connection.tls or False,
+                    server_hostname=connection.tls_server_name,
+                ) as response:
+                    code = str(response.status)
+                    yield response
         except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
             text = str(error) or type(error).__name__
-            raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {text}') from error
+            raise errors.Unreachable(f'{method} "{connection.server}{path}": {text}') from error
         finally:
             metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()
+
+
+class Consistency(Protocol):
+    """Whether the caches that writers read from still agree with the cluster."""
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it has to be assured before anything is written."""
+
+    async def assure(self) -> None:
+        """Raises KubeError: nothing may be written now."""
 
 
 class Client:
@@ -182,12 +232,14 @@ class Client:
         """Headers that say who asks."""
         self._limiter = limiter
         self._write_guard = write_guard
+        self.consistency: Consistency | None = None
+        """Asked before anything that changes the cluster; None: what is written does not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
         self._page_limits: dict[Resource, int] = {}
         self._waited = metrics.rest_client_rate_limiter_duration_seconds.labels(host=transport.host)
 
     def impersonating(self, user: str) -> Self:
-        """The same client, limits and guard included, whose requests are judged as those of another user.
+        """The same client, limits and guard included, whose requests are made as another user.
 
         The API server adds the groups by itself if the user is a ServiceAccount.
         """
@@ -210,35 +262,63 @@ class Client:
 
         Raises:
             ApiError: the API server refused; after retries where it asked for them.
-            Unreachable: no complete answer came in time. AnswerTooLong: it was not read to its end.
+            Unreachable: no complete answer came in time. AnswerTooLong: it was not read to its end. NoStatus: it is a
+                failure, but perhaps not of the API server.
         """
         headers = {**self.identity, "Accept": accept, "Accept-Encoding": "identity"}
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else orjson.dumps(body)
-        refreshed = False
+        refreshed, retries = False, _RETRIES
         patience = timeout or _REQUEST_SECONDS
-        for attempt in range(_RETRIES + 1):
+        while True:
             try:
                 return await self._once(method, path, params=params, data=data, headers=headers, timeout=timeout)
             except errors.Unauthorized:
                 may_differ = self.transport.connection.credentials.invalidate()
-                if refreshed or attempt == _RETRIES or not may_differ:
+                if refreshed or not retries or not may_differ:
                     raise
                 refreshed = True
             except (errors.TooManyRequests, errors.ServerFailure) as error:
                 refused = error.status in {429, 503} and error.retry_after is not None
                 pause = min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER)
                 patience -= pause
-                if not refused or attempt == _RETRIES or patience < 0:
+                if not refused or not retries or patience < 0:
                     raise
                 await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
+            retries -= 1
 
-    async def read(self, path: str) -> Object:
+    async def read(self, path: str, *, accept: str = JSON) -> Object:
         """GET: the JSON object at a path."""
-        return _loads(await self.request("GET", path))
+        return answers.loads(await self.request("GET", path, accept=accept))
+
+    async def demand_served(self, resource: Resource) -> None:
+        """Raises KindNotServed if discovery says so; KubeError if it does not tell."""
+        if not await served.is_served(self.read, resource):
+            raise errors.KindNotServed(resource.api_version, resource.kind)
+
+    async def _request(self, resource: Resource, method: str, path: str, **options: Any) -> bytes:
+        """The same for a path of a resource, which may not be served any more: raises KindNotServed then."""
+        try:
+            return await self.request(method, path, **options)
+        except (errors.NoStatus, errors.NotFound) as error:
+            return await self._missing(resource, error)
+
+    async def _object(self, resource: Resource, method: str, path: str, **options: Any) -> Object:
+        return answers.object_of(resource, await self._request(resource, method, path, **options))
+
+    async def _missing(self, resource: Resource, error: errors.NoStatus | errors.NotFound) -> Never:
+        """Raises KindNotServed if that is the reason, or the error itself."""
+        names_object = isinstance(error, errors.NotFound) and error.details.get("name")
+        if error.status == 404 and not names_object:
+            try:
+                await self.demand_served(resource)
+            except errors.KindNotServed:
+                raise
+            except errors.KubeError:
+                raise error from None
+        raise error
 
     async def _once(
         self,
@@ -251,21 +331,33 @@ class Client:
         timeout: float | None,
     ) -> bytes:
         await self._wait_for_token()
-        async with self._in_flight:
+        async with self._turn(assured=method in _WRITES):
             seconds = timeout or _REQUEST_SECONDS
             if self._write_guard is not None and method in _WRITES:
                 # Asked last, when the request is about to go out; it must not outlive the permission either.
                 seconds = min(seconds, self._write_guard())
             total = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
             with tracing.api_call(method, path, host=self.transport.host) as call:
-                headers = call.outgoing(headers)
+                headers = tracing.outgoing(call, headers)
                 async with self.transport.send(
                     method, path, headers=headers, params=params, body=data, timeout=total
                 ) as response:
-                    call.describe({"http.response.status_code": response.status})
+                    call.set_attribute("http.response.status_code", response.status)
                     if not 200 <= response.status < 300:
-                        raise await _error_of(response)
-                    return await _whole(method, path, response)
+                        raise await answers.error_of(response)
+                    return await answers.whole(method, path, response)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, *, assured: bool) -> AsyncIterator[None]:
+        """One of the requests in flight; `assured`: when it comes to its turn, there is no doubt."""
+        while True:
+            if assured and self.consistency is not None and self.consistency.in_doubt:
+                await self.consistency.assure()
+            async with self._in_flight:
+                # It may have waited for as long as an outage took.
+                if not assured or self.consistency is None or not self.consistency.in_doubt:
+                    yield
+                    return
 
     async def _wait_for_token(self) -> None:
         if self._limiter is not None:
@@ -284,11 +376,14 @@ class Client:
     ) -> Object:
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[False]
         path = resource.path(namespace=namespace, name=_one(name))
-        return _as(resource, await self.request("GET", path, accept=accept, timeout=timeout))
+        return await self._object(resource, "GET", path, accept=accept, timeout=timeout)
 
-    async def create(self, resource: Resource, obj: Object, *, timeout: float | None = None) -> Object:
+    async def create(
+        self, resource: Resource, obj: Object, *, dry_run: bool = False, timeout: float | None = None
+    ) -> Object:
         path = resource.path(namespace=metadata(obj).get("namespace") or "")
-        return _as(resource, await self.request("POST", path, body=obj, timeout=timeout))
+        params = {"dryRun": "All"} if dry_run else None
+        return await self._object(resource, "POST", path, params=params, body=obj, timeout=timeout)
 
     async def replace(
         self, resource: Resource, obj: Object, *, subresource: str = "", timeout: float | None = None
@@ -298,7 +393,7 @@ class Client:
         path = resource.path(
             namespace=meta.get("namespace") or "", name=_one(meta.get("name") or ""), subresource=subresource
         )
-        return _as(resource, await self.request("PUT", path, body=obj, timeout=timeout))
+        return await self._object(resource, "PUT", path, body=obj, timeout=timeout)
 
     async def patch(
         self,
@@ -312,8 +407,7 @@ class Client:
         timeout: float | None = None,
     ) -> Object:
         path = resource.path(namespace=namespace, name=_one(name), subresource=subresource)
-        answer = await self.request("PATCH", path, body=body, content_type=content_type, timeout=timeout)
-        return _as(resource, answer)
+        return await self._object(resource, "PATCH", path, body=body, content_type=content_type, timeout=timeout)
 
     async def delete(
         self,
@@ -335,13 +429,13 @@ class Client:
         if preconditions:
             options["preconditions"] = preconditions
         path = resource.path(namespace=namespace, name=_one(name))
-        await self.request("DELETE", path, body=options, timeout=timeout)
+        answers.check_deletion(resource, await self._request(resource, "DELETE", path, body=options, timeout=timeout))
 
     # --- many objects
 
     async def delete_collection(self, resource: Resource, selection: Selection) -> None:
         path = resource.path(namespace=selection.namespace)
-        await self.request("DELETE", path, params=selection.parameters())
+        answers.check_deletion(resource, await self._request(resource, "DELETE", path, params=selection.parameters()))
 
     async def list_page(
         self,
@@ -363,7 +457,7 @@ class Client:
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[True]
         path = resource.path(namespace=selection.namespace)
         try:
-            body = await self.request("GET", path, params=params, accept=accept, timeout=timeout)
+            body = await self._request(resource, "GET", path, params=params, accept=accept, timeout=timeout)
         except errors.AnswerTooLong:
             asked = int(params["limit"])
             if asked == 1:
@@ -372,12 +466,7 @@ class Client:
             return await self.list_page(
                 resource, selection, form=form, limit=limit, continue_token=continue_token, timeout=timeout
             )
-        page = _loads(body)
-        items = page.get("items") or []
-        for item in items:
-            item["apiVersion"], item["kind"] = resource.api_version, resource.kind
-        page["items"] = items
-        return page
+        return await answers.list_of(resource, body)
 
     async def list(
         self, resource: Resource, selection: Selection | None = None, *, form: Form = Form.WHOLE
@@ -428,43 +517,22 @@ class Client:
             params=params,
             body=None,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_timeout),
+            lasting=True,
         ) as response:
             if response.status != 200:
-                error = await _error_of(response)
+                error = await answers.error_of(response)
                 if isinstance(error, errors.Unauthorized):
                     self.transport.connection.credentials.invalidate()
+                if isinstance(error, errors.NoStatus | errors.NotFound):
+                    await self._missing(resource, error)
                 raise error
             try:
                 with metrics.rest_client_open_watches.track_inprogress():
-                    yield _events(resource, response)
+                    yield answers.events_of(resource, response)
             finally:
                 if response.connection is not None and response.connection.transport is not None:
                     # A polite end of TLS would outlive the session: the API server never stops talking.
                     response.connection.transport.abort()
-
-
-async def _events(resource: Resource, response: aiohttp.ClientResponse) -> AsyncIterator[Object]:
-    rest = bytearray()
-    async for chunk in response.content.iter_any():
-        start = len(rest)
-        rest += chunk
-        end = rest.rfind(b"\n", start)
-        if end < 0:
-            if len(rest) > _LONGEST_WATCH_LINE:
-                raise errors.Unreachable(f"a watch event of {resource} is longer than {_LONGEST_WATCH_LINE} bytes")
-            continue
-        complete = bytes(rest[:end])
-        del rest[: end + 1]
-        for line in complete.split(b"\n"):
-            if not line:
-                continue
-            event = _loads(line)
-            obj = event.get("object")
-            if not isinstance(obj, dict):
-                raise errors.Unreachable(f"a watch event of {resource} holds no object")
-            if event.get("type") != "ERROR":
-                obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
-            yield event
 
 
 def _one(name: str) -> str:
@@ -472,52 +540,3 @@ def _one(name: str) -> str:
     if not name:
         raise ValueError("an object without a name can't be asked for")
     return name
-
-
-def _loads(body: bytes) -> Object:
-    try:
-        loaded = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise errors.Unreachable(f"the answer is no JSON: {error}") from error
-    if not isinstance(loaded, dict):
-        raise errors.Unreachable("the answer is no JSON object")
-    return loaded
-
-
-def _as(resource: Resource, body: bytes) -> Object:
-    """The object of an answer, named after its resource (metadata-only answers are not)."""
-    obj = _loads(body)
-    if obj.get("kind") == "PartialObjectMetadata":
-        obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
-    return obj
-
-
-async def _whole(method: str, path: str, response: aiohttp.ClientResponse) -> bytes:
-    chunks, size = [], 0
-    async for chunk in response.content.iter_any():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > _LONGEST_ANSWER:
-            raise errors.AnswerTooLong(f'{method} "{path}": the answer is longer than {_LONGEST_ANSWER} bytes')
-    return b"".join(chunks)
-
-
-async def _error_of(response: aiohttp.ClientResponse) -> errors.ApiError:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > _LONGEST_ERROR:
-            break
-    try:
-        status = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        status = None
-    if not isinstance(status, dict):
-        status = {}
-    retry_after = response.headers.get("Retry-After", "")
-    return errors.from_status(
-        response.status,
-        status,
-        fallback=body[:500].decode(errors="replace").strip(),
-        retry_after=float(retry_after) if retry_after.isdecimal() else None,
-    )

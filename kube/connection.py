@@ -2,7 +2,8 @@
 
 A `Connection` is made from a kubeconfig file or from a Pod's service account. It is a value: opening sessions
 is the client's business. Credentials that change while the process runs (token files, plugins) are asked for
-anew with every request and dropped after a 401, so nothing is ever pinned to the token seen at start.
+anew with every request and dropped after a 401, so nothing is ever pinned to the token seen at start. `Rotation`
+makes a new connection when a file has changed that it was made from: the kubeconfig, a CA, a client certificate.
 
 A kubeconfig can name commands to run and files to read. `load_kubeconfig` refuses those by default, because
 the programs of this project get kubeconfigs out of Secrets; tools that a person runs pass `trusted=True`.
@@ -10,28 +11,30 @@ Only then, and only if the file needs it, kubernetes-asyncio is imported (38 MiB
 """
 
 import base64
+import hashlib
 import importlib.util
 import math
 import os
 import ssl
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
+import structlog
+
+from kube.kubeconfig import ConfigurationError, find_entry, read_bounded, read_kubeconfig
+from kube.objects import mappings
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_FILE_SECONDS = 60.0
-_LARGEST_FILE = 4 << 20  # bytes
-_DEEPEST_NESTING = 64  # libyaml's composer recurses in C: unlimited depth would crash the process
+_FILES_SECONDS = 10.0
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger("connection")
+
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
-
-
-class ConfigurationError(Exception):
-    """A kubeconfig or the in-cluster configuration can't be used; the message says what and where."""
 
 
 class Credentials(Protocol):
@@ -69,9 +72,9 @@ class TokenFile:
         now = self._clock()
         if now - self._read_at >= _TOKEN_FILE_SECONDS:
             try:
-                self._header = _bearer(_content(self.path).decode())
+                self._header = _bearer(read_bounded(self.path).decode())
             except (OSError, ValueError) as error:
-                # Whoever renews it may be about to: what was read last goes on until then.
+                # It may be about to be renewed: what was read last goes on until then.
                 if self._header is None:
                     raise ConfigurationError(f"cannot read the token file {self.path}: {error}") from error
             self._read_at = now
@@ -80,15 +83,6 @@ class TokenFile:
     def invalidate(self) -> bool:
         self._read_at = -math.inf
         return True
-
-
-def _content(path: Path) -> bytes:
-    """Of a file that is not too large. Raises OSError and ValueError."""
-    with path.open("rb") as file:
-        content = file.read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        raise ValueError(f"it is larger than {_LARGEST_FILE} bytes")
-    return content
 
 
 def _bearer(token: str) -> str:
@@ -145,6 +139,60 @@ class Connection:
     identity: tuple[str, ...]
     """Equal for two connections to the same server with the same credentials."""
     tls_server_name: str | None = None
+    files: tuple[Path, ...] = ()
+    """From which it was made."""
+    reload: "Callable[[], Connection] | None" = None
+    """Makes it from these files again. Raises ConfigurationError."""
+
+
+class Rotation:
+    """The connection as its files say now; they are looked at every few seconds, by content.
+
+    What can't be used changes nothing, and neither does another server: what is known of one is not true of another.
+    """
+
+    def __init__(self, connection: Connection, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._look_at = clock() + _FILES_SECONDS
+        self._seen = _digests(connection.files)
+
+    def current(self) -> Connection:
+        now = self._clock()
+        if now >= self._look_at:
+            self._look_at = now + _FILES_SECONDS
+            self._look()
+        return self._connection
+
+    def _look(self) -> None:
+        seen = _digests(self._connection.files)
+        if seen == self._seen or self._connection.reload is None:
+            return
+        self._seen = seen
+        try:
+            renewed = self._connection.reload()
+        except ConfigurationError as error:
+            log.error("A file of the connection was changed and can't be used; going on as before", error=str(error))
+            return
+        if renewed.server != self._connection.server:
+            log.error(
+                "A kubeconfig names another server now; going on with the former one, until this process is restarted",
+                server=self._connection.server,
+            )
+            return
+        log.info("Files of the connection were changed; new requests use them", server=renewed.server)
+        self._connection = renewed
+
+
+def _digests(files: Sequence[Path]) -> tuple[bytes | None, ...]:
+    return tuple(map(_digest, files))
+
+
+def _digest(file: Path) -> bytes | None:
+    try:
+        return hashlib.sha256(read_bounded(file)).digest()
+    except (OSError, ValueError):
+        return None
 
 
 def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path = SERVICE_ACCOUNT) -> Connection:
@@ -167,7 +215,14 @@ def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path =
         context = ssl.create_default_context(cafile=str(authority))
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(f"cannot load the cluster's CA bundle {authority}: {error}") from error
-    return Connection(server=server, tls=context, credentials=TokenFile(token), identity=(server, str(token)))
+    return Connection(
+        server=server,
+        tls=context,
+        credentials=TokenFile(token),
+        identity=(server, str(token)),
+        files=(authority,),
+        reload=partial(in_cluster, environment=environment, directory=directory),
+    )
 
 
 def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = False) -> Connection:
@@ -195,63 +250,22 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
         credentials=credentials,
         identity=(server, secret, str(user.get("client-certificate-data") or user.get("client-certificate") or "")),
         tls_server_name=str(cluster.get("tls-server-name") or "") or None,
+        files=(path, *(path.parent / str(named) for named in _named_files(cluster, user))),
+        reload=partial(load_kubeconfig, path, context=context, trusted=trusted),
     )
 
 
-def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
-    """What the file holds, of which nothing is known but that it is a mapping.
-
-    Raises:
-        ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
-    """
-    try:
-        content = _content(path)
-        _check_structure(content, aliases=trusted)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
-    try:
-        document = yaml.load(content, yaml.CSafeLoader)
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-        # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!timestamp x`.
-        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"the kubeconfig {path} is no mapping")
-    return document
-
-
-def _check_structure(content: bytes, *, aliases: bool) -> None:
-    """Raises ValueError for what would take all memory or the whole stack."""
-    depth = 0
-    for event in yaml.parse(content, yaml.CSafeLoader):
-        if isinstance(event, yaml.AliasEvent) and not aliases:
-            raise ValueError("aliases are not supported")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST_NESTING:
-            raise ValueError(f"nested deeper than {_DEEPEST_NESTING} levels")
-
-
-def _problem(error: Exception) -> str:
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    return f"it is not readable as YAML{f' (line {mark.line + 1})' if mark else ''}"
+def _named_files(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> list[Any]:
+    """Token files are not among them: they are read again by themselves."""
+    named = cluster.get("certificate-authority"), user.get("client-certificate"), user.get("client-key")
+    return [file for file in named if file]
 
 
 def _named(document: Mapping[str, Any], field: str, name: str, inner: str, path: Path) -> Mapping[str, Any]:
-    for entry in _entries(document, field):
-        if entry.get("name") == name:
-            found = entry.get(inner) or {}
-            if isinstance(found, dict):
-                return found
-    raise ConfigurationError(f"the kubeconfig {path} has no entry {name!r} in {field}")
-
-
-def _entries(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
-    entries = document.get(field)
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    found = find_entry(document, field, name, inner)
+    if found is None:
+        raise ConfigurationError(f"the kubeconfig {path} has no entry {name!r} in {field}")
+    return found
 
 
 def _refuse_unsupported(document: Mapping[str, Any]) -> None:
@@ -265,7 +279,7 @@ def _refuse_unsupported(document: Mapping[str, Any]) -> None:
         "auth-provider": "auth provider configurations",
         "exec": "exec configurations",
     }
-    for entry in _entries(document, "users"):
+    for entry in mappings(document.get("users")):
         user = entry.get("user")
         for field, what in refused.items():
             if isinstance(user, dict) and user.get(field):

@@ -1,7 +1,7 @@
 """A control loop: workers that take keys from a queue and reconcile what they name.
 
 A reconciliation is level based: it gets a key, looks at the state of the world, and says what should happen with the
-key next. All that can come of it is told apart in one place, `Controller._settle`:
+key next. Its results are handled in one place, `Controller._settle`:
 
     Done()             fine; nothing until the key is added again
     RequeueAfter(s)    fine; again after s seconds
@@ -18,15 +18,18 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
+from opentelemetry.trace import Span
 
 from kube import tracing
+from kube.clock import format_duration
 from kube.errors import KubeError
 from kube.metrics import ControllerMetrics
-from kube.objects import Key, format_duration
-from kube.queue import QueueShutDownError, WorkQueue
+from kube.objects import Key
+from kube.queue import Priority, QueueShutDownError, WorkQueue, any_priority
 from kube.resources import Resource
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -42,6 +45,8 @@ class RequeueAfter:
     """All is well so far; look again after so many seconds (at once if there are none left)."""
 
     seconds: float
+    priority: Priority | None = None
+    """With which it is looked at then; None: the one that it has now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ Result = Done | RequeueAfter | Requeue
 
 
 class ReconcileError(Exception):
-    """A reconciliation failed for a reason that its message tells."""
+    """A reconciliation failed for the reason in its message."""
 
 
 class TerminalError(ReconcileError):
@@ -72,7 +77,7 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Judge an error; of a group, what its members have in common."""
+    """Classify an error; of a group, what its members have in common."""
     members = list(_members(error))
     bug = next((e for e in members if not isinstance(e, (KubeError, ReconcileError, OSError))), None)
     if bug is not None:
@@ -101,6 +106,7 @@ class Controller:
         concurrency: how many keys are worked on at once.
         time_limit: seconds that one pass may take.
         max_backoff: seconds between attempts that keep failing, at most.
+        highest: see `WorkQueue`.
         stop_within: seconds that running passes get to unwind when the controller stops.
     """
 
@@ -113,10 +119,13 @@ class Controller:
         concurrency: int = 1,
         time_limit: float = 180.0,
         max_backoff: float = 1000.0,
+        highest: Callable[[Key], Priority] = any_priority,
         stop_within: float = 5.0,
     ) -> None:
         self.name = name
-        self.queue: WorkQueue[Key] = WorkQueue(name, max_backoff=max_backoff)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            name, workers=concurrency, flow=attrgetter("namespace"), highest=highest, max_backoff=max_backoff
+        )
         self._reconcile = reconcile
         self._kind = kind
         self._concurrency = concurrency
@@ -170,7 +179,7 @@ class Controller:
         try:
             with tracing.reconcile(self.name, key, pass_id=pass_id) as span:
                 outcome = await self._attempt(key)
-                if span.recording:
+                if span.is_recording():
                     _describe(span, outcome)
         finally:
             self._metrics.active_workers.dec()
@@ -206,10 +215,10 @@ class Controller:
             case Done():
                 self._metrics.success.inc()
                 self.queue.forget(key)
-            case RequeueAfter(seconds=seconds):
+            case RequeueAfter(seconds=seconds, priority=priority):
                 self._metrics.requeue_after.inc()
                 self.queue.forget(key)
-                self.queue.add_after(key, seconds)
+                self.queue.add_after(key, seconds, priority)
             case Requeue():
                 self._metrics.requeue.inc()
                 self.queue.add_rate_limited(key)
@@ -239,7 +248,7 @@ _RESULTS = {Done: "success", RequeueAfter: "requeue_after", Requeue: "requeue", 
 """As metrics call them."""
 
 
-def _describe(span: tracing.Span, outcome: Result | Failure) -> None:
-    span.describe({"reconcile.result": _RESULTS[type(outcome)]})
+def _describe(span: Span, outcome: Result | Failure) -> None:
+    span.set_attribute("reconcile.result", _RESULTS[type(outcome)])
     if isinstance(outcome, Failure):
-        span.fail(",".join(sorted({type(error).__name__ for error in _members(outcome.error)})))
+        tracing.fail(span, ",".join(sorted({type(error).__name__ for error in _members(outcome.error)})))

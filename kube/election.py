@@ -28,10 +28,11 @@ from typing import Any
 import structlog
 
 from kube.client import Client, Selection
+from kube.clock import format_micro_time
 from kube.errors import ApiError, Conflict, Forbidden, KubeError, NotFound
 from kube.events import EventRecorder
 from kube.metrics import leader_election_master_status
-from kube.objects import Object, format_micro_time, resource_version
+from kube.objects import Object, resource_version
 from kube.resources import LEASES
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -109,7 +110,7 @@ class Action(Enum):
 
 
 def decide(lease: Object | None, *, identity: str, unchanged_for: float, default_duration: float) -> Action:
-    """Judge a lease.
+    """What to do about a lease.
 
     Args:
         lease: as the API server holds it, None if there is none.

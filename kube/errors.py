@@ -1,14 +1,21 @@
 """Errors of talking to an API server, as types that say what can be done about them.
 
     KubeError
-    ├── KindNotServed            discovery knows no such kind
+    ├── KindNotServed            discovery says that there is no such kind
+    ├── OtherPast                the cluster went back in time; what is known of it has to be learnt anew
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
-    │   └── AnswerTooLong        more than is read of one answer
+    │   ├── AnswerTooLong        more than is read of one answer
+    │   └── NoStatus             a failure that is no Status: perhaps of a proxy
     └── ApiError                 the API server answered with a Status of failure
         ├── BadRequest 400, Unauthorized 401, NotFound 404, Gone 410, Invalid 422
         ├── Forbidden 403 ── NamespaceTerminating
         ├── Conflict 409 ── AlreadyExists
+        ├── TooLarge 413, and 500 where the storage behind the API server takes no more
         └── TooManyRequests 429, ServerFailure 5xx
+
+Only the API server can say that something does not exist: an object by `NotFound`, which is made of a Status with this
+reason and of nothing else; a kind by `KindNotServed`, which is made of good answers of discovery (see `served`). Every
+other answer says nothing about the cluster.
 
 `str(error)` is the API server's own message, since it ends up in conditions that people and programs read.
 """
@@ -22,12 +29,16 @@ class KubeError(Exception):
 
 
 class KindNotServed(KubeError):
-    """The API server serves no such kind in that version, as far as discovery knows."""
+    """The API server serves no such kind in that version: its discovery documents say so."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
         self.api_version = api_version
         self.kind = kind
+
+
+class OtherPast(KubeError):
+    """Nothing is written: the cluster was restored from a backup, and what is known of it may never have been."""
 
 
 class Unreachable(KubeError):
@@ -36,6 +47,17 @@ class Unreachable(KubeError):
 
 class AnswerTooLong(Unreachable):
     """The answer to a request is longer than what is read of one."""
+
+
+class NoStatus(Unreachable):
+    """A failure that is no Status: nothing follows from it, since it need not come from the API server.
+
+    API servers answer so, too, for paths that they do not serve; whether that is so, discovery has to tell.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"the answer has the code {status} and is no Status, perhaps of a proxy: {text!r}")
+        self.status = status
 
 
 class ApiError(KubeError):
@@ -80,7 +102,7 @@ class NamespaceTerminating(Forbidden):
 
 
 class NotFound(ApiError):
-    pass
+    """The API server says that there is no such object."""
 
 
 class Conflict(ApiError):
@@ -99,6 +121,10 @@ class Invalid(ApiError):
     pass
 
 
+class TooLarge(ApiError):
+    """An object, or a request, is larger than what is stored or read."""
+
+
 class TooManyRequests(ApiError):
     pass
 
@@ -111,22 +137,40 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     400: BadRequest,
     401: Unauthorized,
     403: Forbidden,
-    404: NotFound,
     409: Conflict,
     410: Gone,
+    413: TooLarge,
     422: Invalid,
     429: TooManyRequests,
 }
 
 
+_WITHOUT_STATUS = frozenset({401, 413, 429})
+"""Besides 5xx: an overloaded API server has no time for a Status, a token that is not taken may be a stale one, and
+what is too large for a proxy gets no further.
+"""
+_LONGEST_TEXT = 100
+_NOT_STORED = ("etcdserver: request is too large", "trying to send message larger than max")
+"""What etcd, and the library by which it is asked, say of too large an object. API servers pass it on as an error of
+their own.
+"""
+
+
 def from_status(
     code: int, status: Mapping[str, Any], *, fallback: str = "", retry_after: float | None = None
-) -> ApiError:
-    """The error for a Status object (`kind: Status`); `fallback` is the message if it has none."""
+) -> ApiError | NoStatus:
+    """The error for an answer: a Status, or anything else; `fallback` is the message if it has none."""
+    if status.get("kind") != "Status":
+        status = {}
+        if code < 500 and code not in _WITHOUT_STATUS:
+            return NoStatus(code, fallback[:_LONGEST_TEXT])
     reason = status.get("reason") or ""
     details = status.get("details") or {}
+    message = status.get("message") or fallback or f"the API server answered with status {code}"
     if code >= 500:
-        cls: type[ApiError] = ServerFailure
+        cls: type[ApiError] = TooLarge if any(text in message for text in _NOT_STORED) else ServerFailure
+    elif code == 404 and reason == "NotFound":
+        cls = NotFound
     elif reason == "AlreadyExists":
         cls = AlreadyExists
     elif code == 403 and any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ()):
@@ -135,5 +179,4 @@ def from_status(
         cls = _BY_STATUS.get(code, ApiError)
     if retry_after is None and details.get("retryAfterSeconds"):
         retry_after = float(details["retryAfterSeconds"])
-    message = status.get("message") or fallback or f"the API server answered with status {code}"
     return cls(code, message=message, reason=reason, details=details, retry_after=retry_after)

@@ -25,10 +25,11 @@ from typing import Any, Literal, TypeVar
 import structlog
 
 from kube.client import Client
+from kube.clock import format_time
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound, ServerFailure, TooManyRequests, Unreachable
 from kube.limiter import Allowance
 from kube.metrics import event_recorder_dropped_total
-from kube.objects import Object, format_time, metadata
+from kube.objects import Object, metadata
 from kube.resources import EVENTS
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -279,7 +280,8 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def _write(self, series: Series) -> None:
-        for attempt in range(1, _WRITE_ATTEMPTS + 1):
+        attempt = 1
+        while True:
             series.is_queued = False  # what comes from here on may be too late for this request
             try:
                 await self._send(series)
@@ -291,6 +293,7 @@ class EventRecorder:
             else:
                 return
             await self._sleep(2.0**attempt)
+            attempt += 1
 
     async def _send(self, series: Series) -> None:
         if series.is_created and self._now() >= self._no_patch_until:

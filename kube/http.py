@@ -17,16 +17,13 @@ _PLACES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @contextmanager
 def _no_authorities() -> Iterator[None]:
-    before = {place: os.environ.get(place) for place in _PLACES}
+    before = dict(os.environ)
     os.environ.update(dict.fromkeys(_PLACES, os.devnull))
     try:
         yield
     finally:
-        for place, value in before.items():
-            if value is None:
-                del os.environ[place]
-            else:
-                os.environ[place] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 with _no_authorities():

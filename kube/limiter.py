@@ -1,12 +1,14 @@
-"""The token bucket of a connection: at most `burst` requests at once, `qps` a second over time.
+"""What several share and has an end: requests to an API server, and memory. Waiters are served in order.
 
-One bucket for all that goes over a connection, so that the configured figure is a real bound. Waiters are
-served in the order in which they came.
+The token bucket of a connection: at most `burst` requests at once, `qps` a second over time. One bucket for all that
+goes over a connection, so that the configured figure is a real bound.
 """
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 class Allowance:
@@ -72,3 +74,45 @@ class TokenBucket:
             self._tokens += 1
             raise
         return delay
+
+
+class ByteBudget:
+    """Memory that several share: who needs more than is left waits until others are done.
+
+    Who came first is served first, so that many who need little don't keep one waiting who needs much.
+
+    Args: total: bytes.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = self._left = total
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def has(self, need: int) -> bool:
+        """Whether `hold` would not wait."""
+        return not self._waiting and min(need, self._total) <= self._left
+
+    @contextlib.asynccontextmanager
+    async def hold(self, need: int) -> AsyncIterator[None]:
+        """Have so many bytes within the context. Who needs more than there are gets all, and is alone."""
+        need = min(need, self._total)
+        granted = asyncio.get_running_loop().create_future()
+        self._waiting.append((need, granted))
+        self._serve()
+        try:
+            await granted
+            yield
+        finally:
+            if granted.done() and not granted.cancelled():
+                self._left += need
+            self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting:
+            need, granted = self._waiting[0]
+            if not granted.cancelled():
+                if need > self._left:
+                    return
+                self._left -= need
+                granted.set_result(None)
+            self._waiting.popleft()

@@ -2,8 +2,8 @@
 
 Names, labels and buckets are those of controller-runtime and client-go. The metric objects are made once, when
 this module is imported, in the default registry. Looking up a labelled child costs more than counting with it, so
-whoever counts often holds its children: `ControllerMetrics` and `QueueMetrics` are resolved once a controller,
-which also makes their series exist with value 0 from then on.
+`ControllerMetrics` and `QueueMetrics` hold their children: they are resolved once a controller, and their series exist
+with value 0 from then on.
 """
 
 from collections.abc import Callable

@@ -1,18 +1,19 @@
 """Plain functions over Kubernetes objects, which are dicts as JSON gives them.
 
-Read access never raises on a missing or null part: `labels({"metadata": {"labels": None}})` is an empty
-mapping. Objects from caches are shared; nothing here changes its argument.
+Read access never raises, whatever JSON it meets: `labels({"metadata": {"labels": "boom"}})` is an empty mapping. Not
+every kind has a schema, and one odd object must not stop the watch of all others; so projections read fields by
+`mapping`, `mappings`, `text` and `integer`, for which what has another type is not there. Objects from caches are
+shared; nothing here changes its argument.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 Object = dict[str, Any]
 
+_LONGEST_VERSION = 20
+"""Digits of an unsigned number of 64 bits."""
 _TRUTHY = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
@@ -27,34 +28,71 @@ class Key:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+def mapping(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Any) -> list[Object]:
+    """The objects in a list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def texts(value: Any) -> list[str]:
+    """The strings in a list."""
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+
+
+def integer(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def string_map(value: Any) -> dict[str, str]:
+    """The entries of a mapping whose values are strings; null stands for the empty one, as it does for Go."""
+    if not isinstance(value, dict):
+        return {}
+    for entry in value.values():
+        if not isinstance(entry, str):
+            return {name: entry or "" for name, entry in value.items() if entry is None or isinstance(entry, str)}
+    return value
+
+
+def spec(obj: Mapping[str, Any]) -> Object:
+    return mapping(obj.get("spec"))
+
+
 def metadata(obj: Mapping[str, Any]) -> Object:
-    return obj.get("metadata") or {}
+    return mapping(obj.get("metadata"))
 
 
 def key(obj: Mapping[str, Any]) -> Key:
     meta = metadata(obj)
-    return Key(meta.get("namespace") or "", meta.get("name") or "")
+    return Key(text(meta.get("namespace")), text(meta.get("name")))
 
 
 def labels(obj: Mapping[str, Any]) -> dict[str, str]:
-    return metadata(obj).get("labels") or {}
+    return string_map(metadata(obj).get("labels"))
 
 
 def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
-    return metadata(obj).get("annotations") or {}
+    return string_map(metadata(obj).get("annotations"))
 
 
 def finalizers(obj: Mapping[str, Any]) -> list[str]:
-    return metadata(obj).get("finalizers") or []
+    return texts(metadata(obj).get("finalizers"))
 
 
 def uid(obj: Mapping[str, Any]) -> str:
-    return metadata(obj).get("uid") or ""
+    return text(metadata(obj).get("uid"))
 
 
 def resource_version(obj: Mapping[str, Any]) -> int:
     """The resourceVersion as a number, 0 if absent; newer objects have greater ones."""
-    return int(metadata(obj).get("resourceVersion") or 0)
+    version = text(metadata(obj).get("resourceVersion"))
+    return int(version) if version.isdecimal() and len(version) <= _LONGEST_VERSION else 0
 
 
 def is_deleting(obj: Mapping[str, Any]) -> bool:
@@ -68,131 +106,13 @@ def group_of(api_version: str) -> str:
 
 
 def condition(obj: Mapping[str, Any], condition_type: str) -> Object | None:
-    found: list[Object] = (obj.get("status") or {}).get("conditions") or []
+    found = mappings(mapping(obj.get("status")).get("conditions"))
     return next((c for c in found if c.get("type") == condition_type), None)
 
 
 def is_truthy(value: str | None) -> bool:
     """What Go's strconv.ParseBool takes for true; everything else, also None, is false."""
     return value in _TRUTHY
-
-
-def pointer_step(name: str) -> str:
-    """A field's name as a step of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-# --- times and durations
-
-_DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
-_UNIT_NANOSECONDS = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "μs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
-
-
-def parse_duration(text: str) -> float:
-    """Seconds of a Go duration such as `1h30m`, `-1.5h`, `300ms`, `0`.
-
-    Raises:
-        ValueError: with the message of Go's time.ParseDuration.
-    """
-    sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
-    if rest == "0":
-        return 0.0
-    if not rest:
-        raise ValueError(f"time: invalid duration {_quoted(text)}")
-    total, at = Decimal(0), 0
-    while at < len(rest):
-        part = _DURATION_PART.match(rest, at)
-        if part is None:
-            raise ValueError(f"time: invalid duration {_quoted(text)}")
-        number, unit = part.groups()
-        if not unit:
-            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
-        if unit not in _UNIT_NANOSECONDS:
-            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
-        total += Decimal(number) * _UNIT_NANOSECONDS[unit]
-        at = part.end()
-    if total >= 2**63 + (sign == "-"):
-        raise ValueError(f"time: invalid duration {_quoted(text)}")
-    return float(total / 10**9) * (-1 if sign == "-" else 1)
-
-
-def _quoted(text: str) -> str:
-    """As package time of Go quotes: whatever is not plain ASCII as the hexadecimal digits of its bytes."""
-    plain = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in text.encode())
-    return '"' + "".join(f"\\{char}" if char in '"\\' else char for char in plain) + '"'
-
-
-def format_duration(seconds: float) -> str:
-    """As Go prints a duration: `1m0s`, `1h0m0s`, `1.5s`, `250ms`, `0s`."""
-    nanoseconds = round(abs(seconds) * 1e9)
-    sign = "-" if seconds < 0 and nanoseconds else ""
-    if nanoseconds == 0:
-        return "0s"
-    for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
-        if nanoseconds < size * 1000 and nanoseconds < 10**9:
-            return f"{sign}{_trim(Decimal(nanoseconds) / size)}{unit}"
-    minutes, rest = divmod(nanoseconds, 60 * 10**9)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{_trim(Decimal(rest) / 10**9)}s"
-    if hours:
-        return f"{sign}{hours}h{minutes}m{text}"
-    return f"{sign}{minutes}m{text}" if minutes else f"{sign}{text}"
-
-
-def _trim(number: Decimal) -> str:
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def parse_time(text: str) -> datetime:
-    """An RFC 3339 time, as the API server writes it. Raises ValueError."""
-    parsed = datetime.fromisoformat(text)
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-
-
-def format_time(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the second, as metav1.Time is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def format_micro_time(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the microsecond, as metav1.MicroTime is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-# --- quantities
-
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
-_SUFFIX = {
-    **{
-        suffix: Decimal(10) ** exponent
-        for suffix, exponent in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
-    },
-    **{suffix: Decimal(1024) ** (i + 1) for i, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
-}
-
-
-def parse_quantity(value: str | float) -> Decimal:
-    """The value of a resource quantity such as `100m`, `1Gi`, `1e3`. Raises ValueError."""
-    match = _QUANTITY.fullmatch(str(value))
-    if match is None:
-        raise ValueError(f"{value!r} is not a quantity; write a number with an optional suffix such as m, k, Mi")
-    number = Decimal(match[1])
-    if match[2]:
-        try:
-            return number.scaleb(int(match[2][1:]))
-        except ArithmeticError as error:
-            raise ValueError(f"{value!r} is not a quantity; its exponent is out of bounds") from error
-    return number * _SUFFIX.get(match[3] or "", Decimal(1))
 
 
 # --- selectors
@@ -206,13 +126,13 @@ def matches_label_selector(selector: Mapping[str, Any] | None, having: Mapping[s
     """
     if selector is None:
         return False
-    if any(having.get(name) != value for name, value in (selector.get("matchLabels") or {}).items()):
+    if any(having.get(name) != value for name, value in string_map(selector.get("matchLabels")).items()):
         return False
-    return all(_matches_expression(expression, having) for expression in selector.get("matchExpressions") or [])
+    return all(_matches_expression(expression, having) for expression in mappings(selector.get("matchExpressions")))
 
 
 def _matches_expression(expression: Mapping[str, Any], having: Mapping[str, str]) -> bool:
-    name, values = expression.get("key", ""), expression.get("values") or []
+    name, values = text(expression.get("key")), texts(expression.get("values"))
     match expression.get("operator"):
         case "In":
             return name in having and having[name] in values
@@ -236,5 +156,4 @@ def label_selector_text(match_labels: Mapping[str, str]) -> str:
 
 def controller_of(obj: Mapping[str, Any]) -> Object | None:
     """The owner reference with `controller: true`, if there is one."""
-    references: Sequence[Object] = metadata(obj).get("ownerReferences") or []
-    return next((r for r in references if r.get("controller")), None)
+    return next((r for r in mappings(metadata(obj).get("ownerReferences")) if r.get("controller")), None)

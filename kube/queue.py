@@ -3,13 +3,18 @@
 A key is in up to three places at once, and every rule is a move between them:
 
     delayed   its time has not come; one time a key, the earliest wins
-    ready     waits for a worker; once a key, the higher priority wins, first in first out within a priority
+    ready     waits for a worker; once a key, the higher priority wins
     running   a worker holds it; if it becomes due meanwhile, it is remembered and is ready again on `done`
 
 So a key is never worked on twice at a time, and however often it is added, no more than one further run
-follows. Changes go before what is merely looked at again (the initial list, resyncs); a change of a key that
-waits with low priority lifts it. All of this happens on one event loop and without locks; one timer serves
-all delays.
+follows. A change of a key that waits with low priority lifts it, up to the priority that `highest` allows it as things
+are now. All of this happens on one event loop and without locks; one timer serves all delays.
+
+Nobody waits long because others have much to do. Changes go before what comes in bulk: deletions, and what is
+merely looked at again (the initial list, resyncs). These never take all workers, so one is always about to be free
+for a change; and each of them gets a turn after a few of the others. What is put off on purpose comes when nothing
+else is left. Within a priority flows take turns (a flow is what `flow` says, such as the namespace of a key), and
+within a flow it is first in, first out.
 """
 
 import asyncio
@@ -19,16 +24,26 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from kube.metrics import QueueMetrics
 
-Priority = Literal[0, -100]
+Priority = Literal[0, -50, -100, -200]
 CHANGE: Final = 0
 """Something happened to the object."""
+REMOVAL: Final = -50
+"""The object is being deleted, perhaps with thousands of others."""
 RESYNC: Final = -100
 """The object is looked at because it is time: the initial list, resyncs."""
+LAST: Final = -200
+"""The object is looked at when nothing else is left."""
 
+_PRIORITIES: tuple[Priority, ...] = (CHANGE, REMOVAL, RESYNC, LAST)
+_TURNS = 4
+"""How often keys to remove, or to look at again, are passed over in favour of a higher priority while they wait."""
+_FREE_WORKERS = 4
+"""One in so many workers is kept free for changes."""
 _FIRST_BACKOFF = 0.005
 _TIMER_RESOLUTION = 0.001
 _FEWEST_HEAP_ENTRIES_TO_COMPACT = 64
@@ -66,11 +81,68 @@ class _Running:
     again: _Waiting | None = None
 
 
+class _Lane(Generic[K]):
+    """The ready keys of a priority: of each flow one, in turn."""
+
+    def __init__(self, flow: Callable[[K], Hashable]) -> None:
+        self._flow = flow
+        # Ordered, since plain ones get slow when much is taken from their beginning.
+        self._flows: OrderedDict[Hashable, OrderedDict[K, _Waiting]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, key: K) -> _Waiting | None:
+        keys = self._flows.get(self._flow(key))
+        return None if keys is None else keys.get(key)
+
+    def put(self, key: K, waiting: _Waiting) -> None:
+        """It must not be in it."""
+        self._flows.setdefault(self._flow(key), OrderedDict())[key] = waiting
+        self._count += 1
+
+    def remove(self, key: K) -> None:
+        """It must be in it."""
+        flow = self._flow(key)
+        del self._flows[flow][key]
+        self._count -= 1
+        if not self._flows[flow]:
+            del self._flows[flow]
+
+    def pop(self) -> tuple[K, _Waiting]:
+        """The next one; there must be one."""
+        flow, keys = next(iter(self._flows.items()))
+        key, waiting = keys.popitem(last=False)
+        self._count -= 1
+        if keys:
+            self._flows.move_to_end(flow)
+        else:
+            del self._flows[flow]
+        return key, waiting
+
+    def clear(self) -> None:
+        self._flows.clear()
+        self._count = 0
+
+
+def _one_flow(_key: object) -> None:
+    """All keys are of one flow."""
+
+
+def any_priority(_key: object) -> Priority:
+    """A key may have any."""
+    return CHANGE
+
+
 class WorkQueue(Generic[K]):
     """Keys to work on. To be used on one event loop.
 
     Args:
         name: the label of its metrics, the controller's name.
+        workers: how many call `get`.
+        flow: whose work a key is; all get their turn.
+        highest: the priority that a key has at most as things are now, however it was added, and when.
         max_backoff: seconds, upper bound of the delay after repeated failures.
         now: monotonic seconds.
         call_later: calls a function once after so many seconds; the running event loop's by default.
@@ -80,17 +152,23 @@ class WorkQueue(Generic[K]):
         self,
         name: str,
         *,
+        workers: int = 1,
+        flow: Callable[[K], Hashable] = _one_flow,
+        highest: Callable[[K], Priority] = any_priority,
         max_backoff: float = 1000.0,
         now: Callable[[], float] = time.monotonic,
         call_later: CallLater | None = None,
     ) -> None:
         self.name = name
+        self._highest = highest
         self._max_backoff = max_backoff
         self._now = now
         self._call_later = call_later or _call_later
-        # One ordered dict a priority, highest first: membership, order and removal in constant time.
-        self._ready: dict[Priority, OrderedDict[K, _Waiting]] = {CHANGE: OrderedDict(), RESYNC: OrderedDict()}
+        self._ready: dict[Priority, _Lane[K]] = {priority: _Lane(flow) for priority in _PRIORITIES}
+        self._passed_over: dict[Priority, int] = dict.fromkeys(_PRIORITIES, 0)
         self._running: dict[K, _Running] = {}
+        self._bulk_running = 0
+        self._most_bulk = max(workers - max(workers // _FREE_WORKERS, 1), 1)
         self._delayed: dict[K, _Delayed] = {}
         # Entries of the heap that `_delayed` no longer backs are skipped; the count keeps keys from being compared.
         self._heap: list[tuple[float, int, K]] = []
@@ -98,19 +176,21 @@ class WorkQueue(Generic[K]):
         self._timer: Timer | None = None
         self._timer_due = 0.0
         self._failures: dict[K, int] = {}
-        # Its value is the number of ready keys, so that a worker that gets through finds one.
         self._available = asyncio.Semaphore(0)
+        """Lets through as many workers as keys are offered; more if keys were lowered, who then wait on."""
+        self._offered = 0
+        """How many keys may be handed out."""
         self._shut_down = False
         self._metrics = QueueMetrics.of(
             name,
-            depth_by_priority={CHANGE: lambda: self._depth(CHANGE), RESYNC: lambda: self._depth(RESYNC)},
+            depth_by_priority={priority: partial(self._depth, priority) for priority in _PRIORITIES},
             unfinished=lambda: sum(self._running_seconds()),
             longest_running=lambda: max(self._running_seconds(), default=0.0),
         )
 
     def __len__(self) -> int:
         """How many keys are due: those that wait for a worker, and those in work that became due again."""
-        return self._depth(CHANGE) + self._depth(RESYNC)
+        return sum(map(self._depth, _PRIORITIES))
 
     # --- adding
 
@@ -135,20 +215,31 @@ class WorkQueue(Generic[K]):
             running.again.priority = max(running.again.priority, priority)
 
     def _add_idle(self, key: K, priority: Priority) -> None:
-        if key in self._ready[CHANGE]:
-            return
-        waiting = self._ready[RESYNC].get(key)
+        waiting = self._waiting(key)
         if waiting is None:
-            self._push(key, _Waiting(self._now(), priority))
+            self._put(key, _Waiting(self._now(), priority))
             self._metrics.adds.inc()
-        elif priority > waiting.priority:
-            del self._ready[RESYNC][key]
-            waiting.priority = priority
-            self._ready[priority][key] = waiting
+        elif (changed := min(max(priority, waiting.priority), self._highest(key))) != waiting.priority:
+            self._ready[waiting.priority].remove(key)
+            waiting.priority = changed
+            self._put(key, waiting)
+        self._offer()
 
-    def _push(self, key: K, waiting: _Waiting) -> None:
-        self._ready[waiting.priority][key] = waiting
-        self._available.release()
+    def _waiting(self, key: K) -> _Waiting | None:
+        return next((found for lane in self._ready.values() if (found := lane.get(key)) is not None), None)
+
+    def _put(self, key: K, waiting: _Waiting) -> None:
+        waiting.priority = min(waiting.priority, self._highest(key))
+        self._ready[waiting.priority].put(key, waiting)
+
+    def _offer(self) -> None:
+        """Let workers through for all keys that may be handed out by now."""
+        changes = len(self._ready[CHANGE])
+        bulk = sum(map(len, self._ready.values())) - changes
+        offered = changes + min(bulk, self._most_bulk - self._bulk_running)
+        for _ in range(offered - self._offered):
+            self._available.release()
+        self._offered = offered
 
     def add_after(self, key: K, delay: float, priority: Priority | None = None) -> None:
         """Add the key after so many seconds, or sooner if it was added for an earlier time already.
@@ -183,7 +274,7 @@ class WorkQueue(Generic[K]):
         running = self._running.get(key)
         if running is not None:
             return running.again is not None
-        return key in self._ready[CHANGE] or key in self._ready[RESYNC]
+        return self._waiting(key) is not None
 
     def add_rate_limited(self, key: K, priority: Priority | None = None) -> None:
         """Add the key after a delay that doubles with every call, from 5 ms, until `forget`."""
@@ -206,25 +297,42 @@ class WorkQueue(Generic[K]):
             QueueShutDownError: the queue is shut down; keys that waited are not handed out any more.
         """
         await self._available.acquire()
+        while not (self._offered or self._shut_down):
+            await self._available.acquire()
         if self._shut_down:
             self._available.release()  # wakes the next in line
             raise QueueShutDownError
-        waiting_keys = self._ready[CHANGE] or self._ready[RESYNC]
-        key, waiting = waiting_keys.popitem(last=False)
+        key, waiting = self._ready[self._next_priority()].pop()
         now = self._now()
         self._running[key] = _Running(now, waiting.priority)
+        self._bulk_running += waiting.priority != CHANGE
+        self._offered -= 1
         self._metrics.queue_seconds.observe(now - waiting.since)
         return key
+
+    def _next_priority(self) -> Priority:
+        """The highest of which a key may be handed out, unless a lower one was passed over too often."""
+        bulk_may_run = self._bulk_running < self._most_bulk
+        waiting = [each for each in _PRIORITIES if self._ready[each] and (each == CHANGE or bulk_may_run)]
+        in_turn = (each for each in waiting[1:] if each != LAST and self._passed_over[each] >= _TURNS)
+        chosen = next(in_turn, waiting[0])
+        for each in waiting:
+            self._passed_over[each] = 0 if each == chosen else self._passed_over[each] + 1
+        return chosen
 
     def done(self, key: K) -> None:
         """The worker is through with the key; if it was added meanwhile, it is ready again."""
         running = self._running.pop(key)
+        self._bulk_running -= running.priority != CHANGE
         self._metrics.work_seconds.observe(self._now() - running.since)
-        if running.again is not None and not self._shut_down:
-            self._push(key, running.again)
+        if self._shut_down:
+            return
+        if running.again is not None:
+            self._put(key, running.again)
+        self._offer()
 
     def shut_down(self) -> None:
-        """Hand out no more keys and take none; whoever waits in `get` is told so."""
+        """Hand out no more keys and take none; `get` raises QueueShutDownError from now on."""
         self._shut_down = True
         if self._timer is not None:
             self._timer.cancel()

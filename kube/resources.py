@@ -1,4 +1,4 @@
-"""What a kind is called in paths, and the kinds this package needs itself."""
+"""What a kind is called in paths, and the kinds of Kubernetes itself that programs work with."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -37,6 +37,11 @@ class Resource:
             parts.append(subresource)
         return "/".join(parts)
 
+    def reference(self, *, namespace: str = "", name: str, uid: str) -> dict[str, str]:
+        """An object as Events and owner references name it."""
+        place = {"namespace": namespace} if namespace else {}
+        return {"apiVersion": self.api_version, "kind": self.kind, **place, "name": name, "uid": uid}
+
     def __str__(self) -> str:
         return f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"
 
@@ -59,6 +64,21 @@ PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
 SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
+DAEMON_SETS = Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
+REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
+JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+CRON_JOBS = Resource("batch", "v1", "CronJob", "cronjobs", namespaced=True)
+HORIZONTAL_POD_AUTOSCALERS = Resource(
+    "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", namespaced=True
+)
+NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
+INGRESSES = Resource("networking.k8s.io", "v1", "Ingress", "ingresses", namespaced=True)
+CSI_NODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
+CERTIFICATE_SIGNING_REQUESTS = Resource(
+    "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False
+)
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

@@ -1,10 +1,11 @@
-"""Spans of passes and requests, for whoever collects them; nothing here knows how that is done.
+"""Spans of passes and requests, by the API of OpenTelemetry; who collects them is for `process.tracing`.
 
     reconcile <controller>              one pass
     └── patch deployments               one request to an API server, and its answer
 
-While nobody collects, which is the rule, `NOTHING` stands for every span, and costs a comparison. `process.tracing`
-gives `collect` what makes real ones.
+While nobody collects, which is the rule, the same span that does nothing is entered each time. That costs 0.2 us; to
+start one of OpenTelemetry's own spans that do nothing takes 5 us, and an admission 60. To ask OpenTelemetry which span
+is the current one takes 1 us, so it is not asked either.
 
 Attributes are names, counts and classes of errors. Messages of errors, bodies and query strings may hold secrets, and
 are never among them.
@@ -13,11 +14,22 @@ Requests outside of a span have none of their own: watches, leases and Events wo
 """
 
 from collections.abc import Mapping
-from contextvars import ContextVar
-from enum import Enum
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import Token
 from types import TracebackType
-from typing import Protocol, Self
 from urllib.parse import unquote
+
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from kube.objects import Key
 
@@ -25,79 +37,24 @@ Value = str | bool | int
 Attributes = Mapping[str, Value]
 Headers = Mapping[str, str]
 
+Work = AbstractContextManager[Span]
+"""A piece of work, from entering it to leaving it; an error that leaves it makes it a failed one."""
 
-class Role(Enum):
-    """Whether a span is about work of this process, or one side of a request."""
+NOTHING: Work = nullcontext(INVALID_SPAN)
 
-    INTERNAL = "internal"
-    CLIENT = "client"
-    SERVER = "server"
-
-
-class Span(Protocol):
-    """One piece of work, from entering it to leaving it; an error that leaves it makes it a failed one."""
-
-    recording: bool
-    """Whether it is worth finding out something for `describe`."""
-
-    def describe(self, attributes: Attributes) -> None: ...
-
-    def fail(self, error_type: str) -> None: ...
-
-    def outgoing(self, headers: Headers) -> Headers:
-        """The headers of a request, with those by which the one who answers joins this span."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+_propagator = TraceContextTextMapPropagator()
+_tracer: Tracer | None = None
 
 
-class Start(Protocol):
-    """Makes a span: a part of the current one, or of that which the headers of a request name."""
-
-    def __call__(self, name: str, role: Role, attributes: Attributes, *, incoming: Headers | None = None) -> Span: ...
-
-
-class _Nothing:
-    recording = False
-
-    def describe(self, attributes: Attributes) -> None:
-        pass
-
-    def fail(self, error_type: str) -> None:
-        pass
-
-    def outgoing(self, headers: Headers) -> Headers:
-        return headers
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-
-NOTHING: Span = _Nothing()
-
-current: ContextVar[Span] = ContextVar("span", default=NOTHING)
-"""What is being done; the spans themselves keep it."""
-
-_start: Start | None = None
-
-
-def collect(start: Start | None) -> None:
+def collect(tracer: Tracer | None) -> None:
     """From now on spans are made so, or not at all."""
-    global _start  # noqa: PLW0603 - of the process, as the destination of the log is
-    _start = start
+    global _tracer  # noqa: PLW0603 - of the process, as the destination of the log is
+    _tracer = tracer
 
 
-def reconcile(controller: str, key: Key, *, pass_id: str) -> Span:
+def reconcile(controller: str, key: Key, *, pass_id: str) -> Work:
     """A pass of a controller; `pass_id` is what its log entries carry."""
-    if _start is None:
+    if _tracer is None:
         return NOTHING
     attributes = {
         "controller": controller,
@@ -105,23 +62,74 @@ def reconcile(controller: str, key: Key, *, pass_id: str) -> Span:
         "k8s.object.name": key.name,
         "reconcile.id": pass_id,
     }
-    return _start(f"reconcile {controller}", Role.INTERNAL, attributes)
+    return _Work(_tracer.start_span(f"reconcile {controller}", attributes=attributes))
 
 
-def api_call(method: str, path: str, *, host: str) -> Span:
+def api_call(method: str, path: str, *, host: str) -> Work:
     """A request to an API server, sent once."""
-    if _start is None or current.get() is NOTHING:
+    if _tracer is None or not get_current_span().get_span_context().is_valid:
         return NOTHING
     name, named = _call(method, path.partition("?")[0])
-    return _start(name, Role.CLIENT, {**named, "http.request.method": method, "server.address": host})
+    attributes = {**named, "http.request.method": method, "server.address": host}
+    return _Work(_tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes))
 
 
-def served(method: str, path: str, headers: Headers) -> Span:
+def served(method: str, path: str, headers: Headers) -> Work:
     """A request that somebody sent to this process, at a path that is served."""
-    if _start is None:
+    if _tracer is None:
         return NOTHING
+    caller = _propagator.extract(headers, context=Context())
     attributes = {"http.request.method": method, "http.route": path}
-    return _start(f"{method} {path}", Role.SERVER, attributes, incoming=headers)
+    return _Work(_tracer.start_span(f"{method} {path}", context=caller, kind=SpanKind.SERVER, attributes=attributes))
+
+
+def recording() -> Span | None:
+    """The current span, if somebody collects it."""
+    if _tracer is None:
+        return None
+    span = get_current_span()
+    return span if span.is_recording() else None
+
+
+def fail(span: Span, error_type: str) -> None:
+    span.set_attribute("error.type", error_type)
+    span.set_status(StatusCode.ERROR)
+
+
+def outgoing(span: Span, headers: Headers) -> Headers:
+    """The headers of a request, with those by which the one who answers joins this span."""
+    context = span.get_span_context()
+    if not context.is_valid:
+        return headers
+    # Of the flags only that of sampling: servers that do not know a later one take the whole header for wrong.
+    flags = int(context.trace_flags.sampled)
+    added = {**headers, "traceparent": f"00-{context.trace_id:032x}-{context.span_id:016x}-{flags:02x}"}
+    if context.trace_state:
+        added["tracestate"] = context.trace_state.to_header()
+    return added
+
+
+class _Work:
+    """Makes a span the current one inside its block. OpenTelemetry's own way would record the messages of errors."""
+
+    __slots__ = ("_span", "_token")
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+        self._token: Token[Context] | None = None
+
+    def __enter__(self) -> Span:
+        self._token = attach(set_span_in_context(self._span))
+        return self._span
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            detach(self._token)
+        if kind is not None:
+            fail(self._span, kind.__name__)
+        self._span.end()
 
 
 # --- what a request is about

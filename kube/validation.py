@@ -30,17 +30,7 @@ class ErrorKind(StrEnum):
     @property
     def reason(self) -> str:
         """What the kind is called among the causes of a Status."""
-        return _REASONS[self]
-
-
-_REASONS = {
-    ErrorKind.REQUIRED: "FieldValueRequired",
-    ErrorKind.INVALID: "FieldValueInvalid",
-    ErrorKind.NOT_SUPPORTED: "FieldValueNotSupported",
-    ErrorKind.DUPLICATE: "FieldValueDuplicate",
-    ErrorKind.FORBIDDEN: "FieldValueForbidden",
-    ErrorKind.TOO_LONG: "FieldValueTooLong",
-}
+        return f"FieldValue{self.name.title().replace('_', '')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,14 @@
 
 The end of a stream, a reset and silence keep the state: the watch goes on from the last resourceVersion that was
 seen, bookmarks included, so nothing is lost; an event that is not newer than that is a repetition and is
-dropped, so nothing is applied twice. Only 410 leads to a new list. A kind that is not served (404) reads as an
-empty list, once, and is asked for again with back-off until `wake` says that its CRD came.
+dropped, so nothing is applied twice. Only 410 leads to a new list. A kind that is not served, as discovery says, reads
+as an empty list, once, and is asked for again with back-off until `wake` says that its CRD came.
+
+**The past may be another one afterwards.** When etcd is restored from a backup, versions go back, and an API server
+waits in silence until they are past the one from which it is asked to watch. So whenever the cluster was out of reach,
+the next request lists the metadata of one object (`assure`): the version of that list must not be lower than what was
+seen, and the object that was seen to change last must be as it was seen then, or have changed since. Otherwise all is
+listed anew.
 
 Failures end in a jittered exponential back-off that any progress resets. They are logged when they begin and when
 they end, not every time.
@@ -15,17 +21,32 @@ they end, not every time.
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
+from enum import Enum
 
 import structlog
 
 from kube.client import Client, Form, Selection
-from kube.errors import ApiError, Gone, KubeError, NotFound, Unreachable, from_status
-from kube.objects import Object, metadata, resource_version
+from kube.errors import (
+    ApiError,
+    BadRequest,
+    Gone,
+    KindNotServed,
+    KubeError,
+    ServerFailure,
+    TooManyRequests,
+    Unreachable,
+    from_status,
+)
+from kube.objects import Key, Object, key, metadata, resource_version
 from kube.resources import Resource
 
+_FAILURES_ONCE_BACK = 4
 _FAILURES_BEFORE_LIST = 4
+_OUT_OF_REACH = (Unreachable, ServerFailure, TooManyRequests)
+_DELETION_SECONDS = 1
+"""Within which an API server tells of a deletion that it knows already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +61,13 @@ class Timings:
     """For one page of a list."""
     first_back_off: float = 0.2
     longest_back_off: float = 30.0
+    away_back_off: float = 5.0
+    """The longest while nobody answers: asking costs nobody anything, and an outage is not to last longer for it."""
+
+    def back_off(self, failures: int, error: KubeError | None) -> float:
+        """At most, after so many failures in a row, the last of which was this one."""
+        most = self.away_back_off if isinstance(error, Unreachable) else self.longest_back_off
+        return min(self.first_back_off * 2.0 ** min(failures, 16), self.longest_back_off, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +75,8 @@ class ListBegins:
     """What comes until `ListEnds` is all there was at this resourceVersion."""
 
     resource_version: int
+    anew: bool = False
+    """No version that was known before means anything any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +119,21 @@ class Watching:
 State = Empty | Listing | Watching
 
 
+class Past(Enum):
+    """Of a cluster that was out of reach, compared with what is known of it."""
+
+    SAME = "same"
+    OTHER = "other"
+    UNCERTAIN = "uncertain"
+
+
 class Watcher:
-    """Follows the objects of a kind: `async for event in watcher.events()`, for ever."""
+    """Follows the objects of a kind: `async for event in watcher.events()`, for ever.
+
+    Args:
+        on_doubt: called when the cluster was out of reach, so that it may have another past afterwards.
+        on_other_past: called if it has.
+    """
 
     def __init__(
         self,
@@ -101,15 +144,27 @@ class Watcher:
         form: Form = Form.WHOLE,
         page_size: int = 500,
         timings: Timings | None = None,
+        on_doubt: Callable[["Watcher"], None] = lambda _: None,
+        on_other_past: Callable[["Watcher"], None] = lambda _: None,
     ) -> None:
+        self.resource = resource
         self._client = client
-        self._resource = resource
         self._selection = selection
         self._form = form
         self._page_size = page_size
         self._timings = timings or Timings()
+        self._on_doubt = on_doubt
+        self._on_other_past = on_other_past
         self._state: State = Empty()
+        self._seen = 0
+        """All that happened up to this resourceVersion was told; 0: nothing was."""
+        self._last: tuple[Key, int | None] | None = None
+        """What changed last of all that was told, and at which version; None: it was deleted."""
+        self._in_doubt = False
+        self._assuring = asyncio.Lock()
+        self._anew = False
         self._failures = 0
+        self._is_away = False
         self._expired = 0
         self._absent = False
         self._woken = asyncio.Event()
@@ -127,8 +182,70 @@ class Watcher:
         self._woken.set()
 
     def start_over(self) -> None:
-        """Begin with a new list."""
+        """Begin with a new list, and forget what was seen before."""
         self._state = Empty()
+        self._seen, self._last, self._in_doubt, self._anew = 0, None, False, True
+
+    async def assure(self) -> None:
+        """Make sure that what was told is still true, if there is doubt: else all is told anew. Raises KubeError."""
+        async with self._assuring:
+            seen = self._seen
+            if not self._in_doubt:
+                return
+            past = await self._past(seen)
+            if self._seen != seen:
+                return  # it was told to start over meanwhile
+            self._in_doubt = False
+            if past is not Past.SAME:
+                self._log.warning("The cluster may have another past than is known; listing anew", past=past.value)
+                self.start_over()
+            if past is Past.OTHER:
+                self._on_other_past(self)
+
+    async def _past(self, seen: int) -> Past:
+        """Compared at what changed last: versions alone would not tell if the new ones have overtaken the old ones."""
+        name, version = self._last or (None, None)
+        try:
+            page = await self._client.list_page(
+                self.resource,
+                self._selection if name is None else _only(name),
+                form=Form.METADATA,
+                limit=1,
+                timeout=self._timings.list_timeout,
+            )
+        except BadRequest:
+            return Past.UNCERTAIN  # its API server knows no such field selector
+        now = resource_version(page)
+        if not now:
+            return Past.UNCERTAIN
+        if now < seen:
+            return Past.OTHER
+        found = next((resource_version(item) for item in page["items"] if key(item) == name), None)
+        if name is None or found == version:
+            return Past.SAME
+        if found is not None:
+            return Past.SAME if found > seen else Past.OTHER
+        return await self._since_deletion(name, seen)
+
+    async def _since_deletion(self, name: Key, seen: int) -> Past:
+        """Whether an object was deleted, or never was in the cluster's present past."""
+        try:
+            async with self._client.watch(
+                self.resource,
+                _only(name),
+                resource_version=str(seen),
+                timeout_seconds=_DELETION_SECONDS,
+                idle_timeout=self._timings.list_timeout,
+                form=Form.METADATA,
+            ) as stream:
+                async for event in stream:
+                    if event.get("type") == "ERROR":
+                        return Past.UNCERTAIN
+                    if event.get("type") == "DELETED":
+                        return Past.SAME
+        except Gone:
+            return Past.UNCERTAIN
+        return Past.OTHER
 
     async def events(self) -> AsyncGenerator[Event, None]:
         while True:
@@ -141,14 +258,19 @@ class Watcher:
                 if self._expired:
                     await self._back_off(self._expired)
                 self._expired += 1
-            except NotFound as error:
+            except KindNotServed as error:
                 self._state = Empty()
+                self._seen, self._last, self._in_doubt = 0, None, False
                 if not self._absent:
                     self._absent = True
                     yield ListBegins(0)
                     yield ListEnds(None)
                 await self._failed(error)
             except KubeError as error:
+                self._absent = False
+                if self._seen and isinstance(error, _OUT_OF_REACH) and not self._in_doubt:
+                    self._in_doubt = True
+                    self._on_doubt(self)
                 if isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST:
                     # Perhaps the API server can't go on from this resourceVersion, and says so in another way.
                     self._state = Empty()
@@ -156,13 +278,16 @@ class Watcher:
 
     async def _step(self) -> AsyncIterator[Event]:
         """One page or one stream, from the present state."""
+        await self.assure()
         if isinstance(self._state, Watching):
             async for event in self._watch(self._state.resource_version):
                 yield event
             return
+        if self._absent:
+            await self._client.demand_served(self.resource)
         token = self._state.continue_token if isinstance(self._state, Listing) else ""
         page = await self._client.list_page(
-            self._resource,
+            self.resource,
             self._selection,
             form=self._form,
             limit=self._page_size,
@@ -171,14 +296,19 @@ class Watcher:
         )
         self._progressed()
         if isinstance(self._state, Empty):
-            yield ListBegins(resource_version(page))
+            yield ListBegins(resource_version(page), anew=self._anew)
+            self._anew, self._last = False, None
         for item in page["items"]:
+            version = resource_version(item)
+            if self._last is None or version > (self._last[1] or 0):
+                self._last = key(item), version
             yield Present(item)
         following = metadata(page).get("continue")
         if following:
             self._state = Listing(following)
         else:
             self._state = Watching(resource_version(page))
+            self._seen = resource_version(page)
             yield ListEnds(resource_version(page))
             # Set when the generator is asked for more: the end of the list has been taken in by then.
             self.tried.set()
@@ -188,7 +318,7 @@ class Watcher:
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with self._client.watch(
-            self._resource,
+            self.resource,
             self._selection,
             resource_version=str(since),
             timeout_seconds=max(seconds, 1),
@@ -209,10 +339,12 @@ class Watcher:
         if not isinstance(self._state, Watching) or version <= self._state.resource_version:
             return None
         self._state = Watching(version)
+        self._seen = version
         self._expired = 0
         self._progressed()
         if kind == "BOOKMARK":
             return None
+        self._last = key(obj), None if kind == "DELETED" else version
         return Deleted(obj) if kind == "DELETED" else Present(obj)
 
     def _progressed(self) -> None:
@@ -225,13 +357,17 @@ class Watcher:
         self.tried.set()
         if self._failures == 0:
             self._log.info("Listing or watching failed, trying again with back-off", error=str(error))
-        was_woken = await self._back_off(self._failures)
+        if isinstance(error, ApiError) and self._is_away:
+            # Who was away for long answers with errors while it starts, and soon with more.
+            self._failures = min(self._failures, _FAILURES_ONCE_BACK)
+        self._is_away = isinstance(error, Unreachable)
+        was_woken = await self._back_off(self._failures, error)
         # Who is woken a moment too early must not fall back into a long wait.
         self._failures = 1 if was_woken else self._failures + 1
 
-    async def _back_off(self, failures: int) -> bool:
+    async def _back_off(self, failures: int, error: KubeError | None = None) -> bool:
         """Whether the wait was ended by `wake`."""
-        longest = min(self._timings.first_back_off * 2 ** min(failures, 16), self._timings.longest_back_off)
+        longest = self._timings.back_off(failures, error)
         try:
             async with asyncio.timeout(longest * random.uniform(0.5, 1)):  # noqa: S311 - jitter
                 await self._woken.wait()
@@ -241,3 +377,7 @@ class Watcher:
         # Not before: who wakes during an attempt knows more than the attempt did.
         self._woken.clear()
         return was_woken
+
+
+def _only(name: Key) -> Selection:
+    return Selection(namespace=name.namespace, field_selector=f"metadata.name={name.name}")

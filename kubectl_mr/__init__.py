@@ -6,7 +6,7 @@
     style        what may be coloured, tables, trees; plain functions from values to text
     output       data on stdout (text, JSON, YAML, names), progress on stderr
     states       what state a ManagedResource is in, in one word and a message
-    live         objects as they are in the cluster, and how they fare
+    live         objects as they are in the cluster, and their health
     desired      objects as they ought to be: out of Secrets, by the rules of the agent
     changes      what differs between two objects, by path
     packing      manifests into Secrets and out of them

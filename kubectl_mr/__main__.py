@@ -47,6 +47,9 @@ def load(name: str) -> Any:
     """The command of this name, from its module."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
     command = import_module(f"kubectl_mr.commands.{name}").command
+    if structlog := sys.modules.get("structlog"):
+        # Nobody who types a command reads logs; what matters becomes an error. To import it takes 50 ms, with rich.
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     one.command(name, help=f"{COMMANDS[name]}\n\n{command.__doc__ or ''}")(command)
     return typer.main.get_command(one)
 
@@ -71,11 +74,13 @@ def _about() -> None:
 
 
 def main() -> None:
-    import structlog
+    try:
+        app(prog_name="kubectl-mr" if sys.argv[0].endswith("__main__.py") else None)
+    except Exception as error:  # noqa: BLE001 - what a defect tells may hold what others wrote
+        from kubectl_mr.output import crashed
 
-    # Nobody who types a command reads logs; what matters becomes an error.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    app(prog_name="kubectl-mr" if sys.argv[0].endswith("__main__.py") else None)
+        crashed(error)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -107,14 +107,6 @@ def _masked(change: Change, *, kind: str) -> Change:
     )
 
 
-def masked(obj: Object) -> Object:
-    """A copy of an object that may be shown to anybody."""
-    if obj.get("kind") != "Secret":
-        return obj
-    hidden: Object = {part: dict.fromkeys(obj[part] or {}, "***") for part in ("data", "stringData") if part in obj}
-    return {**obj, **hidden}
-
-
 # --- words
 
 
@@ -136,12 +128,17 @@ def _is_long(value: Any) -> bool:
 
 def _marked(mark: str, value: Any, color: str) -> list[Line]:
     text = value if isinstance(value, str) else as_yaml([value]) if value else orjson.dumps(value).decode()
-    return [["    ", Word(f"{mark}{line}", color)] for line in text.removesuffix("...\n").splitlines() or [""]]
+    return [["    ", Word(f"{mark}{line}", color)] for line in _lines(text.removesuffix("...\n"))]
 
 
 def _lines_of_text(before: str, after: str) -> Iterator[Line]:
-    compared = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    compared = difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=1)
     for line in list(compared)[2:]:
         color = {"+": GREEN, "-": RED, "@": DIM}.get(line[:1], "")
         mark, text = line[:1], line[1:]
         yield ["    ", Word(line if mark == "@" else f"{mark} {text}", color)]
+
+
+def _lines(text: str) -> list[str]:
+    """By line breaks alone: what else may separate lines is a part of them, and a difference."""
+    return text.removesuffix("\n").split("\n")

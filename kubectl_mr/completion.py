@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from agent.api import MANAGED_RESOURCES
+from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Form, Selection
 from kubectl_mr.session import Where, open_session
 
@@ -23,7 +23,7 @@ _MOST = 500
 def names_of_managed_resources(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     where = Where(kubeconfig=flags.get("kubeconfig"), context=flags.get("context"), namespace=flags.get("namespace"))
     try:
-        return sorted(name for name in asyncio.run(_names(where)) if name.startswith(incomplete))
+        return sorted(name for name in asyncio.run(_names(where)) if name.startswith(incomplete) and name.isprintable())
     except Exception:  # noqa: BLE001 - no completion is the answer to whatever goes wrong
         return []
 

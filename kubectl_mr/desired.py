@@ -1,20 +1,21 @@
 """Objects as they ought to be: read out of the Secrets of a ManagedResource, by the rules of the agent."""
 
 import base64
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.api import secret_names
-from agent.managed_resource import keys
-from agent.managed_resource.autoscaling import Scaled, TargetReferenceError, is_scaled, scaled_by
-from agent.managed_resource.decode import DecodeResult, decode_secrets
-from agent.managed_resource.equivalences import Equivalences
-from agent.managed_resource.inventory import Inventory
-from agent.managed_resource.merge import Overwrite, merge
-from agent.managed_resource.plan import Basis, Plan, Wanted, make_plan
-from agent.responsibility import parse_origin
+from gardener import keys
+from gardener.managed_resource.autoscaling import Scaled, is_scaled, scaled_by_hpa, scaled_by_hvpa, together
+from gardener.managed_resource.decode import DecodeResult, decode_secrets
+from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.inventory import Inventory
+from gardener.managed_resource.merge import Overwrite, merge
+from gardener.managed_resource.plan import LIMITS, Basis, Plan, Wanted, kinds_of, plan, secret_names
+from gardener.managed_resource.stamps import injected_labels
+from gardener.responsibility import parse_origin
 from kube.client import Client
-from kube.discovery import Discovery
+from kube.discovery import Discovery, find_all
 from kube.errors import KindNotServed, NotFound
 from kube.objects import Object, annotations, key, resource_version, uid
 from kube.resources import SECRETS
@@ -54,12 +55,14 @@ async def plan_of(
     """What the agent would make of them."""
     injected = (managed_resource.get("spec") or {}).get("injectLabels") or {}
     versions = tuple((key(secret).name, uid(secret), resource_version(secret)) for secret in secrets)
-    return await make_plan(
-        basis=Basis(tuple(sorted(injected.items())), versions),
-        data=[(key(secret), values_of(secret)) for secret in secrets],
-        discovery=discovery,
-        managed_by=managed_by or managed_by_of(managed_resource),
-        only_workloads=False,
+    data = [(key(secret), values_of(secret)) for secret in secrets]
+    decoded = decode_secrets(data, limits=LIMITS)
+    return plan(
+        Basis(tuple(sorted(injected.items())), versions),
+        data,
+        decoded,
+        await find_all(discovery, kinds_of(decoded)),
+        labels=injected_labels(injected, managed_by=managed_by or managed_by_of(managed_resource)),
     )
 
 
@@ -123,14 +126,12 @@ class Merging:
 
 
 async def autoscaled(cluster: Cluster) -> Scaled:
-    """What autoscalers of the target cluster scale. Raises KubeError, UserError."""
-    found: list[list[Object]] = []
-    for api_version, kind in (("autoscaling/v1", "HorizontalPodAutoscaler"), ("autoscaling.k8s.io/v1alpha1", "Hvpa")):
-        try:
-            found.append(await cluster.client.list(await cluster.discovery.find(api_version, kind)))
-        except KindNotServed:
-            found.append([])
-    try:
-        return scaled_by(*found)
-    except TargetReferenceError as error:
-        raise UserError(str(error), hint="nothing is applied until that is corrected") from error
+    """What autoscalers of the target cluster scale. Raises KubeError."""
+    found: list[Scaled] = []
+    for api_version, kind, scaled_by in (
+        ("autoscaling/v1", "HorizontalPodAutoscaler", scaled_by_hpa),
+        ("autoscaling.k8s.io/v1alpha1", "Hvpa", scaled_by_hvpa),
+    ):
+        with contextlib.suppress(KindNotServed):
+            found += map(scaled_by, await cluster.client.list(await cluster.discovery.find(api_version, kind)))
+    return together(found)

@@ -5,10 +5,11 @@ from difflib import get_close_matches
 
 
 class UserError(Exception):
-    """The message says what is wrong, `hint` what can be done about it."""
+    """The message says what is wrong, `details` in lines of their own where, `hint` what can be done about it."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, details: Iterable[str] = (), hint: str = "") -> None:
+        self.lines = (message, *details)
+        super().__init__("\n  ".join(self.lines))
         self.hint = hint
 
 

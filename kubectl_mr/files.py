@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.managed_resource.decode import decode_secrets
-from agent.managed_resource.problems import problem_of
+from gardener.managed_resource.decode import decode_secrets
+from gardener.managed_resource.problems import problem_of
+from gardener.managed_resource.references import resource_string
 from kube.objects import Key, Object
 from kubectl_mr.errors import UserError
 
@@ -64,7 +65,8 @@ def _kustomized(directory: Path) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise UserError(f"{' '.join(command)} {directory} was not done within {_KUSTOMIZE_SECONDS:.0f} s") from error
     if built.returncode:
-        raise UserError(f"{' '.join(command)} {directory} failed: {built.stderr.decode(errors='replace').strip()}")
+        told = built.stderr.decode(errors="replace").strip()
+        raise UserError(f"{' '.join(command)} {directory} failed:", details=told.splitlines())
     return built.stdout
 
 
@@ -81,13 +83,12 @@ def objects_in(texts: Iterable[Text]) -> list[Object]:
         objects += [item.object for item in decoded.objects]
         problems += [f"{text.name}: document {error.index + 1}: {error.message}" for error in decoded.errors]
     if problems:
-        raise UserError("some documents cannot be read:\n  " + "\n  ".join(problems))
+        raise UserError("some documents cannot be read:", details=problems)
     return objects
 
 
 def demand_applicable(objects: Iterable[Object]) -> None:
     """Raises UserError for objects of which it is known that no agent can apply them."""
-    problems = [problem for obj in objects if (problem := problem_of(obj))]
-    if problems:
-        text = "\n  ".join(f"{problem.resource}: {problem.message}" for problem in problems)
-        raise UserError(f"some objects can't be applied:\n  {text}")
+    details = [f"{resource_string(obj)}: {problem}" for obj in objects if (problem := problem_of(obj))]
+    if details:
+        raise UserError("some objects can't be applied:", details=details)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-import orjson
-
 from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
@@ -22,7 +20,7 @@ async def find(client: Client, name: str) -> Resource:
     """
     groups: list[Object] = []
     for path in ("/api", "/apis"):
-        answer: Object = orjson.loads(await client.request("GET", path, accept=_AGGREGATED))
+        answer = await client.read(path, accept=_AGGREGATED)
         if not answer.get("kind") == "APIGroupDiscoveryList":
             raise KubeError("the API server is too old to tell all its kinds at once")
         groups += answer.get("items") or []

@@ -105,7 +105,7 @@ def pack(archive: Path) -> str:
         PackingError: PyInstaller is missing or fails, or the program that it makes does not run.
     """
     if importlib.util.find_spec("PyInstaller") is None:
-        raise PackingError("PyInstaller is missing; install it: pip install pyinstaller")
+        raise PackingError("PyInstaller is missing; `make setup` makes an environment that has it")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         excluded = [f"--exclude-module={module}" for module in _NOT_NEEDED]

@@ -1,16 +1,16 @@
-"""Objects as they are in the target cluster, and how they fare by the rules of the health controller."""
+"""Objects as they are in the target cluster, and their health by the rules of the health controller."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.managed_resource.references import key_of_reference
-from agent.overview.objects import Health, Live, Verdict, judged
+from gardener.managed_resource.references import key_of_reference
+from gardener.overview.objects import Health, HealthStatus, Live, health_status
 from kube.client import Selection
 from kube.errors import Forbidden, KindNotServed, KubeError, NotFound
 from kube.objects import Object, key, metadata, uid
-from kube.resources import PODS, Resource
+from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
 from kubectl_mr.session import Cluster
 
 _AT_ONCE = 16
@@ -31,12 +31,12 @@ async def read(cluster: Cluster, reference: Object) -> Live:
     try:
         obj = await read_object(cluster, reference)
     except KindNotServed as error:
-        return Live(reference, None, Verdict(Health.MISSING, str(error)))
+        return Live(reference, None, HealthStatus(Health.MISSING, str(error)))
     except Forbidden:
-        return Live(reference, None, Verdict(Health.UNKNOWN, "you may not read it"))
+        return Live(reference, None, HealthStatus(Health.UNKNOWN, "you may not read it"))
     except KubeError as error:
-        return Live(reference, None, Verdict(Health.UNKNOWN, str(error)))
-    return Live(reference, obj, judged(obj) if obj else Verdict(Health.MISSING))
+        return Live(reference, None, HealthStatus(Health.UNKNOWN, str(error)))
+    return Live(reference, obj, health_status(obj) if obj else HealthStatus(Health.MISSING))
 
 
 async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object | None:
@@ -55,8 +55,6 @@ def by_key(found: Iterable[Live]) -> dict[str, Live]:
 
 # --- what objects own
 
-REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
-JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 OWNERS = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"})
 
 
@@ -66,7 +64,7 @@ class Owned:
 
     name: str
     uid: str
-    verdict: Verdict
+    status: HealthStatus
     is_idle: bool
     """An old ReplicaSet, kept for a roll-back."""
 
@@ -91,4 +89,4 @@ async def _listed(cluster: Cluster, resource: Resource, namespace: str) -> Seque
 
 def _owned(obj: Object) -> Owned:
     idle = obj["kind"] == "ReplicaSet" and not (obj.get("spec") or {}).get("replicas")
-    return Owned(f"{obj['kind']}/{key(obj).name}", uid(obj), judged(obj), idle)
+    return Owned(f"{obj['kind']}/{key(obj).name}", uid(obj), health_status(obj), idle)

@@ -1,16 +1,22 @@
-"""Where words go: data to stdout, all else to stderr; colours only on a terminal."""
+"""Where words go: data to stdout, all else to stderr; colours only on a terminal.
+
+Nothing else in this package writes to either. Text for people is escaped by `process.printable`; JSON and YAML are the
+values as they are, in characters that a terminal shows.
+"""
 
 import os
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, TextIO
 
 import orjson
 import yaml
 
-from agent.yaml_dialect import plain_scalar
+from kube.yaml import Dumper
 from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Line, Word, rendered
+from process.printable import LINES, TEXT, printable, printable_json
 
 
 class Output(StrEnum):
@@ -45,33 +51,41 @@ def show_data(data: Any, form: str) -> None:
     write(as_json(data) if form == Form.JSON else as_yaml([data]))
 
 
+def show_objects(objects: Sequence[Any], form: Form) -> None:
+    """As a List in JSON, or as documents of YAML."""
+    if form is Form.JSON:
+        write(as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
+    else:
+        write("".join(f"---\n{as_yaml([obj])}" for obj in objects))
+
+
 def write(text: str) -> None:
+    """What `as_json`, `as_yaml` or `as_written` has made."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def as_json(data: Any) -> str:
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return printable_json(orjson.dumps(data, option=orjson.OPT_INDENT_2)).decode() + "\n"
 
 
 def as_yaml(documents: Iterable[Any]) -> str:
     text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=1000, allow_unicode=True)
-    return text
+    return printable(text, keep=LINES)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Texts that other readers of YAML might take for numbers, times or truth values are quoted."""
-
-    def ignore_aliases(self, _: object) -> bool:
-        return True
+def as_written(text: str) -> str:
+    """A text of somebody: as it is, unless a terminal is to show it."""
+    return printable(text, keep=TEXT) if sys.stdout.isatty() else text
 
 
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    one_line = "" if plain_scalar(text) == text else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else one_line)
+class _Dumper(Dumper):
+    """Quotes what has to be escaped, too."""
 
-
-_Dumper.add_representer(str, _text)
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        if printable(text, keep=LINES) == text:
+            return super().represent_text(text)
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
 
 
 # --- progress
@@ -93,12 +107,17 @@ def warn(text: str) -> None:
     _say(Word("⚠", YELLOW), text)
 
 
-def failed(text: str) -> None:
-    _say(Word("✗", RED), text)
+def failed(text: str, *details: str) -> None:
+    _say(Word("✗", RED), text, *details)
 
 
-def _say(mark: Word, text: str) -> None:
-    sys.stderr.write(rendered([mark, " ", text], colors=has_colors(sys.stderr)) + "\n")
+def crashed(error: BaseException) -> None:
+    failed("this is a defect of kubectl-mr:", *"".join(traceback.format_exception(error)).rstrip("\n").split("\n"))
+
+
+def _say(mark: Word, text: str, *details: str) -> None:
+    for line in ([mark, " ", text], *(["  ", detail] for detail in details)):
+        sys.stderr.write(rendered(line, colors=has_colors(sys.stderr)) + "\n")
     sys.stderr.flush()
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import brotli
 
-from agent.managed_resource.decode import COMPRESSED_SUFFIX, split
-from agent.references.manifests import stamp
-from agent.references.unique import make_unique
-from agent.yaml_dialect import DialectError
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.decode import COMPRESSED_SUFFIX, split
+from gardener.references.manifests import stamp
+from gardener.references.unique import make_unique
 from kube.objects import Object
+from kube.yaml import DialectError
 from kubectl_mr.errors import UserError
 from kubectl_mr.files import Text, objects_in
 
@@ -109,7 +110,7 @@ def managed_resource(
     if keep_objects:
         spec["keepObjects"] = True
     return {
-        "apiVersion": "resources.gardener.cloud/v1alpha1",
+        "apiVersion": MANAGED_RESOURCES.api_version,
         "kind": "ManagedResource",
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,

@@ -1,32 +1,37 @@
 """From flags to a cluster, and from errors to words that help and an exit code.
 
-    run(where, work)    calls `work(session)` and ends the process with what it returns
+    @on_cluster()       makes a command of a function that gets a session; its result is the exit code
+    run(where, work)    does the same once, for a command that may also do without a cluster
 
 A kubeconfig on a person's computer may run plugins and name files: it is trusted.
 """
 
 import asyncio
 import contextlib
+import functools
+import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
-import yaml
 
-from agent.api import MANAGED_RESOURCES
+from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client, Form, Selection, Transport
-from kube.connection import ConfigurationError, load_kubeconfig
+from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
-from kube.errors import Forbidden, KubeError, NotFound, Unauthorized, Unreachable
-from kube.objects import Key, Object, key
-from kubectl_mr import output
+from kube.errors import Forbidden, KindNotServed, KubeError, NotFound, Unauthorized, Unreachable
+from kube.kubeconfig import ConfigurationError, read_kubeconfig
+from kube.objects import Key, Object, key, mappings, metadata
+from kubectl_mr import options, output
 from kubectl_mr.errors import UserError, not_found
 
 _USER_AGENT = "kubectl-mr"
 _DEFAULT_NAMESPACE = "default"
+PAGE = 250
+"""How many ManagedResources are listed at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +65,9 @@ class Session:
         try:
             return await self.source.client.get(MANAGED_RESOURCES, name, namespace=self.namespace)
         except NotFound:
-            await self._demand_kind()
             return None
+        except KindNotServed:
+            raise KindMissing from None
 
     async def _missing(self, name: str) -> Object:
         selection = Selection(namespace=self.namespace)
@@ -71,21 +77,31 @@ class Session:
             "ManagedResource", f"{self.namespace}/{name}", [f"{self.namespace}/{n}" for n in names], where="-A"
         )
 
-    async def _demand_kind(self) -> None:
-        try:
-            await self.source.client.read(f"/apis/{MANAGED_RESOURCES.api_version}")
-        except NotFound:
-            raise kind_missing() from None
+    async def pages(self, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
+        """ManagedResources, so that thousands cost no more memory than a page. Raises KindMissing."""
+        selection, token = Selection(namespace=namespace, label_selector=selector), ""
+        while True:
+            try:
+                page = await self.source.client.list_page(
+                    MANAGED_RESOURCES, selection, limit=PAGE, continue_token=token
+                )
+            except KindNotServed:
+                raise KindMissing from None
+            yield page["items"]
+            token = metadata(page).get("continue") or ""
+            if not token:
+                return
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
 
 
-def kind_missing() -> UserError:
-    return UserError(
-        "this cluster does not know ManagedResources",
-        hint="is it the right --context? If so, install the CustomResourceDefinition; see kubectl mr check",
-    )
+class KindMissing(UserError):
+    def __init__(self) -> None:
+        super().__init__(
+            "this cluster does not know ManagedResources",
+            hint="is it the right --context? If so, install the CustomResourceDefinition; see kubectl mr check",
+        )
 
 
 Work = Callable[[Session], Awaitable[int | None]]
@@ -99,6 +115,44 @@ def run(where: Where, work: Work, *, error_code: int = 1) -> None:
             return await work(session) or 0
 
     end(guarded(lambda: asyncio.run(connected()), error_code=error_code))
+
+
+def _flag(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+_FLAGS = (
+    _flag("namespace", options.NamespaceFlag),
+    _flag("context", options.ContextFlag),
+    _flag("kubeconfig", options.KubeconfigFlag),
+    _flag("target", options.TargetFlag),
+)
+
+
+def on_cluster(
+    *, target: bool = True, error_code: int = 1
+) -> Callable[[Callable[..., Awaitable[int | None]]], Callable[..., None]]:
+    """Makes a command of what gets a session: the flags that name the cluster are added to those of its own.
+
+    Args:
+        target: whether the cluster that the objects are applied to may be another one.
+        error_code: the exit code of failures.
+    """
+    flags = _FLAGS if target else _FLAGS[:-1]
+
+    def decorated(work: Callable[..., Awaitable[int | None]]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            where = Where(**{flag.name: given.pop(flag.name) for flag in flags})
+            run(where, functools.partial(work, **given), error_code=error_code)
+
+        _, *own = inspect.signature(work).parameters.values()
+        # From these typer makes the command line.
+        command.__doc__ = work.__doc__
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *flags)}
+        cast("Any", command).__signature__ = inspect.Signature([*own, *flags])
+        return command
+
+    return decorated
 
 
 def run_offline(work: Callable[[], int | None], *, error_code: int = 1) -> None:
@@ -116,7 +170,7 @@ def guarded(work: Callable[[], int], *, error_code: int) -> int:
     try:
         return work()
     except (UserError, ConfigurationError, KubeError) as error:
-        output.failed(_described(error))
+        output.failed(*_described(error))
         if hint := _hint(error):
             output.begin(hint)
         return error_code
@@ -124,8 +178,8 @@ def guarded(work: Callable[[], int], *, error_code: int) -> int:
         return 130
 
 
-def _described(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _described(error: Exception) -> Sequence[str]:
+    return error.lines if isinstance(error, UserError) else [str(error) or type(error).__name__]
 
 
 def _hint(error: Exception) -> str:
@@ -180,7 +234,7 @@ def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
     known: list[str] = []
     for file in present:
         document = _read(file)
-        names = {str(entry.get("name")): entry for entry in _entries(document, "contexts")}
+        names = {str(entry.get("name")): entry for entry in mappings(document.get("contexts"))}
         known += names
         name = where.context or str(document.get("current-context") or "")
         if name in names:
@@ -201,21 +255,15 @@ def candidates(variable: str) -> list[Path]:
 
 def _context(document: Any, name: str, entry: Any) -> Context:
     inner = entry.get("context") or {}
-    users = {str(user.get("name")): user.get("user") or {} for user in _entries(document, "users")}
+    users = {str(user.get("name")): user.get("user") or {} for user in mappings(document.get("users"))}
     if users.get(str(inner.get("user") or ""), {}).get("as"):
         # Going on would mean to act as somebody else than was meant.
         raise UserError(f"the context {name!r} impersonates another user, which is not supported")
     return Context(name, str(inner.get("namespace") or ""))
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.load(file.read_bytes(), yaml.CSafeLoader)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"cannot read the kubeconfig {file}: {error}") from error
-    return document if isinstance(document, dict) else {}
-
-
-def _entries(document: dict[str, Any], field: str) -> list[Any]:
-    entries = document.get(field)
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+        return read_kubeconfig(file, trusted=True) if file.stat().st_size else {}
+    except (OSError, ConfigurationError) as error:
+        raise UserError(str(error)) from error

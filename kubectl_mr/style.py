@@ -1,7 +1,7 @@
 """From values to text: words that may have a colour, tables, trees.
 
-A `Word` is a string that knows its colour, so widths are counted without escape sequences, and whoever prints decides
-whether there are colours at all.
+A `Word` is a string that knows its colour, so widths are counted without escape sequences, and the code that prints
+decides whether there are colours at all. What goes out as text for people goes through `rendered`, which escapes it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
-from agent.service_events import short_duration
-from kube.objects import parse_time
+from kube.clock import parse_time, short_duration
+from process.printable import printable
 
 GREEN, RED, YELLOW, BLUE, DIM, BOLD = "32", "31", "33", "34", "2", "1"
 
@@ -33,12 +33,12 @@ Line = Sequence[str]
 
 
 def rendered(line: Line, *, colors: bool) -> str:
-    return "".join(_escaped(piece) if colors else str(piece) for piece in line).rstrip()
+    return "".join(_colored(piece) if colors else printable(piece) for piece in line).rstrip()
 
 
-def _escaped(piece: str) -> str:
+def _colored(piece: str) -> str:
     color = piece.color if isinstance(piece, Word) else ""
-    return f"\033[{color}m{piece}\033[0m" if color and piece else str(piece)
+    return f"\033[{color}m{printable(piece)}\033[0m" if color and piece else printable(piece)
 
 
 # --- tables
@@ -49,15 +49,19 @@ def table(rows: Sequence[Line], *, header: Line | None = None) -> list[Line]:
     everything = [*([header] if header is not None else []), *rows]
     if not everything:
         return []
-    widths = [max(len(cell) for cell in column) for column in zip(*everything, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(*everything, strict=True)]
     return [_row(row, widths) for row in everything]
 
 
 def _row(row: Line, widths: Sequence[int]) -> Line:
     pieces: list[str] = []
     for cell, width in zip(row[:-1], widths, strict=False):
-        pieces += [cell, " " * (width - len(cell)) + _GAP]
+        pieces += [cell, " " * (width - _width(cell)) + _GAP]
     return [*pieces, row[-1]]
+
+
+def _width(cell: str) -> int:
+    return len(printable(cell))
 
 
 def cut(text: str, width: int) -> str:

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent.managed_resource.keys import OPERATION, OPERATION_RECONCILE
-from agent.overview.objects import Health, Live, listed_in
-from agent.overview.states import State, is_observed, message_of, state_of
+from gardener.keys import OPERATION, OPERATION_RECONCILE
+from gardener.overview.objects import Health, Live, listed_in
+from gardener.overview.states import State, is_observed, message_of, state_of
+from kube.clock import parse_duration
 from kube.errors import Unreachable
-from kube.objects import Object, annotations, parse_duration
+from kube.objects import Object, annotations
 from kubectl_mr import output
 from kubectl_mr.errors import UserError
 from kubectl_mr.live import read_all
@@ -96,7 +97,7 @@ def progress_of(name: str, managed_resource: Object, found: Sequence[Live], goal
         return Progress(name, reached=False, line=line, blocking=_lines(left), hopeless=hopeless)
     reached = state is State.READY and is_observed(managed_resource) and not is_asked_for(managed_resource)
     hopeless = {State.SUSPENDED: "it is suspended", State.DELETING: "it is being deleted"}.get(state, "")
-    waited = [live for live in found if live.verdict.health is not Health.HEALTHY]
+    waited = [live for live in found if live.status.health is not Health.HEALTHY]
     return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless)
 
 
@@ -109,8 +110,8 @@ def _lines(found: Sequence[Live]) -> list[Line]:
     lines: list[Line] = [
         [
             f"{live.name} ",
-            health_word(live.verdict),
-            f": {cut(live.verdict.message, _WIDTH)}" if live.verdict.message else "",
+            health_word(live.status),
+            f": {cut(live.status.message, _WIDTH)}" if live.status.message else "",
         ]
         for live in found[:_SHOWN]
     ]

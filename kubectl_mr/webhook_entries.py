@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from gardener.keys import GROUP
 from kube.client import Client, Selection
 from kube.objects import Object, key
 from kube.resources import Resource
-from webhooks.configurations.entries import DOMAIN
 from webhooks.configurations.objects import MUTATING, VALIDATING
 
 _ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
@@ -48,7 +48,7 @@ def entries_of(configuration: Object) -> list[Entry]:
     return [
         _entry(configuration, webhook)
         for webhook in configuration.get("webhooks") or []
-        if (webhook.get("name") or "").endswith(f".{DOMAIN}")
+        if (webhook.get("name") or "").endswith(f".{GROUP}")
     ]
 
 

@@ -1,7 +1,7 @@
 """States and conditions as words in colour."""
 
-from agent.overview.objects import Health, Verdict
-from agent.overview.states import State
+from gardener.overview.objects import Health, HealthStatus
+from gardener.overview.states import State
 from kubectl_mr.style import BLUE, DIM, GREEN, RED, YELLOW, Word
 
 _STATES = {
@@ -27,8 +27,8 @@ def state_word(state: State) -> Word:
     return Word(state.value, _STATES[state])
 
 
-def health_word(verdict: Verdict) -> Word:
-    return Word(verdict.health.value, _HEALTH[verdict.health])
+def health_word(status: HealthStatus) -> Word:
+    return Word(status.health.value, _HEALTH[status.health])
 
 
 def status_word(status: str, *, good: str) -> Word:

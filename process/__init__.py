@@ -1,11 +1,11 @@
-"""What the programs `agent` and `webhooks` share as processes.
+"""What programs are as processes, whichever they are.
 
-flags     the command line                   version   what is reported as version and user agent
-logging   one line an entry, zap's keys      server    a small bounded HTTP server
-probes    /healthz and /readyz               metrics   /metrics and /debug/pprof
-runner    start in order, stop in reverse, signals, grace period, exit code
-start     what comes before that: the configuration file, logs, what is about to run
+program     what a program is, and how one is run: command line, configuration file, logs
+composition what all have: sessions, servers, caches, Events, election; and what is a program's own among them
+beginning   the first moment: signals, standard streams
+runner      start in order, stop in reverse, signals, grace period, exit code
+clusters    by name; some may come and go          controllers  the control loops of a leader
+flags       the command line                       version      what is reported as version and user agent
+logging     one line an entry, zap's keys          server       a small bounded HTTP server
+probes      /healthz and /readyz                   metrics      /metrics and /debug/pprof
 """
-
-# Before any module of these programs imports aiohttp by itself.
-from kube.http import aiohttp as aiohttp

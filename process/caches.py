@@ -1,17 +1,16 @@
-"""When the caches of the clusters count as filled."""
+"""When the caches of the clusters count as filled, and which may be behind."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
+from prometheus_client import REGISTRY
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
 from kube.cache import Store
-from kube.objects import format_duration
-from process.clusters import Cluster
-
-
-def by_name(source: Cluster, target: Cluster) -> dict[str, Cluster]:
-    """The clusters by what they are called in messages; one that is both counts once."""
-    return {"source": source} if source is target else {"source": source, "target": target}
+from kube.clock import format_duration
+from process.clusters import Cluster, distinct
 
 
 class CachesNotSynced(Exception):
@@ -48,12 +47,54 @@ async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, t
 def missing(clusters: Mapping[str, Cluster]) -> str:
     """What is needed and has not been listed yet, for people."""
     parts = []
-    for name, cluster in clusters.items():
+    for name, cluster in distinct(clusters).items():
         resources = sorted({str(store.view.resource) for store in _needed(cluster) if not store.synced.is_set()})
         if resources:
             parts.append(f"{', '.join(resources)} of the {name} cluster at {cluster.transport.connection.server}")
     return "; ".join(parts) or "a controller did not start"
 
 
+def are_filled(cluster: Cluster) -> bool:
+    """Whether all that is needed at the start was listed, once.
+
+    What is watched later says nothing about this process: one kind whose conversion webhook is broken, or that may not
+    be listed, must not hold up a roll-out. Who needs such a kind says so where it is wanted.
+    """
+    return all(store.synced.is_set() for store in _needed(cluster))
+
+
 def _needed(cluster: Cluster) -> list[Store[Any]]:
     return [store for store in cluster.caches.stores() if store.needed_at_start]
+
+
+class CacheCollector(Collector):
+    """Which caches may be behind the clusters, computed when it is scraped; nothing before it is `follow`ing any."""
+
+    def __init__(self) -> None:
+        self._clusters: Mapping[str, Cluster] = {}
+        self._prefix = ""
+
+    def follow(self, clusters: Mapping[str, Cluster], *, prefix: str) -> None:
+        """Args: prefix: of the metric's name."""
+        self._clusters, self._prefix = clusters, prefix
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        if not self._prefix:
+            return
+        family = GaugeMetricFamily(
+            f"{self._prefix}_cache_behind",
+            "1 while what is known of a kind may be old: its first list is not complete, or its watch fails.",
+            labels=("connection", "resource"),
+        )
+        found: dict[tuple[str, str], bool] = {}
+        for connection, cluster in distinct(self._clusters).items():
+            for resource, is_behind in cluster.caches.behind():
+                series = connection, str(resource)
+                found[series] = found.get(series, False) or is_behind
+        for series, is_behind in found.items():
+            family.add_metric(series, is_behind)
+        yield family
+
+
+caches_behind = CacheCollector()
+REGISTRY.register(caches_behind)

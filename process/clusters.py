@@ -1,29 +1,29 @@
-"""The connections of a process: to the source cluster and to the target cluster, or one that is both.
+"""The clusters of a process, by name.
 
-Where both are the same cluster, seen by the same user and restricted to the same namespaces, everything is shared: the
+Where two of them are the same, seen by the same user and restricted to the same namespaces, they share everything: the
 session, the rate limit, the watches with their memory, and what is known of kinds.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from config.schema import ClientConnection
+from config.blocks import ClientConnection
 from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import Connection, in_cluster, load_kubeconfig
 from kube.discovery import Discovery
-from kube.errors import ApiError
 from kube.limiter import TokenBucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One cluster, as all of this process share it; source and target may be the same."""
+    """One cluster, as all of this process share it."""
 
     transport: Transport
     client: Client
-    """Limited by the connection's rate, and refuses to write when this process may not lead any more."""
+    """Limited by the connection's rate. Refuses to write when this process may not lead any more, and what comes from
+    caches that may be of another past."""
     caches: Caches
     discovery: Discovery
     namespaces: tuple[str, ...]
@@ -31,39 +31,56 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A cluster to connect to, and with which settings."""
+class Line:
+    """A session to a cluster with its names there, and the rate limit of all that goes over it."""
 
-    connection: Connection
+    names: tuple[str, ...]
+    transport: Transport
+    limiter: TokenBucket
     settings: ClientConnection
 
+    @classmethod
+    def to(cls, connection: Connection, settings: ClientConnection, *names: str) -> "Line":
+        return cls(names, Transport(connection), TokenBucket(qps=settings.qps, burst=settings.burst), settings)
 
-@dataclass(frozen=True, slots=True)
-class Endpoints:
-    """Source and target; the same object if everything is shared."""
+    def client(self, *, user_agent: str, limited: bool = True) -> Client:
+        """A client that asks nobody whether it may write."""
+        return Client(self.transport, user_agent=user_agent, limiter=self.limiter if limited else None)
 
-    source: Endpoint
-    target: Endpoint
+    def cluster(self, *, user_agent: str, write_guard: Callable[[], float] | None = None) -> Cluster:
+        """The cluster as control loops see it."""
+        client = Client(self.transport, user_agent=user_agent, limiter=self.limiter, write_guard=write_guard)
+        settings = self.settings
+        caches = Caches(client, namespaces=settings.namespaces, resync_period=settings.cache_resync_period)
+        client.consistency = caches
+        return Cluster(
+            transport=self.transport,
+            client=client,
+            caches=caches,
+            discovery=Discovery(client),
+            namespaces=settings.namespaces,
+        )
 
-    @property
-    def are_one(self) -> bool:
-        return self.source is self.target
 
-
-def endpoints(source: ClientConnection, target: ClientConnection, *, environment: Mapping[str, str]) -> Endpoints:
-    """What the configuration points at. A target without a kubeconfig is the source.
+def lines(settings: Mapping[str, ClientConnection], *, environment: Mapping[str, str]) -> list[Line]:
+    """To what the connections of the configuration point at; names of one cluster are together.
 
     Raises:
         ConfigurationError: a kubeconfig, or the Pod's service account, can't be used.
     """
-    source_connection = _connection(source.kubeconfig, environment)
-    target_path = target.kubeconfig or source.kubeconfig
-    shared_file = target_path == source.kubeconfig
-    target_connection = source_connection if shared_file else _connection(target_path, environment)
-    if same_cluster(source_connection, source, target_connection, target):
-        both = Endpoint(source_connection, merged(source, target))
-        return Endpoints(both, both)
-    return Endpoints(Endpoint(source_connection, source), Endpoint(target_connection, target))
+    connections: dict[str, Connection] = {}
+    found: list[Line] = []
+    for name, wanted in settings.items():
+        kubeconfig = wanted.kubeconfig
+        connection = connections.get(kubeconfig) or _connection(kubeconfig, environment)
+        connections[kubeconfig] = connection
+        for index, other in enumerate(found):
+            if same_cluster(other.transport.connection, other.settings, connection, wanted):
+                found[index] = Line.to(connection, merged(other.settings, wanted), *other.names, name)
+                break
+        else:
+            found.append(Line.to(connection, wanted, name))
+    return found
 
 
 def _connection(kubeconfig: str, environment: Mapping[str, str]) -> Connection:
@@ -71,59 +88,65 @@ def _connection(kubeconfig: str, environment: Mapping[str, str]) -> Connection:
 
 
 def same_cluster(
-    source: Connection, source_settings: ClientConnection, target: Connection, target_settings: ClientConnection
+    one: Connection, one_settings: ClientConnection, other: Connection, other_settings: ClientConnection
 ) -> bool:
     """Whether one set of watches serves both."""
-    same_namespaces = set(source_settings.namespaces) == set(target_settings.namespaces)
-    return source.identity == target.identity and same_namespaces
+    return one.identity == other.identity and set(one_settings.namespaces) == set(other_settings.namespaces)
 
 
-def merged(source: ClientConnection, target: ClientConnection) -> ClientConnection:
+def merged(one: ClientConnection, other: ClientConnection) -> ClientConnection:
     """The settings of a connection that serves both: the more generous limit, the more frequent resync."""
-    unlimited = source.qps < 0 or target.qps < 0
-    return ClientConnection(
-        kubeconfig=source.kubeconfig,
-        qps=-1.0 if unlimited else max(source.qps, target.qps),
-        burst=max(source.burst, target.burst),
-        namespaces=source.namespaces,
-        cache_resync_period=min(source.cache_resync_period, target.cache_resync_period),
+    unlimited = one.qps < 0 or other.qps < 0
+    return replace(
+        one,
+        qps=-1.0 if unlimited else max(one.qps, other.qps),
+        burst=max(one.burst, other.burst),
+        cache_resync_period=min(one.cache_resync_period, other.cache_resync_period),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A session to a cluster and the rate limit of all that goes over it."""
+class Clusters(Mapping[str, Cluster]):
+    """The clusters that a process is connected to; some are configured, others may come and go.
 
-    transport: Transport
-    limiter: TokenBucket
-    settings: ClientConnection
+    Args:
+        write_guard: of the clients; see `kube.client.Client`.
+    """
 
-    @classmethod
-    def to(cls, endpoint: Endpoint) -> "Line":
-        settings = endpoint.settings
-        return cls(Transport(endpoint.connection), TokenBucket(qps=settings.qps, burst=settings.burst), settings)
+    def __init__(self, *, user_agent: str, write_guard: Callable[[], float] | None = None) -> None:
+        self._user_agent = user_agent
+        self._write_guard = write_guard
+        self._clusters: dict[str, Cluster] = {}
 
-    def client(self, *, user_agent: str, limited: bool = True) -> Client:
-        """A client that asks nobody whether it may write."""
-        return Client(self.transport, user_agent=user_agent, limiter=self.limiter if limited else None)
+    def __getitem__(self, name: str) -> Cluster:
+        return self._clusters[name]
 
-    def cluster(self, *, user_agent: str, write_guard: Callable[[], float] | None) -> Cluster:
-        """The cluster as control loops see it."""
-        client = Client(self.transport, user_agent=user_agent, limiter=self.limiter, write_guard=write_guard)
-        settings = self.settings
-        return Cluster(
-            transport=self.transport,
-            client=client,
-            caches=Caches(client, namespaces=settings.namespaces, resync_period=settings.cache_resync_period),
-            discovery=Discovery(client),
-            namespaces=settings.namespaces,
-        )
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._clusters)
+
+    def __len__(self) -> int:
+        return len(self._clusters)
+
+    def connect(self, line: Line) -> Cluster:
+        """From now on there is this cluster, under all names of the line; nothing is sent yet."""
+        cluster = line.cluster(user_agent=self._user_agent, write_guard=self._write_guard)
+        self._clusters.update(dict.fromkeys(line.names, cluster))
+        return cluster
+
+    async def disconnect(self, name: str) -> None:
+        """Ends watches and session; who holds stores of the cluster has given them back."""
+        cluster = self._clusters[name]
+        self._clusters = {other: each for other, each in self._clusters.items() if each is not cluster}
+        await cluster.caches.close()
+        await cluster.transport.close()
+
+    async def close(self) -> None:
+        for name in distinct(self):
+            await self.disconnect(name)
 
 
-async def health_status(client: Client) -> int:
-    """The status with which an API server answers `GET /healthz`."""
-    try:
-        await client.request("GET", "/healthz", accept="*/*")
-    except ApiError as error:
-        return error.status
-    return 200
+def distinct(clusters: Mapping[str, Cluster]) -> dict[str, Cluster]:
+    """Each cluster once, by the first of its names, which is the one in messages and metrics."""
+    found: dict[int, tuple[str, Cluster]] = {}
+    for name, cluster in clusters.items():
+        found.setdefault(id(cluster), (name, cluster))
+    return dict(found.values())

@@ -3,6 +3,9 @@
 As JSON:  {"level":"info","ts":"2024-09-19T14:56:41.123Z","logger":"webhook.x","msg":"…","field":"value"}
 As text:  2024-09-19T14:56:41.123Z<TAB>INFO<TAB>webhook.x<TAB>…<TAB>{"field":"value"}
 
+In both, what a terminal would obey is escaped, and so is what would look like another entry or column. As text, a stack
+trace alone has lines of its own, each with a tab before it.
+
 Entries come from structlog loggers (`get_logger`, or `structlog.get_logger(name)` in layers below this one) and
 from the standard library's loggers (aiohttp, asyncio); both take the same way: context variables are merged,
 sampling drops floods, credentials are cut out, and one renderer writes the line. A level that is switched off
@@ -23,6 +26,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 from process.errors import error_text
+from process.printable import printable, printable_json
 from process.redaction import loggable_fields, redact_text
 
 Level = Literal["debug", "info", "error"]
@@ -160,20 +164,18 @@ def _error_fields(entry: EventDict, *, with_stacktrace: bool) -> dict[str, Any]:
 
 def _text_line(head: dict[str, Any], fields: dict[str, Any]) -> bytes:
     stacktrace = fields.pop("stacktrace", None)
-    # A line break or a tab in a message must not look like another entry or another column.
-    message = head["msg"].replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
-    columns = [head["ts"], head["level"].upper(), head.get("logger", ""), message]
-    line = "\t".join(column for column in columns if column).encode(errors="backslashreplace")
+    columns = [head["ts"], head["level"].upper(), head.get("logger", ""), head["msg"]]
+    line = "\t".join(printable(column) for column in columns if column).encode()
     if fields:
         line += b"\t" + _dump(fields)
     if stacktrace:
-        line += b"\n" + str(stacktrace).encode(errors="backslashreplace")
+        line += b"".join(b"\n\t" + printable(each).encode() for each in stacktrace.split("\n"))
     return line
 
 
 def _dump(value: dict[str, Any]) -> bytes:
     try:
-        return orjson.dumps(value)
+        return printable_json(orjson.dumps(value))
     except TypeError:  # a lone surrogate or an integer beyond 64 bits
         import json
 

@@ -45,28 +45,27 @@ asyncio_tasks = Gauge("asyncio_tasks", "Tasks of the event loop.")
 asyncio_tasks.set_function(_tasks)
 
 
-def describe_process(*, version: str, configuration: bytes, registry: CollectorRegistry = REGISTRY) -> None:
+def describe_process(
+    *, version: str, configuration: bytes, prefix: str, registry: CollectorRegistry = REGISTRY
+) -> None:
     """Sets the metrics that tell replicas apart: their version and a hash of the effective configuration.
 
     Args:
         version: as reported, such as `v1.2.3`.
         configuration: the effective configuration in a stable form; the hash is 48 bits, exact in a float.
+        prefix: of the names of these metrics.
         registry: where the metrics belong.
     """
     # The time of creation of each counter and histogram: a third more series that no dashboard reads.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left it without annotations
-    build_info = Gauge(
-        "resource_manager_build_info", "Always 1; labels describe the build.", ["version"], registry=registry
-    )
+    build_info = Gauge(f"{prefix}_build_info", "Always 1; labels describe the build.", ["version"], registry=registry)
     build_info.labels(version=version).set(1)
     config_hash = Gauge(
-        "resource_manager_config_hash",
+        f"{prefix}_config_hash",
         "Hash of the effective configuration; replicas of one rollout have the same.",
         registry=registry,
     )
-    limit = Gauge(
-        "resource_manager_memory_limit_bytes", "Memory that the container may use; +Inf if any.", registry=registry
-    )
+    limit = Gauge(f"{prefix}_memory_limit_bytes", "Memory that the container may use; +Inf if any.", registry=registry)
     limit.set_function(memory_limit)
     config_hash.set(int.from_bytes(hashlib.sha256(configuration).digest()[:6], "big"))
 

@@ -1,11 +1,15 @@
-"""Parts that both programs start first and stop last; see `process.runner` for what a component is."""
+"""Parts of programs that start and stop in order; see `process.runner` for what a component is."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
+from typing import Protocol
 
-from kube.client import Transport
+from kube.election import LeaderElector
+from kube.events import EventRecorder
 from process.caches import fill
-from process.clusters import Cluster
+from process.clusters import Clusters, distinct
+
+_DRAIN_SECONDS = 1.0
 
 
 class Sessions:
@@ -13,8 +17,8 @@ class Sessions:
 
     name = "sessions"
 
-    def __init__(self, transports: Iterable[Transport]) -> None:
-        self._transports = transports
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
 
     async def start(self) -> None:
         pass
@@ -23,25 +27,111 @@ class Sessions:
         pass
 
     async def stop(self) -> None:
-        for transport in self._transports:
-            await transport.close()
+        await self._clusters.close()
+
+
+class CacheUser(Protocol):
+    """Holds stores of clusters while the process runs."""
+
+    async def start(self) -> None:
+        """Acquires stores; may wait for those that are not needed at the start."""
+
+    async def close(self) -> None:
+        """Gives the stores back."""
 
 
 class ReadyCaches:
-    """The caches that every replica holds; they began to fill when they were made."""
+    """The caches that every replica holds: those that are filling already, and those of the users."""
 
     name = "caches"
 
-    def __init__(self, clusters: Mapping[str, Cluster], *, timeout: float) -> None:
+    def __init__(self, clusters: Clusters, *, timeout: float, users: Sequence[CacheUser] = ()) -> None:
         self._clusters = clusters
         self._timeout = timeout
+        self._users = users
 
     async def start(self) -> None:
-        await fill(asyncio.sleep(0), self._clusters, timeout=self._timeout)
+        await fill(self._start_users(), self._clusters, timeout=self._timeout)
 
     async def wait(self) -> None:
         pass
 
     async def stop(self) -> None:
-        for cluster in self._clusters.values():
+        for user in self._users:
+            await user.close()
+        for cluster in distinct(self._clusters).values():
             await cluster.caches.close()
+
+    async def _start_users(self) -> None:
+        for user in self._users:
+            await user.start()
+
+
+class EventWriter:
+    """Writes recorded events; what is queued at the end gets a moment."""
+
+    name = "events"
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._writing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._writing = asyncio.create_task(self._recorder.run(), name="event recorder")
+
+    async def wait(self) -> None:
+        await _ended(self._writing)
+
+    async def stop(self) -> None:
+        if self._writing is not None:
+            await self._recorder.drain(_DRAIN_SECONDS)
+            await cancelled(self._writing)
+
+
+class Election:
+    """Is started once this process leads; losing the lead is its failure."""
+
+    name = "leader election"
+
+    def __init__(self, elector: LeaderElector) -> None:
+        self._elector = elector
+        self._leads = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._running = asyncio.create_task(self._elector.run(self._lead), name="leader election")
+        leads = asyncio.create_task(self._leads.wait())
+        try:
+            await asyncio.wait((self._running, leads), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leads.cancel()
+        if self._running.done():
+            self._running.result()
+
+    async def wait(self) -> None:
+        await _ended(self._running)
+
+    async def stop(self) -> None:
+        """Gives the lease up; whatever acts in its name has stopped before."""
+        if self._running is not None:
+            await cancelled(self._running)
+
+    async def _lead(self) -> None:
+        self._leads.set()
+        await asyncio.Event().wait()
+
+
+async def _ended(task: asyncio.Task[None] | None) -> None:
+    """Returns or raises as the task does, but cancelling this does not cancel the task."""
+    if task is not None:
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.result()
+
+
+async def cancelled(*tasks: asyncio.Task[None]) -> None:
+    """Ends tasks; their errors belong to the code that waits for them."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

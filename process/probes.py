@@ -5,6 +5,9 @@ or when a check fails, it lists all checks but withholds reasons, because the en
 in the log and in the answer for the single check.
 
 Probes must stay cheap and quick: a check has a time limit, and probes that arrive while it runs share its result.
+
+Liveness says only whether this process can answer. What a restart does not mend, an API server that is away above all,
+is no part of it: it would stop all replicas at once, and those of the webhooks are needed by another cluster.
 """
 
 import asyncio
@@ -15,9 +18,10 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from kube.objects import format_duration
+from kube.clock import format_duration
 from process.errors import error_text
 from process.logging import get_logger
+from process.printable import printable
 from process.server import HttpServer
 
 Clock = Callable[[], float]
@@ -61,95 +65,14 @@ def cached(
     return HealthCheck(check.name, run)
 
 
-def apiserver_check(
-    get_status: Callable[[], Awaitable[int]], *, name: str = "apiserver-healthz", clock: Clock = time.monotonic
-) -> HealthCheck:
-    """Whether `GET /healthz` of an API server answers 200. The answer is shared for some seconds."""
-
-    async def run() -> None:
-        status = await get_status()
-        if status != 200:
-            raise CheckFailed(f"failed talking to the source cluster's kube-apiserver (status code: {status})")
-
-    return cached(HealthCheck(name, run), clock=clock)
-
-
 def informer_sync(name: str, synced: Callable[[], bool]) -> HealthCheck:
-    """Whether the watches of a cluster have seen all that is there."""
+    """Whether the watches of a cluster that this process needs have seen all that is there."""
 
     async def run() -> None:
         if not synced():
             raise CheckFailed(NOT_SYNCED)
 
     return HealthCheck(name, run)
-
-
-def informer_sync_liveness(
-    name: str, synced: Callable[[], bool], *, deadline: float = 180.0, clock: Clock = time.monotonic
-) -> HealthCheck:
-    """Fails once probes have found watches unsynced for this long without a break."""
-    unsynced_since: float | None = None
-    log = get_logger("cache-sync-healthz")
-
-    async def run() -> None:
-        nonlocal unsynced_since
-        if synced():
-            unsynced_since = None
-            return
-        now = clock()
-        if unsynced_since is None:
-            unsynced_since = now
-        if now - unsynced_since >= deadline:
-            raise CheckFailed(NOT_SYNCED)
-        log.info(
-            "Cache sync check failed, but deadline not yet exceeded",
-            check=name,
-            notSyncedFor=format_duration(now - unsynced_since),
-            deadline=format_duration(deadline),
-            error=NOT_SYNCED,
-        )
-
-    return HealthCheck(name, run)
-
-
-class WatchState(NamedTuple):
-    """What readiness has to know of a watch; `started_at` is a reading of the monotonic clock."""
-
-    name: str
-    synced: bool
-    started_at: float
-    needed_at_start: bool
-
-
-class ReadyWatches:
-    """Whether the watches that readiness depends on are synced, as a callable for `informer_sync`.
-
-    A watch that starts late, because a new kind came into use, does not turn readiness off for the moment that
-    it needs to sync: it counts only once it has been unsynced for longer than the patience.
-    """
-
-    def __init__(
-        self,
-        watches: Callable[[], Iterable[WatchState]],
-        *,
-        patience: float = 10.0,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._watches = watches
-        self._patience = patience
-        self._clock = clock
-
-    def __call__(self) -> bool:
-        return not self.missing()
-
-    def missing(self) -> list[str]:
-        """Names of the unsynced watches that count."""
-        now = self._clock()
-        return [
-            watch.name
-            for watch in self._watches()
-            if not watch.synced and (watch.needed_at_start or now - watch.started_at > self._patience)
-        ]
 
 
 class _SharedRun:
@@ -254,7 +177,7 @@ class ProbeHandler:
         if check is None:
             return 404, "404 page not found\n"
         reason = await check.reason()
-        return (200, "ok") if reason is None else (500, f"internal server error: {reason}\n")
+        return (200, "ok") if reason is None else (500, f"internal server error: {printable(reason)}\n")
 
 
 def _plain(status: int, text: str) -> web.Response:
@@ -262,7 +185,7 @@ def _plain(status: int, text: str) -> web.Response:
     return web.Response(status=status, text=text, content_type="text/plain", charset="utf-8", headers=headers)
 
 
-def probe_server(*, healthz: Sequence[HealthCheck], readyz: Sequence[HealthCheck], host: str, port: int) -> HttpServer:
-    """The health-probe server, not yet bound; `ping` is always part of liveness."""
-    handler = ProbeHandler({"/healthz": [PING, *healthz], "/readyz": readyz})
+def probe_server(*, readyz: Sequence[HealthCheck], host: str, port: int) -> HttpServer:
+    """The health-probe server, not yet bound."""
+    handler = ProbeHandler({"/healthz": [PING], "/readyz": readyz})
     return HttpServer("health probes", handler, host=host, port=port)

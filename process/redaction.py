@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from kube.objects import Key, format_duration
+from kube.clock import format_duration
+from kube.objects import Key
 from process.errors import error_text
 
 REDACTED = "[redacted]"

@@ -22,9 +22,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Never, Protocol
 
-from kube.objects import format_duration
+from kube.clock import format_duration
 from process.errors import error_text
 from process.logging import get_logger
+from process.printable import printable
 
 _LAST_CHANCE = 1.0
 
@@ -149,7 +150,8 @@ class Runner:
 
     @property
     def _ending(self) -> bool:
-        return self._stop_requested.is_set() or self._failure is None or self._failure.done()
+        ends = (self._failure, self._abort)
+        return self._stop_requested.is_set() or any(end is None or end.done() for end in ends)
 
     def _fail(self, error: BaseException, component: str) -> None:
         """The first failure ends the process; further ones are logged, unless they say to end at once."""
@@ -229,7 +231,7 @@ def run_process(
     asyncio.set_event_loop(loop)
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))
     if outcome.message:
-        sys.stdout.write(f"{outcome.message}\n")
+        sys.stdout.write(f"{printable(outcome.message)}\n")
     _exit_now(outcome.code)
 
 

@@ -17,23 +17,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextvars import Token
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from config.blocks import Tracing
 from config.errors import ConfigError
-from config.schema import Tracing
 from kube import tracing
-from kube.tracing import Attributes, Headers, Role
 from kube.validation import forbidden
 from process.logging import get_logger
 from process.version import version
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
-    from opentelemetry.trace import Span, Tracer
 
 _QUEUE = 2048
 _BATCH = 512
@@ -52,8 +47,8 @@ def check_installed(settings: Tracing) -> None:
     """Raises ConfigError if tracing is on and the libraries are not there."""
     if settings.enabled and not all(map(_is_there, _MODULES)):
         detail = (
-            "OpenTelemetry is not installed: install the package with the extra `tracing`, use an image that has it, "
-            "or switch tracing off"
+            "the SDK of OpenTelemetry is not installed: install the package with the extra `tracing`, use an image "
+            "that has it, or switch tracing off"
         )
         raise ConfigError([forbidden("tracing.enabled", detail)])
 
@@ -72,8 +67,6 @@ def parts(settings: Tracing, *, service: str, grace_period: float) -> list["Span
 
 class SpanExport:
     """Collects spans and sends them while it runs; a component in the sense of `process.runner`.
-
-    Must be started in the process that does the work: its thread does not survive a fork.
 
     Args:
         service: what traces call this program.
@@ -103,7 +96,7 @@ class SpanExport:
             schedule_delay_millis=_SEND_EVERY_SECONDS * 1000,
         )
         self._provider = provider(self._settings, processor, service=self._service)
-        tracing.collect(Spans(self._provider.get_tracer(self._service)))
+        tracing.collect(self._provider.get_tracer(self._service))
 
     async def wait(self) -> None:
         pass
@@ -157,91 +150,6 @@ def provider(settings: Tracing, processor: "SpanProcessor", *, service: str) -> 
     )
     made.add_span_processor(processor)
     return made
-
-
-class Spans:
-    """Starts spans, as `kube.tracing` wants them."""
-
-    def __init__(self, tracer: "Tracer") -> None:
-        from opentelemetry.context import Context
-        from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
-        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-        self._tracer = tracer
-        self._root = Context()
-        self._in_context = set_span_in_context
-        self._kinds = {
-            Role.INTERNAL: SpanKind.INTERNAL,
-            Role.CLIENT: SpanKind.CLIENT,
-            Role.SERVER: SpanKind.SERVER,
-        }
-        self.error = StatusCode.ERROR
-        self.headers = TraceContextTextMapPropagator()
-
-    def __call__(
-        self, name: str, role: Role, attributes: Attributes, *, incoming: Headers | None = None
-    ) -> "tracing.Span":
-        parent = tracing.current.get()
-        if incoming is not None:
-            context = self.headers.extract(incoming, context=self._root)
-        elif isinstance(parent, _Span):
-            context = self.context_of(parent.span)
-        else:
-            context = self._root
-        span = self._tracer.start_span(
-            name,
-            context=context,
-            kind=self._kinds[role],
-            attributes=attributes,
-            record_exception=False,
-            set_status_on_exception=False,
-        )
-        return _Span(span, self)
-
-    def context_of(self, span: "Span") -> "Context":
-        return self._in_context(span, self._root)
-
-
-class _Span:
-    """A span of OpenTelemetry; the current one inside its block."""
-
-    __slots__ = ("_spans", "_token", "recording", "span")
-
-    def __init__(self, span: "Span", spans: Spans) -> None:
-        self.span = span
-        self.recording = span.is_recording()
-        self._spans = spans
-        self._token: Token[tracing.Span] | None = None
-
-    def describe(self, attributes: Attributes) -> None:
-        self.span.set_attributes(dict(attributes))
-
-    def fail(self, error_type: str) -> None:
-        self.span.set_attribute("error.type", error_type)
-        self.span.set_status(self._spans.error)
-
-    def outgoing(self, headers: Headers) -> Headers:
-        context = self.span.get_span_context()
-        # Of the flags only that of sampling: servers that do not know a later one take the whole header for wrong.
-        flags = int(context.trace_flags.sampled)
-        added = {**headers, "traceparent": f"00-{context.trace_id:032x}-{context.span_id:016x}-{flags:02x}"}
-        if context.trace_state:
-            added["tracestate"] = context.trace_state.to_header()
-        return added
-
-    def __enter__(self) -> Self:
-        self._token = tracing.current.set(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._token is not None:
-            tracing.current.reset(self._token)
-            self._token = None
-        if kind is not None:
-            self.fail(kind.__name__)
-        self.span.end()
 
 
 # --- trouble

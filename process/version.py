@@ -4,9 +4,7 @@ import importlib.metadata
 import platform
 import sys
 
-COMPONENT = "gardener-resource-manager"
-
-_DISTRIBUTION = "resource-manager"
+DISTRIBUTION = "gardener-resource-manager-python"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -15,12 +13,12 @@ def version(override: str = "") -> str:
     if override:
         return override
     try:
-        return f"v{importlib.metadata.version(_DISTRIBUTION)}"
+        return f"v{importlib.metadata.version(DISTRIBUTION)}"
     except importlib.metadata.PackageNotFoundError:
         return "v0.0.0-source"  # run from a source tree that was never installed
 
 
-def user_agent(reported_version: str) -> str:
-    """Names this component in the audit logs of API servers; system and architecture in Go's terms."""
+def user_agent(component: str, reported_version: str) -> str:
+    """Names the component in the audit logs of API servers; system and architecture in Go's terms."""
     machine = platform.machine()
-    return f"{COMPONENT}/{reported_version} ({sys.platform}/{_ARCHITECTURES.get(machine, machine)})"
+    return f"{component}/{reported_version} ({sys.platform}/{_ARCHITECTURES.get(machine, machine)})"

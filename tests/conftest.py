@@ -1,21 +1,23 @@
 """What all tests share: real clusters, and which tests stay together when several processes run them."""
 
+import ast
+import functools
 import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+import structlog
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-pytest_plugins = ["devcluster.pytest_plugin"]
+from devcluster.cluster import Cluster
+from kit.managed_resources import release
+from kit.rig import OWN_CLASS
 
-_TOGETHER = (
-    "tests/conformance/",
-    "tests/cluster/test_webhooks_end_to_end",
-    "tests/cluster/test_manifests",
-    "tests/faults/test_crash_points_of_a_cluster",
-)
-"""Files here have a fixture of the module that is much work, a cluster of their own, and must not be in every process."""
+pytest_plugins = ["devcluster.pytest_plugin", "kit.fixtures"]
 
 # On a busy machine an example may take any time, and so may making it.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -26,17 +28,50 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Programs that a test runs in its own process configure logging for all of it."""
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def namespace(namespace: str, cluster: Cluster) -> Iterator[str]:
+    """It goes after the test, even if there are ManagedResources in it."""
+    yield namespace
+    release(cluster, namespace, living=OWN_CLASS)
+
+
 class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells no types here
-    """Tests one by one to whichever process is free, but some files as a whole.
+    """Tests one by one to whichever process is free, but a file that has a fixture of the module as a whole.
+
+    Such a fixture is much work, often a control plane of its own, which every process would do that has one of the tests.
 
     The way of xdist itself, marks with `--dist loadgroup`, has no effect under pytest 9.2: a test's name is fixed there.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return path if path.startswith(_TOGETHER) else nodeid
+        return path if _has_fixture_of_module(Path(self.config.rootpath, path)) else nodeid
+
+
+@functools.cache
+def _has_fixture_of_module(path: Path) -> bool:
+    """From its text: the process that distributes the tests imports none."""
+    functions = (
+        node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    decorators = (call for function in functions for call in function.decorator_list if isinstance(call, ast.Call))
+    return any(ast.unparse(keyword) == "scope='module'" for call in decorators for keyword in call.keywords)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return _FilesTogether(config, log)
+
+
+def pytest_sessionfinish() -> None:
+    """Save what was measured here, if it is: pytest-xdist kills its processes when they take long to end."""
+    coverage = sys.modules.get("coverage")
+    if coverage is not None and (measured := coverage.Coverage.current()) is not None:
+        measured.save()

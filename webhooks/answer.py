@@ -40,21 +40,32 @@ class JsonAnswer(web.StreamResponse):
         super().__init__()
         self._bytes = body
         self._request: web.BaseRequest | None = None
+        self._stays: bool | None = None
+        self._is_written = False
+
+    @property
+    def keep_alive(self) -> bool | None:
+        return self._stays
+
+    def force_close(self) -> None:
+        self._stays = False
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         self._request = request
-        if self._keep_alive is None:
-            self._keep_alive = request.keep_alive
+        if self._stays is None:
+            self._stays = request.keep_alive
         return None
 
     async def write_eof(self, data: bytes = b"") -> None:
+        if self._is_written:
+            return
         assert self._request is not None
         transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError("the client has gone")
         body = self._bytes
         length = str(len(body)).encode()
-        transport.write(b"".join((_head.now(), length, _KEEP if self._keep_alive else _CLOSE, body, data)))
-        self._eof_sent = True
+        transport.write(b"".join((_head.now(), length, _KEEP if self._stays else _CLOSE, body, data)))
+        self._is_written = True
         # Who asks on and on, and never reads, has to wait.
         await self._request.writer.drain()

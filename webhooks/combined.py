@@ -2,8 +2,8 @@
 
 A pod passes up to eight mutating webhooks one after another, and each round trip costs the API server far more than the
 change. Here the chain that the API server would go through is gone through at once, on one parsed object, and makes one
-patch. Each link has its own selectors, failure policy and time-out, from the table that separate configurations are
-generated from, and sees the pod as the links before it left it.
+patch. Each link has its own selectors, failure policy and time-out, from the descriptor that separate configurations
+are generated from, and sees the pod as the links before it left it.
 
 What all links demand, the API server has checked already; see `webhooks.configurations.registrations`.
 
@@ -15,27 +15,19 @@ without it, which costs nothing as long as nothing fails.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
-from config.schema import ResourceManagerConfiguration
+from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.objects import labels
 from webhooks.admission import Allowed, Answer, Changed, Errored, Handler, Mutation, Request
-from webhooks.configurations.entries import EVERYTHING, Instance, Mode, Registration, Selector
 from webhooks.configurations.registrations import COMBINED_PATHS, mutating, pods
-from webhooks.facts import Facts
+from webhooks.descriptor import MutatingWebhook
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
-from webhooks.handlers import (
-    kubernetes_service_host,
-    pod_kube_apiserver_load_balancing,
-    pod_scheduler_name,
-    pod_topology_spread_constraints,
-    projected_token_mount,
-    seccomp_profile,
-    system_components_config,
-)
+from webhooks.registration import EVERYTHING, Instance, Mode, Registration, Selector
+from webhooks.registry import enabled
 from webhooks.shapes import Fields, Metadata, pod
+from webhooks.state import State
 
 NAME = "pods"
 PATHS = COMBINED_PATHS
@@ -69,7 +61,7 @@ def links(entries: Sequence[Registration], combined: Registration, mutations: Ma
     return [
         Link(
             name=entry.name,
-            mutation=mutations[entry.handler],
+            mutation=mutations[entry.webhook],
             namespaces=entry.namespaces - combined.namespaces,
             objects=entry.objects - combined.objects,
             may_fail=entry.failure_policy == "Ignore",
@@ -148,24 +140,18 @@ def is_enabled(config: ResourceManagerConfiguration) -> bool:
     return bool(pods(config.webhooks, Instance(mode=Mode.RUNTIME)))
 
 
-def handler(config: ResourceManagerConfiguration, mode: Mode, facts: Facts) -> Handler:
+def handler(config: ResourceManagerConfiguration, mode: Mode, state: State) -> Handler:
     """The handler for all enabled webhooks of pods, as an instance of that mode would register them."""
     instance = Instance(mode=mode)
     combined = next(entry for entry in mutating(config.webhooks, instance, combined=True) if entry.path == PATHS[mode])
-    of = links(pods(config.webhooks, instance), combined, mutations(config, facts))
-    return chain(of, facts.labels_of_namespace)
+    of = links(pods(config.webhooks, instance), combined, mutations(config, state))
+    return chain(of, state.labels_of_namespace)
 
 
-def mutations(config: ResourceManagerConfiguration, facts: Facts) -> dict[str, Mutation]:
+def mutations(config: ResourceManagerConfiguration, state: State) -> dict[str, Mutation]:
     """The enabled webhooks of pods, by name."""
-    webhooks = config.webhooks
-    candidates: list[tuple[Any, Any]] = [
-        (projected_token_mount, webhooks.projected_token_mount),
-        (pod_scheduler_name, webhooks.pod_scheduler_name),
-        (seccomp_profile, webhooks.seccomp_profile),
-        (kubernetes_service_host, webhooks.kubernetes_service_host),
-        (pod_kube_apiserver_load_balancing, webhooks.pod_kube_apiserver_load_balancing),
-        (system_components_config, webhooks.system_components_config),
-        (pod_topology_spread_constraints, webhooks.pod_topology_spread_constraints),
-    ]
-    return {module.NAME: module.mutation(settings, facts) for module, settings in candidates if settings.enabled}
+    return {
+        webhook.name: webhook.mutation(webhook.settings_in(config.webhooks), state)
+        for webhook in enabled(config.webhooks)
+        if isinstance(webhook, MutatingWebhook) and webhook.is_for_pods
+    }

@@ -1,4 +1,6 @@
-"""Until when a certificate is valid, read out of its DER without a library, which would cost 8 MiB of memory.
+"""Until when a certificate is valid, read out of its DER without `cryptography`.
+
+Importing that library costs 7.5 to 8 MiB, a seventh of the 54 MiB of a webhook server, and nothing else there needs it.
 
     Certificate     SEQUENCE { tbsCertificate, ... }
     tbsCertificate  SEQUENCE { version [0] (may be missing), serialNumber, signature, issuer, validity, ... }

@@ -6,19 +6,38 @@ Operations come in the order of the fields' names: equal input gives equal bytes
 
 from typing import Any
 
-from kube.objects import Object, pointer_step
+from kube.objects import Object
+from kube.paths import pointer_step
+
+MAX_OPERATIONS = 10_000
+"""An EndpointSlice has a thousand endpoints at most, and containers are some."""
+
+
+class TooManyChanges(ValueError):
+    """A patch that nobody wants."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the patch would have more than {MAX_OPERATIONS} operations")
 
 
 def difference(before: Any, after: Any) -> list[Object]:
-    """The operations that make `after` of `before`; only `add`, `replace`, `remove`."""
+    """The operations that make `after` of `before`; only `add`, `replace`, `remove`.
+
+    Raises:
+        TooManyChanges.
+    """
     operations: list[Object] = []
     if before != after:
         _compare("", before, after, operations)
+    if len(operations) > MAX_OPERATIONS:
+        raise TooManyChanges
     return operations
 
 
 def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> None:
     """For two values that are not equal."""
+    if len(operations) > MAX_OPERATIONS:
+        raise TooManyChanges
     kind = type(before) if type(before) is type(after) else None
     if kind is dict:
         _compare_objects(path, before, after, operations)

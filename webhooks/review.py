@@ -8,7 +8,8 @@ of the status. What goes wrong before the request is known is answered without a
 `v1` and `v1beta1` differ in nothing that matters here; the answer is in the version of the question.
 """
 
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,11 +17,12 @@ import orjson
 
 from kube import tracing
 from kube.objects import Object
+from kube.tracing import Attributes, Value
 from process.logging import get_logger
-from webhooks import spans
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Kind, Request, ResourceName
+from webhooks.bounds import TooManyValues, demand_few_values
 from webhooks.metrics import panics, request_metrics
-from webhooks.patch import difference
+from webhooks.patch import TooManyChanges, difference
 
 GROUP = "admission.k8s.io"
 VERSIONS = frozenset({f"{GROUP}/v1", f"{GROUP}/v1beta1"})
@@ -29,7 +31,13 @@ KIND = "AdmissionReview"
 TOO_LARGE = 7 * 1024**2
 """Bytes of a body that is too large."""
 
+_MESSAGE_LENGTH = 32 << 10
+
 _JSON = "application/json"
+
+
+Endpoint = Callable[[bytes, str], Coroutine[Any, Any, bytes]]
+"""From a body and its content type, both as they came, to the body of the answer, which is JSON."""
 
 
 class Review(NamedTuple):
@@ -64,16 +72,20 @@ class Reviewer:
             return self._failed(400, f"contentType={content_type}, expected {_JSON}")
         try:
             review = read(body)
+        except TooManyValues as error:
+            return self._failed(413, str(error))
         except ValueError as error:
-            self._log.info("Request is no AdmissionReview", error=str(error))
-            return self._failed(400, str(error))
+            message = _shortened(str(error))
+            self._log.info("Request is no AdmissionReview", error=message)
+            return self._failed(400, message)
         request = review.request
         try:
             return self._answered(review, await self._handler(request))
         except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
             panics.inc()
             self._log.error("Handler crashed", **_described(request), error=error)
-            tracing.current.get().fail(type(error).__name__)
+            if (span := tracing.recording()) is not None:
+                tracing.fail(span, type(error).__name__)
             text = str(error) or type(error).__name__
             return self._answered(review, Errored(500, f"panic: {text} [recovered]"))
 
@@ -81,9 +93,8 @@ class Reviewer:
         response = response_to(review.request, answer)
         if not response["allowed"]:
             self._metrics.refused(response["status"].get("code") or 403)
-        span = tracing.current.get()
-        if span.recording:
-            span.describe(spans.admission(self._name, review.request, response))
+        if (span := tracing.recording()) is not None:
+            span.set_attributes(_attributes(self._name, review.request, response))
         return dumped({"apiVersion": review.api_version, "kind": KIND, "response": response})
 
     def _failed(self, code: int, message: str) -> bytes:
@@ -99,6 +110,27 @@ def media_type(content_type: str) -> str:
 def _described(request: Request) -> dict[str, Any]:
     named = {"namespace": request.namespace, "name": request.name}
     return {"operation": request.operation, "kind": request.kind.kind, **named, "requestID": request.uid}
+
+
+def _attributes(webhook: str, request: Request, response: Object) -> Attributes:
+    """What the span of a request says. Nothing of the object itself: it may be a Secret."""
+    patch, code = response.get("patch"), response["status"].get("code")
+    attributes: dict[str, Value] = {
+        "admission.webhook": webhook,
+        "admission.uid": request.uid,
+        "admission.operation": request.operation,
+        "admission.kind": request.kind.kind,
+        "admission.group": request.kind.group,
+        "admission.version": request.kind.version,
+        "k8s.namespace.name": request.namespace,
+        "k8s.object.name": request.name,
+        "admission.dry_run": request.dry_run,
+        "admission.allowed": response["allowed"],
+        "admission.patch_operations": len(orjson.loads(a2b_base64(patch))) if patch else 0,
+    }
+    if isinstance(code, int):
+        attributes["admission.code"] = code
+    return attributes
 
 
 # --- reading
@@ -145,8 +177,10 @@ def read(body: bytes) -> Review:
     """What a body asks.
 
     Raises:
+        TooManyValues: it is not looked at.
         ValueError: it is not JSON, or not an AdmissionReview; the text says why.
     """
+    demand_few_values(body)
     try:
         review = msgspec.convert(orjson.loads(body), _Review)
     except msgspec.ValidationError as error:
@@ -184,22 +218,30 @@ def response_to(request: Request, answer: Answer) -> Object:
             status: Object = {"code": 200, "message": answer.message} if answer.message else {"code": 200}
             return {"uid": request.uid, "allowed": True, "status": status}
         case Denied():
-            status = {"code": 403, "reason": "Forbidden", "message": answer.message}
+            status = {"code": 403, "reason": "Forbidden", "message": _shortened(answer.message)}
         case Errored():
-            status = {"code": answer.code, "message": answer.message}
+            status = {"code": answer.code, "message": _shortened(answer.message)}
         case Failure():
             status = answer.status
     return {"uid": request.uid, "allowed": False, "status": status}
 
 
 def _changed(request: Request, answer: Changed) -> Object:
-    operations = difference(answer.before, answer.after)
+    try:
+        operations = difference(answer.before, answer.after)
+    except TooManyChanges as error:
+        return response_to(request, Errored(413, str(error)))
     response: Object = {"uid": request.uid, "allowed": True}
     if operations:
         response["patchType"] = "JSONPatch"
         response["patch"] = b2a_base64(dumped(operations), newline=False).decode()
     response["status"] = {"code": 200}
     return response
+
+
+def _shortened(message: str) -> str:
+    """The client chooses what is quoted, and one value may be quoted several times."""
+    return message if len(message) <= _MESSAGE_LENGTH else f"{message[:_MESSAGE_LENGTH]}…"
 
 
 def failed(code: int, message: str) -> bytes:

@@ -5,11 +5,11 @@ What a webhook answers is settled in `webhooks.review`; here is HTTP. It is 200 
 """
 
 import asyncio
-import socket
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
@@ -20,12 +20,14 @@ from process.probes import CheckFailed, HealthCheck, cached
 from process.server import HttpServer
 from webhooks import review
 from webhooks.answer import JsonAnswer
+from webhooks.bounds import LARGE, Turns
 from webhooks.metrics import request_metrics
-
-Endpoint = Callable[[bytes, str], Awaitable[bytes]]
-"""From a body and its content type, both as they came, to the body of the answer, which is JSON."""
+from webhooks.review import Endpoint
 
 MAX_CONNECTIONS = 1024
+
+MAX_BUFFERED = 32 * 1024**2
+"""Bytes that all clients together may have sent and not got answered."""
 
 _READ_AND_ANSWER_SECONDS = 30.0
 """No API server waits longer for a webhook."""
@@ -59,7 +61,8 @@ class Requests:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._endpoints = {path: (endpoint, request_metrics.of(path)) for path, endpoint in endpoints.items()}
-        self._strangers = _Strangers(disabled, clock)
+        self._unknown_paths = _UnknownPaths(disabled, clock)
+        self._turns = Turns()
         self._clock = clock
         self._log = get_logger("webhook")
 
@@ -67,7 +70,7 @@ class Requests:
         path = request.raw_path.partition("?")[0]
         found = self._endpoints.get(path)
         if found is None:
-            self._strangers.tell(path)
+            self._unknown_paths.tell(path)
             return web.Response(status=404, text="404 page not found\n")
         endpoint, metrics = found
         metrics.in_flight += 1
@@ -93,16 +96,18 @@ class Requests:
         if (request.content_length or 0) >= review.TOO_LARGE:
             return review.too_large()
         try:
-            # Most bodies have come with their header: reading them as a stream takes longer than parsing them.
-            body = request.content.read_nowait() if request.content.is_eof() else await request.read()
+            body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return review.too_large()
         except (RequestPayloadError, web.PayloadAccessError) as error:
             return review.failed(400, str(error) or type(error).__name__)
-        return await endpoint(body, request.headers.get("Content-Type", ""))
+        content_type = request.headers.get("Content-Type", "")
+        if len(body) <= LARGE:
+            return await endpoint(body, content_type)
+        return await self._turns.work(len(body), partial(endpoint, body, content_type))
 
 
-class _Strangers:
+class _UnknownPaths:
     """Tells who is asked about what is not served. A configuration that is wrong asks for every Pod of a cluster."""
 
     def __init__(self, disabled: Sequence[Disabled], clock: Callable[[], float]) -> None:
@@ -130,10 +135,8 @@ class _Strangers:
             )
 
 
-def webhook_server(
-    requests: Requests, listening: socket.socket, *, tls: ssl.SSLContext, grace_period: float
-) -> HttpServer:
-    """The server at a socket that listens.
+def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLContext, grace_period: float) -> HttpServer:
+    """The server, not yet bound.
 
     Of the seconds in which everything has to stop, the first part serves clients that have not heard of the end, the
     second is for requests in flight, which aiohttp may use twice; a quarter is left for the rest.
@@ -141,13 +144,15 @@ def webhook_server(
     return HttpServer(
         "webhooks",
         requests,
-        listening=listening,
+        host=host,
+        port=port,
         tls=tls,
         max_connections=MAX_CONNECTIONS,
         request_timeout=_READ_AND_ANSWER_SECONDS,
         # Longer than API servers keep a connection that they do not use, so that it is they who close it.
         idle_timeout=120.0,
         max_body=review.TOO_LARGE - 1,
+        max_buffered=MAX_BUFFERED,
         linger=0.35 * grace_period,
         drain_timeout=0.2 * grace_period,
     )

@@ -11,8 +11,8 @@ import ssl
 import tempfile
 from pathlib import Path
 
+from kube.clock import format_duration
 from kube.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
-from kube.objects import format_duration
 from process.logging import get_logger
 from webhooks.expiry import not_after
 from webhooks.metrics import certificate_expiry
@@ -23,6 +23,7 @@ SETTING = "server.webhooks.tls.serverCertDir"
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2: forward secrecy and authenticated encryption; those of 1.3 are all so."""
 
+_LOOK_EVERY_SECONDS = 2.0
 _LARGEST_FILE = 1 << 20
 
 
@@ -39,15 +40,13 @@ class ServingCertificate:
 
     Args:
         directory: holds `tls.crt`, the chain, and `tls.key`.
-        look_every: seconds between two looks at the files.
         patience: seconds that a start waits for files, since mounted Secrets may be late.
     """
 
     name = "serving certificate"
 
-    def __init__(self, directory: Path, *, look_every: float = 2.0, patience: float = 10.0) -> None:
+    def __init__(self, directory: Path, *, patience: float = 10.0) -> None:
         self._directory = directory
-        self._look_every = look_every
         self._patience = patience
         self._tried: tuple[bytes, bytes] | None = None
         self._problem = ""
@@ -69,11 +68,11 @@ class ServingCertificate:
         while not self.refresh():
             if loop.time() >= deadline:
                 raise CertificateError(f"{self._problem} (after waiting for {format_duration(self._patience)})")
-            await asyncio.sleep(min(0.5, self._look_every))
+            await asyncio.sleep(min(0.5, _LOOK_EVERY_SECONDS))
 
     async def wait(self) -> None:
         while True:
-            await asyncio.sleep(self._look_every)
+            await asyncio.sleep(_LOOK_EVERY_SECONDS)
             self.refresh()
 
     async def stop(self) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import yaml
 
-from agent.managed_resource.decode import split
-from agent.references.manifests import stamp
-from agent.yaml_dialect import Budget, DialectError, load, plain_scalar
+from gardener.managed_resource.decode import split
+from gardener.references.manifests import stamp
 from kube.objects import Object
+from kube.yaml import Budget, DialectError, Dumper, load
+from process.printable import printable
 
 _VALUES = 1_000_000
 _DESCRIPTION = """\
@@ -42,9 +43,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         stamped = stamp([obj for file in parser.parse_args(arguments).files for obj in _read(file)])
     except (_InputError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}"), file=sys.stderr)
         return 1
-    yaml.dump_all(stamped, sys.stdout, Dumper=_Dumper, sort_keys=False, width=1000, explicit_start=True)
+    yaml.dump_all(stamped, sys.stdout, Dumper=Dumper, sort_keys=False, width=1000, explicit_start=True)
     return 0
 
 
@@ -76,21 +77,6 @@ def _is_manifest(document: object) -> bool:
         and isinstance(document.get("kind"), str)
         and isinstance(document.get("metadata") or {}, dict)
     )
-
-
-class _Dumper(yaml.SafeDumper):
-    """Texts that other readers of YAML might take for numbers, times or truth values are quoted."""
-
-    def ignore_aliases(self, _: object) -> bool:
-        return True
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    one_line = "" if plain_scalar(text) == text else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else one_line)
-
-
-_Dumper.add_representer(str, _text)
 
 
 if __name__ == "__main__":

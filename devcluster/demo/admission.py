@@ -17,7 +17,6 @@ NAMESPACE = "bakery"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/oven"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 TREASURE_DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/treasures.example.com"
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 
 _COLLECTIONS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

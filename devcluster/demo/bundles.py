@@ -8,9 +8,10 @@ from pathlib import Path
 import brotli
 import yaml
 
+from gardener.kinds import MANAGED_RESOURCES
 from kube.objects import Object
 
-GROUP = "/apis/resources.gardener.cloud/v1alpha1"
+GROUP = f"/apis/{MANAGED_RESOURCES.api_version}"
 _KEY = "objects.yaml.br"
 _BUNDLES = ("monitoring", "shop", "vouchers")
 
@@ -36,8 +37,8 @@ class Bundle:
 
     def managed_resource(self) -> Object:
         return {
-            "apiVersion": "resources.gardener.cloud/v1alpha1",
-            "kind": "ManagedResource",
+            "apiVersion": MANAGED_RESOURCES.api_version,
+            "kind": MANAGED_RESOURCES.kind,
             "metadata": {"name": self.name},
             "spec": {"secretRefs": [{"name": self.name}]},
         }

@@ -11,13 +11,12 @@ from typing import Any
 import yaml
 
 from devcluster.cluster import Cluster
+from gardener import keys
 
 LIFETIME = "10m"
 _SECONDS = 600
 _NAME = "gardener-resource-manager"
 _SECRET = "agent-token"
-_MARK = "resources.gardener.cloud"
-_ACCOUNT = f"serviceaccount.{_MARK}"
 
 
 class Identity:
@@ -59,11 +58,11 @@ class Identity:
             entry["user"] = {"tokenFile": str(self._file)}
         self.kubeconfig.write_text(yaml.safe_dump(document))
         annotations = {
-            f"{_ACCOUNT}/name": _NAME,
-            f"{_ACCOUNT}/namespace": self._namespace,
-            f"{_ACCOUNT}/token-expiration-duration": LIFETIME,
+            keys.SERVICE_ACCOUNT_NAME: _NAME,
+            keys.SERVICE_ACCOUNT_NAMESPACE: self._namespace,
+            keys.TOKEN_EXPIRATION_DURATION: LIFETIME,
         }
-        labels = {f"{_MARK}/purpose": "token-requestor"}
+        labels = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}
         self._api.create(
             f"{self._core}/secrets", {"metadata": {"name": _SECRET, "labels": labels, "annotations": annotations}}
         )
@@ -79,7 +78,7 @@ class Identity:
 
     def ask_for_renewal(self) -> None:
         """As if most of the token's life were over."""
-        long_ago = {f"{_ACCOUNT}/token-renew-timestamp": "2020-01-01T00:00:00Z"}
+        long_ago = {keys.TOKEN_RENEW_TIMESTAMP: "2020-01-01T00:00:00Z"}
         self._api.patch(f"{self._core}/secrets/{_SECRET}", {"metadata": {"annotations": long_ago}})
 
     def _write(self, token: str) -> None:

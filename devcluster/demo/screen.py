@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from process.printable import LINES, printable
+
 _GREEN, _RED, _BOLD = "32", "31", "1"
 _CLEAR_LINE = "\r\033[K"
 _GAP = "   "
@@ -32,7 +34,7 @@ class Screen:
         """Tells that something takes place, how it went and, if `timed`, how long it took; errors are passed on."""
         step = Step(beginning)
         start = time.monotonic()
-        self._draw(f"… {beginning}")
+        self._draw(f"… {printable(beginning)}")
         try:
             yield step
         except Exception:
@@ -44,15 +46,16 @@ class Screen:
         self._finish(_colored("✔", _GREEN, sys.stderr.isatty()), step.outcome, start if timed else None)
 
     def heading(self, text: str) -> None:
-        self.show(f"\n{_colored(text, _BOLD, sys.stdout.isatty())}")
+        print(f"\n{_colored(printable(text), _BOLD, sys.stdout.isatty())}", flush=True)
 
     def show(self, text: str) -> None:
-        print(text, flush=True)
+        print(printable(text, keep=LINES), flush=True)
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Rows of cells, the first is the header."""
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
+        shown = [[printable(cell) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        for row in shown:
             self.show(_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
     def _draw(self, line: str) -> None:
@@ -62,7 +65,7 @@ class Screen:
     def _finish(self, mark: str, text: str, start: float | None) -> None:
         self._draw("")
         took = f" ({time.monotonic() - start:.1f} s)" if start is not None else ""
-        print(f"{mark} {text}{took}", file=sys.stderr, flush=True)
+        print(f"{mark} {printable(text)}{took}", file=sys.stderr, flush=True)
 
 
 def _colored(text: str, color: str, terminal: bool) -> str:

@@ -18,6 +18,7 @@ from devcluster.demo.identity import Identity
 from devcluster.demo.program import Program
 from devcluster.demo.screen import Screen
 from devcluster.errors import DevclusterError
+from gardener import keys
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
 
@@ -220,10 +221,10 @@ class Demo:
         # It takes a moment until API servers ask new webhooks.
         self._wait_for("the definition to be protected", lambda: self._refusal(f"{path}?dryRun=All") != "")
         self._command(f"kubectl delete crd {name}")
-        self._screen.show(f"Error from server (Forbidden): {self._refusal(path)}")
-        self._command(f"kubectl annotate crd {name} {admission.CONFIRMATION}=true && kubectl delete crd {name}")
+        self._screen.table([[f"Error from server (Forbidden): {self._refusal(path)}"]])
+        self._command(f"kubectl annotate crd {name} {keys.CONFIRM_DELETION}=true && kubectl delete crd {name}")
         with self._screen.step("waiting for it to go", timed=False) as step:
-            self._api.patch(path, {"metadata": {"annotations": {admission.CONFIRMATION: "true"}}})
+            self._api.patch(path, {"metadata": {"annotations": {keys.CONFIRM_DELETION: "true"}}})
             self._api.delete(path)
             self._wait_for("it to be gone", lambda: self._api.raw("GET", path)[0] == 404)
             step.outcome = "it is gone, since somebody has confirmed it"

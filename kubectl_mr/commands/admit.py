@@ -16,10 +16,10 @@ import jsonpatch
 import orjson
 import typer
 
-from agent.overview.objects import name_of
 from config.errors import ConfigError
-from config.load import load
-from config.schema import ResourceManagerConfiguration
+from config.resource_manager import load
+from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener.overview.objects import name_of
 from kube.objects import Object, key, labels
 from kube.resources import Resource
 from kubectl_mr import files, output
@@ -29,10 +29,10 @@ from kubectl_mr.offline import Kinds, cluster_of
 from kubectl_mr.output import Form
 from kubectl_mr.session import run_offline
 from kubectl_mr.style import BOLD, DIM, GREEN, RED, Line, Word, counted
-from webhooks.configurations.entries import Instance, Mode, Registration
 from webhooks.configurations.registrations import mutating, validating
-from webhooks.facts import Facts
+from webhooks.registration import Instance, Mode, Registration
 from webhooks.routes import routes
+from webhooks.state import State
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _TEMPLATES = {
@@ -76,10 +76,8 @@ def command(
             output.show(lines(outcomes))
             if passed := sum(not outcome.steps for outcome in outcomes):
                 output.waiting(f"no webhook is asked about the kind of {counted(passed, 'more object')}")
-        elif form is Form.JSON:
-            output.write(output.as_json({"apiVersion": "v1", "kind": "List", "items": [o.after for o in outcomes]}))
         else:
-            output.write("".join(f"---\n{output.as_yaml([outcome.after])}" for outcome in outcomes))
+            output.show_objects([outcome.after for outcome in outcomes], form)
         refused = [(outcome, step) for outcome in outcomes for step in outcome.steps if step.refusal]
         for outcome, step in refused:
             output.failed(f"{outcome.name} is refused by {step.webhook}: {step.refusal}")
@@ -128,16 +126,16 @@ async def _admitted(
     asked = [*objects, *(pod for obj in objects if (pod := pod_of(obj)))]
     namespaces = _namespaces(asked, everything)
     cluster = cluster_of([*everything, *namespaces.values()])
-    facts = Facts(config, cluster, cluster)
-    await facts.start()
+    state = State(cluster, cluster)
+    webhooks = _Webhooks(config, mode, state, Kinds(everything))
+    await state.start()
     try:
         # Known before anything is asked: which webhook looks up what is not our business.
         for store in cluster.caches.stores():
             await store.synced.wait()
-        webhooks = _Webhooks(config, mode, facts, Kinds(everything))
         return [await webhooks.ask(obj, namespaces, before.get(name_of(obj))) for obj in asked]
     finally:
-        await facts.close()
+        await state.close()
         await cluster.caches.close()
 
 
@@ -171,10 +169,10 @@ def pod_of(workload: Object) -> Object | None:
 class _Webhooks:
     """All that are enabled, in the order in which an API server asks them."""
 
-    def __init__(self, config: ResourceManagerConfiguration, mode: Mode, facts: Facts, kinds: Kinds) -> None:
+    def __init__(self, config: ResourceManagerConfiguration, mode: Mode, state: State, kinds: Kinds) -> None:
         instance = Instance(mode=mode)
         self._registrations = [*mutating(config.webhooks, instance), *validating(config.webhooks, instance)]
-        self._endpoints = {route.path: route.endpoint() for route in routes(config, facts) if route.enabled}
+        self._endpoints = {route.path: route.endpoint() for route in routes(config, state) if route.enabled}
         self._kinds = kinds
 
     async def ask(self, obj: Object, namespaces: dict[str, Object], old: Object | None) -> Outcome:

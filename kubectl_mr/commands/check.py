@@ -7,14 +7,15 @@ from enum import StrEnum
 
 from cryptography import x509
 
-from agent.api import MANAGED_RESOURCES
-from agent.overview.states import State, state_of
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.states import State, state_of
 from kube.client import Selection
-from kube.errors import Forbidden, KubeError, NotFound
-from kube.objects import Object, condition, key, metadata, parse_time
+from kube.clock import parse_time
+from kube.errors import Forbidden, KindNotServed, KubeError, NotFound
+from kube.objects import Object, condition, key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, SECRETS, Resource
 from kubectl_mr import options, output, webhook_entries
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import KindMissing, Session, on_cluster
 from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Line, Word, counted, short_list
 
 _LEASE = "gardener-resource-manager"
@@ -23,7 +24,6 @@ _REVIEWS = Resource(
 )
 _NEEDED = (("list", MANAGED_RESOURCES), ("patch", MANAGED_RESOURCES), ("get", SECRETS))
 _SOON = timedelta(days=14)
-_PAGE = 250
 
 
 class Level(StrEnum):
@@ -39,28 +39,23 @@ class Finding:
     remedy: str = ""
 
 
-def command(
+@on_cluster(target=False)
+async def command(
+    session: Session,
     *,
     all_namespaces: options.AllNamespacesFlag = False,
     form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-) -> None:
+) -> int:
     """Agents and ManagedResources are looked for in one namespace, or with -A in all.
 
     Exit code 1: something is missing.
     """
-
-    async def work(session: Session) -> int:
-        found = await _all(session, "" if all_namespaces else session.namespace)
-        if form is not None:
-            output.show_data([{"level": f.level, "text": f.text, "remedy": f.remedy} for f in found], form)
-        else:
-            output.show(lines(found))
-        return 1 if any(finding.level is Level.BAD for finding in found) else 0
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace), work)
+    found = await _all(session, "" if all_namespaces else session.namespace)
+    if form is not None:
+        output.show_data([{"level": f.level, "text": f.text, "remedy": f.remedy} for f in found], form)
+    else:
+        output.show(lines(found))
+    return 1 if any(finding.level is Level.BAD for finding in found) else 0
 
 
 Check = Callable[[Session, str], Awaitable[list[Finding]]]
@@ -82,7 +77,7 @@ async def _all(session: Session, namespace: str) -> list[Finding]:
             found += await check(session, namespace)
         except Forbidden:
             found.append(Finding(Level.WARNING, f"{what}: you may not read them", "ask somebody who may"))
-        except NotFound:
+        except (KindNotServed, KindMissing):
             continue  # what is missing was told by the first check
     return found
 
@@ -93,14 +88,14 @@ async def _definition(session: Session, _: str) -> list[Finding]:
     except NotFound:
         text = f"the CustomResourceDefinition {_definition_name()} does not exist"
         return [Finding(Level.BAD, text, "kubectl apply -f manifests/crds, of this project")]
-    return [judged_definition(definition)]
+    return [definition_finding(definition)]
 
 
 def _definition_name() -> str:
     return f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
 
 
-def judged_definition(definition: Object) -> Finding:
+def definition_finding(definition: Object) -> Finding:
     versions = {v.get("name"): v for v in (definition.get("spec") or {}).get("versions") or []}
     found = versions.get(MANAGED_RESOURCES.version)
     if found is None or not found.get("served"):
@@ -147,10 +142,10 @@ async def _agents(session: Session, namespace: str) -> list[Finding]:
     if not leases:
         text = f"no agent has a Lease {_LEASE} {_in(namespace)}"
         return [Finding(Level.WARNING, text, "start one; without leader election, or with another Lease, all is well")]
-    return [judged_lease(lease, now) for lease in leases]
+    return [lease_finding(lease, now) for lease in leases]
 
 
-def judged_lease(lease: Object, now: datetime) -> Finding:
+def lease_finding(lease: Object, now: datetime) -> Finding:
     spec = lease.get("spec") or {}
     where, holder = key(lease).namespace, spec.get("holderIdentity") or ""
     if not holder or not spec.get("renewTime"):
@@ -164,16 +159,10 @@ def judged_lease(lease: Object, now: datetime) -> Finding:
 
 async def _managed_resources(session: Session, namespace: str) -> list[Finding]:
     states: dict[State, list[str]] = {}
-    token = ""
-    while True:
-        page = await session.source.client.list_page(
-            MANAGED_RESOURCES, Selection(namespace=namespace), limit=_PAGE, continue_token=token
-        )
-        for item in page["items"]:
+    async for page in session.pages(namespace):
+        for item in page:
             states.setdefault(state_of(item), []).append(str(key(item)))
-        token = metadata(page).get("continue") or ""
-        if not token:
-            return judged_states(states)
+    return state_findings(states)
 
 
 _REMEDIES = {
@@ -184,7 +173,7 @@ _REMEDIES = {
 }
 
 
-def judged_states(states: dict[State, list[str]]) -> list[Finding]:
+def state_findings(states: dict[State, list[str]]) -> list[Finding]:
     total = sum(map(len, states.values()))
     found = [
         Finding(Level.WARNING, f"{state.value.lower()}: {short_list(states[state])}", remedy)
@@ -215,11 +204,11 @@ async def _webhooks(session: Session, _: str) -> list[Finding]:
             found.append(Finding(Level.BAD, f"{where}: {problem}", "is the server running? See its log"))
         else:
             found.append(Finding(Level.GOOD, f"{where} can be reached"))
-        found.append(judged_bundle(names, of_address[0].ca_bundle, now))
+        found.append(bundle_finding(names, of_address[0].ca_bundle, now))
     return found
 
 
-def judged_bundle(names: Sequence[str], bundle: bytes, now: datetime) -> Finding:
+def bundle_finding(names: Sequence[str], bundle: bytes, now: datetime) -> Finding:
     where = f"CA bundle of {', '.join(names)}"
     if not bundle:
         return Finding(

@@ -5,19 +5,22 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES, secret_names
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.plan import secret_names
 from kube.client import JSON_PATCH
 from kube.errors import AlreadyExists
 from kube.objects import Object, key
 from kube.resources import SECRETS
 from kubectl_mr import files, options, output, packing
 from kubectl_mr.errors import UserError
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import counted, size
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
 
 
-def command(
+@on_cluster()
+async def command(
+    session: Session,
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called, and its Secret.")],
     paths: Annotated[
@@ -37,39 +40,27 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be created, as YAML.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is ready.")] = False,
     timeout: options.TimeoutFlag = "5m",
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
-) -> None:
+) -> int:
     """A directory with a kustomization is built by kustomize or kubectl, of any other all files *.yaml, *.yml, *.json
     are taken.
     """
     patience = seconds_of(timeout)
-
-    async def work(session: Session) -> int:
-        texts = files.read(paths)
-        files.demand_applicable(files.objects_in(texts))
-        packed = packing.pack(packing.documents_in(texts))
-        made = packing.secrets(name, session.namespace, packed, immutable=immutable)
-        managed = packing.managed_resource(
-            name, session.namespace, made, resource_class=resource_class, keep_objects=keep_objects
-        )
-        if immutable:
-            managed = packing.protected(managed, made)
-        if dry_run:
-            output.write("".join(f"---\n{output.as_yaml([obj])}" for obj in (*made, managed)))
-            return 0
-        await _store(session, made, managed, update=update)
-        sizes = (
-            f"{size(sum(p.unpacked_bytes for p in packed))} are {size(sum(len(p.value) for p in packed))} compressed"
-        )
-        output.done(
-            f"ManagedResource {key(managed)} with {counted(sum(p.documents for p in packed), 'object')}; {sizes}"
-        )
-        return await wait_for(session, [name], Goal.READY, timeout=patience) if wait else 0
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target), work)
+    texts = files.read(paths)
+    files.demand_applicable(files.objects_in(texts))
+    packed = packing.pack(packing.documents_in(texts))
+    made = packing.secrets(name, session.namespace, packed, immutable=immutable)
+    managed = packing.managed_resource(
+        name, session.namespace, made, resource_class=resource_class, keep_objects=keep_objects
+    )
+    if immutable:
+        managed = packing.protected(managed, made)
+    if dry_run:
+        output.show_objects([*made, managed], output.Form.YAML)
+        return 0
+    await _store(session, made, managed, update=update)
+    sizes = f"{size(sum(p.unpacked_bytes for p in packed))} are {size(sum(len(p.value) for p in packed))} compressed"
+    output.done(f"ManagedResource {key(managed)} with {counted(sum(p.documents for p in packed), 'object')}; {sizes}")
+    return await wait_for(session, [name], Goal.READY, timeout=patience) if wait else 0
 
 
 async def _store(session: Session, made: list[Object], managed: Object, *, update: bool) -> None:

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from agent.managed_resource.decode import COMPRESSED_SUFFIX, decode_secrets, decompress
-from agent.yaml_dialect import DialectError
+from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decode_secrets, decompress
 from kube.errors import NotFound
 from kube.objects import Key, key
 from kube.resources import SECRETS
+from kube.yaml import DialectError
 from kubectl_mr import files, options, output
 from kubectl_mr.desired import values_of
 from kubectl_mr.errors import UserError
 from kubectl_mr.output import Form
 from kubectl_mr.session import Session, Where, run, run_offline
+from process.printable import printable
 
 _LONGEST = 64 << 20
 
@@ -71,14 +72,10 @@ def values_in(texts: list[files.Text]) -> list[tuple[Key, Values]]:
 def _print(found: list[tuple[Key, Values]], form: Form | None) -> int:
     if form is None:
         for text in texts_of(found):
-            output.write(text)
+            output.write(output.as_written(text))
         return 0
     decoded = decode_secrets(found)
-    objects = [item.object for item in decoded.objects]
-    if form is Form.JSON:
-        output.write(output.as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
-    else:
-        output.write("".join(f"---\n{output.as_yaml([obj])}" for obj in objects))
+    output.show_objects([item.object for item in decoded.objects], form)
     for error in decoded.errors:
         output.failed(str(error))
     return 1 if decoded.errors else 0
@@ -96,7 +93,7 @@ def texts_of(found: list[tuple[Key, Values]]) -> Iterator[str]:
                 text = _text(data_key, data[data_key])
             except DialectError as error:
                 raise UserError(f"{name}, {data_key}: {error}") from error
-            yield f"# {name}, {data_key}\n"
+            yield f"# {printable(f'{name}, {data_key}')}\n"
             yield text if text.lstrip().startswith("---") else f"---\n{text}"
             if not text.endswith("\n"):
                 yield "\n"

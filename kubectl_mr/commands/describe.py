@@ -3,47 +3,41 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from agent.api import secret_names
-from agent.managed_resource.conditions import APPLIED, HEALTHY, PROGRESSING
-from agent.overview.hints import hints
-from agent.overview.objects import Live, listed_in
-from agent.overview.states import State, message_of, state_of, suspension
-from agent.responsibility import DEFAULT_CLASS, class_of
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.managed_resource.plan import secret_names
+from gardener.overview.hints import hints
+from gardener.overview.objects import Live, listed_in
+from gardener.overview.states import State, message_of, state_of, suspension
+from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.errors import Forbidden
 from kube.objects import Object, condition, is_deleting, key, metadata
 from kubectl_mr import options, output
 from kubectl_mr.commands.events import line_of, read_events
 from kubectl_mr.desired import Contents, read_contents
 from kubectl_mr.live import read_all
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import BOLD, DIM, RED, Line, Word, age, size, table
 from kubectl_mr.words import health_word, state_word, status_word
 
 _EVENTS = 10
 
 
-def command(
+@on_cluster()
+async def command(
+    session: Session,
     *,
     name: options.Name,
     form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
 ) -> None:
-    """Objects are read to tell how they fare at this moment."""
-
-    async def work(session: Session) -> None:
-        managed_resource = await session.managed_resource(name)
-        contents = await _contents(session, managed_resource)
-        found = await read_all(session.target, listed_in(managed_resource))
-        if form is not None:
-            output.show_data(data(managed_resource, found), form)
-            return
-        told = await read_events(session, [name])
-        output.show(page(managed_resource, contents, found, told[-_EVENTS:], now=datetime.now(UTC)))
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target), work)
+    """Objects are read to tell their health at this moment."""
+    managed_resource = await session.managed_resource(name)
+    contents = await _contents(session, managed_resource)
+    found = await read_all(session.target, listed_in(managed_resource))
+    if form is not None:
+        output.show_data(data(managed_resource, found), form)
+        return
+    told = await read_events(session, [name])
+    output.show(page(managed_resource, contents, found, told[-_EVENTS:], now=datetime.now(UTC)))
 
 
 async def _contents(session: Session, managed_resource: Object) -> Contents | None:
@@ -60,9 +54,7 @@ def data(managed_resource: Object, found: Iterable[Live]) -> Object:
         "state": state_of(managed_resource),
         "message": message_of(managed_resource),
         "managedResource": {**managed_resource, "metadata": meta},
-        "objects": [
-            {**live.reference, "health": live.verdict.health, "message": live.verdict.message} for live in found
-        ],
+        "objects": [{**live.reference, "health": live.status.health, "message": live.status.message} for live in found],
     }
 
 
@@ -129,13 +121,13 @@ def _secret(secret: Object) -> str:
 
 def _conditions(managed_resource: Object, now: datetime) -> list[Line]:
     rows: list[Line] = []
-    for kind, good in ((APPLIED, "True"), (HEALTHY, "True"), (PROGRESSING, "False")):
+    for kind, good in ((RESOURCES_APPLIED, "True"), (RESOURCES_HEALTHY, "True"), (RESOURCES_PROGRESSING, "False")):
         found = condition(managed_resource, kind)
         if found is None:
             rows.append([kind, Word("-", DIM), "", "", ""])
             continue
         since = age(found.get("lastTransitionTime"), now)
-        message = (found.get("message") or "").replace("\n", " ")
+        message = " ".join((found.get("message") or "").split())
         rows.append(
             [kind, status_word(found.get("status") or "", good=good), since, found.get("reason") or "", message]
         )
@@ -143,4 +135,4 @@ def _conditions(managed_resource: Object, now: datetime) -> list[Line]:
 
 
 def _object(live: Live) -> Line:
-    return [live.name, health_word(live.verdict), live.verdict.message]
+    return [live.name, health_word(live.status), live.status.message]

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from agent.managed_resource.keys import MANAGER
-from agent.managed_resource.merge import MergeError
-from agent.managed_resource.plan import Wanted
-from agent.managed_resource.references import key_of_reference
-from agent.overview.objects import short_name
-from agent.overview.states import State, state_of
+from gardener.keys import FIELD_MANAGER
+from gardener.managed_resource.merge import MergeError
+from gardener.managed_resource.plan import Wanted
+from gardener.managed_resource.references import key_of_reference
+from gardener.overview.objects import short_name
+from gardener.overview.states import State, state_of
 from kube.client import Client
 from kube.errors import Forbidden, KubeError
 from kube.objects import Object, is_deleting
@@ -26,44 +26,37 @@ from kubectl_mr.changes import Change, changes, described
 from kubectl_mr.desired import Merging, autoscaled, plan_of, read_contents
 from kubectl_mr.errors import UserError
 from kubectl_mr.live import read_object
-from kubectl_mr.session import Cluster, Session, Where, run
+from kubectl_mr.session import Cluster, Session, on_cluster
 from kubectl_mr.style import BLUE, DIM, GREEN, RED, Line, Word, counted
 
 _AT_ONCE = 8
 _DIFFERENT, _FAILED = 1, 2
 
 
-def command(
+@on_cluster(error_code=_FAILED)
+async def command(
+    session: Session,
     *,
     name: options.Name,
     form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
-) -> None:
+) -> int:
     """Exit code 0: no difference, 1: differences, 2: it could not be found out.
 
     Values of Secrets are masked. You need the permission to update the objects: the API server is asked what it would
     do, and does nothing.
     """
-
-    async def work(session: Session) -> int:
-        managed_resource = await session.managed_resource(name)
-        if state_of(managed_resource) is State.SUSPENDED:
-            output.warn("it is suspended: differences stay until kubectl mr resume")
-        found = await _differences(session, managed_resource)
-        if form is not None:
-            output.show_data([difference.json() for difference in found], form)
-        else:
-            output.show(lines(found))
-            output.done("no differences") if not found else output.waiting(summary(found))
-        if any(difference.problem for difference in found):
-            return _FAILED
-        return _DIFFERENT if found else 0
-
-    where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target)
-    run(where, work, error_code=_FAILED)
+    managed_resource = await session.managed_resource(name)
+    if state_of(managed_resource) is State.SUSPENDED:
+        output.warn("it is suspended: differences stay until kubectl mr resume")
+    found = await _differences(session, managed_resource)
+    if form is not None:
+        output.show_data([difference.json() for difference in found], form)
+    else:
+        output.show(lines(found))
+        output.done("no differences") if not found else output.waiting(summary(found))
+    if any(difference.problem for difference in found):
+        return _FAILED
+    return _DIFFERENT if found else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +122,7 @@ async def _dry_run(client: Client, resource: Resource, merged: Object) -> Object
     """What a write of the agent would make of it."""
     meta: dict[str, Any] = merged["metadata"]
     path = resource.path(namespace=meta.get("namespace") or "", name=meta["name"])
-    parameters = {"dryRun": "All", "fieldManager": MANAGER}
+    parameters = {"dryRun": "All", "fieldManager": FIELD_MANAGER}
     would_be: Object = orjson.loads(await client.request("PUT", path, params=parameters, body=merged))
     return would_be
 

@@ -6,20 +6,22 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES
-from agent.overview.objects import listed_in
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.objects import listed_in
 from kube.client import Selection
 from kube.objects import Object
 from kube.resources import EVENTS
 from kubectl_mr import options, output
 from kubectl_mr.output import Output
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import GREEN, YELLOW, Line, Word, age, table
 
 _NEVER = "0000"
 
 
-def command(
+@on_cluster()
+async def command(
+    session: Session,
     *,
     name: Annotated[
         str | None,
@@ -30,31 +32,23 @@ def command(
         bool, typer.Option("--objects", help="Also what was told about its objects; needs a NAME.")
     ] = False,
     form: options.OutputFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
 ) -> None:
     """Events are forgotten by the API server after an hour, unless it was set up otherwise."""
     if objects and name is None:
         raise typer.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
-
-    async def work(session: Session) -> None:
-        if name is not None:
-            managed_resource = await session.managed_resource(name)
-            found = await read_events(session, [name])
-            if objects:
-                found = in_order([*found, *await _about_objects(session, managed_resource)])
-        else:
-            found = await read_events(session, (), everywhere=all_namespaces)
-        _show(found, form, with_namespace=all_namespaces or objects)
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target), work)
+    if name is not None:
+        managed_resource = await session.managed_resource(name)
+        found = await read_events(session, [name])
+        if objects:
+            found = in_order([*found, *await _about_objects(session, managed_resource)])
+    else:
+        found = await read_events(session, (), everywhere=all_namespaces)
+    _show(found, form, with_namespace=all_namespaces or objects)
 
 
 def _show(found: list[Object], form: Output | None, *, with_namespace: bool) -> None:
     if form is Output.NAME:
-        output.write("".join(f"event/{event['metadata']['name']}\n" for event in found))
+        output.show([f"event/{event['metadata']['name']}"] for event in found)
     elif form in {Output.JSON, Output.YAML}:
         output.show_data({"apiVersion": "v1", "kind": "List", "items": found}, form)
     elif not found:

@@ -7,26 +7,27 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES, secret_names
-from agent.managed_resource.conditions import APPLIED, HEALTHY, PROGRESSING
-from agent.overview.states import Wanted, brief, message_of, object_count, state_of, status_of
-from agent.responsibility import class_of
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.plan import secret_names
+from gardener.overview.states import Wanted, brief, message_of, object_count, state_of, status_of
+from gardener.responsibility import class_of
 from kube.cache import without_managed_fields
 from kube.client import Selection
-from kube.errors import NotFound
 from kube.objects import Key, Object, key, metadata
 from kube.watch import Deleted, ListBegins, ListEnds, Present, Watcher
 from kubectl_mr import options, output
 from kubectl_mr.output import Output
-from kubectl_mr.session import Session, Where, kind_missing, run
+from kubectl_mr.session import PAGE, KindMissing, Session, on_cluster
 from kubectl_mr.style import Line, age, cut, table
 from kubectl_mr.words import state_word, status_word
 
-_PAGE = 250
 _SHORT_MESSAGE = 100
 
 
-def command(
+@on_cluster(target=False)
+async def command(
+    session: Session,
     *,
     names: Annotated[
         list[str] | None,
@@ -43,23 +44,16 @@ def command(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on and show what changes.")] = False,
     form: options.OutputFlag = None,
     headers: Annotated[bool, typer.Option("--headers/--no-headers", help="With a first line of names.")] = True,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-) -> None:
+) -> int:
     """`failed` are all that are not applied or not healthy."""
     chosen = _Chosen(names or [], status or [], selector)
     view = _View(with_namespace=all_namespaces, wide=form is Output.WIDE, headers=headers)
-
-    async def work(session: Session) -> int:
-        where = "" if all_namespaces else session.namespace
-        if watch:
-            await _watch(session, where, chosen, view)
-            return 0
-        found = chosen.read(session, where)
-        return await (_list(found, view) if form in {None, Output.WIDE} else _print(found, form, chosen))
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace), work)
+    where = "" if all_namespaces else session.namespace
+    if watch:
+        await _watch(session, where, chosen, view)
+        return 0
+    found = chosen.read(session, where)
+    return await (_list(found, view) if form in {None, Output.WIDE} else _print(found, form, chosen))
 
 
 class _Chosen:
@@ -82,24 +76,10 @@ class _Chosen:
                 if self.includes(found):
                     yield found
             return
-        token = ""
-        while True:
-            page = await self._page(session, namespace, token)
-            for item in page["items"]:
+        async for page in session.pages(namespace, selector=self.selector):
+            for item in page:
                 if self.includes(item):
                     yield without_managed_fields(item)
-            token = metadata(page).get("continue") or ""
-            if not token:
-                return
-
-    async def _page(self, session: Session, namespace: str, token: str) -> Object:
-        selection = Selection(namespace=namespace, label_selector=self.selector)
-        try:
-            return await session.source.client.list_page(
-                MANAGED_RESOURCES, selection, limit=_PAGE, continue_token=token
-            )
-        except NotFound:
-            raise kind_missing() from None
 
 
 class _View:
@@ -120,7 +100,17 @@ class _View:
 def header(*, with_namespace: bool, wide: bool) -> Line:
     first = ["NAMESPACE", "NAME"] if with_namespace else ["NAME"]
     more = ["CLASS", "SECRETS"] if wide else []
-    return [*first, "STATUS", "APPLIED", "HEALTHY", "PROGRESSING", "OBJECTS", *more, "AGE", "MESSAGE"]
+    return [
+        *first,
+        "STATUS",
+        "APPLIED",
+        "HEALTHY",
+        "PROGRESSING",
+        "OBJECTS",
+        *more,
+        "AGE",
+        "MESSAGE",
+    ]
 
 
 def row(managed_resource: Object, *, with_namespace: bool, wide: bool, now: datetime) -> Line:
@@ -131,9 +121,9 @@ def row(managed_resource: Object, *, with_namespace: bool, wide: bool, now: date
         *([name.namespace] if with_namespace else []),
         name.name,
         state_word(state_of(managed_resource)),
-        status_word(status_of(managed_resource, APPLIED), good="True"),
-        status_word(status_of(managed_resource, HEALTHY), good="True"),
-        status_word(status_of(managed_resource, PROGRESSING), good="False"),
+        status_word(status_of(managed_resource, RESOURCES_APPLIED), good="True"),
+        status_word(status_of(managed_resource, RESOURCES_HEALTHY), good="True"),
+        status_word(status_of(managed_resource, RESOURCES_PROGRESSING), good="False"),
         str(object_count(managed_resource)),
         *([class_of(managed_resource) or "-", ",".join(secrets) or "-"] if wide else []),
         age(metadata(managed_resource).get("creationTimestamp"), now),
@@ -154,7 +144,7 @@ async def _list(found: AsyncIterator[Object], view: _View) -> int:
 async def _print(found: AsyncIterator[Object], form: Output | None, chosen: _Chosen) -> int:
     if form is Output.NAME:
         async for item in found:
-            output.write(f"managedresource.resources.gardener.cloud/{key(item).name}\n")
+            output.show([[f"managedresource.{MANAGED_RESOURCES.group}/{key(item).name}"]])
     elif form is Output.YAML:
         async for item in found:
             output.write(f"---\n{output.as_yaml([item])}")
@@ -178,7 +168,7 @@ async def _print(found: AsyncIterator[Object], form: Output | None, chosen: _Cho
 async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View) -> None:
     """The table, then a line for each change that shows in it."""
     selection = Selection(namespace=namespace, label_selector=chosen.selector)
-    watcher = Watcher(session.source.client, MANAGED_RESOURCES, selection, page_size=_PAGE)
+    watcher = Watcher(session.source.client, MANAGED_RESOURCES, selection, page_size=PAGE)
     shown: dict[Key, Line] = {}
     listed: list[Line] | None = []
     async with aclosing(watcher.events()) as events:
@@ -187,7 +177,7 @@ async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View)
                 listed = []
             elif isinstance(event, ListEnds):
                 if event.resource_version is None:
-                    raise kind_missing()
+                    raise KindMissing
                 output.show(view.lines(listed or []))
                 listed = None
             elif chosen.includes(event.object):

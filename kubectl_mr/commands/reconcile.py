@@ -4,39 +4,33 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES
-from agent.managed_resource.keys import OPERATION, OPERATION_RECONCILE
-from agent.overview.states import State, state_of
+from gardener.keys import OPERATION, OPERATION_RECONCILE
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.states import State, state_of
 from kube.objects import Object
 from kubectl_mr import options, output
 from kubectl_mr.errors import UserError
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
 
 
-def command(
+@on_cluster()
+async def command(
+    session: Session,
     *,
     names: options.Names,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until they are ready.")] = True,
     timeout: options.TimeoutFlag = "1m",
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
-) -> None:
+) -> int:
     """The agent puts drift right by itself; this is for those who do not want to wait until it tries again."""
     patience = seconds_of(timeout)
-
-    async def work(session: Session) -> int:
-        for name in names:
-            demand_reconcilable(await session.managed_resource(name))
-        for name in names:
-            patch = {"metadata": {"annotations": {OPERATION: OPERATION_RECONCILE}}}
-            await session.source.client.patch(MANAGED_RESOURCES, name, patch, namespace=session.namespace)
-            output.begin(f"ManagedResource {session.key(name)}: asked for a pass")
-        return await wait_for(session, names, Goal.READY, timeout=patience) if wait else 0
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target), work)
+    for name in names:
+        demand_reconcilable(await session.managed_resource(name))
+    for name in names:
+        patch = {"metadata": {"annotations": {OPERATION: OPERATION_RECONCILE}}}
+        await session.source.client.patch(MANAGED_RESOURCES, name, patch, namespace=session.namespace)
+        output.begin(f"ManagedResource {session.key(name)}: asked for a pass")
+    return await wait_for(session, names, Goal.READY, timeout=patience) if wait else 0
 
 
 def demand_reconcilable(managed_resource: Object) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES, secret_names
-from agent.managed_resource.autoscaling import Scaled
-from agent.managed_resource.merge import merge_ignored
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.autoscaling import Scaled
+from gardener.managed_resource.merge import merge_ignored
+from gardener.managed_resource.plan import secret_names
 from kube.objects import Object, key
 from kubectl_mr import files, output
 from kubectl_mr.desired import DEFAULT_MANAGED_BY, Contents, Merging, plan_of
@@ -46,10 +47,7 @@ def command(
         found = files.objects_in(texts)
         pairs = _managed(found) or [_made_of(texts, name, namespace)]
         objects, problems = asyncio.run(_rendered(pairs, managed_by))
-        if form is Form.JSON:
-            output.write(output.as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
-        else:
-            output.write("".join(f"---\n{output.as_yaml([obj])}" for obj in objects))
+        output.show_objects(objects, form)
         for problem in problems:
             output.failed(problem)
         return 1 if problems else 0

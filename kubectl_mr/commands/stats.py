@@ -5,44 +5,37 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agent.api import MANAGED_RESOURCES, secret_names
-from agent.managed_resource.decode import COMPRESSED_SUFFIX, decompress
-from agent.overview.states import State, state_of
-from agent.yaml_dialect import DialectError
-from kube.client import Selection
+from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decompress
+from gardener.managed_resource.plan import secret_names
+from gardener.overview.states import State, state_of
 from kube.errors import Forbidden, NotFound
-from kube.objects import Key, Object, key, metadata
+from kube.objects import Key, Object, key
 from kube.resources import SECRETS
+from kube.yaml import DialectError
 from kubectl_mr import options, output
 from kubectl_mr.desired import values_of
-from kubectl_mr.session import Session, Where, kind_missing, run
+from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import BOLD, Line, Word, size, table
 from kubectl_mr.words import state_word
 
-_PAGE = 250
 _AT_ONCE = 8
 _LONGEST = 64 << 20
 _KINDS_SHOWN = 10
 
 
-def command(
+@on_cluster(target=False)
+async def command(
+    session: Session,
     *,
     all_namespaces: options.AllNamespacesFlag = False,
     form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
 ) -> None:
     """Each Secret is read once, to be measured."""
-
-    async def work(session: Session) -> None:
-        found = await _count(session, "" if all_namespaces else session.namespace)
-        if form is not None:
-            output.show_data(data(found), form)
-        else:
-            output.show(lines(found))
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace), work)
+    found = await _count(session, "" if all_namespaces else session.namespace)
+    if form is not None:
+        output.show_data(data(found), form)
+    else:
+        output.show(lines(found))
 
 
 @dataclass(slots=True)
@@ -57,26 +50,18 @@ class Counts:
 
 
 async def _count(session: Session, namespace: str) -> Counts:
-    counts, token = Counts(), ""
+    counts = Counts()
     measured: set[Key] = set()
-    while True:
-        try:
-            page = await session.source.client.list_page(
-                MANAGED_RESOURCES, Selection(namespace=namespace), limit=_PAGE, continue_token=token
-            )
-        except NotFound:
-            raise kind_missing() from None
+    async for page in session.pages(namespace):
         wanted: set[Key] = set()
-        for item in page["items"]:
+        for item in page:
             counts.states[state_of(item)] += 1
             for reference in (item.get("status") or {}).get("resources") or []:
                 counts.kinds[reference.get("kind") or ""] += 1
             wanted |= {Key(key(item).namespace, name) for name in secret_names(item)}
         await _measure(session, wanted - measured, counts)
         measured |= wanted
-        token = metadata(page).get("continue") or ""
-        if not token:
-            return counts
+    return counts
 
 
 async def _measure(session: Session, wanted: set[Key], counts: Counts) -> None:

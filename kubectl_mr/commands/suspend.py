@@ -6,46 +6,38 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES
-from agent.overview.states import SUSPEND_REASON, SUSPENDED_BY, SUSPENDED_SINCE
-from agent.responsibility import IGNORE
+from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
+from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client
+from kube.clock import format_time
 from kube.errors import KubeError
-from kube.objects import format_time
 from kube.resources import Resource
 from kubectl_mr import options, output
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import Session, on_cluster
 
 _REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
-def command(
+@on_cluster(target=False)
+async def command(
+    session: Session,
     *,
     names: options.Names,
     reason: Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why; others will want to know.")],
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
 ) -> None:
-    """Objects are left as they are, whoever changes them. Deleting a suspended ManagedResource still deletes them."""
-
-    async def work(session: Session) -> None:
-        for name in names:
-            await session.managed_resource(name)
-        notes = {
-            IGNORE: "true",
-            SUSPEND_REASON: reason,
-            SUSPENDED_BY: await _own_name(session.source.client),
-            SUSPENDED_SINCE: format_time(datetime.now(UTC)),
-        }
-        for name in names:
-            patch = {"metadata": {"annotations": notes}}
-            await session.source.client.patch(MANAGED_RESOURCES, name, patch, namespace=session.namespace)
-            output.done(
-                f"ManagedResource {session.key(name)} is suspended; when you are done: kubectl mr resume {name}"
-            )
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace), work)
+    """Nothing is done to the objects, even if others change them. Deleting a suspended ManagedResource deletes them."""
+    for name in names:
+        await session.managed_resource(name)
+    notes = {
+        IGNORE: "true",
+        IGNORE_REASON: reason,
+        IGNORED_BY: await _own_name(session.source.client),
+        IGNORED_SINCE: format_time(datetime.now(UTC)),
+    }
+    for name in names:
+        patch = {"metadata": {"annotations": notes}}
+        await session.source.client.patch(MANAGED_RESOURCES, name, patch, namespace=session.namespace)
+        output.done(f"ManagedResource {session.key(name)} is suspended; when you are done: kubectl mr resume {name}")
 
 
 async def _own_name(client: Client) -> str:

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from agent.api import MANAGED_RESOURCES
-from agent.managed_resource.conditions import APPLIED
-from agent.managed_resource.references import key_of
-from agent.overview.objects import judged, name_of
-from agent.overview.states import message_of, state_of
-from agent.responsibility import DEFAULT_CLASS, ORIGIN, Origin, class_of, parse_origin
+from gardener.conditions import RESOURCES_APPLIED
+from gardener.keys import ORIGIN
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.references import key_of
+from gardener.overview.objects import health_status, name_of
+from gardener.overview.states import message_of, state_of
+from gardener.responsibility import DEFAULT_CLASS, Origin, class_of, parse_origin
 from kube.errors import Forbidden, KubeError, NotFound
 from kube.objects import Object, annotations, condition, controller_of, key
 from kubectl_mr import kinds, options, output
@@ -20,36 +21,30 @@ from kubectl_mr.commands.tree import sources_of
 from kubectl_mr.desired import read_contents
 from kubectl_mr.errors import UserError
 from kubectl_mr.live import read_object
-from kubectl_mr.session import Cluster, Session, Where, run
+from kubectl_mr.session import Cluster, Session, on_cluster
 from kubectl_mr.style import Line, age, table
 from kubectl_mr.words import health_word, state_word
 
 _DEPTH = 10
 
 
-def command(
+@on_cluster()
+async def command(
+    session: Session,
     *,
     what: Annotated[str, typer.Argument(metavar="KIND/NAME", help="The object, such as deploy/storefront.")],
     form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
-) -> None:
+) -> int:
     """Owners are followed upwards, so it may be a Pod as well. The namespace is that of the object."""
     kind, slash, name = what.partition("/")
     if not (kind and slash and name) or "/" in name:
         raise typer.BadParameter("must be KIND/NAME, such as deploy/storefront", param_hint="KIND/NAME")
-
-    async def work(session: Session) -> int:
-        trace = await _trace(session, kind, name)
-        if form is not None:
-            output.show_data(data(trace), form)
-        else:
-            output.show(lines(trace, now=datetime.now(UTC)))
-        return 0 if trace.managed_resource is not None else 1
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target), work)
+    trace = await _trace(session, kind, name)
+    if form is not None:
+        output.show_data(data(trace), form)
+    else:
+        output.show(lines(trace, now=datetime.now(UTC)))
+    return 0 if trace.managed_resource is not None else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +110,12 @@ async def _secret(session: Session, managed_resource: Object, obj: Object) -> st
 def lines(trace: Trace, *, now: datetime) -> Iterator[Line]:
     rows: list[Line] = []
     for position, obj in enumerate(trace.chain):
-        verdict = judged(obj)
-        message = f": {verdict.message}" if verdict.message else ""
-        rows.append(["Owned by:" if position else "Object:", f"{name_of(obj)} {health_word(verdict)}{message}"])
+        status = health_status(obj)
+        message = f": {status.message}" if status.message else ""
+        rows.append(["Owned by:" if position else "Object:", f"{name_of(obj)} {health_word(status)}{message}"])
     rows += _managed_by(trace)
     if trace.managed_resource is not None:
-        found = condition(trace.managed_resource, APPLIED) or {}
+        found = condition(trace.managed_resource, RESOURCES_APPLIED) or {}
         rows += [
             ["Status:", _status(trace.managed_resource)],
             ["Class:", class_of(trace.managed_resource) or f"{DEFAULT_CLASS} (the default)"],
@@ -148,7 +143,8 @@ def data(trace: Trace) -> Object:
     found = trace.managed_resource
     return {
         "objects": [
-            {"name": name_of(obj), "health": judged(obj).health, "message": judged(obj).message} for obj in trace.chain
+            {"name": name_of(obj), "health": health_status(obj).health, "message": health_status(obj).message}
+            for obj in trace.chain
         ],
         "managedResource": str(trace.origin.key) if trace.origin else None,
         "state": state_of(found) if found else None,

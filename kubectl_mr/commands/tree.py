@@ -1,51 +1,45 @@
-"""`kubectl mr tree`: Secrets, the objects in them, what these own, and how all of them fare."""
+"""`kubectl mr tree`: Secrets, the objects in them, what these own, and the health of all of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.managed_resource import keys
-from agent.managed_resource.decode import DecodeResult
-from agent.managed_resource.references import in_its_namespace, key_of_reference, reference_of
-from agent.overview.objects import Health, Live, Verdict, listed_in
-from agent.overview.states import State, message_of, state_of
+from gardener import keys
+from gardener.managed_resource.decode import DecodeResult
+from gardener.managed_resource.references import in_its_namespace, key_of_reference, reference_of
+from gardener.overview.objects import Health, HealthStatus, Live, listed_in
+from gardener.overview.states import State, message_of, state_of
 from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Object, annotations, key, uid
 from kubectl_mr import options, output
 from kubectl_mr.desired import Contents, read_contents
 from kubectl_mr.live import OWNERS, Owned, by_key, owned_objects, read_all
-from kubectl_mr.session import Session, Where, run
+from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import DIM, RED, Branch, Line, Word, tree
 from kubectl_mr.words import health_word, state_word
 
 _DEPTH = 4
 
 
-def command(
+@on_cluster()
+async def command(
+    session: Session,
     *,
     name: options.Name,
     form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-    target: options.TargetFlag = None,
 ) -> None:
     """Old ReplicaSets without pods are left out."""
-
-    async def work(session: Session) -> None:
-        managed_resource = await session.managed_resource(name)
-        contents = await read_contents(session.source.client, managed_resource)
-        sources = await sources_of(contents.decoded(), session.target.discovery)
-        found = await read_all(session.target, everything(managed_resource, sources))
-        owners = [live for live in found if live.reference.get("kind") in OWNERS and live.object is not None]
-        owned = await owned_objects(session.target, {live.reference.get("namespace") or "" for live in owners})
-        root = build(managed_resource, contents, sources, by_key(found), owned)
-        if form is not None:
-            output.show_data(as_data(root), form)
-        else:
-            output.show(tree(root))
-
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace, target=target), work)
+    managed_resource = await session.managed_resource(name)
+    contents = await read_contents(session.source.client, managed_resource)
+    sources = await sources_of(contents.decoded(), session.target.discovery)
+    found = await read_all(session.target, everything(managed_resource, sources))
+    owners = [live for live in found if live.reference.get("kind") in OWNERS and live.object is not None]
+    owned = await owned_objects(session.target, {live.reference.get("namespace") or "" for live in owners})
+    root = build(managed_resource, contents, sources, by_key(found), owned)
+    if form is not None:
+        output.show_data(as_data(root), form)
+    else:
+        output.show(tree(root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +111,7 @@ def _root_line(managed_resource: Object) -> Line:
 
 def _object(live: Live, owned: Mapping[str, Sequence[Owned]], *, released: bool = False) -> Branch:
     note = Word(" (mode Ignore: not managed)", DIM) if released else ""
-    branch = _branch(live.name, live.verdict, note)
+    branch = _branch(live.name, live.status, note)
     branch.children = _below(uid(live.object or {}), owned, _DEPTH)
     return branch
 
@@ -128,16 +122,16 @@ def _below(owner: str, owned: Mapping[str, Sequence[Owned]], depth: int) -> list
     branches = []
     for found in sorted(owned.get(owner, ()), key=lambda found: found.name):
         if not found.is_idle:
-            branch = _branch(found.name, found.verdict)
+            branch = _branch(found.name, found.status)
             branch.children = _below(found.uid, owned, depth - 1)
             branches.append(branch)
     return branches
 
 
-def _branch(name: str, verdict: Verdict, note: str = "") -> Branch:
-    message = f": {verdict.message}" if verdict.message else ""
-    data = {"name": name, "health": verdict.health, "message": verdict.message}
-    return Branch([f"{name} ", health_word(verdict), message, note], data)
+def _branch(name: str, status: HealthStatus, note: str = "") -> Branch:
+    message = f": {status.message}" if status.message else ""
+    data = {"name": name, "health": status.health, "message": status.message}
+    return Branch([f"{name} ", health_word(status), message, note], data)
 
 
 def as_data(root: Branch) -> Object:

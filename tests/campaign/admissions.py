@@ -5,10 +5,9 @@ import time
 from types import TracebackType
 from typing import Self
 
-from webhook_installation import pod
-
 from campaign.model import SETTLED
 from campaign.oracles import Admissions, Failure
+from kit.manifests import pod
 from kube.client import Client
 from kube.errors import ApiError, KubeError
 

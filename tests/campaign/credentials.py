@@ -11,13 +11,12 @@ import contextlib
 import datetime
 from pathlib import Path
 
-from webhook_installation import CA_SECRET, NAMESPACE, SECRETS
-from webhook_process import HOST, MountedSecret, make_certificate
-
 from campaign.world import World
 from devcluster.cluster import Cluster
 from devcluster.kubeconfig import kubeconfig
 from devcluster.pki import write_private
+from kit.processes.webhooks import HOST, MountedSecret, make_certificate
+from kit.webhook_installation import CA_SECRET, NAMESPACE, SECRETS
 from kube.errors import NotFound
 from webhooks.certificates.pairs import load_pair, make_serving
 

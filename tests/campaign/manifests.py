@@ -7,6 +7,7 @@ like. `expected` is what agent and webhooks have to make of them.
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,23 +15,18 @@ from typing import Any, NamedTuple
 import brotli
 import orjson
 
-from agent.api import MANAGED_RESOURCES
-from agent.network_policy.keys import (
-    FROM_PREFIX,
-    FROM_SUFFIX,
-    FROM_WORLD,
-    NAMESPACE_SELECTORS,
-    NETWORK_POLICIES,
-)
-from agent.node.critical_components import keys as node_keys
-from agent.references.keys import GARBAGE_COLLECTABLE, annotation_key
-from agent.token_requestor import keys as token_keys
+from agent.resource_manager.node.critical_components.projections import NAMESPACE
 from campaign.model import FLEETING, SETTLED, Model
+from gardener import keys
+from gardener.keys import FROM_PREFIX, FROM_SUFFIX, FROM_WORLD, GARBAGE_COLLECTABLE, NAMESPACE_SELECTORS
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.references.keys import annotation_key
 from kube.objects import Object
 from kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
+    NETWORK_POLICIES,
     NODES,
     PODS,
     SECRETS,
@@ -60,7 +56,7 @@ LOOKED_AT = {
 
 NAMESPACE_LABELS = {"gardener.cloud/role": "shoot", "campaign.example/policies": "true"}
 _COLLECTABLES = {"configmap": CONFIG_MAPS, "secret": SECRETS}
-_TAINT = {"key": node_keys.NOT_READY, "effect": "NoSchedule"}
+_TAINT = {"key": keys.CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
 _DRIVER = "storage.campaign.example"
 _ALIAS, _ALIAS_PORT = "all-friends", 9000
 
@@ -122,15 +118,21 @@ def inputs(model: Model) -> dict[Place, Input]:
 
 def _managed_inputs(model: Model) -> Iterator[tuple[str, Input]]:
     for name, entry in model["managed"].items():
-        manifests = [manifest(reference, version) for reference, version in sorted(entry["objects"].items())]
-        names = [f"{name}-{number}" for number in range(entry["secrets"])]
-        for number, secret in enumerate(names):
-            documents = b"".join(b"---\n" + orjson.dumps(each) + b"\n" for each in manifests[number :: len(names)])
+        # An object stays in its Secret, or all of them change at once: what is not in any may be deleted.
+        count = entry["secrets"]
+        parts: dict[str, list[Object]] = {f"{name}-{count}-{number}": [] for number in range(count)}
+        for reference, version in sorted(entry["objects"].items()):
+            part = f"{name}-{count}-{zlib.crc32(reference.encode()) % count}"
+            parts[part].append(manifest(reference, version))
+        for secret, objects in parts.items():
+            documents = b"".join(b"---\n" + orjson.dumps(each) + b"\n" for each in objects)
             key = "objects.yaml"
             if entry["packing"] == "brotli":
                 key, documents = "objects.yaml.br", brotli.compress(documents, quality=4)
             yield "source", Input(_object(SECRETS, WORK, secret, data={key: _base64(documents)}))
-        spec = {"secretRefs": [{"name": secret} for secret in names]}
+        spec = {"secretRefs": [{"name": secret} for secret in parts]}
+        if entry["class"]:
+            spec["class"] = entry["class"]
         yield "source", Input(_object(MANAGED_RESOURCES, WORK, name, spec=spec))
 
 
@@ -209,8 +211,8 @@ def _referrer(namespace: str, name: str, entry: Object) -> Object:
 def _node_inputs(name: str, *, waits: bool) -> Iterator[Input]:
     """The pod of a storage driver comes before its Node, so that the Node waits for it from the beginning."""
     meta = {
-        "labels": {node_keys.CRITICAL: "true"},
-        "annotations": {f"{node_keys.WAIT_FOR_DRIVER}storage": _DRIVER},
+        "labels": {keys.CRITICAL_COMPONENT: "true"},
+        "annotations": {f"{keys.WAIT_FOR_CSI_NODE_PREFIX}storage": _DRIVER},
     }
     spec = {
         "nodeName": name,
@@ -219,7 +221,7 @@ def _node_inputs(name: str, *, waits: bool) -> Iterator[Input]:
         "tolerations": [{"operator": "Exists"}],
         "containers": [{"name": "c", "image": "i"}],
     }
-    yield Input(_object(PODS, node_keys.NAMESPACE, f"driver-{name}", meta, spec=spec), once=True)
+    yield Input(_object(PODS, NAMESPACE, f"driver-{name}", meta, spec=spec), once=True)
     meta = {"annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": name}}
     status = {"addresses": [{"type": "InternalIP", "address": "10.65.9.1"}]}
     yield Input(_object(NODES, "", name, meta, spec={"taints": [_TAINT]}, status=status), once=True)
@@ -230,14 +232,20 @@ def _node_inputs(name: str, *, waits: bool) -> Iterator[Input]:
 
 def _token_inputs(model: Model) -> Iterator[tuple[str, Input]]:
     for name, entry in model["tokens"].items():
-        annotated = {token_keys.NAME: entry["account"], token_keys.NAMESPACE: SETTLED[0]}
+        annotated = {keys.SERVICE_ACCOUNT_NAME: entry["account"], keys.SERVICE_ACCOUNT_NAMESPACE: SETTLED[0]}
         if entry["elsewhere"]:
-            annotated |= {token_keys.TARGET_NAME: f"{name}-target", token_keys.TARGET_NAMESPACE: SETTLED[1]}
-        meta = {"labels": {token_keys.PURPOSE: token_keys.PURPOSE_TOKEN_REQUESTOR}, "annotations": annotated}
+            annotated |= {keys.TARGET_SECRET_NAME: f"{name}-target", keys.TARGET_SECRET_NAMESPACE: SETTLED[1]}
+        meta = {"labels": {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}, "annotations": annotated}
         yield "source", Input(_object(SECRETS, WORK, name, meta))
 
 
 # --- what has to come of it
+
+
+def place_of_object(reference: str) -> Place:
+    """Of an object of a ManagedResource."""
+    kind, namespace, name = reference.split("/")
+    return Place("target", MANAGED_KINDS[kind], namespace, name)
 
 
 def expected(model: Model) -> Expected:
@@ -298,17 +306,6 @@ def _policies(namespace: str, name: str, selector: Object, entry: Object) -> Ite
 # --- what is there from the beginning
 
 
-def definition() -> Object:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    spec = {
-        "group": WIDGETS.group,
-        "scope": "Namespaced",
-        "names": {"kind": WIDGETS.kind, "plural": WIDGETS.plural, "singular": "widget", "listKind": "WidgetList"},
-        "versions": [{"name": WIDGETS.version, "served": True, "storage": True, "schema": schema}],
-    }
-    return _object(CUSTOM_RESOURCE_DEFINITIONS, "", f"{WIDGETS.plural}.{WIDGETS.group}", spec=spec)
-
-
 def namespaces() -> list[tuple[str, Object]]:
     targets = [_object(NAMESPACES, "", name, {"labels": NAMESPACE_LABELS}) for name in (*SETTLED, FLEETING)]
     return [("source", _object(NAMESPACES, "", WORK)), *(("target", each) for each in targets)]
@@ -322,12 +319,12 @@ def critical_daemon_set() -> Object:
         "terminationGracePeriodSeconds": 0,
         "containers": [{"name": "c", "image": "i"}],
     }
-    labelled = {node_keys.CRITICAL: "true"}
+    labelled = {keys.CRITICAL_COMPONENT: "true"}
     template = {"metadata": {"labels": {"app": "critical", **labelled}}, "spec": spec}
     selector = {"matchLabels": {"app": "critical"}}
     meta = {"labels": labelled}
     of_set = {"selector": selector, "template": template}
-    return _object(DAEMON_SETS, node_keys.NAMESPACE, "critical", meta, spec=of_set)
+    return _object(DAEMON_SETS, NAMESPACE, "critical", meta, spec=of_set)
 
 
 def foreign() -> dict[Place, Object]:
@@ -350,7 +347,7 @@ def foreign() -> dict[Place, Object]:
         ("target", _object(SERVICE_ACCOUNTS, apps, "foreign")),
         ("target", _object(ROLES, apps, "foreign", labelled)),
         ("target", _object(NETWORK_POLICIES, apps, "ingress-to-foreign-tcp-80", spec={"podSelector": {}})),
-        ("source", _object(SECRETS, WORK, "foreign", {"labels": {token_keys.PURPOSE: "something-else"}})),
+        ("source", _object(SECRETS, WORK, "foreign", {"labels": {keys.PURPOSE: "something-else"}})),
         ("source", _object(SECRETS, WORK, "foreign-class", data={"objects.yaml": _base64(b"")})),
         (
             "source",

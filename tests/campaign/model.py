@@ -1,6 +1,6 @@
 """What users want, as plain data: sections of named entries. An edit replaces one entry, or takes it away.
 
-    managed        ManagedResources: the objects they hold, each with a version, and how these are packed
+    managed        ManagedResources: their class, the objects they hold, each with a version, and how these are packed
     services       Services with the annotations that network policies follow from
     tokens         Secrets that ask for tokens
     referrers      workloads and the immutable ConfigMaps and Secrets that they refer to
@@ -23,6 +23,8 @@ SETTLED = ("apps-0", "apps-1")
 """Namespaces of the target cluster that stay."""
 FLEETING = "fleeting"
 """One that faults delete and make anew."""
+CLASSES = ("", "second")
+"""Of ManagedResources; each has agents of its own."""
 KINDS = ("ConfigMap", "Secret", "Service", "Role", "ServiceAccount", "Deployment", "Widget")
 MOST = {"managed": 8, "services": 8, "tokens": 6, "referrers": 5, "nodes": 4}
 _MOST_OBJECTS = 12
@@ -100,7 +102,9 @@ class Author:
         match section:
             case "managed":
                 objects = dict(self._object() for _ in range(self._dice.randint(2, 8)))
-                return [Edit(section, self._new("mr"), self._packed(objects))]
+                present = [entry["class"] for entry in model[section].values()]
+                entry = {"class": min(CLASSES, key=present.count), **self._packed(objects)}
+                return [Edit(section, self._new("mr"), entry)]
             case "services":
                 return [Edit(section, f"{self._namespace()}/{self._new('s')}", self._service())]
             case "tokens":
@@ -163,9 +167,10 @@ class Author:
     def _change_managed(self, name: str, entry: dict[str, Any], model: Model) -> list[Edit]:
         objects: dict[str, int] = entry["objects"]
         others = sorted(model["managed"].keys() - {name})
-        how = self._dice.choice(("versions", "versions", "swap", "move", "pack"))
+        how = self._dice.choice(("versions", "versions", "swap", "move", "move", "move", "pack"))
         if how == "move" and others and len(objects) > 1:
-            other = self._dice.choice(others)
+            of_other_class = [other for other in others if model["managed"][other]["class"] != entry["class"]]
+            other = self._dice.choice([*others, *of_other_class])
             receiver = copy.deepcopy(model["managed"][other])
             moved = self._dice.choice(sorted(objects))
             receiver["objects"][moved] = objects.pop(moved)
@@ -178,7 +183,7 @@ class Author:
             new = dict(self._object() for _ in range(self._dice.randint(1, 3)))
             objects.update(dict(list(new.items())[: max(_MOST_OBJECTS - len(objects), 0)]))
         elif how == "pack":
-            return [Edit("managed", name, self._packed(objects))]
+            return [Edit("managed", name, {**entry, **self._packed(objects)})]
         else:
             for changed in self._dice.sample(sorted(objects), (len(objects) + 1) // 2):
                 objects[changed] += 1

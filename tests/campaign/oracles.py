@@ -5,6 +5,7 @@
     lost        nothing that is referred to was collected
     foreign     what belongs to others is as it was
     rest        nobody writes when there is nothing to do
+    moved       what was handed over to another agent is not deleted
     writers     two replicas never write at the same time: only who holds the lease does
     admission   none is lost; one that fails at first has a reason that no server can help
     levels      memory and open files are back where they were
@@ -18,17 +19,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from agent.api import MANAGED_RESOURCES
-from agent.managed_resource import keys
-from agent.managed_resource.references import key_of, key_of_reference
-from agent.network_policy.keys import NETWORK_POLICIES, SERVICE_NAME
-from agent.references.keys import GARBAGE_COLLECTABLE
-from agent.token_requestor.keys import PURPOSE, PURPOSE_TOKEN_REQUESTOR, RENEW_TIMESTAMP
-from agent.token_requestor.rules import renew_time
-from campaign.manifests import WORK, Expected, Place
+from agent.shared.token_requestor.rules import renew_time
+from campaign.manifests import MANAGED_KINDS, WORK, Expected, Place, place_of_object
 from campaign.model import Model
+from campaign.moves import Stay
+from gardener import keys
+from gardener.keys import (
+    GARBAGE_COLLECTABLE,
+    POLICY_SERVICE_NAME,
+    PURPOSE,
+    PURPOSE_TOKEN_REQUESTOR,
+    TOKEN_RENEW_TIMESTAMP,
+)
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.references import key_of, key_of_reference
 from kube.objects import Object, annotations, condition, is_deleting, labels, uid
-from kube.resources import NODES, PODS, SECRETS
+from kube.resources import NETWORK_POLICIES, NODES, PODS, SECRETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class Snapshot:
     """Whose tokens are in Secrets, as the API server tells; empty: it does not accept them."""
     at: datetime
 
+
+_MANAGED = {resource.plural: resource for resource in MANAGED_KINDS.values()}
 
 # --- state
 
@@ -125,7 +133,7 @@ def _policies(expected: Expected, seen: Snapshot, foreign: Mapping[Place, Object
         elif selector is not None and (live.get("spec") or {}).get("podSelector") != selector:
             yield Problem("state", "selects other pods than its Service", place)
     for place, live in seen.objects.items():
-        ours = place.resource == NETWORK_POLICIES and SERVICE_NAME in labels(live)
+        ours = place.resource == NETWORK_POLICIES and POLICY_SERVICE_NAME in labels(live)
         if ours and place not in expected.policies and place not in foreign:
             yield Problem("leaked", "is left over", place)
 
@@ -152,7 +160,7 @@ def _tokens(expected: Expected, seen: Snapshot) -> Iterator[Problem]:
     for place, live in seen.objects.items():
         if place.resource != SECRETS or labels(live).get(PURPOSE) != PURPOSE_TOKEN_REQUESTOR:
             continue
-        renewal = renew_time(annotations(live).get(RENEW_TIMESTAMP, ""))
+        renewal = renew_time(annotations(live).get(TOKEN_RENEW_TIMESTAMP, ""))
         if renewal is None:
             yield Problem("state", "does not tell when its token is renewed", place)
         elif renewal <= seen.at:
@@ -256,6 +264,22 @@ def writer_problems(writes: Iterable[Write], *, lease: str, tolerance: float) ->
         elif write.user != holder and holder and write.resource != "events" and write.at > since + tolerance:
             found.append(Problem("writers", f"{write}, {write.at - since:.1f} s after {holder} took the lease"))
     return found[:20]
+
+
+def move_problems(stays: Iterable[Stay], writes: Iterable[Write]) -> list[Problem]:
+    """Of what was handed over; `writes` are those of agents."""
+    deletions: dict[Place, list[Write]] = {}
+    for write in writes:
+        if write.verb == "delete" and 200 <= write.status < 300 and write.resource in _MANAGED:
+            place = Place(write.cluster, _MANAGED[write.resource], write.namespace, write.name)
+            deletions.setdefault(place, []).append(write)
+    return [
+        Problem("moved", f"{write}, {write.at - stay.begin:.1f} s after it was claimed", place)
+        for stay in stays
+        for place in [place_of_object(stay.reference)]
+        for write in deletions.get(place, [])
+        if stay.begin <= write.at <= stay.end
+    ]
 
 
 # --- admissions

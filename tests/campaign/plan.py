@@ -47,7 +47,8 @@ class Card:
 
 _CLUSTER = ("cluster", CLUSTERS)
 _REPLICA = ("replica", (0, 1))
-_AGENT = ("agent", ("leader", "follower"))
+_AGENT = ("agent", ("leader", "follower", "second"))
+"""The second one has a class of its own."""
 
 LANES: dict[str, tuple[Card, ...]] = {
     "network": (

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from agent_process import AgentProcess
-
 from campaign.oracles import Level
+from kit.processes.agent import AgentProcess
 
 FULL_DISK = Path("/dev/full")
 """Every write to it fails, for want of space."""

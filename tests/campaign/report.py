@@ -34,6 +34,8 @@ class Report:
     """Admissions that failed at first, when nothing could be done."""
     rest_seconds: float = 0.0
     writes: int = 0
+    moved: int = 0
+    """Objects that were handed over to another agent."""
     tries: dict[str, int] = field(default_factory=dict)
     """How often users had to try again."""
     before: dict[str, Level] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Report:
             f" in {self.plan.seconds:.0f} s (load {self.load:.1f} a core)\n"
             f"settled {self.parts.get('settle', 0):.0f} s after the last fault; {self.writes} writes by agents and webhooks;"
             f" watched at rest for {self.rest_seconds:.0f} s\n"
+            f"objects handed over between two agents: {self.moved}\n"
             f"admissions: {self.admissions}, of which {self.excused} failed at first for a reason\n"
             f"processes that ended: {exits or 'none'}\n"
             f"parts: {parts}"

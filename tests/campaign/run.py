@@ -17,7 +17,7 @@ from campaign.oracles import Level, Problem
 from campaign.plan import Plan
 from campaign.replicas import Replica
 from campaign.report import Report, Violation
-from campaign.stage import LEASE, Stage, standing
+from campaign.stage import LEASE, SECOND, Stage, standing
 from campaign.strikes import Acts
 from devcluster.errors import DevclusterError
 from kube.errors import KubeError
@@ -170,12 +170,13 @@ class _Run:
         return calls.writes(self.stage.clusters, users=self.stage.writers, since=since)
 
     async def _levels(self) -> dict[str, Level]:
-        """Of the leader, the other agent, and the webhooks."""
+        """Of the leader, the other agents, and the webhooks."""
         leader = await self.stage.leader()
         roles: dict[str, Replica[Any]] = {
             "leader" if each is leader else "follower": each for each in self.stage.agents
         }
-        roles |= {each.name: each for each in self.stage.webhooks}
+        others: list[Replica[Any]] = [self.stage.second, *self.stage.webhooks]
+        roles |= {each.name: each for each in others}
         return {role: replica.level() for role, replica in roles.items() if replica.is_running}
 
     # --- verdicts
@@ -196,8 +197,12 @@ class _Run:
     def _judge_calls(self, *, since: float) -> None:
         done = self._writes(since)
         self.report.writes = len(done)
+        stays = self.stage.world.moves.stays
+        self.report.moved = len(stays)
+        self._found("faults", oracles.move_problems(stays, done))
         # Each replica has a user in each cluster; the lease is in one of them.
-        names = {account.user: f"agent-{number}" for (_, number), account in self.stage.accounts.items()}
+        accounts = self.stage.accounts.items()
+        names = {account.user: f"agent-{number}" for (_, number), account in accounts if number != SECOND}
         of_agents = [oracles.by(write, names[write.user]) for write in done if write.user in names]
         self._found(
             "faults", oracles.writer_problems(of_agents, lease=LEASE, tolerance=_TOLERANCE * self.limits.patience)

@@ -1,4 +1,5 @@
-"""Where it all happens: a source and a target cluster with a proxy before each, two agents, two webhook servers.
+"""Where it all happens: a source and a target cluster with a proxy before each, two agents and one of another class, two webhook
+servers.
 
 Agents and webhooks go through the proxies, users don't. API servers reach the webhooks at a balancer, which chooses
 between the replicas that are ready.
@@ -12,10 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_process import AgentProcess
-from managed_world import install_crd
-from proxied import proxy_to
-from webhook_installation import (
+from campaign.admissions import Users
+from campaign.credentials import Account, Certificates
+from campaign.manifests import Place
+from campaign.model import CLASSES, SETTLED
+from campaign.oracles import Excuse
+from campaign.replicas import Clock, Replica
+from campaign.world import World
+from devcluster.cluster import Cluster
+from devcluster.proxy import FaultProxy
+from kit.managed_resources import install_crd
+from kit.manifests import pod
+from kit.processes.agent import AgentProcess
+from kit.processes.webhooks import WebhookProcess
+from kit.proxied import proxy_to
+from kit.webhook_installation import (
     NAMESPACE,
     ROLE,
     Balancer,
@@ -23,19 +35,7 @@ from webhook_installation import (
     install,
     make_certificates,
     mount_certificate,
-    pod,
 )
-from webhook_process import WebhookProcess
-
-from campaign.admissions import Users
-from campaign.credentials import Account, Certificates
-from campaign.manifests import Place
-from campaign.model import SETTLED
-from campaign.oracles import Excuse
-from campaign.replicas import Clock, Replica
-from campaign.world import World
-from devcluster.cluster import Cluster
-from devcluster.proxy import FaultProxy
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.errors import KubeError
@@ -59,6 +59,11 @@ AGENT_CONFIG: Object = {
     },
 }
 """Periods of ManagedResources are the usual ones: what is to come true sooner must come true by watches."""
+SECOND = 2
+"""The number of the agent of the other class."""
+SECOND_CONFIG: Object = AGENT_CONFIG | {
+    "controllers": {"resourceClass": CLASSES[1], "managedResource": {"managedByLabelValue": CLASSES[1]}}
+}
 WEBHOOKS: Object = {
     "seccompProfile": {"enabled": True},
     "projectedTokenMount": {"enabled": True},
@@ -77,6 +82,8 @@ class Stage:
     proxies: dict[str, FaultProxy]
     world: World
     agents: list[Replica[AgentProcess]]
+    second: Replica[AgentProcess]
+    """Of another class, so it leads as well."""
     webhooks: list[Replica[WebhookProcess]]
     accounts: dict[tuple[str, int], Account]
     """Of the agents, by cluster and number."""
@@ -92,7 +99,7 @@ class Stage:
 
     @property
     def replicas(self) -> list[Replica[Any]]:
-        return [*self.agents, *self.webhooks]
+        return [*self.agents, self.second, *self.webhooks]
 
     async def leader(self) -> Replica[AgentProcess] | None:
         for replica in self.agents:
@@ -110,7 +117,9 @@ class Stage:
         """The replicas that are not ready; or that nobody leads."""
         ready = await asyncio.gather(*(replica.is_ready() for replica in self.replicas))
         found = [replica.name for replica, is_ready in zip(self.replicas, ready, strict=True) if not is_ready]
-        return found or ([] if await self.leader() else ["the leader"])
+        if not found and not (await self.leader() and await self.second.is_leading()):
+            found.append("the leader")
+        return found
 
     @contextlib.contextmanager
     def excused(self, reason: str, *, after: float) -> Iterator[None]:
@@ -145,7 +154,7 @@ async def standing(directory: Path, *, seed: int, patience: float) -> AsyncItera
                 f"agent-{number}-{name}", cluster, world, url=proxies[name].url, directory=directory
             )
             for name, cluster in clusters.items()
-            for number in (0, 1)
+            for number in (0, 1, SECOND)
         }
         of_webhooks = [
             Account(f"webhooks-{number}", target, world, url=proxies["target"].url, directory=directory)
@@ -153,7 +162,7 @@ async def standing(directory: Path, *, seed: int, patience: float) -> AsyncItera
         ]
         await asyncio.gather(*(account.create() for account in (*accounts.values(), *of_webhooks)))
 
-        agents = [_agent(number, accounts, directory, patience=patience) for number in (0, 1)]
+        agents = [_agent(number, accounts, directory, patience=patience) for number in (0, 1, SECOND)]
         webhooks = [_webhook(number, of_webhooks[number], directory) for number in (0, 1)]
         replicas: list[Replica[Any]] = [*agents, *webhooks]
         for replica in replicas:
@@ -167,7 +176,8 @@ async def standing(directory: Path, *, seed: int, patience: float) -> AsyncItera
             clusters=clusters,
             proxies=proxies,
             world=world,
-            agents=agents,
+            agents=agents[:SECOND],
+            second=agents[SECOND],
             webhooks=webhooks,
             accounts=accounts,
             certificates=certificates,
@@ -212,13 +222,13 @@ def lease_seconds(patience: float) -> float:
     return LEASE_SECONDS + 4 * (patience - 1)
 
 
-def _election(patience: float) -> Object:
+def _election(name: str, patience: float) -> Object:
     lease = lease_seconds(patience)
     times = {"leaseDuration": lease, "renewDeadline": lease * 2 / 3, "retryPeriod": lease / 12}
     return {
         "leaderElect": True,
         "resourceNamespace": NAMESPACE,
-        "resourceName": LEASE,
+        "resourceName": name,
         **{name: f"{seconds:.1f}s" for name, seconds in times.items()},
     }
 
@@ -227,8 +237,9 @@ def _agent(
     number: int, accounts: dict[tuple[str, int], Account], directory: Path, *, patience: float
 ) -> Replica[AgentProcess]:
     clock = Clock(directory / f"clock-{number}")
+    config, lease = (SECOND_CONFIG, f"{LEASE}-second") if number == SECOND else (AGENT_CONFIG, LEASE)
     process = AgentProcess(
-        AGENT_CONFIG | {"leaderElection": _election(patience)},
+        config | {"leaderElection": _election(lease, patience)},
         kubeconfig=accounts["source", number].kubeconfig,
         target_kubeconfig=accounts["target", number].kubeconfig,
         environment=clock.environment,

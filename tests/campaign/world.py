@@ -5,17 +5,20 @@ What is written is remembered by digest, so that only changes are written. All g
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agent.token_requestor.tokens import TOKEN_REVIEWS
+from agent.shared.token_requestor.tokens import TOKEN_REVIEWS
 from campaign import manifests
 from campaign.manifests import Input, Place, digest
 from campaign.model import Edit, Model, apply_all, empty
+from campaign.moves import Moves
 from campaign.oracles import Snapshot
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from kit.kinds import definition
 from kube.client import Client, Selection
 from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Object, condition
@@ -31,6 +34,7 @@ class World:
     def __init__(self, clients: dict[str, Client]) -> None:
         self.clients = clients
         self.model: Model = empty()
+        self.moves = Moves()
         self.failures: dict[str, int] = {}
         """How often users had to try again, by the error's kind."""
         self.last_failure = ""
@@ -41,13 +45,15 @@ class World:
     # --- writing
 
     def edit(self, edits: Iterable[Edit]) -> None:
-        self.model = apply_all(self.model, list(edits))
+        before, self.model = self.model, apply_all(self.model, list(edits))
+        self.moves.edit(before, self.model, now=time.time())
         self._news.set()
         self._done.clear()
 
     def write_anew(self) -> None:
         """Everything is written again, in case somebody deleted it."""
-        self._written = {place: entry for place, entry in self._written.items() if entry[1].once}
+        # What is not wanted any more is still to be deleted, so nothing is forgotten.
+        self._written = {place: (known if each.once else "", each) for place, (known, each) in self._written.items()}
         self._news.set()
         self._done.clear()
 
@@ -62,6 +68,7 @@ class World:
             self._news.clear()
             try:
                 await self._write()
+                await self._let_go()
             except (KubeError, TimeoutError) as error:
                 self._count(error)
                 self._news.set()
@@ -70,7 +77,7 @@ class World:
                 self._done.set()
 
     async def _write(self) -> None:
-        wanted = manifests.inputs(self.model)
+        wanted = manifests.inputs(self.moves.written(self.model))
         failure: KubeError | None = None
         is_referrer_missing = False
         for place, each in wanted.items():
@@ -95,6 +102,19 @@ class World:
             del self._written[place]
         if failure is not None:
             raise failure
+
+    async def _let_go(self) -> None:
+        """Of objects that are waited for by who gets them; looks again soon if there are others."""
+        for reference, outgoing in list(self.moves.outgoing.items()):
+            place = manifests.place_of_object(reference)
+            self._news.set()
+            with contextlib.suppress(NotFound, KindNotServed):
+                live = await self.clients[place.cluster].get(place.resource, place.name, namespace=place.namespace)
+                if self.moves.seen(reference, live, namespace=manifests.WORK, now=time.time()):
+                    continue
+            self.last_failure = f"{reference} is not claimed by {outgoing.receiver}"
+        if self.moves.outgoing:
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _put(self, place: Place, each: Input) -> None:
         client = self.clients[place.cluster]
@@ -128,7 +148,7 @@ class World:
     async def begin(self, clusters: dict[str, Cluster]) -> dict[Place, Object]:
         """Returns what belongs to others, as it was written."""
         api = clusters["target"].api
-        crd = manifests.definition()
+        crd = definition(manifests.WIDGETS)
         path = CUSTOM_RESOURCE_DEFINITIONS.path(name=crd["metadata"]["name"])
         await self.persist(lambda: api.apply(path, crd))
         for cluster, namespace in manifests.namespaces():

@@ -1,19 +1,18 @@
-import uuid
 from collections.abc import Iterator
 
 import pytest
-from agent_process import AgentProcess
-from managed_resource_rig import Agent, Rig
-from managed_world import install_crd
 
 from devcluster.cluster import Cluster
+from kit.managed_resources import install_crd
+from kit.processes.agent import AgentProcess
+from kit.rig import OWN_CLASS, Agent, Rig
 
 
 @pytest.fixture(scope="session")
 def own_agent(cluster: Cluster) -> Agent:
     """An agent of this test process; see `own_agent_process`."""
     install_crd(cluster)
-    return Agent(cluster, resource_class=f"c{uuid.uuid4().hex[:8]}")
+    return Agent(cluster, resource_class=OWN_CLASS)
 
 
 @pytest.fixture(scope="session")

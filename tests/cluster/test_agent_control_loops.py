@@ -4,73 +4,64 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.context import Context, ControlLoop
-from agent.kinds import CRDS_VIEW
-from agent.parts import Controllers
-from config.load import decode
-from config.schema import ClientConnection, ResourceManagerConfiguration
+from config.blocks import ClientConnection
+from config.resource_manager import decode
+from config.resource_manager.schema import ResourceManagerConfiguration
 from devcluster.cluster import Cluster
-from kube.cache import Caches, Change, View, without_managed_fields
-from kube.controller import Controller, Done, Result
+from kit.eventually import soon
+from kit.kinds import custom_resource, definition
+from kit.manifests import config_map, manifest, rule
+from kit.rbac import grant
+from kit.world import Place
+from kube.cache import Caches, View, without_managed_fields
+from kube.controller import Done, Result
 from kube.errors import KubeError
-from kube.events import EventRecorder
-from kube.objects import Key, Object, key, resource_version
+from kube.loop import ControlLoop, changed_or_listed, enqueue
+from kube.objects import Key, key, resource_version
 from kube.resources import CONFIG_MAPS, Resource
 from kube.watch import Timings
 from process.caches import CachesNotSynced
 from process.clusters import Cluster as AgentCluster
-from process.clusters import Line, endpoints
+from process.clusters import lines
+from process.controllers import CRDS_VIEW, Controllers
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class Loop:
+class Seen:
     """Reconciles the objects of one kind by noting their keys."""
 
-    def __init__(self, context: Context, resource: Resource, *, lasts: float = 0.0) -> None:
-        self.view = View(resource, without_managed_fields)
-        self.controller = Controller(f"test-{id(self)}", self._reconcile)
+    def __init__(self, cluster: AgentCluster, resource: Resource, *, lasts: float = 0.0) -> None:
         self.begun: list[str] = []
         self.finished: list[str] = []
         self.groups: list[str] = []
         self.closed = False
-        self._caches = context.target.caches
-        self._acquired = False
         self._lasts = lasts
+        self.loop = ControlLoop(f"test-{id(self)}").reconciled_by(self)
+        view = View(resource, without_managed_fields)
+        self.loop.watch(cluster.caches, view, enqueue(when=changed_or_listed))
+        self.loop.on_kinds_changed(self.groups.append)
+        self.loop.on_close(self._close)
 
-    async def start(self) -> None:
-        store = self._caches.acquire(self.view, needed_at_start=True)
-        self._acquired = True
-        store.subscribe(self._changed)
-
-    def kinds_changed(self, group: str) -> None:
-        self.groups.append(group)
-
-    async def close(self) -> None:
-        self.closed = True
-        if self._acquired:
-            await self._caches.release(self.view)
-
-    def _changed(self, change: Change[Object]) -> None:
-        self.controller.queue.add(change.key)
-
-    async def _reconcile(self, key: Key) -> Result:
+    async def reconcile(self, key: Key) -> Result:
         self.begun.append(key.name)
         await asyncio.sleep(self._lasts)
         self.finished.append(key.name)
         return Done()
 
+    async def _close(self) -> None:
+        self.closed = True
+
 
 @contextlib.asynccontextmanager
 async def connected(kubeconfig: Path, namespace: str) -> AsyncIterator[AgentCluster]:
     source = ClientConnection(kubeconfig=str(kubeconfig), namespaces=(namespace,))
-    line = Line.to(endpoints(source, source, environment={}).source)
+    (line,) = lines({"source": source}, environment={})
     agent_cluster = line.cluster(user_agent="test", write_guard=None)
     try:
         yield agent_cluster
@@ -86,52 +77,44 @@ async def agent_cluster(cluster: Cluster, namespace: str) -> AsyncIterator[Agent
 
 
 def controllers(
-    agent_cluster: AgentCluster, compose: Callable[[Context], list[Any]], **settings: Any
+    agent_cluster: AgentCluster, compose: Callable[[AgentCluster], list[Any]], **settings: Any
 ) -> tuple[Controllers, list[Any]]:
     made: list[Any] = []
 
-    def compose_and_remember(context: Context) -> list[ControlLoop]:
-        made.extend(compose(context))
-        return made
+    async def compose_and_remember() -> list[ControlLoop]:
+        made.extend(compose(agent_cluster))
+        return [each.loop for each in made]
 
     config: ResourceManagerConfiguration = decode(
         f"{{leaderElection: {{resourceNamespace: x}}, controllers: {settings}}}".replace("'", '"')
     ).config
     part = Controllers(
+        {"source": agent_cluster, "target": agent_cluster},
         config=config,
-        source=agent_cluster,
-        target=agent_cluster,
-        recorder=EventRecorder(agent_cluster.client, component="test"),
-        target_recorder=EventRecorder(agent_cluster.client, component="test"),
+        kinds_of=agent_cluster,
         compose=compose_and_remember,
     )
     return part, made
 
 
-async def eventually(condition: Callable[[], object], *, seconds: float = 60) -> None:
-    for _ in range(int(seconds * 100)):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("what the test waits for did not happen")
-
-
-def of(resource: Resource, **options: Any) -> Callable[[Context], list[Loop]]:
-    return lambda context: [Loop(context, resource, **options)]
+def of(resource: Resource, **options: Any) -> Callable[[AgentCluster], list[Seen]]:
+    return lambda cluster: [Seen(cluster, resource, **options)]
 
 
 def add_config_map(cluster: Cluster, namespace: str, name: str) -> None:
-    cluster.api.create(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": name}})
+    Place(cluster, namespace).create(config_map(name))
 
 
-async def test_workers_get_what_is_there_and_what_comes(cluster: Cluster, namespace: str, agent_cluster: AgentCluster):
+async def test_workers_get_what_is_there_and_what_comes(
+    cluster: Cluster, namespace: str, agent_cluster: AgentCluster
+) -> None:
     add_config_map(cluster, namespace, "first")
     part, loops = controllers(agent_cluster, of(CONFIG_MAPS))
     await part.start()
     (loop,) = loops
-    await eventually(lambda: "first" in loop.finished)
+    await soon(lambda: "first" in loop.finished)
     add_config_map(cluster, namespace, "second")
-    await eventually(lambda: "second" in loop.finished)
+    await soon(lambda: "second" in loop.finished)
     await part.stop()
     assert loop.closed
     assert list(agent_cluster.caches.stores()) == []
@@ -139,13 +122,13 @@ async def test_workers_get_what_is_there_and_what_comes(cluster: Cluster, namesp
 
 async def test_a_running_pass_is_finished_at_the_end_and_no_other_begun(
     cluster: Cluster, namespace: str, agent_cluster: AgentCluster
-):
+) -> None:
     for number in range(3):
         add_config_map(cluster, namespace, f"map-{number}")
     part, loops = controllers(agent_cluster, of(CONFIG_MAPS, lasts=0.5))
     await part.start()
     (loop,) = loops
-    await eventually(lambda: loop.begun)
+    await soon(lambda: loop.begun)
     await part.stop()
     assert len(loop.begun) == 1
     assert loop.finished == loop.begun
@@ -153,25 +136,25 @@ async def test_a_running_pass_is_finished_at_the_end_and_no_other_begun(
 
 async def test_a_pass_that_does_not_finish_does_not_hold_up_the_end(
     cluster: Cluster, namespace: str, agent_cluster: AgentCluster
-):
+) -> None:
     add_config_map(cluster, namespace, "first")
     part, loops = controllers(agent_cluster, of(CONFIG_MAPS, lasts=60))
     await part.start()
     (loop,) = loops
-    await eventually(lambda: loop.begun)
+    await soon(lambda: loop.begun)
     async with asyncio.timeout(30):
         await part.stop()
     assert loop.finished == []
 
 
-async def test_a_controller_that_fails_is_told(agent_cluster: AgentCluster):
+async def test_a_controller_that_fails_is_told(agent_cluster: AgentCluster) -> None:
     async def fail() -> None:
         raise RuntimeError("broken")
 
-    def compose(context: Context) -> list[Loop]:
-        loop = Loop(context, CONFIG_MAPS)
-        loop.controller.run = fail  # type: ignore[method-assign]
-        return [loop]
+    def compose(cluster: AgentCluster) -> list[Seen]:
+        seen = Seen(cluster, CONFIG_MAPS)
+        seen.loop.controller.run = fail  # type: ignore[method-assign]
+        return [seen]
 
     part, _ = controllers(agent_cluster, compose)
     await part.start()
@@ -181,21 +164,6 @@ async def test_a_controller_that_fails_is_told(agent_cluster: AgentCluster):
 
 
 # --- kinds
-
-
-def crd(group: str) -> Object:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": "Widget", "plural": "widgets"},
-            "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
 
 
 @pytest.fixture
@@ -208,81 +176,57 @@ def group(cluster: Cluster, namespace: str) -> Iterator[str]:
 
 async def test_a_kind_that_comes_later_is_watched_soon_and_one_that_goes_is_forgotten(
     cluster: Cluster, namespace: str, agent_cluster: AgentCluster, group: str
-):
+) -> None:
     # By itself it would try again too late.
     patient = Timings(first_back_off=600, longest_back_off=600)
     caches = Caches(agent_cluster.client, namespaces=agent_cluster.namespaces, timings=patient)
     agent_cluster = replace(agent_cluster, caches=caches)
-    widgets = Resource(group, "v1", "Widget", "widgets", namespaced=True)
+    widgets = custom_resource(group, "Widget")
     part, loops = controllers(agent_cluster, of(widgets))
     await part.start()
     (loop,) = loops
     assert group not in loop.groups
     with pytest.raises(Exception, match="no matches for kind"):
         await agent_cluster.discovery.find(f"{group}/v1", "Widget")
-    await asyncio.to_thread(cluster.api.create, CRDS, crd(group))
-    async with asyncio.timeout(60):
-        while True:
-            with contextlib.suppress(Exception):
-                await asyncio.to_thread(
-                    cluster.api.create,
-                    f"/apis/{group}/v1/namespaces/{namespace}/widgets",
-                    {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}},
-                )
-                break
-            await asyncio.sleep(0.05)
+    await asyncio.to_thread(cluster.api.create, CRDS, definition(widgets))
+    widget = manifest(widgets, "w", namespace=namespace)
+    await soon(lambda: agent_cluster.client.create(widgets, widget), "it to be served", passing=(KubeError,))
     # Who was woken a moment before it was served would wait for long now, with these timings: once more, there is news.
     news = {"metadata": {"annotations": {"example.com/served": "true"}}}
     told = await asyncio.to_thread(cluster.api.patch, f"{CRDS}/widgets.{group}", news)
-    await eventually(lambda: group in loop.groups)
-    await eventually(lambda: loop.finished == ["w"])
+    await soon(lambda: group in loop.groups)
+    await soon(lambda: loop.finished == ["w"])
     # The API server tells of a kind a moment after it serves it.
-    async with asyncio.timeout(60):
-        while await _found(agent_cluster, f"{group}/v1", "Widget") != widgets:
-            await asyncio.sleep(0.05)
+    await soon(lambda: _found(agent_cluster, widgets), "it to be discovered")
 
     crds = next(store for store in caches.stores() if store.view == CRDS_VIEW)
-    await eventually(lambda: crds.version(key(told)) >= resource_version(told))
+    await soon(lambda: crds.version(key(told)) >= resource_version(told))
     loop.groups.clear()
     await asyncio.to_thread(cluster.api.delete, f"{CRDS}/widgets.{group}")
-    await eventually(lambda: group in loop.groups)
+    await soon(lambda: group in loop.groups)
     await part.stop()
     await caches.close()
 
 
-async def _found(agent_cluster: AgentCluster, api_version: str, kind: str) -> Resource | None:
+async def _found(agent_cluster: AgentCluster, resource: Resource) -> bool:
     with contextlib.suppress(KubeError):
-        return await agent_cluster.discovery.find(api_version, kind)
-    return None
+        return await agent_cluster.discovery.find(resource.api_version, resource.kind) == resource
+    return False
 
 
-async def test_without_the_right_to_see_kinds_everything_else_works(cluster: Cluster, namespace: str):
+async def test_without_the_right_to_see_kinds_everything_else_works(cluster: Cluster, namespace: str) -> None:
     user = f"reader-{namespace}"
-    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
-    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
-    cluster.api.create(f"{rbac}/roles", {"metadata": {"name": "reader"}, "rules": [rule]})
-    cluster.api.create(
-        f"{rbac}/rolebindings",
-        {
-            "metadata": {"name": "reader"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-            "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
-        },
-    )
+    grant(cluster, user, rule("", "configmaps", "get list watch"), namespace=namespace)
     add_config_map(cluster, namespace, "first")
     async with connected(cluster.kubeconfig_for(user), namespace) as agent_cluster:
         part, loops = controllers(agent_cluster, of(CONFIG_MAPS))
         async with asyncio.timeout(60):
             await part.start()
-        await eventually(partial(_has_finished, loops, "first"))
+        await soon(lambda: "first" in loops[0].finished)
         await part.stop()
 
 
-def _has_finished(loops: list[Loop], name: str) -> bool:
-    return name in loops[0].finished
-
-
-async def test_a_cache_that_does_not_fill_in_time_is_named(cluster: Cluster, namespace: str):
+async def test_a_cache_that_does_not_fill_in_time_is_named(cluster: Cluster, namespace: str) -> None:
     async with connected(cluster.kubeconfig_for(f"nobody-{namespace}"), namespace) as agent_cluster:
         part, loops = controllers(agent_cluster, of(CONFIG_MAPS), cacheSyncTimeout="1s")
         with pytest.raises(CachesNotSynced) as raised:

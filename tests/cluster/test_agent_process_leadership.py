@@ -1,20 +1,17 @@
 """Agents as processes: one leads, another takes over when it stops or is killed."""
 
-import base64
-import contextlib
-import json
 import re
 import time
 from typing import Any
 
 import pytest
-from agent_process import AgentProcess, configuration
-from managed_world import install_crd
 
-from agent.api import MANAGED_RESOURCES
 from devcluster.cluster import Cluster
-from kube.errors import NotFound
-from kube.objects import parse_time
+from kit.managed_resources import install_crd
+from kit.manifests import bundle, config_map, managed_resource
+from kit.processes.agent import AgentProcess, configuration
+from kit.world import Place
+from kube.clock import parse_time
 
 LEASE_SECONDS = 15
 RETRY_SECONDS = 0.2
@@ -27,12 +24,13 @@ def config(namespace: str) -> dict[str, Any]:
 
 
 def lease(cluster: Cluster, namespace: str) -> dict[str, Any]:
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/gardener-resource-manager"
-    spec: dict[str, Any] = cluster.api.get(path)["spec"]
+    spec: dict[str, Any] = Place(cluster, namespace).get("Lease", "gardener-resource-manager")["spec"]
     return spec
 
 
-def test_the_lease_names_the_leader_and_is_released_at_its_end(cluster: Cluster, namespace: str, config):
+def test_the_lease_names_the_leader_and_is_released_at_its_end(
+    cluster: Cluster, namespace: str, config: dict[str, Any]
+) -> None:
     with AgentProcess(config, kubeconfig=cluster.kubeconfig) as agent:
         agent.wait_until_leading()
         spec = lease(cluster, namespace)
@@ -51,13 +49,13 @@ def test_the_lease_names_the_leader_and_is_released_at_its_end(cluster: Cluster,
 
 
 def told(cluster: Cluster, namespace: str) -> set[tuple[str, str, str, str]]:
-    events = cluster.api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    events = Place(cluster, namespace).list("Event")
     return {(event["type"], event["reason"], event["involvedObject"]["kind"], event["message"]) for event in events}
 
 
 def test_who_does_not_lead_is_ready_and_takes_over_at_once_when_the_leader_stops(
-    cluster: Cluster, namespace: str, config
-):
+    cluster: Cluster, namespace: str, config: dict[str, Any]
+) -> None:
     with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
         first.wait_until_leading()
         with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
@@ -76,18 +74,25 @@ def test_who_does_not_lead_is_ready_and_takes_over_at_once_when_the_leader_stops
             second.wait_for_log("Using cluster id")
 
 
-def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(cluster: Cluster, namespace: str):
+def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(
+    cluster: Cluster, namespace: str
+) -> None:
     install_crd(cluster)
     # A look at the Lease once in 100 to 220 s: who leads earlier has been told that it was given up.
     seldom = {"leaseDuration": "200s", "renewDeadline": "150s", "retryPeriod": "100s"}
     config = configuration(namespace, leaderElection=seldom)
-    secret = f"/api/v1/namespaces/{namespace}/secrets/s"
-    cluster.api.create(secret.removesuffix("/s"), {"metadata": {"name": "s"}, "data": manifests(namespace, "1")})
-    kind = {"apiVersion": MANAGED_RESOURCES.api_version, "kind": MANAGED_RESOURCES.kind}
-    resource = {**kind, "metadata": {"name": "mr"}, "spec": {"secretRefs": [{"name": "s"}]}}
-    cluster.api.create(MANAGED_RESOURCES.path(namespace=namespace), resource)
+    place = Place(cluster, namespace)
+
+    def write(version: str) -> None:
+        place.put(bundle("mr", config_map("c", namespace=namespace, version=version)))
+
+    def applied() -> str:
+        return str((place.find("ConfigMap", "c") or {"data": {"version": ""}})["data"]["version"])
+
+    write("1")
+    place.create(managed_resource("mr"))
     with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
-        first.wait_for(lambda: applied(cluster, namespace) == "1", what="the first version", seconds=60)
+        first.wait_for(lambda: applied() == "1", what="the first version", seconds=60)
         with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
             second.wait_for(
                 lambda: any(message.startswith("new leader elected") for message in second.messages()),
@@ -95,28 +100,15 @@ def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(c
                 seconds=60,
             )
             assert first.stop() == 0
-            cluster.api.patch(secret, {"data": manifests(namespace, "2")})
-            second.wait_for(lambda: applied(cluster, namespace) == "2", what="the second version", seconds=80)
-            cluster.api.delete(MANAGED_RESOURCES.path(namespace=namespace, name="mr"))
-            second.wait_for(lambda: not applied(cluster, namespace), what="the removal", seconds=60)
-
-
-def manifests(namespace: str, version: str) -> dict[str, str]:
-    meta = {"name": "c", "namespace": namespace}
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"version": version}}
-    return {"objects.yaml": base64.b64encode(json.dumps(manifest).encode()).decode()}
-
-
-def applied(cluster: Cluster, namespace: str) -> str:
-    with contextlib.suppress(NotFound):
-        found: str = cluster.api.get(f"/api/v1/namespaces/{namespace}/configmaps/c")["data"]["version"]
-        return found
-    return ""
+            write("2")
+            second.wait_for(lambda: applied() == "2", what="the second version", seconds=80)
+            place.delete("ManagedResource", "mr")
+            second.wait_for(lambda: not applied(), what="the removal", seconds=60)
 
 
 def test_when_the_leader_is_killed_the_other_takes_over_when_the_lease_has_expired(
-    cluster: Cluster, namespace: str, config
-):
+    cluster: Cluster, namespace: str, config: dict[str, Any]
+) -> None:
     with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
         first.wait_until_leading()
         with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
@@ -134,7 +126,7 @@ def test_when_the_leader_is_killed_the_other_takes_over_when_the_lease_has_expir
     assert took.total_seconds() > LEASE_SECONDS - 0.5
 
 
-def test_without_election_it_acts_as_leader_at_once(cluster: Cluster, namespace: str):
+def test_without_election_it_acts_as_leader_at_once(cluster: Cluster, namespace: str) -> None:
     config = configuration(namespace, leaderElection={"leaderElect": False})
     with AgentProcess(config, kubeconfig=cluster.kubeconfig) as agent:
         agent.wait_until_ready().wait_for_log("Using cluster id")

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from agent_process import AgentProcess, configuration
 
 from devcluster.cluster import Cluster
+from kit.processes.agent import AgentProcess, configuration
 from kube.errors import NotFound
 
 NAMESPACE = "outage"
@@ -28,7 +28,7 @@ def api_server_down(cluster: Cluster) -> Iterator[None]:
         cluster.start_apiserver()
 
 
-def test_it_survives_an_outage_as_long_as_its_lease_and_tells_of_it(own_cluster: Cluster):
+def test_it_survives_an_outage_as_long_as_its_lease_and_stays_alive_and_ready(own_cluster: Cluster) -> None:
     patient = configuration(
         NAMESPACE, leaderElection={"resourceName": "patient", "leaseDuration": "250s", "renewDeadline": "200s"}
     )
@@ -41,25 +41,18 @@ def test_it_survives_an_outage_as_long_as_its_lease_and_tells_of_it(own_cluster:
     ):
         for agent in (survivor, victim):
             agent.wait_until_ready().wait_until_leading()
-        survivor.wait_for(lambda: survivor.probe("/healthz")[0] == 200, what="/healthz to be good")
         with api_server_down(own_cluster):
             assert victim.wait(seconds=40) == 1  # nobody else may lead before
-            survivor.wait_for(lambda: survivor.probe("/healthz")[0] == 500, what="/healthz to be bad")
-            assert survivor.probe("/healthz/ping") == (200, "ok")
-            assert survivor.probe("/healthz/source-informer-sync") == (200, "ok")
-            status, reason = survivor.probe("/healthz/apiserver-healthz")
-            assert status == 500
-            assert reason.startswith("internal server error: ")
-            # What is known is still known: a replica that was ready stays so.
-            assert survivor.probe("/readyz")[0] == 200
-        survivor.wait_for(lambda: survivor.probe("/healthz")[0] == 200, what="/healthz to be good again")
+            # A restart would not mend it, and what is known is still known: a replica that was ready stays so.
+            assert survivor.probe("/healthz") == (200, "ok")
+            assert survivor.probe("/readyz") == (200, "ok")
         assert survivor.probe("/readyz")[0] == 200
         assert survivor.is_leading()
         assert survivor.stop() == 0
     assert victim.output == "leader election lost\n"
 
 
-def test_it_is_not_ready_before_it_could_list_what_it_needs(own_cluster: Cluster):
+def test_it_is_not_ready_before_it_could_list_what_it_needs(own_cluster: Cluster) -> None:
     with contextlib.ExitStack() as stack:
         with api_server_down(own_cluster):
             agent = stack.enter_context(AgentProcess(configuration(NAMESPACE), kubeconfig=own_cluster.kubeconfig))
@@ -89,22 +82,18 @@ def identified(cluster_id: str, cluster: Cluster) -> AgentProcess:
 @pytest.mark.parametrize("cluster_id", ["<cluster>", "<default>"])
 def test_the_identity_is_read_once_from_a_namespace_that_caches_do_not_cover(
     without_identity: Cluster, cluster_id: str
-):
+) -> None:
     own_cluster = without_identity
     content = {"metadata": {"name": "cluster-identity"}, "data": {"cluster-identity": "landscape-seed"}}
     own_cluster.api.create(IDENTITY_PATH, content)
-    audit = own_cluster.audit()
-    try:
-        with identified(cluster_id, own_cluster) as agent:
-            agent.wait_for_log("Trying to get cluster id from cluster")
-            assert agent.wait_for_log("Using cluster id")["clusterID"] == "landscape-seed"
-            calls = audit.calls(user_agent="gardener-resource-manager/", watches=True)
-    finally:
-        audit.close()
+    with contextlib.closing(own_cluster.audit()) as audit, identified(cluster_id, own_cluster) as agent:
+        agent.wait_for_log("Trying to get cluster id from cluster")
+        assert agent.wait_for_log("Using cluster id")["clusterID"] == "landscape-seed"
+        calls = audit.calls(user_agent="gardener-resource-manager/", watches=True)
     assert [call.verb for call in calls if call.resource == "configmaps"] == ["get"]
 
 
-def test_an_identity_that_is_missing_ends_the_process(without_identity: Cluster):
+def test_an_identity_that_is_missing_ends_the_process(without_identity: Cluster) -> None:
     with identified("<cluster>", without_identity) as agent:
         assert agent.wait() == 1
     assert agent.output == (
@@ -113,12 +102,12 @@ def test_an_identity_that_is_missing_ends_the_process(without_identity: Cluster)
     )
 
 
-def test_an_identity_that_may_be_missing_is_empty(without_identity: Cluster):
+def test_an_identity_that_may_be_missing_is_empty(without_identity: Cluster) -> None:
     with identified("<default>", without_identity) as agent:
         assert agent.wait_for_log("Using cluster id")["clusterID"] == ""
 
 
-def test_a_literal_identity_is_not_looked_up(without_identity: Cluster):
+def test_a_literal_identity_is_not_looked_up(without_identity: Cluster) -> None:
     with identified("my-seed", without_identity) as agent:
         assert agent.wait_for_log("Using cluster id")["clusterID"] == "my-seed"
         assert "Trying to get cluster id from cluster" not in agent.messages()

@@ -4,81 +4,54 @@ import base64
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from agent_process import AgentProcess, configuration
-from bundles import Bundle, generate, split_into_secrets
-from managed_world import install_crd
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from kit.bundles.bundle import generate, split_into_secrets
+from kit.managed_resources import install_crd
+from kit.manifests import managed_resource, secret
+from kit.processes.agent import AgentProcess, configuration
+from kit.world import WRITES, Place, find_at
 from kube.errors import NotFound
-from kube.objects import Object, condition, is_deleting
+from kube.objects import Object, annotations, is_deleting
 
 COUNT = 250
 SECRET_BYTES = 6000
-GROUP = "/apis/resources.gardener.cloud/v1alpha1"
+OPERATION = "gardener.cloud/operation"
 USER_AGENT = "gardener-resource-manager"
 pytestmark = pytest.mark.timeout(600)
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Place):
     """A bundle, the ManagedResource that holds it, and the agent of a class of its own that works on it."""
 
-    source: Cluster
-    target: Cluster
-    namespace: str
-    bundle: Bundle
-    agent: AgentProcess
-
-    @property
-    def path(self) -> str:
-        return f"{GROUP}/namespaces/{self.namespace}/managedresources/bundle"
-
-    def managed_resource(self) -> Object:
-        return self.source.api.get(self.path)
+    def __init__(self, source: Cluster, target: Cluster, namespace: str, agent: AgentProcess) -> None:
+        super().__init__(source, namespace)
+        self.target = target
+        self.bundle = generate(prefix=namespace, seed=1, count=COUNT)
+        self.wait_for = agent.wait_for
 
     def live(self, path: str) -> Object | None:
-        try:
-            return self.target.api.get(path)
-        except NotFound:
-            return None
+        return find_at(self.target, path)
 
-    def wait_for(self, holds: Callable[[], Any], *, what: str, seconds: float = 150) -> None:
-        self.agent.wait_for(holds, what=what, seconds=seconds)
-
-    def create(self) -> None:
+    def begin(self) -> None:
+        """Returns when all of it is applied."""
         names = []
         for number, stream in enumerate(split_into_secrets(self.bundle.text, SECRET_BYTES)):
-            names.append(f"bundle-{number}")
-            data = {"objects.yaml.br": base64.b64encode(stream).decode()}
-            secret = {"metadata": {"name": names[-1]}, "data": data}
-            self.source.api.create(f"/api/v1/namespaces/{self.namespace}/secrets", secret)
+            names.append({"name": f"bundle-{number}"})
+            self.create(secret(f"bundle-{number}", {"objects.yaml.br": stream}))
         assert len(names) > 1
-        managed_resource = {
-            "apiVersion": "resources.gardener.cloud/v1alpha1",
-            "kind": "ManagedResource",
-            "metadata": {"name": "bundle"},
-            "spec": {"class": self.namespace, "secretRefs": [{"name": name} for name in names]},
-        }
-        self.source.api.create(self.path.removesuffix("/bundle"), managed_resource)
+        spec: dict[str, Any] = {"class": self.namespace, "secretRefs": names}
+        self.create(managed_resource("bundle", **spec))
+        self.wait_for(self.is_applied, what="the bundle to be applied", seconds=150)
 
     def is_applied(self) -> bool:
-        managed_resource = self.managed_resource()
-        applied = condition(managed_resource, "ResourcesApplied")
-        generation = managed_resource["metadata"]["generation"]
-        is_current = managed_resource.get("status", {}).get("observedGeneration") == generation
-        return bool(is_current and applied and applied["status"] == "True")
-
-    def is_gone(self) -> bool:
-        try:
-            self.managed_resource()
-        except NotFound:
-            return True
-        return False
+        live = self.get("ManagedResource", "bundle")
+        is_current = live.get("status", {}).get("observedGeneration") == live["metadata"]["generation"]
+        return is_current and self.condition("bundle", "ResourcesApplied").get("status") == "True"
 
     def path_of(self, kind: str, *, having: Callable[[Object], bool] = lambda _: True) -> str:
         """Where the API server has an object of this kind."""
@@ -96,13 +69,12 @@ def stage(request: pytest.FixtureRequest, cluster: Cluster, namespace: str) -> I
         targetClientConnection={},
         controllers={"resourceClass": namespace, "managedResource": {"managedByLabelValue": namespace}},
     )
-    bundle = generate(prefix=namespace, seed=1, count=COUNT)
     agent = AgentProcess(
         config, kubeconfig=cluster.kubeconfig, target_kubeconfig=None if target is cluster else target.kubeconfig
     )
     with agent.start():
         agent.wait_until_ready()
-        stage = Stage(cluster, target, namespace, bundle, agent)
+        stage = Stage(cluster, target, namespace, agent)
         try:
             yield stage
         finally:
@@ -112,8 +84,8 @@ def stage(request: pytest.FixtureRequest, cluster: Cluster, namespace: str) -> I
 def clear_away(stage: Stage) -> None:
     """What is left after a failure must not be in the way of other tests."""
     with contextlib.suppress(NotFound):
-        stage.source.api.patch(stage.path, {"metadata": {"finalizers": None}})
-        stage.source.api.delete(stage.path)
+        stage.patch("ManagedResource", "bundle", {"metadata": {"finalizers": None}})
+        stage.delete("ManagedResource", "bundle")
     for path in stage.bundle.paths:
         with contextlib.suppress(NotFound):
             stage.target.api.delete(path)
@@ -155,17 +127,16 @@ def content(live: Object | None) -> Object | None:
     if live is None or is_deleting(live):
         return None
     metadata = {name: value for name, value in live["metadata"].items() if name not in METADATA_OF_SERVER}
-    annotations = {
+    notes = {
         name: value
         for name, value in metadata.pop("annotations", {}).items()
         if not name.startswith(("deprecated.daemonset", "deployment.kubernetes.io/"))
     }
-    return {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata, "a": annotations}
+    return {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata, "a": notes}
 
 
 def test_it_is_applied_kept_and_removed_as_a_whole(stage: Stage) -> None:
-    stage.create()
-    stage.wait_for(stage.is_applied, what="the bundle to be applied")
+    stage.begin()
 
     # All of it is there and listed. The API server may serve a new kind, forget it for a moment and serve it again.
     def missing() -> list[str]:
@@ -174,7 +145,7 @@ def test_it_is_applied_kept_and_removed_as_a_whole(stage: Stage) -> None:
     stage.wait_for(lambda: not missing(), what="all to be there")
     listed = {
         (reference["apiVersion"], reference["kind"], reference.get("namespace"), reference["name"])
-        for reference in stage.managed_resource()["status"]["resources"]
+        for reference in stage.get("ManagedResource", "bundle")["status"]["resources"]
     }
     wanted = {
         (obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"])
@@ -201,31 +172,26 @@ def test_it_is_applied_kept_and_removed_as_a_whole(stage: Stage) -> None:
         raise
 
     # Nothing is left when it goes.
-    stage.source.api.delete(stage.path)
-    stage.wait_for(stage.is_gone, what="the ManagedResource to be gone")
+    stage.delete("ManagedResource", "bundle")
+    stage.wait_for(lambda: not stage.find("ManagedResource", "bundle"), what="the ManagedResource to be gone")
     stage.wait_for(
         lambda: not [path for path in stage.bundle.paths if stage.live(path) is not None], what="everything to be gone"
     )
 
 
 def test_another_pass_over_what_is_applied_writes_nothing(stage: Stage) -> None:
-    audit = stage.target.audit()
-    try:
-        stage.create()
-        stage.wait_for(stage.is_applied, what="the bundle to be applied")
+    with contextlib.closing(stage.target.audit()) as audit:
+        stage.begin()
         assert len(written(audit, stage)) >= sum("namespace" in obj["metadata"] for obj in stage.bundle.objects)
         # Controllers are done with the objects by then, and the agent with looking at what they did.
         time.sleep(2)
         mark = audit.mark()
-        stage.source.api.patch(stage.path, {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
+        stage.patch("ManagedResource", "bundle", {"metadata": {"annotations": {OPERATION: "reconcile"}}})
         stage.wait_for(
-            lambda: "gardener.cloud/operation" not in stage.managed_resource()["metadata"].get("annotations", {}),
-            what="the annotation to be consumed",
+            lambda: OPERATION not in annotations(stage.get("ManagedResource", "bundle")), what="the pass to begin"
         )
         time.sleep(2)
         assert written(audit, stage, since=mark) == []
-    finally:
-        audit.close()
 
 
 def written(audit: Audit, stage: Stage, *, since: int = 0) -> list[str]:
@@ -233,6 +199,6 @@ def written(audit: Audit, stage: Stage, *, since: int = 0) -> list[str]:
 
     Those outside of namespaces are missing when they are created, since their name is not in the address then.
     """
-    calls = audit.calls(since=since, user_agent=USER_AGENT, verbs=("create", "update", "patch", "delete"), leases=True)
+    calls = audit.calls(since=since, user_agent=USER_AGENT, verbs=WRITES, leases=True)
     beside = f"/namespaces/{stage.namespace}/"
     return [f"{call.verb} {call.uri}" for call in calls if stage.namespace in call.uri and beside not in call.uri]

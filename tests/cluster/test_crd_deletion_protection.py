@@ -7,52 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from served_kinds import wait_until_served
 
-from config.schema_webhooks import CRDDeletionProtection
+from config.resource_manager.webhooks import CRDDeletionProtection
 from devcluster.cluster import Cluster
+from gardener.keys import CONFIRM_DELETION
+from kit.kinds import serve
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
-from kube.errors import NotFound
 from kube.objects import Key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from webhooks.admission import Allowed, Answer, Denied, Errored, Kind, Request, ResourceName
 from webhooks.handlers import crd_deletion_protection
-from webhooks.handlers.crd_deletion_protection import CONFIRMATION, Collections
+from webhooks.handlers.crd_deletion_protection import Collections
 
 GROUP = "extensions.gardener.cloud"
 INFRASTRUCTURES = Resource(GROUP, "v1alpha1", "Infrastructure", "infrastructures", namespaced=True)
 BACKUP_BUCKETS = Resource(GROUP, "v1alpha1", "BackupBucket", "backupbuckets", namespaced=False)
 PROTECTED = {"gardener.cloud/deletion-protected": "true"}
-REFUSAL = f'must have a "{CONFIRMATION}" annotation to delete'
-
-
-def install(cluster: Cluster, resource: Resource) -> None:
-    """Other tests may have done so, too: the kind stays."""
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }
-    names = {"kind": resource.kind, "plural": resource.plural, "singular": resource.kind.lower()}
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
-        "spec": {
-            "group": resource.group,
-            "names": names,
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [version],
-        },
-    }
-    path = CUSTOM_RESOURCE_DEFINITIONS.path(name=f"{resource.plural}.{resource.group}")
-    try:
-        cluster.api.get(path)
-    except NotFound:
-        cluster.api.apply(path, crd)
-    wait_until_served(cluster, resource.path())
+REFUSAL = f'must have a "{CONFIRM_DELETION}" annotation to delete'
 
 
 class CountingClient(Client):
@@ -65,7 +37,7 @@ class CountingClient(Client):
 
 @pytest.fixture
 async def client(cluster: Cluster) -> AsyncIterator[CountingClient]:
-    install(cluster, INFRASTRUCTURES)
+    serve(cluster, INFRASTRUCTURES)
     async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
         yield CountingClient(transport, user_agent="crd-deletion-protection")
 
@@ -79,7 +51,7 @@ def deletion(resource: Resource, namespace: str = "") -> Request:
         operation="DELETE",
         name="",
         namespace=namespace,
-        old_object={"metadata": {"name": "any", "annotations": {CONFIRMATION: "true"}}},
+        old_object={"metadata": {"name": "any", "annotations": {CONFIRM_DELETION: "true"}}},
     )
 
 
@@ -89,13 +61,13 @@ async def ask(client: Client, resource: Resource, namespace: str = "") -> Answer
 
 
 async def create(client: Client, resource: Resource, name: str, namespace: str = "", *, confirmed: bool) -> None:
-    meta = {"name": name, "namespace": namespace, "annotations": {CONFIRMATION: "true"} if confirmed else {}}
+    meta = {"name": name, "namespace": namespace, "annotations": {CONFIRM_DELETION: "true"} if confirmed else {}}
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
     await client.create(resource, obj)
 
 
 async def confirm(client: Client, resource: Resource, name: str, namespace: str = "") -> None:
-    patch = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
+    patch = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
     await client.patch(resource, name, patch, namespace=namespace)
 
 
@@ -146,7 +118,7 @@ async def test_a_list_is_shared_for_a_second(client: CountingClient, namespace: 
 
 
 async def test_objects_without_namespace_are_all_looked_at(cluster: Cluster, client: CountingClient) -> None:
-    install(cluster, BACKUP_BUCKETS)
+    serve(cluster, BACKUP_BUCKETS)
     name = f"bucket-{uuid.uuid4().hex[:8]}"
     await create(client, BACKUP_BUCKETS, name, confirmed=False)
     try:

@@ -3,27 +3,35 @@
 Whoever decides on requests decides on those of the whole cluster, so each test process has a cluster of its own here.
 """
 
-import asyncio
 import base64
+import contextlib
 import ssl
-import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
-from agent_clusters import at_work, cluster_of, context_of
-from agent_process import AgentProcess, configuration
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from managed_world import install_crd
-from prometheus_client import REGISTRY
-from served_kinds import wait_until_served
-from signing_requests import (
+from cryptography.x509.oid import NameOID
+
+from agent.resource_manager.csr_approver.controller import declare
+from config.resource_manager.controllers import Controllers, CSRApprover
+from devcluster.cluster import Cluster
+from devcluster.faults import Ending, EndWatch, LateEvents, Rule, internal_error
+from gardener.kinds import MACHINES
+from kit.controllers import counted, run_controller
+from kit.eventually import soon
+from kit.kinds import serve
+from kit.managed_resources import install_crd
+from kit.manifests import manifest
+from kit.processes.agent import AgentProcess, configuration
+from kit.proxied import proxied
+from kit.signing.requests import (
     CLIENT,
     EXTENSIONS,
     MICROSOFT_EXTENSIONS,
@@ -35,27 +43,14 @@ from signing_requests import (
     pem,
     signing_request,
 )
-
-from agent.csr_approver.controller import CSRApproverLoop
-from agent.csr_approver.reconcile import CSRS
-from config.schema_controllers import Controllers, CSRApprover
-from devcluster.cluster import Cluster
-from devcluster.faults import Ending, EndWatch, LateEvents, Rule, internal_error
-from devcluster.proxy import FaultProxy
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kit.world import Place, connected
+from kube.loop import ControlLoop
 from kube.objects import Object, condition
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES
 
-PATHS = {
-    "csrs": "/apis/certificates.k8s.io/v1/certificatesigningrequests",
-    "nodes": "/api/v1/nodes",
-    "crds": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    "machines": "/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machines",
-}
 NAMESPACE = "default"
 AGENT = "gardener.cloud:node-agent:machine:"
 BOOTSTRAP = "system:bootstrap:abcdef"
-PATIENCE = 60.0
 ANY = ("system:nodes", "system:masters")
 """Groups that let anybody ask."""
 
@@ -69,39 +64,25 @@ def own_cluster(devcluster_run: object) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def machines(own_cluster: Cluster) -> None:
     """Makes the API server serve Machines."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "machines.machine.sapcloud.io"},
-        "spec": {
-            "group": "machine.sapcloud.io",
-            "names": {"kind": "Machine", "plural": "machines", "singular": "machine", "listKind": "MachineList"},
-            "scope": "Namespaced",
-            "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
-    own_cluster.api.create(PATHS["crds"], definition)
-    wait_until_served(own_cluster, PATHS["machines"])
+    serve(own_cluster, MACHINES)
 
 
-class World:
-    """Nodes, Machines, and requests of whoever wants something."""
+class SigningPlace(Place):
+    """Nodes, Machines, and requests of users."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.api = cluster.api
+        super().__init__(cluster, NAMESPACE)
         self.name = f"n-{uuid.uuid4().hex[:8]}"
         """Of the Node that the test is about, if it makes one."""
         self.user = f"system:node:{self.name}"
 
     def node(self, *addresses: tuple[str, str]) -> None:
-        self.api.create(PATHS["nodes"], {"metadata": {"name": self.name}})
+        self.create(manifest(NODES, self.name))
         self.addresses(*addresses)
 
     def addresses(self, *addresses: tuple[str, str]) -> None:
         listed = [{"type": kind, "address": address} for kind, address in addresses]
-        self.api.patch(f"{PATHS['nodes']}/{self.name}/status", {"status": {"addresses": listed}})
+        self.patch("Node", self.name, {"status": {"addresses": listed}}, subresource="status")
 
     def plain_node(self) -> None:
         """A Node for which `ask_for_node` is right."""
@@ -109,9 +90,7 @@ class World:
 
     def machine(self, *, node: str = "") -> str:
         name = f"m-{uuid.uuid4().hex[:8]}"
-        meta = {"name": name, "labels": {"node": node} if node else {}}
-        machine = {"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine", "metadata": meta}
-        self.api.create(PATHS["machines"], machine)
+        self.create(manifest(MACHINES, name, labels={"node": node} if node else {}))
         return name
 
     async def ask(
@@ -127,65 +106,61 @@ class World:
         csr = csr_object(body, name=f"csr-{uuid.uuid4().hex[:10]}", signer=signer, usages=usages)
         del csr["metadata"]["creationTimestamp"]
         kubeconfig = self.cluster.kubeconfig_for(user, groups)
-        async with Transport(load_kubeconfig(kubeconfig)) as transport:
-            created = await Client(transport, user_agent="kubelet").create(CSRS, csr)
+        async with connected(kubeconfig, "kubelet") as kubelet:
+            created = await kubelet.create(CERTIFICATE_SIGNING_REQUESTS, csr)
         assert created["spec"]["username"] == user
         return str(created["metadata"]["name"])
 
     async def ask_for_node(self, *, user: str = "", common_name: str = "", **options: Any) -> str:
         """What the kubelet of the Node would ask for, or nearly."""
-        wanted = {"dns": [self.name], "ips": ["10.1.2.3"]}
+        wanted: dict[str, Any] = {"dns": [self.name], "ips": ["10.1.2.3"]}
         wanted |= {field: options.pop(field) for field in ("dns", "ips", "organizations", "others") if field in options}
         user = user or self.user
         return await self.ask(user, signing_request(common_name or user, **wanted), **options)
 
-    def get(self, name: str) -> Object:
-        return self.api.get(f"{PATHS['csrs']}/{name}")
+    async def ask_for_agent(self, user: str, machine: str, **wanted: Any) -> str:
+        """What the node agent of the Machine would ask for, or nearly."""
+        body = signing_request(f"{AGENT}{machine}", **{"organizations": ["gardener.cloud:node-agents"], **wanted})
+        usages = ["digital signature", "key encipherment", "client auth"]
+        return await self.ask(user, body, groups=["system:masters"], signer=CLIENT, usages=usages)
+
+    def request(self, name: str) -> Object:
+        return self.get(CERTIFICATE_SIGNING_REQUESTS, name)
 
     def verdict(self, name: str) -> str:
         """Type and message of the decision; empty while there is none."""
-        csr = self.get(name)
+        csr = self.request(name)
         found = condition(csr, "Approved") or condition(csr, "Denied")
         return f"{found['type']}: {found['message']}" if found else ""
 
     async def decided(self, name: str) -> str:
-        await until(lambda: self.verdict(name))
+        await soon(lambda: self.verdict(name))
         return self.verdict(name)
 
     def decide(self, name: str, kind: str) -> None:
         """As somebody else."""
-        csr = self.get(name)
+        csr = self.request(name)
         csr["status"] = {"conditions": [{"type": kind, "status": "True", "reason": "Somebody", "message": "else"}]}
-        self.api.update(f"{PATHS['csrs']}/{name}/approval", csr)
+        self.api.update(self.path(CERTIFICATE_SIGNING_REQUESTS, name, subresource="approval"), csr)
 
 
 @pytest.fixture
-def world(own_cluster: Cluster, machines: None) -> World:
-    return World(own_cluster)
-
-
-async def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
+def world(own_cluster: Cluster, machines: None) -> SigningPlace:
+    return SigningPlace(own_cluster)
 
 
 @asynccontextmanager
 async def approver(
     kubeconfig: Path, *, source: Path | None = None, workers: int = 2, **settings: Any
-) -> AsyncIterator[CSRApproverLoop]:
+) -> AsyncIterator[ControlLoop]:
     """The controller at work."""
+    controllers = Controllers(csr_approver=CSRApprover(enabled=True, concurrent_syncs=workers, **settings))
     async with (
-        Transport(load_kubeconfig(kubeconfig)) as transport,
-        Transport(load_kubeconfig(source or kubeconfig)) as source_transport,
+        connected(kubeconfig, "csr-approver-test") as client,
+        connected(source or kubeconfig, "csr-approver-test") as source_client,
+        run_controller(declare, client, controllers=controllers, source=source_client) as loop,
     ):
-        sides = [cluster_of(Client(each, user_agent="csr-approver-test")) for each in (transport, source_transport)]
-        settings |= {"enabled": True, "concurrent_syncs": workers}
-        context = context_of(sides[0], Controllers(csr_approver=CSRApprover(**settings)), source=sides[1])
-        loop = CSRApproverLoop(context)
-        async with at_work(context, loop):
-            yield loop
+        yield loop
 
 
 APPROVED = "Approved: Approving kubelet server certificate CSR (all checks passed)"
@@ -195,7 +170,7 @@ def denied(reason: str) -> str:
     return f"Denied: Denying kubelet server certificate CSR ({reason}"
 
 
-async def test_a_kubelet_gets_its_certificate_and_serves_with_it(world: World, tmp_path: Path) -> None:
+async def test_a_kubelet_gets_its_certificate_and_serves_with_it(world: SigningPlace, tmp_path: Path) -> None:
     """The client trusts the cluster's CA, and nothing else."""
     world.node(("Hostname", "localhost"), ("InternalIP", "127.0.0.1"), ("InternalIP", "::1"))
     world.machine(node=world.name)
@@ -207,50 +182,43 @@ async def test_a_kubelet_gets_its_certificate_and_serves_with_it(world: World, t
         agent.wait_until_leading()
         name = await world.ask(world.user, body)
         assert await world.decided(name) == APPROVED
-        await until(lambda: world.get(name)["status"].get("certificate"))
-    certificate = base64.b64decode(world.get(name)["status"]["certificate"])
+        await soon(lambda: world.request(name)["status"].get("certificate"))
+    certificate = base64.b64decode(world.request(name)["status"]["certificate"])
     assert x509.load_pem_x509_certificate(certificate).public_key() == own_key.public_key()
     private = own_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    pair = tmp_path / "pair.pem"
+    pair.write_bytes(certificate + private)
     for host in ("localhost", "127.0.0.1"):
-        assert (
-            await _serve_and_ask(certificate, private, tmp_path / "pair.pem", ca=world.cluster.ca, host=host)
-            == b"kubelet"
-        )
+        assert _shake_hands(pair, ca=world.cluster.ca, host=host) == {"TLSv1.3"}
 
 
-async def _serve_and_ask(certificate: bytes, key: bytes, pair: Path, *, ca: str, host: str) -> bytes:
-    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"kubelet")
-        await writer.drain()
-        writer.close()
+def _shake_hands(pair: Path, *, ca: str, host: str) -> set[str | None]:
+    """The versions that a server with the certificate and a client that asks for the host agree on, in memory.
 
-    async with await asyncio.start_server(answer, "127.0.0.1", ssl=_serving(certificate + key, pair)) as server:
-        port = server.sockets[0].getsockname()[1]
-        trusting = ssl.create_default_context(cadata=ca)
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, server_hostname=host)
-        try:
-            return await reader.read()
-        finally:
-            writer.close()
-
-
-def _serving(content: bytes, file: Path) -> ssl.SSLContext:
-    file.write_bytes(content)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    return context
+    Raises:
+        ssl.SSLError: the client does not accept the certificate.
+    """
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(pair)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = serving.wrap_bio(to_server, to_client, server_side=True)
+    client = ssl.create_default_context(cadata=ca).wrap_bio(to_client, to_server, server_hostname=host)
+    for side in (client, server, client, server):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return {client.version(), server.version()}
 
 
-async def test_requests_of_nodes_are_decided_by_what_the_node_is(world: World) -> None:
+async def test_requests_of_nodes_are_decided_by_what_the_node_is(world: SigningPlace) -> None:
     world.node(
         ("Hostname", world.name),
         ("InternalDNS", "n.int"),
         ("InternalIP", "10.1.2.3"),
         ("ExternalIP", "2001:DB8:0:0::1"),
     )
-    everything = {"dns": ["n.int", world.name], "ips": ["2001:db8::1", "10.1.2.3"]}
+    everything: dict[str, Any] = {"dns": ["n.int", world.name], "ips": ["2001:db8::1", "10.1.2.3"]}
     async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
         lone = await world.ask_for_node(**everything)
         assert await world.decided(lone) == denied(
@@ -265,7 +233,7 @@ async def test_requests_of_nodes_are_decided_by_what_the_node_is(world: World) -
         assert (await world.decided(v4)).endswith("only in CSR [], only in node [2001:db8::1])")
         world.machine(node=world.name)
         assert "but found 2" in await world.decided(await world.ask_for_node(**everything))
-    assert not world.get(narrow)["status"].get("certificate")
+    assert not world.request(narrow)["status"].get("certificate")
 
 
 def _ambiguous(user: str, *, good: str, other: str) -> bytes:
@@ -275,13 +243,13 @@ def _ambiguous(user: str, *, good: str, other: str) -> bytes:
     return pem(hand_made(subject, *(attribute(kind, extensions) for kind, extensions in lists.items())))
 
 
-async def test_what_is_hostile_is_never_approved(world: World) -> None:
+async def test_what_is_hostile_is_never_approved(world: SigningPlace) -> None:
     """All at once, while a good one is approved among them."""
     world.plain_node()
-    victim, name = World(world.cluster), world.name
+    victim, name = SigningPlace(world.cluster), world.name
     victim.plain_node()
     mail = x509.RFC822Name("root@example.com")
-    async with approver(world.cluster.kubeconfig, workers=4, strict_checks=True):
+    async with approver(world.cluster.kubeconfig, workers=4):
         good = await world.ask_for_node()
         hostile = [
             await world.ask_for_node(user="mallory", groups=ANY),
@@ -315,30 +283,19 @@ async def test_what_is_hostile_is_never_approved(world: World) -> None:
         ]
         assert await world.decided(good) == APPROVED
         for request in hostile:
-            assert (await world.decided(request)).startswith("Denied: "), world.get(request)
+            assert (await world.decided(request)).startswith("Denied: "), world.request(request)
         # The controller that approves kubelets' client certificates is at work too; it is none of ours.
         for request in undisturbed:
             assert "kubelet server certificate" not in world.verdict(request)
             assert "gardener-node-agent" not in world.verdict(request)
 
 
-async def test_without_strict_checks_the_signer_has_the_last_word(world: World) -> None:
-    world.plain_node()
-    async with approver(world.cluster.kubeconfig):
-        name = await world.ask_for_node(usages=["digital signature", "server auth", "client auth"])
-        assert await world.decided(name) == APPROVED
-        await until(lambda: condition(world.get(name), "Failed"))
-    assert not world.get(name)["status"].get("certificate")
-
-
-async def test_client_certificates_of_node_agents(world: World) -> None:
+async def test_client_certificates_of_node_agents(world: SigningPlace) -> None:
     new, present = world.machine(), world.machine(node=world.name)
     world.plain_node()
-    client: dict[str, Any] = {"signer": CLIENT, "usages": ["digital signature", "client auth"]}
 
     async def ask(user: str, machine: str) -> str:
-        body = signing_request(f"{AGENT}{machine}", organizations=())
-        return await world.decided(await world.ask(user, body, groups=["system:masters"], **client))
+        return await world.decided(await world.ask_for_agent(user, machine))
 
     approved = "Approved: Approving gardener-node-agent certificate CSR (all checks passed)"
     async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
@@ -351,35 +308,45 @@ async def test_client_certificates_of_node_agents(world: World) -> None:
         assert "is not allowed" in await ask("mallory", new)
 
 
-async def test_a_decision_is_told_in_an_event_and_counted(world: World) -> None:
+async def test_a_node_agent_gets_no_group_but_its_own(world: SigningPlace) -> None:
+    """What the signer would put into the certificate, the API server would believe."""
+    machine, own = world.machine(), "gardener.cloud:node-agents"
+    async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
+        hostile = await world.ask_for_agent(BOOTSTRAP, machine, organizations=[own, "acme:oncall-admins"])
+        assert await world.decided(hostile) == (
+            "Denied: Denying gardener-node-agent certificate CSR (organization in CSR does not match node agents group:"
+            f' only "{own}" is allowed, found ["acme:oncall-admins" "{own}"])'
+        )
+        for more in ({"dns": ["kubernetes"]}, {"subject": [x509.NameAttribute(NameOID.USER_ID, "0")]}):
+            refused = await world.decided(await world.ask_for_agent(BOOTSTRAP, machine, **more))
+            assert refused.startswith("Denied: ")
+        honest = await world.ask_for_agent(BOOTSTRAP, machine)
+        await soon(lambda: world.request(honest)["status"].get("certificate"))
+    certificate = x509.load_pem_x509_certificate(base64.b64decode(world.request(honest)["status"]["certificate"]))
+    assert {each.value for each in certificate.subject} == {own, f"{AGENT}{machine}"}
+    assert not world.request(hostile)["status"].get("certificate")
+
+
+async def test_a_decision_is_told_in_an_event_and_counted(world: SigningPlace) -> None:
     world.plain_node()
-    series = {"signer": SERVING, "reason": "dns-names"}
-    before = REGISTRY.get_sample_value("csr_approver_decisions_total", series) or 0.0
+    before = counted("csr_approver_decisions_total", signer=SERVING, reason="dns-names")
     async with approver(world.cluster.kubeconfig):
         name = await world.ask_for_node(dns=["other"])
         message = (await world.decided(name)).removeprefix("Denied: ")
-        events: list[Object] = []
-
-        def told() -> bool:
-            path = "/api/v1/namespaces/default/events"
-            events[:] = world.api.get(f"{path}?fieldSelector=involvedObject.name={name}")["items"]
-            return bool(events)
-
-        await until(told)
-    event = events[0]
+        [event] = await soon(lambda: [e for e in world.list("Event") if e["involvedObject"]["name"] == name])
     assert (event["type"], event["reason"], event["message"]) == ("Warning", "RequestDenied", message)
     assert event["source"]["component"] == "csr-approver"
-    assert (REGISTRY.get_sample_value("csr_approver_decisions_total", series) or 0.0) > before
+    assert counted("csr_approver_decisions_total", signer=SERVING, reason="dns-names") > before
 
 
-async def test_requests_from_before_the_start_are_decided(world: World) -> None:
+async def test_requests_from_before_the_start_are_decided(world: SigningPlace) -> None:
     world.plain_node()
     name = await world.ask_for_node()
     async with approver(world.cluster.kubeconfig):
         assert await world.decided(name) == APPROVED
 
 
-async def test_in_the_grace_period_the_cluster_may_come_right(world: World) -> None:
+async def test_in_the_grace_period_the_cluster_may_come_right(world: SigningPlace) -> None:
     async with approver(world.cluster.kubeconfig, denial_grace_period=600.0):
         late = await world.ask_for_node()
         hopeless = await world.ask_for_node(organizations=["system:masters"])
@@ -389,82 +356,71 @@ async def test_in_the_grace_period_the_cluster_may_come_right(world: World) -> N
         assert await world.decided(late) == APPROVED
 
 
-@asynccontextmanager
-async def proxied(cluster: Cluster, tmp_path: Path) -> AsyncIterator[tuple[FaultProxy, Path]]:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
-        path = tmp_path / "kubeconfig"
-        proxy.write_kubeconfig(path, token=cluster.token)
-        yield proxy, path
-
-
-async def test_what_others_decided_is_not_overruled_by_an_old_memory(world: World, tmp_path: Path) -> None:
+async def test_what_others_decided_is_not_overruled_by_an_old_memory(world: SigningPlace, tmp_path: Path) -> None:
     """It knows the request as nobody had decided on it yet, and its watch is silent."""
     world.plain_node()
     name = await world.ask_for_node()
-    async with proxied(world.cluster, tmp_path) as (proxy, kubeconfig):
+    async with proxied(world.cluster, tmp_path) as (proxy, _):
         proxy.rules.add(
             Rule(fault=EndWatch(how=Ending.SILENT), path="/certificatesigningrequests$"),
             Rule(fault=internal_error(), path="/nodes/"),
         )
-        async with approver(kubeconfig):
-            await until(lambda: proxy.injected["internal-error"])
+        async with approver(tmp_path / "kubeconfig"):
+            await soon(lambda: proxy.injected["internal-error"] and proxy.injected["watch-silent"])
             world.decide(name, "Denied")
             proxy.rules.clear()
-            await until(lambda: any(e.status == 409 and e.request.path.endswith(f"{name}/approval") for e in proxy.log))
-    assert [c["type"] for c in world.get(name)["status"]["conditions"]] == ["Denied"]
+            await soon(lambda: any(e.status == 409 and e.request.path.endswith(f"{name}/approval") for e in proxy.log))
+    assert [c["type"] for c in world.request(name)["status"]["conditions"]] == ["Denied"]
     assert world.verdict(name) == "Denied: else"
 
 
-async def test_addresses_and_machines_are_those_of_now(world: World, tmp_path: Path) -> None:
+async def test_addresses_and_machines_are_those_of_now(world: SigningPlace, tmp_path: Path) -> None:
     """Whatever a watch would tell late: a Node that was renumbered gets its new addresses, and not the old ones."""
     world.plain_node()
-    async with proxied(world.cluster, tmp_path) as (proxy, kubeconfig):
+    async with proxied(world.cluster, tmp_path) as (proxy, _):
         proxy.rules.add(Rule(fault=LateEvents(seconds=60.0), path="/(nodes|machines)$"))
-        async with approver(kubeconfig, machine_namespace=NAMESPACE):
+        async with approver(tmp_path / "kubeconfig", machine_namespace=NAMESPACE):
             world.machine(node=world.name)
             assert await world.decided(await world.ask_for_node()) == APPROVED
             world.addresses(("Hostname", world.name), ("InternalIP", "10.9.9.9"))
             assert (await world.decided(await world.ask_for_node())).startswith(denied("IP addresses in CSR"))
             assert await world.decided(await world.ask_for_node(ips=["10.9.9.9"])) == APPROVED
-            world.api.delete(f"{PATHS['nodes']}/{world.name}")
+            world.delete("Node", world.name)
             gone = await world.ask_for_node(ips=["10.9.9.9"])
             assert await world.decided(gone) == denied(f'could not find node object with name "{world.name}")')
 
 
-async def test_nothing_is_decided_while_machines_can_not_be_read(world: World, tmp_path: Path) -> None:
+async def test_nothing_is_decided_while_machines_can_not_be_read(world: SigningPlace, tmp_path: Path) -> None:
     world.plain_node()
     world.machine(node=world.name)
-    async with proxied(world.cluster, tmp_path) as (proxy, kubeconfig):
+    async with proxied(world.cluster, tmp_path) as (proxy, _):
         proxy.rules.add(Rule(fault=internal_error(), path="/machines$"))
-        async with approver(kubeconfig, machine_namespace=NAMESPACE):
+        async with approver(tmp_path / "kubeconfig", machine_namespace=NAMESPACE):
             name = await world.ask_for_node()
-            await until(lambda: proxy.injected["internal-error"] >= 2)
+            await soon(lambda: proxy.injected["internal-error"] >= 2)
             assert world.verdict(name) == ""
             proxy.rules.clear()
             assert await world.decided(name) == APPROVED
 
 
-async def test_a_source_without_machines_decides_nothing(world: World, target_cluster: Cluster) -> None:
+async def test_a_source_without_machines_decides_nothing(world: SigningPlace, target_cluster: Cluster) -> None:
     """A missing kind is no missing Machine."""
     world.plain_node()
     with structlog.testing.capture_logs() as logged:
         async with approver(world.cluster.kubeconfig, source=target_cluster.kubeconfig, machine_namespace=NAMESPACE):
             name = await world.ask_for_node()
-            await until(lambda: any("failed when checking" in str(entry.get("error")) for entry in logged))
+            await soon(lambda: any("failed when checking" in str(entry.get("error")) for entry in logged))
             assert world.verdict(name) == ""
     told = [entry for entry in logged if "has no Machines" in entry["event"]]
     assert [entry["namespace"] for entry in told] == [NAMESPACE]
 
 
-async def test_a_decision_costs_one_question_of_each_kind(world: World) -> None:
+async def test_a_decision_costs_one_question_of_each_kind(world: SigningPlace) -> None:
     world.plain_node()
     world.machine(node=world.name)
-    audit = world.cluster.audit()
-    try:
+    with contextlib.closing(world.cluster.audit()) as audit:
         async with approver(world.cluster.kubeconfig, machine_namespace=NAMESPACE):
             assert await world.decided(await world.ask_for_node()) == APPROVED
         calls = audit.calls(user_agent="csr-approver-test")
-    finally:
-        audit.close()
     about_node = sorted((call.verb, call.resource) for call in calls if world.name in call.uri)
     assert about_node == [("get", "nodes"), ("list", "machines")]

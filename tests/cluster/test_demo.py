@@ -6,9 +6,9 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from running_demo import RunningDemo
 
 from devcluster.cluster import Cluster
+from kit.processes.demo import RunningDemo
 
 pytestmark = pytest.mark.usefixtures("devcluster_run")
 

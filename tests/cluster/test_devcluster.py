@@ -2,23 +2,15 @@
 
 import json
 import subprocess
-import time
-from collections.abc import Callable
 
 import pytest
 
 from devcluster.api import Api
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.errors import Forbidden, ServerFailure, Unreachable
+from kit.eventually import eventually
+from kube.errors import Forbidden, NotFound, ServerFailure, Unreachable
 from kube.objects import Object, condition
-
-
-def wait_until(holds: Callable[[], object], *, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 def kubectl(cluster: Cluster, *arguments: str) -> str:
@@ -40,7 +32,7 @@ def test_nodes_are_ready_and_lie_in_three_zones(cluster: Cluster) -> None:
         return [cluster.api.get(f"/api/v1/nodes/node-{index}") for index in range(3)]
 
     # On a machine that stands still for a while they are given up, and come back.
-    wait_until(lambda: all(is_ready(node) for node in nodes()))
+    eventually(lambda: all(is_ready(node) for node in nodes()))
     assert len({node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes()}) == 3
 
 
@@ -63,7 +55,7 @@ def test_a_node_without_the_annotation_is_left_alone(cluster: Cluster, namespace
 def run_pod(cluster: Cluster, namespace: str) -> Object:
     pods = f"/api/v1/namespaces/{namespace}/pods"
     cluster.api.create(pods, {"metadata": {"name": "pod"}, **pod_template()})
-    wait_until(lambda: is_ready(cluster.api.get(f"{pods}/pod")))
+    eventually(lambda: is_ready(cluster.api.get(f"{pods}/pod")))
     return cluster.api.get(f"{pods}/pod")
 
 
@@ -77,7 +69,7 @@ def test_a_pod_is_scheduled_and_gets_ready(cluster: Cluster, namespace: str) -> 
 def test_a_deleted_pod_is_gone_in_a_moment(cluster: Cluster, namespace: str) -> None:
     run_pod(cluster, namespace)
     cluster.api.delete(f"/api/v1/namespaces/{namespace}/pods/pod")
-    wait_until(lambda: not cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"])
+    eventually(lambda: not cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"])
 
 
 def test_a_deployment_becomes_available_and_a_job_completes(cluster: Cluster, namespace: str) -> None:
@@ -89,8 +81,8 @@ def test_a_deployment_becomes_available_and_a_job_completes(cluster: Cluster, na
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     job = {"metadata": {"name": "it"}, "spec": {"template": pod_template(restartPolicy="Never")}}
     cluster.api.create(jobs, job)
-    wait_until(lambda: cluster.api.get(f"{deployments}/it").get("status", {}).get("availableReplicas") == 3)
-    wait_until(lambda: cluster.api.get(f"{jobs}/it").get("status", {}).get("succeeded") == 1)
+    eventually(lambda: cluster.api.get(f"{deployments}/it").get("status", {}).get("availableReplicas") == 3)
+    eventually(lambda: cluster.api.get(f"{jobs}/it").get("status", {}).get("succeeded") == 1)
 
 
 def test_tokens_for_the_audience_gardener_are_accepted(cluster: Cluster, namespace: str) -> None:
@@ -200,4 +192,26 @@ async def test_components_can_be_stopped_and_started_and_the_state_outlives_that
             except (ServerFailure, Unreachable):  # each kind has a connection to etcd of its own
                 return False
 
-        wait_until(is_kept)
+        eventually(is_kept)
+
+
+@pytest.mark.usefixtures("devcluster_run")
+def test_a_restored_snapshot_takes_objects_and_versions_back() -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+
+    def version(obj: Object) -> int:
+        return int(obj["metadata"]["resourceVersion"])
+
+    with Cluster() as own:
+        before = own.api.create(path, {"metadata": {"name": "changed"}})
+        snapshot = own.snapshot()
+        for number in range(200):
+            changed = own.api.patch(f"{path}/changed", {"data": {"number": str(number)}})
+        for _ in range(2):  # a snapshot is not used up
+            own.api.create(path, {"metadata": {"name": "lost"}})
+            own.restore(snapshot)
+            assert own.api.get(f"{path}/changed") == before
+            with pytest.raises(NotFound):
+                own.api.get(f"{path}/lost")
+            assert version(before) < version(own.api.create(path, {"metadata": {"generateName": "new-"}}))
+            assert version(own.api.get(path)) < version(changed)

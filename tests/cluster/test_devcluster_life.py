@@ -5,8 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from devcluster import __main__ as command_line
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.state import directory, locked, start_lock, sweep
+from kit.eventually import eventually
 
 pytestmark = pytest.mark.usefixtures("devcluster_run")
 PROJECT = Path(__file__).resolve().parents[2]
@@ -26,13 +26,6 @@ with Cluster(name=sys.argv[1]) as cluster:
     print("up", flush=True)
     time.sleep(600)
 """
-
-
-def wait_until(holds: Callable[[], object], *, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 def devcluster(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -77,17 +70,17 @@ def test_nothing_is_left_when_the_owner_gets(signum: signal.Signals, name: str) 
         cluster = Cluster(name=name)
         assert len(processes_of(cluster)) >= 3
         owner.send_signal(signum)
-    wait_until(lambda: not processes_of(cluster))
-    wait_until(lambda: not cluster.state.exists())
+    eventually(lambda: not processes_of(cluster))
+    eventually(lambda: not cluster.state.exists())
 
 
 def test_nothing_is_left_when_the_owner_is_killed_while_it_starts(name: str) -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER, name], cwd=PROJECT, stdout=subprocess.DEVNULL) as owner:
         cluster = Cluster(name=name)
-        wait_until(lambda: len(processes_of(cluster)) >= 3)
+        eventually(lambda: len(processes_of(cluster)) >= 3)
         owner.kill()
-    wait_until(lambda: not processes_of(cluster))
-    wait_until(lambda: not cluster.state.exists())
+    eventually(lambda: not processes_of(cluster))
+    eventually(lambda: not cluster.state.exists())
 
 
 def test_components_die_with_their_supervisor_and_the_name_can_be_used_again(name: str) -> None:
@@ -95,9 +88,9 @@ def test_components_die_with_their_supervisor_and_the_name_can_be_used_again(nam
     # Whoever starts another cluster at this moment sweeps away what is not held.
     with locked(start_lock(cluster.state)):
         os.kill(supervisor_of(cluster), signal.SIGKILL)
-        wait_until(lambda: not processes_of(cluster))
+        eventually(lambda: not processes_of(cluster))
         # The kernel takes a process's command line before it lets go of its locks.
-        wait_until(lambda: not cluster.is_running())
+        eventually(lambda: not cluster.is_running())
         assert cluster.state.exists()
     with Cluster(name=name) as again:
         assert again.api.get("/version")
@@ -111,10 +104,10 @@ def test_remains_of_killed_clusters_are_swept_away_and_those_of_starting_ones_ar
             cluster.state.mkdir()
         start_lock(stale.state).touch()
         sweep()
-        wait_until(lambda: not stale.state.exists())
+        eventually(lambda: not stale.state.exists())
         assert starting.state.exists()
     sweep()
-    wait_until(lambda: not starting.state.exists())
+    eventually(lambda: not starting.state.exists())
 
 
 def test_two_names_live_side_by_side_on_the_command_line(name: str) -> None:
@@ -137,7 +130,7 @@ def test_two_names_live_side_by_side_on_the_command_line(name: str) -> None:
         status = devcluster("status", "--name", name)
         assert status.returncode == 0
         assert "kube-apiserver" in status.stdout
-        wait_until(lambda: not processes_of(Cluster(name=other)))
+        eventually(lambda: not processes_of(Cluster(name=other)))
     finally:
         Cluster(name=other).stop()
 
@@ -176,7 +169,7 @@ def test_a_component_that_fails_is_named_with_the_end_of_its_log(
     cluster = Cluster(name=name)
     with pytest.raises(DevclusterError, match=r"kube-apiserver ended with 3; the end of its log:\n  no such luck"):
         cluster.start()
-    wait_until(lambda: not processes_of(cluster))
+    eventually(lambda: not processes_of(cluster))
     assert not cluster.state.exists()
 
 
@@ -208,7 +201,7 @@ def test_parallel_workers_share_one_cluster_that_ends_with_the_run(end: str, tmp
         text=True,
     ) as run:
         if end == "killed":
-            wait_until(lambda: seen.exists() and len(seen.read_text().splitlines()) == 4, seconds=200)
+            eventually(lambda: seen.exists() and len(seen.read_text().splitlines()) == 4, seconds=200)
             run.kill()
         output, _ = run.communicate(timeout=240)
         assert run.returncode == (0 if end == "done" else -signal.SIGKILL), output
@@ -217,4 +210,4 @@ def test_parallel_workers_share_one_cluster_that_ends_with_the_run(end: str, tmp
     assert workers == {"gw0", "gw1"}
     assert len(states) == 1
     assert len(namespaces) == 4
-    wait_until(lambda: not any(Path(state).exists() for state in states))
+    eventually(lambda: not any(Path(state).exists() for state in states))

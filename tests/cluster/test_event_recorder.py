@@ -8,17 +8,13 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from kube.client import Client, Selection, Transport
-from kube.connection import load_kubeconfig
+from kit.manifests import CLUSTER_ROLES, config_map, manifest, rule
+from kit.rbac import grant, until_granted
+from kit.world import connected
+from kube.client import Client, Selection
 from kube.events import EventRecorder
 from kube.objects import Object, key
 from kube.resources import CONFIG_MAPS, EVENTS
-
-
-@pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent="test")
 
 
 @contextlib.asynccontextmanager
@@ -36,29 +32,14 @@ async def recording(client: Client) -> AsyncIterator[EventRecorder]:
 @pytest.fixture
 async def about(client: Client, namespace: str) -> Object:
     """The object that events are about."""
-    return await client.create(
-        CONFIG_MAPS,
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "thing", "namespace": namespace}},
-    )
+    return await client.create(CONFIG_MAPS, config_map("thing", namespace=namespace))
 
 
 async def events_of(client: Client, namespace: str) -> list[dict[str, Any]]:
     return await client.list(EVENTS, Selection(namespace=namespace))
 
 
-def may_create_events(cluster: Cluster, namespace: str) -> bool:
-    """Whether the user who is named as the namespace may, by what the API server knows by now."""
-    attributes = {"namespace": namespace, "verb": "create", "resource": "events"}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": namespace, "resourceAttributes": attributes},
-    }
-    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    return bool(cluster.api.create(path, review)["status"]["allowed"])
-
-
-async def test_a_repeated_event_is_counted_up(client, namespace, about):
+async def test_a_repeated_event_is_counted_up(client: Client, namespace: str, about: Object) -> None:
     async with recording(client) as recorder:
         for _ in range(3):
             recorder.event(about, "Warning", "Failed", "it did not work")
@@ -73,7 +54,7 @@ async def test_a_repeated_event_is_counted_up(client, namespace, about):
     assert {e["involvedObject"]["uid"] for e in events} == {about["metadata"]["uid"]}
 
 
-async def test_an_event_that_has_expired_is_written_anew(client, namespace, about):
+async def test_an_event_that_has_expired_is_written_anew(client: Client, namespace: str, about: Object) -> None:
     async with recording(client) as recorder:
         recorder.event(about, "Normal", "Applied", "it did")
         await recorder.drain(60)
@@ -83,37 +64,20 @@ async def test_an_event_that_has_expired_is_written_anew(client, namespace, abou
     assert [e["count"] for e in await events_of(client, namespace)] == [2]
 
 
-async def test_who_may_only_create_events_creates_repeats_anew(cluster, client, namespace, about):
-    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
-    rules = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
-    cluster.api.create(f"{rbac}/roles", {"metadata": {"name": "r"}, "rules": rules})
-    cluster.api.create(
-        f"{rbac}/rolebindings",
-        {
-            "metadata": {"name": "r"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": namespace}],
-        },
-    )
-    async with asyncio.timeout(60):
-        while not may_create_events(cluster, namespace):
-            await asyncio.sleep(0.02)
-    async with (
-        Transport(load_kubeconfig(cluster.kubeconfig_for(namespace))) as transport,
-        recording(Client(transport, user_agent="test")) as recorder,
-    ):
+async def test_who_may_only_create_events_creates_repeats_anew(
+    cluster: Cluster, client: Client, namespace: str, about: Object
+) -> None:
+    grant(cluster, namespace, rule("", "events", "create"), namespace=namespace)
+    await asyncio.to_thread(until_granted, cluster, namespace, "create", "events", namespace=namespace)
+    async with connected(cluster.kubeconfig_for(namespace)) as allowed, recording(allowed) as recorder:
         for _ in range(2):
             recorder.event(about, "Normal", "Applied", "it did")
             await recorder.drain(60)
     assert sorted(e["count"] for e in await events_of(client, namespace)) == [1, 2]
 
 
-async def test_events_of_cluster_scoped_objects_with_odd_names_are_accepted(client, namespace):
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": f"system:{namespace}:Odd_Name"},
-    }
+async def test_events_of_cluster_scoped_objects_with_odd_names_are_accepted(client: Client, namespace: str) -> None:
+    role = manifest(CLUSTER_ROLES, f"system:{namespace}:Odd_Name")
     async with recording(client) as recorder:
         recorder.event(role, "Normal", "Applied", "ü" * 2000)
         await recorder.drain(60)

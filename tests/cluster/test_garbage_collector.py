@@ -4,36 +4,31 @@ The cluster is this file's own, since a round is about all namespaces.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+import contextlib
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from lenient_kinds import definition
-from managed_world import create_namespace, install_crd
-from prometheus_client import REGISTRY
-from served_kinds import wait_until_served
 
-from agent.context import Context
-from agent.garbage_collector.controller import GarbageCollectorLoop
-from agent.garbage_collector.rounds import Rounds, Settings
-from agent.garbage_collector.users import USERS
-from agent.references.annotate import inject_annotations
-from agent.references.keys import GARBAGE_COLLECTABLE, REFERENCE_PREFIX
-from config.schema import ResourceManagerConfiguration
-from config.schema_controllers import Controllers, GarbageCollector
+from agent.resource_manager.garbage_collector.controller import declare
+from agent.resource_manager.garbage_collector.reconcile import USERS, Reconciler
+from config.resource_manager.controllers import Controllers, GarbageCollector
 from devcluster.cluster import Cluster
-from kube.cache import Caches
-from kube.client import Client, Selection, Transport
-from kube.connection import load_kubeconfig
+from gardener.keys import GARBAGE_COLLECTABLE, REFERENCE_PREFIX
+from gardener.references.annotate import inject_annotations
+from kit.controllers import counted, run_controller
+from kit.eventually import soon
+from kit.kinds import serve
+from kit.managed_resources import install_crd
+from kit.manifests import manifest, new_namespace
+from kit.world import connected
+from kube.client import Client, Selection
+from kube.clock import parse_time
 from kube.controller import RequeueAfter
-from kube.discovery import Discovery
 from kube.errors import NotFound
-from kube.events import EventRecorder
-from kube.objects import Key, Object, labels, metadata, parse_time
-from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, SECRETS
-from process.clusters import Cluster as AgentCluster
+from kube.objects import Key, Object, labels, metadata
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 
 ROUND = Key("", "round")
 RESOURCES = {"configmap": CONFIG_MAPS, "secret": SECRETS}
@@ -49,25 +44,18 @@ def own_cluster(devcluster_run: object) -> Iterator[Cluster]:
         yield own
 
 
-@asynccontextmanager
-async def connected(cluster: Cluster, user_agent: str = "test") -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent=user_agent)
-
-
-def rounds(client: Client, now: datetime, *namespaces: str, dry_run: bool = False) -> Rounds:
-    settings = Settings(namespaces=namespaces, minimum_age=600, dry_run=dry_run, sync_period=3600)
-    return Rounds(client=client, settings=settings, utcnow=lambda: now)
+def rounds(client: Client, now: datetime, *namespaces: str, dry_run: bool = False) -> Reconciler:
+    settings = GarbageCollector(minimum_object_lifetime=600, dry_run=dry_run, sync_period=3600)
+    return Reconciler(client=client, settings=settings, namespaces=namespaces, utcnow=lambda: now)
 
 
 def candidate(kind: str, name: str, namespace: str, label: str | None = "true") -> Object:
-    meta = {"name": name, "namespace": namespace, "labels": {} if label is None else {GARBAGE_COLLECTABLE: label}}
-    return {"apiVersion": "v1", "kind": RESOURCES[kind].kind, "metadata": meta}
+    marks = {} if label is None else {GARBAGE_COLLECTABLE: label}
+    return manifest(RESOURCES[kind], name, namespace=namespace, labels=marks)
 
 
 def user(kind: str, name: str, namespace: str, pod: Object | None = None) -> Object:
     """An object of one of the kinds that refer to others, that does nothing in a cluster without nodes."""
-    resource = USER[kind]
     spec = {"containers": [{"name": "c", "image": "i"}], **(pod or {})}
     template = {"metadata": {"labels": {"app": name}}, "spec": spec}
     selector = {"matchLabels": {"app": name}}
@@ -82,8 +70,7 @@ def user(kind: str, name: str, namespace: str, pod: Object | None = None) -> Obj
         "ManagedResource": {"class": "nobodys", "secretRefs": []},
         "Prometheus": spec,
     }
-    meta = {"name": name, "namespace": namespace}
-    return {"apiVersion": resource.api_version, "kind": kind, "metadata": meta, "spec": specs[kind]}
+    return manifest(USER[kind], name, namespace=namespace, spec=specs[kind])
 
 
 PLACES: dict[str, Sequence[Any]] = {
@@ -153,27 +140,20 @@ async def next_second(after: datetime) -> None:
         await asyncio.sleep(0.05)
 
 
-def counted(result: str) -> float:
+def collected(result: str) -> float:
     name = "resource_manager_garbage_collector_objects_total"
-    return sum(REGISTRY.get_sample_value(name, {"kind": kind, "result": result}) or 0 for kind in RESOURCES)
+    return sum(counted(name, kind=kind, result=result) for kind in RESOURCES)
+
+
+async def create_namespace(client: Client, name: str) -> None:
+    await client.create(NAMESPACES, new_namespace(name))
 
 
 async def create_namespace_for_pods(client: Client, name: str) -> None:
     """Pods are refused until the controllers have made the ServiceAccount of their namespace."""
     await create_namespace(client, name)
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await client.read(f"/api/v1/namespaces/{name}/serviceaccounts/default")
-                return
-            except NotFound:
-                await asyncio.sleep(0.05)
-
-
-async def install_prometheus(cluster: Cluster, client: Client) -> None:
-    resource = USER["Prometheus"]
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(resource))
-    wait_until_served(cluster, resource.path())
+    path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    await soon(lambda: client.read(path), path, passing=(NotFound,))
 
 
 async def test_the_examples_of_the_rules_come_out_as_described(own_cluster: Cluster) -> None:
@@ -220,7 +200,7 @@ async def test_the_examples_of_the_rules_come_out_as_described(own_cluster: Clus
 async def test_exactly_the_unreferenced_old_ones_go(own_cluster: Cluster) -> None:
     namespaces = ["many-1", "many-2", "many-3"]
     async with connected(own_cluster) as client:
-        await install_prometheus(own_cluster, client)
+        serve(own_cluster, USER["Prometheus"])
         for namespace in namespaces:
             await create_namespace_for_pods(client, namespace)
         names = [
@@ -238,13 +218,13 @@ async def test_exactly_the_unreferenced_old_ones_go(own_cluster: Cluster) -> Non
         young = [("secret", namespaces[0], "young"), ("configmap", namespaces[1], "young")]
         await create_all(client, [candidate(kind, name, namespace) for kind, namespace, name in young])
         collecting = rounds(client, boundary + timedelta(minutes=10))
-        deleted, in_use = counted("deleted"), counted("in_use")
+        deleted, in_use = collected("deleted"), collected("in_use")
 
         await collecting.reconcile(ROUND)
 
         assert await present(client, *namespaces) == {*used, *young}
-        assert counted("deleted") - deleted >= len(names) - len(used)
-        assert counted("in_use") - in_use >= len(used)
+        assert collected("deleted") - deleted >= len(names) - len(used)
+        assert collected("in_use") - in_use >= len(used)
         await collecting.reconcile(ROUND)
         assert await present(client, *namespaces) == {*used, *young}
 
@@ -253,10 +233,10 @@ async def test_a_dry_run_deletes_nothing(own_cluster: Cluster) -> None:
     async with connected(own_cluster) as client:
         await create_namespace(client, "dry")
         await create_all(client, [candidate("secret", "a", "dry"), candidate("configmap", "b", "dry")])
-        before = counted("dry_run")
+        before = collected("dry_run")
         await rounds(client, datetime.now(UTC) + timedelta(hours=1), "dry", dry_run=True).reconcile(ROUND)
         assert await present(client, "dry") == {("secret", "dry", "a"), ("configmap", "dry", "b")}
-        assert counted("dry_run") == before + 2
+        assert collected("dry_run") == before + 2
 
 
 async def test_what_is_outside_the_namespaces_of_the_connection_is_left_alone(own_cluster: Cluster) -> None:
@@ -271,12 +251,9 @@ async def test_what_is_outside_the_namespaces_of_the_connection_is_left_alone(ow
 async def test_nothing_but_candidates_is_read_if_there_are_none(own_cluster: Cluster) -> None:
     async with connected(own_cluster, "lonely-collector") as client:
         await create_namespace(client, "empty")
-        audit = own_cluster.audit()
-        try:
+        with contextlib.closing(own_cluster.audit()) as audit:
             await rounds(client, datetime.now(UTC) + timedelta(hours=1), "empty").reconcile(ROUND)
             found = audit.count(since=0, user_agent="lonely-collector")
-        finally:
-            audit.close()
         assert found == {("list", "secrets"): 1, ("list", "configmaps"): 1}
 
 
@@ -284,33 +261,11 @@ async def test_the_controller_begins_with_a_round(own_cluster: Cluster) -> None:
     async with connected(own_cluster) as client:
         await create_namespace(client, "start")
         await create_all(client, [candidate("secret", "a", "start")])
-        target = AgentCluster(
-            transport=client.transport,
-            client=client,
-            caches=Caches(client),
-            discovery=Discovery(client),
-            namespaces=("start",),
-        )
-        collector = GarbageCollector(enabled=True, minimum_object_lifetime=0.0)
-        recorder = EventRecorder(client, component="test")
-        loop = GarbageCollectorLoop(
-            Context(
-                config=ResourceManagerConfiguration(controllers=Controllers(garbage_collector=collector)),
-                source=target,
-                target=target,
-                recorder=recorder,
-                target_recorder=recorder,
-                cluster_id="",
-            )
-        )
         await next_second(datetime.now(UTC))
-        await loop.start()
-        running = asyncio.create_task(loop.controller.run())
-        try:
-            async with asyncio.timeout(60):
-                while await present(client, "start"):
-                    await asyncio.sleep(0.05)
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
-            await loop.close()
+        controllers = Controllers(garbage_collector=GarbageCollector(enabled=True, minimum_object_lifetime=0.0))
+
+        async def is_empty() -> bool:
+            return not await present(client, "start")
+
+        async with run_controller(declare, client, "start", controllers=controllers):
+            await soon(is_empty, "the round at the start")

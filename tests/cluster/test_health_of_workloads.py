@@ -3,22 +3,21 @@
 The cluster is this file's own, since its nodes are drained.
 """
 
-import base64
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
-import orjson
 import pytest
-from agent_process import AgentProcess
-from managed_world import install_crd
 
-from agent.api import MANAGED_RESOURCES
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.errors import AlreadyExists, NotFound
-from kube.objects import Object, condition
+from kit.eventually import eventually
+from kit.managed_resources import install_crd
+from kit.manifests import bundle, managed_resource
+from kit.processes.agent import AgentProcess, sole_configuration
+from kit.world import Place
+from kube.errors import AlreadyExists
+from kube.objects import Object
 
 NAMESPACE = "workloads"
 NAMES = ("mr-0", "mr-1", "mr-2")
@@ -26,70 +25,41 @@ KINDS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v
 SETTLED = ("True", "True", "False")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PREFIX = "resource_manager_managed_resource"
-CONFIG: dict[str, Any] = {
-    "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-    "kind": "ResourceManagerConfiguration",
-    "leaderElection": {"leaderElect": False, "resourceNamespace": "default"},
-    "sourceClientConnection": {"qps": 1000, "burst": 1000},
-    "targetClientConnection": {"qps": 1000, "burst": 1000},
-    "controllers": {"managedResource": {"syncPeriod": "15s"}, "health": {"syncPeriod": "15s"}},
-}
+CONFIG = sole_configuration(controllers={"managedResource": {"syncPeriod": "15s"}, "health": {"syncPeriod": "15s"}})
 
 
-class World:
+class WorkloadPlace(Place):
     def __init__(self, cluster: Cluster, agent: AgentProcess) -> None:
-        self.api = cluster.api
+        super().__init__(cluster, NAMESPACE)
         self.agent = agent
 
     def write(self, *, image: str, replicas: int) -> None:
         """All Secrets."""
         for name in NAMES:
-            documents = b"".join(b"---\n" + orjson.dumps(obj) + b"\n" for obj in manifests(name, image, replicas))
-            secret = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": name},
-                "data": {"objects.yaml": base64.b64encode(documents).decode()},
-            }
-            self.api.apply(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}", secret)
-
-    def get(self, name: str) -> Object:
-        return self.api.get(MANAGED_RESOURCES.path(namespace=NAMESPACE, name=name))
-
-    def told(self, name: str) -> tuple[str, ...]:
-        """The statuses of applied, healthy, progressing."""
-        obj = self.get(name)
-        types = ("ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing")
-        return tuple((condition(obj, type_) or {}).get("status", "") for type_ in types)
+            self.put(bundle(name, *manifests(name, image, replicas)))
 
     def checksums(self) -> set[str]:
-        return {(self.get(name).get("status") or {}).get("secretsDataChecksum", "") for name in NAMES}
+        return {
+            (self.get("ManagedResource", name).get("status") or {}).get("secretsDataChecksum", "") for name in NAMES
+        }
 
     def until_settled(self, what: str, *, other_than: set[str] | None = None) -> None:
         def is_so() -> bool:
             is_new = not (other_than and self.checksums() & other_than)
-            return is_new and all(self.told(name) == SETTLED for name in NAMES)
+            return is_new and all(self.statuses(name) == SETTLED for name in NAMES)
 
-        until(is_so, what)
-
-    def deployment(self, name: str) -> Object:
-        return self.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
+        eventually(is_so, what)
 
     def cordon(self, *, is_cordoned: bool) -> None:
-        for node in self.api.get("/api/v1/nodes")["items"]:
-            patch = {"spec": {"unschedulable": is_cordoned or None}}
-            self.api.patch(f"/api/v1/nodes/{node['metadata']['name']}", patch)
+        for node in self.list("Node"):
+            self.patch("Node", node["metadata"]["name"], {"spec": {"unschedulable": is_cordoned or None}})
 
     def delete_pods(self) -> None:
         """Those that have a node; DaemonSets give theirs the same one again."""
-        for pod in self.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]:
+        for pod in self.list("Pod"):
             owned = any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences", ()))
-            if owned or "nodeName" not in pod["spec"] or "deletionTimestamp" in pod["metadata"]:
-                continue
-            try:
-                self.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}")
-            except NotFound:
-                continue
+            if not owned and "nodeName" in pod["spec"] and "deletionTimestamp" not in pod["metadata"]:
+                self.remove("Pod", pod["metadata"]["name"])
 
     def series(self, metric: str) -> dict[str, float]:
         """By labels, as they are written."""
@@ -97,13 +67,6 @@ class World:
         return {
             name.removeprefix(begin): value for name, value in self.agent.metrics().items() if name.startswith(begin)
         }
-
-
-def until(holds: Callable[[], bool], what: str, *, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
-        time.sleep(0.1)
 
 
 def manifests(name: str, image: str, replicas: int) -> list[Object]:
@@ -135,26 +98,20 @@ def drained_cluster(devcluster_run: object) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def world(drained_cluster: Cluster) -> Iterator[World]:
+def world(drained_cluster: Cluster) -> Iterator[WorkloadPlace]:
     with contextlib.suppress(AlreadyExists):
         drained_cluster.api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     with AgentProcess(CONFIG, kubeconfig=drained_cluster.kubeconfig) as agent:
         agent.wait_until_ready(seconds=60)
-        yield World(drained_cluster, agent)
+        yield WorkloadPlace(drained_cluster, agent)
 
 
-def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster, world: World) -> None:
+def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster, world: WorkloadPlace) -> None:
     world.write(image="i:1", replicas=2)
     for name in NAMES:
-        obj = {
-            "apiVersion": MANAGED_RESOURCES.api_version,
-            "kind": "ManagedResource",
-            "metadata": {"name": name},
-            "spec": {"secretRefs": [{"name": name}]},
-        }
-        world.api.create(MANAGED_RESOURCES.path(namespace=NAMESPACE), obj)
+        world.create(managed_resource(name))
     world.until_settled("all to be healthy")
-    until(lambda: set(world.series("_objects").values()) == {4.0}, "the metrics to tell of all objects")
+    eventually(lambda: set(world.series("_objects").values()) == {4.0}, "the metrics to tell of all objects")
     applied = world.series("_last_applied_timestamp_seconds")
     assert len(applied) == len(NAMES)
     assert all(abs(moment - time.time()) < 300 for moment in applied.values())
@@ -167,10 +124,10 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
             world.delete_pods()
             return holds()
 
-        until(without_pods, what, seconds=240)
+        eventually(without_pods, what, seconds=240)
 
     unhealthy = 'namespace="workloads",status="False",type="ResourcesHealthy"}'
-    until_while_drained(lambda: all(world.told(name)[1] == "False" for name in NAMES), "all to be unhealthy")
+    until_while_drained(lambda: all(world.statuses(name)[1] == "False" for name in NAMES), "all to be unhealthy")
     until_while_drained(
         lambda: min(world.series("_unhealthy_objects").values(), default=0) > 0, "the metrics to tell so"
     )
@@ -182,28 +139,24 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
 
     world.cordon(is_cordoned=False)
     world.until_settled("all to recover")
-    until(lambda: max(world.series("_unhealthy_objects").values(), default=1) == 0, "the metrics to tell so")
+    eventually(lambda: max(world.series("_unhealthy_objects").values(), default=1) == 0, "the metrics to tell so")
 
     for image, replicas in (("i:2", 2), ("i:2", 4)):
         before = world.checksums()
         world.write(image=image, replicas=replicas)
         world.until_settled(f"the change to {image} and {replicas} replicas", other_than=before)
-        spec = world.deployment(NAMES[0])["spec"]
+        spec = world.get("Deployment", NAMES[0])["spec"]
         assert (spec["template"]["spec"]["containers"][0]["image"], spec["replicas"]) == (image, replicas)
 
-    audit = drained_cluster.audit()
-    try:
-        until(lambda: is_quiet(audit, seconds=4), "the agent to ask nothing")
-    finally:
-        audit.close()
+    with contextlib.closing(drained_cluster.audit()) as audit:
+        eventually(lambda: is_quiet(audit, seconds=4), "the agent to ask nothing")
 
 
-def warned(world: World) -> set[str]:
+def warned(world: WorkloadPlace) -> set[str]:
     """The ManagedResources with an Event that tells that an object is not healthy."""
-    events = world.api.get(f"/api/v1/namespaces/{NAMESPACE}/events")["items"]
     return {
         event["involvedObject"]["name"]
-        for event in events
+        for event in world.list("Event")
         if event["involvedObject"]["kind"] == "ManagedResource"
         and event["type"] == "Warning"
         and event["reason"].endswith("Unhealthy")
@@ -213,21 +166,13 @@ def warned(world: World) -> set[str]:
 def is_quiet(audit: Audit, *, seconds: float) -> bool:
     mark = audit.mark()
     time.sleep(seconds)
-    calls = audit.count(since=mark, user_agent="gardener-resource-manager/")
-    # The probes of this test make it ask.
-    return {call for call in calls if call != ("get", "/healthz")} == set()
+    return audit.count(since=mark, user_agent="gardener-resource-manager/") == {}
 
 
-def test_series_go_with_the_managed_resource_and_tell_of_ignored_ones(world: World) -> None:
-    path = MANAGED_RESOURCES.path(namespace=NAMESPACE)
-    obj = {
-        "apiVersion": MANAGED_RESOURCES.api_version,
-        "kind": "ManagedResource",
-        "metadata": {"name": "ignored", "annotations": {"resources.gardener.cloud/ignore": "true"}},
-        "spec": {"secretRefs": []},
-    }
-    world.api.create(path, obj)
-    until(lambda: len(world.series("_ignored_since_timestamp_seconds")) == 1, "the metric of the ignored one")
+def test_series_go_with_the_managed_resource_and_tell_of_ignored_ones(world: WorkloadPlace) -> None:
+    ignored = {"resources.gardener.cloud/ignore": "true"}
+    world.create(managed_resource("ignored", annotations=ignored, secretRefs=[]))
+    eventually(lambda: len(world.series("_ignored_since_timestamp_seconds")) == 1, "the metric of the ignored one")
     assert world.agent.metric(f"{PREFIX}s_ignored") == 1
-    world.api.delete(f"{path}/ignored")
-    until(lambda: not any('name="ignored"' in labels for labels in world.series("_objects")), "its series to go")
+    world.delete("ManagedResource", "ignored")
+    eventually(lambda: not any('name="ignored"' in labels for labels in world.series("_objects")), "its series to go")

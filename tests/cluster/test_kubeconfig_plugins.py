@@ -10,8 +10,9 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.kubeconfig import kubeconfig
 from kube.client import Client, Transport
-from kube.connection import ConfigurationError, Connection, load_kubeconfig
+from kube.connection import Connection, load_kubeconfig
 from kube.errors import Unreachable
+from kube.kubeconfig import ConfigurationError
 from kube.resources import NAMESPACES
 
 CREDENTIAL = """{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}"""

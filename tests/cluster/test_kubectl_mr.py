@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 import yaml
-from managed_resource_rig import Rig, config_map, deployment
-from managed_world import install_crd
 from typer.testing import CliRunner, Result
 
-from agent.api import MANAGED_RESOURCES
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from gardener.kinds import MANAGED_RESOURCES
+from kit.managed_resources import install_crd
+from kit.manifests import config_map, deployment
+from kit.rig import Rig
 from kube.objects import Object, annotations, is_deleting
 from kube.resources import SECRETS
 from kubectl_mr.__main__ import app

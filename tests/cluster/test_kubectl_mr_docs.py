@@ -8,17 +8,17 @@ import os
 import random
 import re
 import shlex
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agent_process import AgentProcess, configuration
-from managed_world import install_crd
 from typer.testing import CliRunner, Result
 
-from agent.api import MANAGED_RESOURCES
 from devcluster.cluster import Cluster
+from gardener.kinds import MANAGED_RESOURCES
+from kit.eventually import eventually
+from kit.managed_resources import install_crd
+from kit.processes.agent import AgentProcess, configuration
 from kube.errors import NotFound
 from kube.objects import Object, condition
 from kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, Resource
@@ -101,12 +101,12 @@ class Reader:
                 "spec": {"secretRefs": [{"name": "broken"}]},
             },
         )
-        self.until(
+        eventually(
             lambda: (condition(self._managed_resource("broken"), "ResourcesApplied") or {}).get("status") == "False",
             "a condition",
         )
         # Of others, too, there are Events: that the agent leads is one.
-        self.until(
+        eventually(
             lambda: any(
                 event["involvedObject"]["name"] == "broken"
                 for event in self.cluster.api.get(EVENTS.path(namespace=garden))["items"]
@@ -115,7 +115,7 @@ class Reader:
         )
 
     def _change_by_hand(self) -> None:
-        self.until(
+        eventually(
             lambda: (
                 (condition(self._managed_resource("shop"), "ResourcesApplied") or {}).get("reason")
                 == "ManagedResourceIgnored"
@@ -131,8 +131,8 @@ class Reader:
         finalizers = {"metadata": {"finalizers": ["example.com/hold"]}}
         self.cluster.api.patch(CONFIG_MAPS.path(namespace=self.names["shop"], name="storefront"), finalizers)
         self.cluster.api.delete(MANAGED_RESOURCES.path(namespace=self.names["garden"], name="shop"))
-        self.until(lambda: not self._exists(_DEPLOYMENTS, "storefront"), "the Deployment to be gone")
-        self.until(lambda: not self._exists(SECRETS, "payment"), "the Secret to be gone")
+        eventually(lambda: not self._exists(_DEPLOYMENTS, "storefront"), "the Deployment to be gone")
+        eventually(lambda: not self._exists(SECRETS, "payment"), "the Secret to be gone")
 
     def release(self) -> None:
         for name in (CONFIG_MAPS.path(namespace=self.names["shop"], name="storefront"),):
@@ -150,12 +150,6 @@ class Reader:
 
     def _managed_resource(self, name: str) -> Object:
         return self.cluster.api.get(MANAGED_RESOURCES.path(namespace=self.names["garden"], name=name))
-
-    def until(self, holds: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + 60
-        while not holds():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
-            time.sleep(0.05)
 
 
 @pytest.fixture
@@ -185,7 +179,7 @@ def reader(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                     cluster.api.delete(MANAGED_RESOURCES.path(namespace=garden, name=name))
                 except NotFound:
                     continue
-            reader.until(
+            eventually(
                 lambda: not cluster.api.get(MANAGED_RESOURCES.path(namespace=garden))["items"], "the agent to clean up"
             )
             cluster.api.delete(NAMESPACES.path(name=garden))

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 import brotli
 import orjson
 import pytest
-from agent_process import AgentProcess
-from managed_resource_rig import Agent, Rig, config_map, resident_peak_bytes
 
+from attacks.decoding import SORTS, secret_data
 from devcluster.cluster import Cluster
+from kit.manifests import config_map
+from kit.processes.agent import AgentProcess
+from kit.rig import Agent, Rig, resident_peak_bytes
 from kube.objects import Object
 
 _MIB = 2**20
@@ -63,12 +65,17 @@ UNDECODABLE: dict[str, tuple[str, bytes, str]] = {
     "broken JSON": ("b.json", b'{"kind": "ConfigMap", ', "invalid JSON"),
     "broken Brotli": ("b.yaml.br", b"this is no Brotli", "the value is no Brotli stream"),
     "truncated Brotli": ("b.yaml.br", brotli.compress(b"kind: ConfigMap" * 100)[:-4], "truncated"),
-    "a Brotli bomb": ("b.yaml.br", b"", "longer than 67108864 bytes"),
+    "a Brotli bomb": ("b.yaml.br", b"", "unfold to more than 33554432 bytes"),
     "an alias bomb": ("b.yaml", alias_bomb(), "too many values"),
     "10 MB of values": (
         "b.yaml.br",
         brotli.compress(b"kind: [" + b"a," * (5 * _MIB) + b"]", quality=5),
-        "too many values",
+        "the document is longer than 4194304 bytes",
+    ),
+    "3 MB of values": (
+        "b.yaml.br",
+        brotli.compress(b"kind: [" + b"a," * (3 * _MIB // 2) + b"]", quality=5),
+        "more than 150000 values in one document",
     ),
     "10 MB of documents": (
         "b.yaml.br",
@@ -147,7 +154,7 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
         lambda: [{**config_map("x"), "data": {"k": 1}}],
         "cannot unmarshal number",
     ),
-    "too much data": (lambda: [config_map("x", k="x" * 3 * _MIB)], "x"),
+    "too much data": (lambda: [config_map("x", k="x" * 3 * _MIB)], "API servers accept 3145728 at most"),
 }
 
 
@@ -170,6 +177,22 @@ def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: R
     rig.delete("ManagedResource", "mr")
     rig.until_gone("ManagedResource", "mr")
     assert rig.find("ConfigMap", "sibling") is None
+    assert resident_peak_bytes(rig.process) < _MOST_MEMORY
+
+
+def test_secrets_of_some_hundred_bytes_do_not_fill_memory_or_keep_others_waiting(rig: Rig) -> None:
+    attackers = {f"attacker-{number}": sort for number, sort in enumerate(SORTS)}
+    for name, sort in attackers.items():
+        rig.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": secret_data(sort)})
+        rig.write_managed_resource(name, secretRefs=[{"name": name}])
+    rig.write("innocent", config_map("harmless", k="1"))
+    rig.until_applied("innocent")
+    for name in attackers:
+        rig.until(lambda name=name: rig.applied(name)[0] == "False", f"{name} to fail")  # type: ignore[misc]
+        rig.delete("ManagedResource", name)
+    for name in attackers:
+        rig.until_gone("ManagedResource", name)
+    assert rig.process.process.poll() is None
     assert resident_peak_bytes(rig.process) < _MOST_MEMORY
 
 

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from managed_resource_rig import Rig, config_map, deployment, role, service, stamped_by
 
 from devcluster.audit import Audit
+from kit.manifests import config_map, deployment, role, service
+from kit.rig import Rig, stamped_by
 from kube.objects import Object, annotations, labels
 
 _MANAGED_BY = "resources.gardener.cloud/managed-by"

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from managed_resource_rig import Rig, config_map
 
+from kit.manifests import config_map
+from kit.rig import Rig
 from kube.objects import Object, condition
 
 

@@ -1,7 +1,7 @@
 """Nothing is leaked and nothing is hidden: objects are listed before they exist, and one that fails stops no other."""
 
-from managed_resource_rig import Rig, config_map, deployment, service
-
+from kit.manifests import config_map, deployment, service
+from kit.rig import Rig
 from kube.objects import Object
 
 

@@ -1,17 +1,23 @@
-"""Kinds that come and go: the agent follows them without a restart, and without filling its log."""
+"""Kinds that come, change and go: the agent follows them without a restart, and without filling its log."""
 
 import contextlib
+import copy
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from managed_resource_rig import Rig, config_map, custom_kind
 
+from kit.kinds import custom_resource, definition
+from kit.manifests import config_map
+from kit.rig import Rig
 from kube.errors import KubeError, NotFound, TooManyRequests
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 _SOON = 12.0
 """Seconds; less than until the next regular pass."""
+_COUNTED_LATE = 12.0
 
 
 class Widgets:
@@ -20,7 +26,8 @@ class Widgets:
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self.group = f"{rig.namespace}.example.com"
-        self.definition, self.resource = custom_kind(self.group, "Widget")
+        self.resource = custom_resource(self.group, "Widget")
+        self.definition = definition(self.resource)
         self.name = self.definition["metadata"]["name"]
         self.widget: Object = {
             "apiVersion": self.resource.api_version,
@@ -31,6 +38,20 @@ class Widgets:
 
     def install(self) -> None:
         self._rig.cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), self.definition)
+
+    def add_version(self, name: str) -> None:
+        """One that is served, but not stored."""
+        versions = self.definition["spec"]["versions"]
+        versions.append({**copy.deepcopy(versions[0]), "name": name, "storage": False})
+
+    def serve_no_more(self, name: str) -> None:
+        """The other version is stored from now on."""
+        for version in self.definition["spec"]["versions"]:
+            version["served"] = version["storage"] = version["name"] != name
+        patch = {"spec": {"versions": self.definition["spec"]["versions"]}}
+        self._rig.cluster.api.patch(CUSTOM_RESOURCE_DEFINITIONS.path(name=self.name), patch)
+        path = self.resource.path(namespace=self._rig.namespace)
+        self._rig.until(lambda: self._rig.cluster.api.raw("GET", path)[0] == 404, f"{name} not to be served any more")
 
     def uninstall(self) -> None:
         self._rig.cluster.api.delete(CUSTOM_RESOURCE_DEFINITIONS.path(name=self.name))
@@ -142,3 +163,56 @@ def test_a_managed_resource_goes_though_a_kind_of_its_objects_is_gone(rig: Rig, 
     rig.delete("ManagedResource", "mr")
     rig.until_gone("ManagedResource", "mr")
     assert rig.find("ConfigMap", "c") is None
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["the object is dropped", "the ManagedResource is deleted"])
+def test_an_object_whose_version_is_no_longer_served_is_removed_by_another_one(
+    rig: Rig, widgets: Widgets, whole: bool
+) -> None:
+    widgets.add_version("v2")
+    widgets.install()
+    rig.write("mr", widgets.widget, config_map("c"))
+    rig.until_applied("mr")
+    widgets.serve_no_more("v1")
+    now = replace(widgets.resource, version="v2").path(namespace=rig.namespace, name="w")
+    assert rig.cluster.api.get(now)
+    if whole:
+        rig.delete("ManagedResource", "mr")
+        rig.until_gone("ManagedResource", "mr")
+    else:
+        rig.write_secret("mr", config_map("c", k="2"))
+        rig.until(lambda: rig.listed("mr") == {"c"}, "the object to be listed no more")
+        rig.until_applied("mr")
+    with pytest.raises(NotFound):
+        rig.cluster.api.get(now)
+
+
+def test_a_kind_that_can_not_be_converted_concerns_only_who_manages_it(rig: Rig, widgets: Widgets) -> None:
+    widgets.add_version("v2")
+    config = {"url": "https://127.0.0.1:1/convert"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
+    widgets.definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    widgets.install()
+    stored = {**widgets.widget, "metadata": {"name": "stored", "namespace": rig.namespace}}
+    path = widgets.resource.path(namespace=rig.namespace)
+
+    def is_stored() -> bool:
+        with contextlib.suppress(NotFound, TooManyRequests):
+            return bool(rig.cluster.api.create(path, stored))
+        return False
+
+    rig.until(is_stored, "an object that no list can convert")
+    began = time.monotonic()
+    rig.write("mr", {**widgets.widget, "apiVersion": f"{widgets.group}/v2"})
+    rig.write("other", config_map("c"))
+    rig.until_failed("mr", "conversion webhook for", "/w")
+    rig.until_applied("other")
+    # It used to take ten seconds until such a watch counted.
+    while time.monotonic() - began < _COUNTED_LATE:
+        assert rig.process.probe() == (200, "ok")
+        time.sleep(0.2)
+    rig.cluster.api.patch(
+        CUSTOM_RESOURCE_DEFINITIONS.path(name=widgets.name),
+        {"spec": {"conversion": {"strategy": "None", "webhook": None}}},
+    )
+    rig.until_applied("mr")

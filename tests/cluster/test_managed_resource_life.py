@@ -5,28 +5,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from agent_process import AgentProcess
-from managed_resource_rig import (
-    Agent,
-    Rig,
-    config_map,
-    custom_kind,
-    deployment,
-    role,
-    service,
-    stamped_by,
-    stateful_set,
-)
 
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
+from kit.kinds import custom_resource, definition
+from kit.manifests import config_map, deployment, role, service, stateful_set
+from kit.processes.agent import AgentProcess
+from kit.rig import Agent, Rig, stamped_by
 from kube.objects import Object, annotations, condition, finalizers
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 
 _OPERATION = "gardener.cloud/operation"
 _IGNORE = "resources.gardener.cloud/ignore"
 _FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
-_SYNC_SECONDS = 15.0
+_SYNC_SECONDS = 4
 
 
 # --- the conditions
@@ -181,7 +173,7 @@ def calls_of(agent: Agent, audit: Audit, *, since: int) -> list[str]:
 
 def all_sorts(rig: Rig) -> list[Object]:
     """Objects full of defaults of the API server, and some that other controllers write to."""
-    definition, widgets = custom_kind(f"{rig.namespace}.example.com", "Widget")
+    widgets = custom_resource(f"{rig.namespace}.example.com", "Widget")
     widget: dict[str, Any] = {
         "apiVersion": widgets.api_version,
         "kind": "Widget",
@@ -215,13 +207,13 @@ def all_sorts(rig: Rig) -> list[Object]:
         "stringData": {"k": "v"},
     }
     kinds = [config_map("c"), service("s"), web, stateful_set("f"), role("r"), secret]
-    return [definition, widget, account, policy, job, *kinds]
+    return [definition(widgets), widget, account, policy, job, *kinds]
 
 
 def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
     cluster: Cluster, namespace: str, own_agent: Agent, audit: Audit
 ) -> None:
-    agent = Agent(cluster, resource_class=f"{own_agent.resource_class}-restarted")
+    agent = Agent(cluster, resource_class=f"{own_agent.resource_class}-restarted", sync_seconds=_SYNC_SECONDS)
     with agent.start() as process:
         rig = Rig(cluster, namespace, agent, process)
         rig.write("mr", *all_sorts(rig))
@@ -244,7 +236,6 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
         process.wait_for(
             lambda: all(count >= before[name] + 2 for name, count in passes(process).items()),
             what="the next passes",
-            seconds=4 * _SYNC_SECONDS,
         )
         time.sleep(1)
         assert calls_of(agent, audit, since=mark) == []

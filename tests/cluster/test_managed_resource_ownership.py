@@ -1,9 +1,10 @@
 """An object belongs to one ManagedResource at a time: two do not fight for it, and it moves without being deleted."""
 
 import pytest
-from managed_resource_rig import Rig, config_map
 
 from devcluster.audit import Audit
+from kit.manifests import config_map
+from kit.rig import Rig
 from kube.objects import Object
 
 

@@ -6,11 +6,25 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from managed_resource_rig import KINDS, Agent, Rig, config_map, deployment, role, service, stateful_set
 
 from devcluster.audit import Audit, Call
+from kit.manifests import (
+    GIBIBYTE,
+    VOLUME_CLAIMS,
+    config_map,
+    deployment,
+    manifest,
+    new_namespace,
+    role,
+    service,
+    stateful_set,
+)
+from kit.rig import Agent, Rig
+from kit.world import Place
+from kube.clock import format_time
 from kube.errors import NotFound
-from kube.objects import Object, format_time, is_deleting
+from kube.objects import Object, is_deleting
+from kube.resources import EVENTS
 
 _KEEP = "resources.gardener.cloud/keep-object"
 _FINALIZE_AFTER = "resources.gardener.cloud/finalize-deletion-after"
@@ -22,7 +36,7 @@ def held(obj: Object) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "finalizers": [_HOLD]}}
 
 
-def let_go(rig: Rig, kind: str, name: str) -> None:
+def let_go(rig: Place, kind: str, name: str) -> None:
     rig.patch(kind, name, {"metadata": {"finalizers": None}})
 
 
@@ -171,18 +185,13 @@ def own_namespace(rig: Rig) -> Iterator[str]:
     name = f"{rig.namespace}-own"
     yield name
     with contextlib.suppress(NotFound):
-        rig.cluster.api.patch(KINDS["ConfigMap"].path(namespace=name, name="stuck"), {"metadata": {"finalizers": None}})
+        let_go(Place(rig.cluster, name), "ConfigMap", "stuck")
 
 
 def test_a_namespace_that_does_not_get_empty_is_finalized_too(rig: Rig, own_namespace: str) -> None:
-    namespace: Object = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": own_namespace, "annotations": {_FINALIZE_AFTER: "2s"}},
-    }
-    rig.write("mr", namespace)
+    rig.write("mr", new_namespace(own_namespace, annotations={_FINALIZE_AFTER: "2s"}))
     rig.until_applied("mr")
-    rig.cluster.api.create(KINDS["ConfigMap"].path(namespace=own_namespace), held(config_map("stuck")))
+    Place(rig.cluster, own_namespace).create(held(config_map("stuck")))
     rig.delete("ManagedResource", "mr")
     rig.until_gone("Namespace", own_namespace)
     rig.until_gone("ManagedResource", "mr")
@@ -196,9 +205,7 @@ def test_volume_claims_go_with_their_stateful_set_if_wanted(delete_claims: bool,
     rig.write("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=delete_claims)
     rig.until_applied("mr")
     for name, app in (("data-f-0", "f"), ("other", "other")):
-        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        meta = {"name": name, "labels": {"app": app}}
-        rig.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+        rig.put(claim(name, app))
     rig.write_secret("mr", config_map("c"))
     rig.until_gone("StatefulSet", "f")
     rig.until_applied("mr")
@@ -210,23 +217,19 @@ def test_volume_claims_go_with_their_stateful_set_if_wanted(delete_claims: bool,
 
 
 def claim(name: str, app: str) -> Object:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    meta = {"name": name, "labels": {"app": app}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+    return manifest(VOLUME_CLAIMS, name, labels={"app": app}, spec=GIBIBYTE)
 
 
 def kept_claims(rig: Rig) -> set[str]:
-    found = rig.cluster.api.get(KINDS["PersistentVolumeClaim"].path(namespace=rig.namespace))["items"]
-    return {obj["metadata"]["name"] for obj in found if not is_deleting(obj)}
+    return {obj["metadata"]["name"] for obj in rig.list(VOLUME_CLAIMS) if not is_deleting(obj)}
 
 
 def test_volume_claims_that_are_made_anew_while_their_stateful_set_goes_are_not_left_over(rig: Rig) -> None:
     """By another process than the one that began; those of a successor with the same labels are none of its business."""
     own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
-    spec = {"class": own.resource_class, "deletePersistentVolumeClaims": True}
     rig.write_secret("mr", held(stateful_set("f")), config_map("c"))
     with own.start():
-        rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], **spec)
+        rig.write_managed_resource("mr", resource_class=own.resource_class, deletePersistentVolumeClaims=True)
         rig.until_applied("mr")
         rig.put(claim("data-f-0", "f"))
         rig.write_secret("mr", config_map("c"))
@@ -245,13 +248,23 @@ def test_volume_claims_that_are_made_anew_while_their_stateful_set_goes_are_not_
         rig.until_gone("ManagedResource", "mr")
 
 
+def test_volume_claims_of_others_stay_though_they_have_the_same_labels(rig: Rig) -> None:
+    rig.write("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=True)
+    rig.until_applied("mr")
+    theirs = {"backup-of-f", "data-g-0", "logs-f-0", "data-f-x"}
+    for name in ("data-f-0", "data-f-1", *theirs):
+        rig.put(claim(name, "f"))
+    rig.write_secret("mr", config_map("c"))
+    rig.until_gone("StatefulSet", "f")
+    rig.until_applied("mr")
+    assert kept_claims(rig) == theirs
+
+
 def test_no_volume_claims_are_left_over_whatever_the_control_plane_does_meanwhile(rig: Rig) -> None:
     """Its pods run, and all goes at once."""
     names = [f"f-{number}" for number in range(4)]
-    sets = [stateful_set(name) for name in names]
-    for obj in sets:
-        obj["spec"] |= {"replicas": 2, "podManagementPolicy": "Parallel"}
-        obj["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 0
+    at_once = {"terminationGracePeriodSeconds": 0}
+    sets = [stateful_set(name, replicas=2, podManagementPolicy="Parallel", pod=at_once) for name in names]
     rig.write("mr", *sets, deletePersistentVolumeClaims=True)
     rig.until(lambda: len(kept_claims(rig)) == 8, "the claims")
     rig.delete("ManagedResource", "mr")
@@ -266,18 +279,17 @@ def test_a_service_that_lingers_is_told_with_its_warnings(rig: Rig) -> None:
     rig.write("mr", held(service("lb")))
     rig.until_applied("mr")
     now = format_time(datetime.now(UTC))
-    warning: Object = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "e"},
-        "involvedObject": {"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": rig.namespace},
-        "type": "Warning",
-        "reason": "SyncLoadBalancerFailed",
-        "message": "quota exceeded",
-        "source": {"component": "service-controller"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-    }
+    warning = manifest(
+        EVENTS,
+        "e",
+        involvedObject={"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": rig.namespace},
+        type="Warning",
+        reason="SyncLoadBalancerFailed",
+        message="quota exceeded",
+        source={"component": "service-controller"},
+        firstTimestamp=now,
+        lastTimestamp=now,
+    )
     rig.put(warning)
     rig.write_secret("mr")
     message = rig.until_failed("mr", "-> Events:", reason="DeletionPending")

@@ -4,17 +4,33 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from agent_process import AgentProcess
-from managed_resource_rig import Agent, Rig, config_map, role, stateful_set
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.errors import NotFound
+from kit.manifests import (
+    CLUSTER_ROLES,
+    GIBIBYTE,
+    ROLE_BINDINGS,
+    VOLUME_CLAIMS,
+    account,
+    config_map,
+    manifest,
+    new_namespace,
+    role,
+    role_binding,
+    rule,
+    service_account,
+    stateful_set,
+    user,
+)
+from kit.processes.agent import AgentProcess
+from kit.rbac import grant, may
+from kit.rig import Agent, Rig
+from kit.world import find_at, writes
 from kube.objects import Object, annotations
-from kube.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 
 ACCOUNT = "resources.gardener.cloud/service-account-name"
-ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True)
 RBAC = ROLE_BINDINGS.api_version
 OPEN = "-open"
 """The end of the names of namespaces that all ManagedResources may write to."""
@@ -52,61 +68,32 @@ def rig(cluster: Cluster, namespace: str, strict_agent: Agent, strict_process: A
 def foreign(cluster: Cluster, namespace: str) -> Iterator[str]:
     """Another tenant's namespace, which restrictions leave open."""
     name = f"{namespace}{OPEN}"
-    cluster.api.create(NAMESPACES.path(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    cluster.api.create(NAMESPACES.path(), new_namespace(name))
     yield name
     cluster.api.delete(NAMESPACES.path(name=name))
 
 
-def in_namespace(namespace: str, obj: Object) -> Object:
-    return {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
-
-
-def rbac(kind: str, name: str, **fields: Any) -> Object:
-    return {"apiVersion": RBAC, "kind": kind, "metadata": {"name": name}, **fields}
-
-
 def let_deploy(rig: Rig, *resources: str) -> None:
     """The ServiceAccount `deployer` may write these resources of the core group in its namespace."""
-    verbs = ["get", "create", "update", "patch", "delete"]
-    rules = [{"apiGroups": [""], "resources": list(resources), "verbs": verbs}]
-    rig.put(rbac("Role", "deployer", rules=rules))
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "deployer"}}
-    rig.cluster.api.create(SERVICE_ACCOUNTS.path(namespace=rig.namespace), account)
-    subject = {"kind": "ServiceAccount", "name": "deployer", "namespace": rig.namespace}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "deployer"}
-    binding = rbac("RoleBinding", "deployer", roleRef=reference, subjects=[subject])
-    rig.cluster.api.create(ROLE_BINDINGS.path(namespace=rig.namespace), binding)
+    rules = rule("", " ".join(resources), "get create update patch delete")
+    grant(rig.cluster, "deployer", rules, namespace=rig.namespace, subject=account("deployer", rig.namespace))
+    rig.create(service_account("deployer"))
 
 
 def may_delete(rig: Rig, resource: str) -> bool:
-    """Whether the ServiceAccount may, by what the API server knows by now."""
-    attributes = {"namespace": rig.namespace, "verb": "delete", "resource": resource}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": f"system:serviceaccount:{rig.namespace}:deployer", "resourceAttributes": attributes},
-    }
-    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    return bool(rig.cluster.api.create(path, review)["status"]["allowed"])
+    user = f"system:serviceaccount:{rig.namespace}:deployer"
+    return may(rig.cluster, user, "delete", resource, namespace=rig.namespace)
 
 
-def write_as(rig: Rig, name: str, account: str, *objects: Object, **spec: Any) -> None:
+def write_as(rig: Rig, name: str, user: str, *objects: Object, **spec: Any) -> None:
     rig.write_secret(name, *objects)
-    rig.write_managed_resource(name, annotated={ACCOUNT: account}, secretRefs=[{"name": name}], **spec)
-
-
-def exists(rig: Rig, path: str) -> bool:
-    try:
-        rig.cluster.api.get(path)
-    except NotFound:
-        return False
-    return True
+    rig.write_managed_resource(name, annotated={ACCOUNT: user}, **spec)
 
 
 def written_kinds(audit: Audit, *, user: str, since: int, namespace: str) -> set[str]:
     """What the agent wrote, but Events, which are written by the way: they may tell of a former pass."""
-    calls = audit.calls(since=since, namespace=namespace, verbs=("create", "update", "patch", "delete"))
-    return {call.resource for call in calls if call.user == user and call.resource != "events"}
+    written = writes(audit, user=user, since=since, namespace=namespace)
+    return {call.resource for call in written if call.resource != "events"}
 
 
 def log_lines(rig: Rig, *texts: str) -> list[str]:
@@ -126,16 +113,11 @@ def have_a_pass(rig: Rig, name: str) -> None:
 
 
 def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, audit: Audit) -> None:
-    binding = rbac(
-        "ClusterRoleBinding",
-        rig.namespace,
-        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        subjects=[{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "author"}],
-    )
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "hidden"}}
-    new = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{rig.namespace}-new"}}
-    elsewhere = in_namespace("kube-system", config_map(rig.namespace))
-    rig.write("mr", config_map("fine", k="1"), binding, secret, new, elsewhere)
+    binding = role_binding(rig.namespace, user("author"), of=CLUSTER_ROLES, to="cluster-admin")
+    hidden = manifest(SECRETS, "s", stringData={"k": "hidden"})
+    new = new_namespace(f"{rig.namespace}-new")
+    elsewhere = config_map(rig.namespace, namespace="kube-system")
+    rig.write("mr", config_map("fine", k="1"), binding, hidden, new, elsewhere)
     message = rig.until_failed("mr", "4 errors occurred")
     assert f'"v1/Secret/{rig.namespace}/s": ManagedResources may not have objects of kind Secret, by ' in message
     assert f"{SECTION}.namespacedKinds.deny" in message
@@ -150,7 +132,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     rig.until(lambda: rig.listed("mr") == {"fine"}, "the list to have what is allowed, and nothing else")
 
     # All else goes on, and nothing is told twice.
-    rig.write_secret("mr", config_map("fine", k="2"), binding, secret, new, elsewhere)
+    rig.write_secret("mr", config_map("fine", k="2"), binding, hidden, new, elsewhere)
     rig.until_data("fine", {"k": "2"})
     rig.patch("ConfigMap", "fine", {"data": {"k": "by hand"}})
     rig.until_data("fine", {"k": "2"})
@@ -167,8 +149,8 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     assert log_lines(rig, "Reconciler error", SECTION) == []
     assert rig.find("Secret", "s") is None
     assert rig.find("Namespace", f"{rig.namespace}-new") is None
-    assert not exists(rig, CONFIG_MAPS.path(namespace="kube-system", name=rig.namespace))
-    assert not exists(rig, f"/apis/{RBAC}/clusterrolebindings/{rig.namespace}")
+    assert not find_at(rig.cluster, CONFIG_MAPS.path(namespace="kube-system", name=rig.namespace))
+    assert rig.find("ClusterRoleBinding", rig.namespace) is None
 
     rig.write_secret("mr", config_map("fine", k="3"))
     rig.until_data("fine", {"k": "3"})
@@ -179,13 +161,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
 
 
 def test_volume_claims_that_may_not_be_written_are_not_deleted_with_their_stateful_set(rig: Rig) -> None:
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data-f-0", "labels": {"app": "f"}},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    rig.put(claim)
+    rig.put(manifest(VOLUME_CLAIMS, "data-f-0", labels={"app": "f"}, spec=GIBIBYTE))
     rig.write("mr", stateful_set("f"), deletePersistentVolumeClaims=True)
     rig.until_applied("mr")
     rig.delete("ManagedResource", "mr")
@@ -229,11 +205,10 @@ def test_restrictions_that_come_later_keep_what_is_there_and_say_so(
         rig.delete("ManagedResource", "mr")
         rig.until_failed("mr", "dropped", "wanted", f"{SECTION}.namespacedKinds.deny", reason="DeletionFailed")
         rig.until_gone("Role", "more")
-        reasons = rig.until(lambda: len(found := rig.events("mr")) > 1 and [e["reason"] for e in found], "two events")
-        assert sorted(reasons) == ["ApplyFailed", "DeletionFailed"]
+        rig.until(lambda: len(rig.events("mr")) > 1, "two events")
+        assert sorted(e["reason"] for e in rig.events("mr")) == ["ApplyFailed", "DeletionFailed"]
         assert log_lines(rig, "Reconciler error", SECTION) == []
-        calls = audit.calls(since=mark, namespace=namespace, verbs=("create", "update", "patch", "delete"))
-        assert [call for call in calls if call.user == open_agent.user and call.resource == "configmaps"] == []
+        assert "configmaps" not in written_kinds(audit, user=open_agent.user, since=mark, namespace=namespace)
 
         rig.patch("ManagedResource", "mr", {"spec": {"keepObjects": True}})
         rig.until_gone("ManagedResource", "mr")
@@ -246,17 +221,15 @@ def test_restrictions_that_come_later_keep_what_is_there_and_say_so(
 
 def test_everything_is_written_as_the_account_and_the_api_server_decides(rig: Rig, foreign: str, audit: Audit) -> None:
     let_deploy(rig, "configmaps")
-    cluster_role = rbac("ClusterRole", rig.namespace, rules=[{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
+    cluster_role = role(rig.namespace, rule("*", "*"), resource=CLUSTER_ROLES)
     mark = audit.mark()
-    write_as(
-        rig, "mr", "deployer", config_map("c", k="1"), role("r"), cluster_role, in_namespace(foreign, config_map("x"))
-    )
+    write_as(rig, "mr", "deployer", config_map("c", k="1"), role("r"), cluster_role, config_map("x", namespace=foreign))
     message = rig.until_failed("mr", "3 errors occurred")
-    user = f"system:serviceaccount:{rig.namespace}:deployer"
+    impersonated = f"system:serviceaccount:{rig.namespace}:deployer"
     assert message.count(f"as ServiceAccount {rig.namespace}/deployer: ") == 3
-    assert message.count(f'User "{user}" cannot ') == 3
+    assert message.count(f'User "{impersonated}" cannot ') == 3
     rig.until_data("c", {"k": "1"})
-    assert not exists(rig, CONFIG_MAPS.path(namespace=foreign, name="x"))
+    assert not find_at(rig.cluster, CONFIG_MAPS.path(namespace=foreign, name="x"))
     assert rig.find("Role", "r") is None
 
     rig.write_secret("mr", config_map("c", k="2"))
@@ -265,16 +238,12 @@ def test_everything_is_written_as_the_account_and_the_api_server_decides(rig: Ri
     rig.delete("ManagedResource", "mr")
     rig.until_gone("ManagedResource", "mr")
     assert rig.find("ConfigMap", "c") is None
-    calls = [
-        call
-        for call in audit.calls(since=mark, verbs=("create", "update", "patch", "delete"))
-        if call.user == rig.agent.user and call.resource in {"configmaps", "roles", "clusterroles"}
-    ]
+    of_bundle = {"configmaps", "roles", "clusterroles"}
+    calls = [call for call in writes(audit, user=rig.agent.user, since=mark) if call.resource in of_bundle]
     assert {("create", 201), ("update", 200), ("delete", 200)} <= {(call.verb, call.status) for call in calls}
     for call in calls:
-        impersonated = call.event["impersonatedUser"]
-        assert impersonated["username"] == user
-        assert set(impersonated["groups"]) == {
+        assert call.event["impersonatedUser"]["username"] == impersonated
+        assert set(call.event["impersonatedUser"]["groups"]) == {
             "system:serviceaccounts",
             f"system:serviceaccounts:{rig.namespace}",
             "system:authenticated",
@@ -285,12 +254,12 @@ def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, 
     let_deploy(rig, "configmaps")
     ignore = {"resources.gardener.cloud/ignore": "true"}
     # Known to the watches of the agent, since it is managed, and told by others if one asks for it.
-    rig.write("owner", in_namespace(foreign, config_map("there", k="hidden")))
+    rig.write("owner", config_map("there", namespace=foreign, k="hidden"))
     rig.until_applied("owner")
     mark = audit.mark()
 
     def told(by: str, name: str, annotated: dict[str, str] | None = None) -> str:
-        write_as(rig, by, "deployer", in_namespace(foreign, config_map(name, annotated)))
+        write_as(rig, by, "deployer", config_map(name, annotated, namespace=foreign))
         message: str = rig.until_failed(by, "is forbidden")
         return message.replace(name, "NAME")
 
@@ -302,9 +271,8 @@ def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, 
     rig.until_applied("there")
     rig.delete("ManagedResource", "gone")
     rig.until_gone("ManagedResource", "gone")
-    writes = audit.calls(since=mark, namespace=foreign, verbs=("create", "update", "patch", "delete"))
-    # Others give each new namespace a ServiceAccount and the like.
-    assert [call for call in writes if call.user == rig.agent.user and call.status < 300] == []
+    refused = writes(audit, user=rig.agent.user, since=mark, namespace=foreign)
+    assert [call for call in refused if call.status < 300] == []
     assert rig.cluster.api.get(CONFIG_MAPS.path(namespace=foreign, name="there"))["data"] == {"k": "hidden"}
 
 

@@ -12,22 +12,24 @@ import os
 import shutil
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 import pytest
-from deployed_pods import DeployedPod
 
 from devcluster.cluster import Cluster
+from kit.eventually import eventually
+from kit.processes.deployed_pods import DeployedPod
 from kube.errors import KubeError
 from kube.objects import Object, condition
+from process.version import DISTRIBUTION
 
 PROJECT = Path(__file__).parents[2]
 WHERE = Path(os.environ.get("IMAGE_TEST_DIRECTORY") or "/var/tmp/resource-manager-image")
@@ -66,6 +68,15 @@ def image() -> str:
     return IMAGE
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [((), "Give-BASE-with-a-digest"), (("--build-arg", f"BASE={DEFAULT_BASE}"), "name it by its digest")],
+)
+def test_a_base_without_a_digest_is_refused(image: str, arguments: tuple[str, ...], told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        build(*arguments, "--tag", f"{image}-refused")
+
+
 def build(*arguments: str) -> None:
     """Without what earlier builds have left, and all times set alike."""
     command = ["buildah", "bud", "--isolation", "chroot", "--no-cache", "--timestamp", "0"]
@@ -77,6 +88,7 @@ def build(*arguments: str) -> None:
 
 
 def base() -> str:
+    """By digest."""
     return os.environ.get("IMAGE_BASE") or own_base()
 
 
@@ -93,7 +105,8 @@ def own_base() -> str:
         run("podman", "import", str(archive), DEFAULT_BASE)
         archive.unlink()
         shutil.rmtree(files)
-    return DEFAULT_BASE
+    digest = run("podman", "image", "inspect", "--format", "{{.Digest}}", DEFAULT_BASE)
+    return f"{DEFAULT_BASE.rpartition(':')[0]}@{digest}"
 
 
 # --- running
@@ -152,21 +165,16 @@ def give(directory: Path) -> None:
         path.chmod(0o2770 if path.is_dir() else 0o440)
 
 
-def until(found: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            if result := found():
-                return result
-        except (KubeError, OSError, urllib.error.URLError):
-            pass
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.2)
+until = partial(eventually, seconds=PATIENCE, passing=(KubeError, OSError))
 
 
 def is_ready(pod: DeployedPod) -> bool:
-    with urllib.request.urlopen(f"http://127.0.0.1:{pod.probe_port}/readyz", timeout=5) as answer:
-        return bool(answer.status == 200)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{pod.probe_port}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +223,7 @@ def test_the_bill_of_materials_names_what_is_locked(image: str, tmp_path: Path) 
     needed_by_old_ones = {"typing-extensions"}
     named = {component["name"].lower().replace("_", "-") for component in bill["components"]}
     assert locked - needed_by_old_ones <= named
-    assert bill["metadata"]["component"]["name"] == "resource-manager"
+    assert bill["metadata"]["component"]["name"] == DISTRIBUTION
 
 
 def test_the_agent_works_in_its_container(image: str, own_cluster: Cluster, tmp_path: Path) -> None:

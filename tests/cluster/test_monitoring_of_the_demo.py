@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from monitoring_files import Query, alert_queries, alerts, dashboard_queries, rules_text
-from prometheus_process import Prometheus
-from running_demo import RunningDemo
 
 from devcluster.cluster import Cluster
 from devcluster.demo import admission
 from devcluster.demo.bundles import GROUP
+from kit.monitoring_files import Query, alert_queries, alerts, dashboard_queries, rules_text
+from kit.processes.demo import RunningDemo
+from kit.processes.prometheus import Prometheus
 from kube.errors import Forbidden
 
 pytestmark = [
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs the program prometheus"),
 ]
 MANAGED_RESOURCES = f"{GROUP}/namespaces/garden/managedresources"
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 NO_DATA = {
     "resource-manager-agent: Failed passes (B)": "nothing crashes",

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_process import AgentProcess, configuration
-from prometheus_process import Prometheus
 
 from devcluster.cluster import Cluster
+from kit.processes.agent import AgentProcess, configuration
+from kit.processes.prometheus import Prometheus
 
 CONTROLLER_SERIES = [
     "controller_runtime_reconcile_total",

@@ -9,13 +9,19 @@ the webhook has to know ServiceAccounts, so a replica that says too early that i
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from webhook_installation import (
+
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from kit.eventually import eventually
+from kit.manifests import pod, service_account
+from kit.processes.webhooks import WebhookProcess
+from kit.webhook_installation import (
     NAMESPACE,
     ROLE,
     Balancer,
@@ -24,15 +30,9 @@ from webhook_installation import (
     install,
     make_certificates,
     mount_certificate,
-    pod,
-    soon,
 )
-from webhook_process import WebhookProcess
-
-from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kit.world import Place
+from kube.client import Client
 from kube.errors import ApiError
 from kube.objects import Object
 
@@ -58,15 +58,8 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All"
 def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
     with Cluster() as own:
         create_namespace(own, NAMESPACE, labels=ROLE)
-        account = {"metadata": {"name": "not-mounted"}, "automountServiceAccountToken": False}
-        own.api.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", account)
+        Place(own, NAMESPACE).create(service_account("not-mounted", automountServiceAccountToken=False))
         yield own
-
-
-@pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent="load")
 
 
 def replica(cluster: Cluster) -> WebhookProcess:
@@ -91,7 +84,7 @@ async def test_a_rolling_update_under_load_fails_no_request(cluster: Cluster, cl
             await start(each, cluster, stack)
         async with Balancer(*old) as balancer:
             await asyncio.to_thread(install, old[0], cluster, port=balancer.port)
-            await soon(lambda: is_changed(cluster))
+            await asyncio.to_thread(eventually, lambda: is_changed(cluster))
             async with Creations(client, NAMESPACE, pod=LOAD, proof=MOUNTED, pause=0.05) as load:
                 await load.more(30)
                 async with asyncio.TaskGroup() as ends:
@@ -100,7 +93,7 @@ async def test_a_rolling_update_under_load_fails_no_request(cluster: Cluster, cl
                         new.append(surging)
                         await start(surging, cluster, stack)
                         balancer.replicas.append(surging)
-                        await soon(lambda surging=surging: balancer.chooses(surging))
+                        await asyncio.to_thread(eventually, lambda surging=surging: balancer.chooses(surging))
                         ends.create_task(end(going, balancer))
                 await load.more(30)
         asked = [each.metric("controller_runtime_webhook_requests_total") or 0 for each in new]

@@ -9,28 +9,32 @@ import base64
 import json
 import signal
 import ssl
-import time
 import traceback
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import brotli
 import pytest
 import yaml
-from agent_process import AgentProcess, configuration, free_port
-from managed_world import install_crd
-from webhook_process import HOST, SECCOMP, WebhookProcess, drop, pod_review, trusting
 
-from agent.api import MANAGED_RESOURCES
-from agent.token_requestor import keys as token_keys
 from devcluster.cluster import Cluster
-from kube.connection import ConfigurationError, load_kubeconfig
+from gardener import keys
+from kit.eventually import eventually
+from kit.managed_resources import install_crd
+from kit.manifests import managed_resource, manifest, placed
+from kit.manifests import secret as opaque
+from kit.processes.agent import AgentProcess, configuration, free_port
+from kit.processes.webhooks import HOST, SECCOMP, WebhookProcess, drop, pod_review, trusting
+from kit.world import Place
+from kube.connection import load_kubeconfig
+from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
+from kube.resources import SECRETS
 
-PATIENCE = 90.0
+PATIENCE = 300.0
 MARK = "hushK7wq2Zx9"
 """Twelve characters, with which everything begins that nobody is to see."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -97,7 +101,7 @@ UNUSABLE: dict[str, bytes] = {
     "directive.yaml": f"%{MARK} x\n---\na: b".encode(),
     "template.yaml": f"apiVersion: a/v1\nkind: A\nmetadata: {{name: a}}\nspec: {{volumeClaimTemplates: {MARK}}}".encode(),
 }
-SECRET_VALUES = {
+SECRET_VALUES: Object = {
     "data": {"password": encoded(MARK)},
     "metadata": {"annotations": {LAST_APPLIED: f'{{"data":"{MARK}"}}'}},
 }
@@ -117,7 +121,7 @@ OTHER_CONTAINER = {
 
 
 def secret(name: str, **fields: Any) -> Object:
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **fields}
+    return manifest(SECRETS, name, **fields)
 
 
 def workload(api_version: str, kind: str, name: str, *, label: str = "a", **pod: Any) -> Object:
@@ -170,64 +174,41 @@ CHANGED: dict[str, tuple[Object, Object]] = {
 """What may not be updated."""
 
 
-class Scene:
+class Scene(Place):
     """ManagedResources in a namespace, and what is told of them."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
-        self.api = cluster.api
-        self.namespace = namespace
-        self.path = f"/api/v1/namespaces/{namespace}"
-        self.managed = f"{MANAGED_RESOURCES.path(namespace=namespace)}"
-
     def manage(self, name: str, data: dict[str, bytes]) -> None:
-        self.api.apply(f"{self.path}/secrets/bundle-{name}", self._bundle(name, data))
-        spec = {"secretRefs": [{"name": f"bundle-{name}"}]}
-        body = {"apiVersion": MANAGED_RESOURCES.api_version, "kind": "ManagedResource"}
-        self.api.apply(f"{self.managed}/{name}", {**body, "metadata": {"name": name}, "spec": spec})
-
-    def _bundle(self, name: str, data: dict[str, bytes]) -> Object:
-        values = {key: encoded(value) for key, value in data.items()}
-        meta = {"name": f"bundle-{name}", "annotations": {LAST_APPLIED: f'{{"stringData":"{MARK}"}}'}}
-        return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": values}
+        applied = {LAST_APPLIED: f'{{"stringData":"{MARK}"}}'}
+        self.put(opaque(f"bundle-{name}", data, annotations=applied))
+        self.put(managed_resource(name, secretRefs=[{"name": f"bundle-{name}"}]))
 
     def manage_object(self, name: str, obj: Object) -> None:
-        meta = {**obj["metadata"], "namespace": self.namespace}
-        self.manage(name, {"object.json": json.dumps({**obj, "metadata": meta}).encode()})
+        self.manage(name, {"object.json": json.dumps(placed(obj, self.namespace)).encode()})
 
     def reason(self, name: str) -> str:
         """Of the condition that tells whether it was applied."""
-        status = self.api.get(f"{self.managed}/{name}").get("status") or {}
-        applied = [c for c in status.get("conditions") or [] if c["type"] == "ResourcesApplied"]
-        return str(applied[0]["reason"]) if applied else ""
+        return str(self.condition(name, "ResourcesApplied").get("reason", ""))
 
     def message(self, name: str) -> str:
-        status = self.api.get(f"{self.managed}/{name}")["status"]
-        return str(next(c["message"] for c in status["conditions"] if c["type"] == "ResourcesApplied"))
+        return str(self.condition(name, "ResourcesApplied").get("message", ""))
 
     def ask_for_token(self, name: str, kubeconfig: str) -> None:
-        meta = {
-            "name": name,
-            "labels": {token_keys.PURPOSE: token_keys.PURPOSE_TOKEN_REQUESTOR},
-            "annotations": {token_keys.NAME: "sa", token_keys.NAMESPACE: self.namespace, LAST_APPLIED: MARK},
+        wanted = {
+            keys.SERVICE_ACCOUNT_NAME: "sa",
+            keys.SERVICE_ACCOUNT_NAMESPACE: self.namespace,
+            LAST_APPLIED: MARK,
         }
-        self.api.create(f"{self.path}/secrets", {"metadata": meta, "stringData": {"kubeconfig": kubeconfig}})
+        marks = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}
+        self.create(opaque(name, {"kubeconfig": kubeconfig}, labels=marks, annotations=wanted))
 
-    def remove(self) -> None:
+    def remove_all(self) -> None:
         """Once no agent is there any more, which would have to let ManagedResources go."""
-        for found in self.api.get(self.managed)["items"]:
-            path = f"{self.managed}/{found['metadata']['name']}"
-            self.api.patch(path, {"metadata": {"finalizers": None}})
-            self.api.delete(path)
+        for found in self.list("ManagedResource"):
+            self.patch("ManagedResource", found["metadata"]["name"], {"metadata": {"finalizers": None}})
+            self.delete("ManagedResource", found["metadata"]["name"])
 
     def events(self) -> str:
-        return json.dumps(self.api.get(f"{self.path}/events"))
-
-
-def until(holds: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.1)
+        return json.dumps(self.list("Event"))
 
 
 def fetched(url: str, *, headers: dict[str, str] | None = None, context: ssl.SSLContext | None = None) -> str:
@@ -290,17 +271,21 @@ def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig:
             scene.manage_object(f"refused-{name}", obj)
         scene.ask_for_token("broken", f"users: *{MARK}")
         scene.ask_for_token("wrong", json.dumps({"users": [{"name": "u", "user": {"password": [MARK]}}]}))
-        until(lambda: all(scene.reason(name) == "ApplySucceeded" for name in (*CHANGED, "good")), "what is right")
+        eventually(lambda: all(scene.reason(name) == "ApplySucceeded" for name in (*CHANGED, "good")), "what is right")
         for name, (_, second) in CHANGED.items():
             scene.manage_object(name, second)
         refused = [*CHANGED, "unusable", *(f"refused-{name}" for name in REFUSED)]
-        until(lambda: all(scene.reason(name) == "ApplyFailed" for name in refused if name != "immutable"), "refusals")
-        until(lambda: scene.reason("unreadable") == "DecodingFailed", "what can't be read")
-        until(lambda: all(f'"{name}"' in scene.events() for name in ("unreadable", "job", "broken", "wrong")), "events")
-        until(lambda: "Could not decode" in scene.message("unreadable"), "why it can't be read")
+        eventually(
+            lambda: all(scene.reason(name) == "ApplyFailed" for name in refused if name != "immutable"), "refusals"
+        )
+        eventually(lambda: scene.reason("unreadable") == "DecodingFailed", "what can't be read")
+        eventually(
+            lambda: all(f'"{name}"' in scene.events() for name in ("unreadable", "job", "broken", "wrong")), "events"
+        )
+        eventually(lambda: "Could not decode" in scene.message("unreadable"), "why it can't be read")
         # They are told with all that they consist of, so there was something to hide.
-        until(lambda: '"Command": […]' in scene.message("pod"), "what the Pod consists of")
-        until(lambda: '"Name":"PASSWORD","Value":"[redacted]"' in scene.message("job"), "what the Job consists of")
+        eventually(lambda: '"Command": […]' in scene.message("pod"), "what the Pod consists of")
+        eventually(lambda: '"Name":"PASSWORD","Value":"[redacted]"' in scene.message("job"), "what the Job consists of")
 
         debug = f"http://127.0.0.1:{agent.metrics_port}"
         probes = f"http://127.0.0.1:{agent.probe_port}"
@@ -316,11 +301,11 @@ def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig:
         ]
         outputs |= {f"page {path}": fetched(f"http://localhost:{page_port}{path}") for path in pages}
         outputs["events"] = scene.events()
-        outputs["ManagedResources"] = json.dumps(cluster.api.get(scene.managed))
+        outputs["ManagedResources"] = json.dumps(scene.list("ManagedResource"))
         agent.signal(signal.SIGABRT)
         assert agent.wait() == -signal.SIGABRT
         outputs["log"], outputs["output"] = agent.log, f"- {agent.output}"
-    scene.remove()
+    scene.remove_all()
     assert '"level":"debug"' in outputs["log"]
     check(outputs, {MARK, *keys_in(kubeconfig)})
 

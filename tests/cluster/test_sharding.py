@@ -1,74 +1,19 @@
 """Several agents share the work of one cluster, by namespace or by class, and never touch each other's share."""
 
-import contextlib
-import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pytest
-from agent_process import AgentProcess, configuration
-from managed_resource_rig import Agent, Rig, config_map
-from managed_world import install_crd
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from kit.manifests import config_map
+from kit.shards import Shard, agents_by_class, agents_by_namespace, sharing
 from kube.objects import annotations, labels
 
 _WRITES = ("create", "update", "patch", "delete")
 _SECONDS = 60.0
 _ORIGIN = "resources.gardener.cloud/origin"
 _MANAGED_BY = "resources.gardener.cloud/managed-by"
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    name: str
-    user: str
-    """Who calls, in the audit log."""
-    rig: Rig
-
-
-class ShardAgent(Agent):
-    """An agent with a share and a Lease of its own.
-
-    Args:
-        namespaces: of its share; none: its class is its share.
-    """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        *,
-        name: str,
-        lease_namespace: str,
-        resource_class: str,
-        managed_by: str,
-        namespaces: Sequence[str] = (),
-    ) -> None:
-        super().__init__(cluster, resource_class=resource_class, managed_by=managed_by)
-        self.name = name
-        self.user = f"agent-{name}"
-        election = {"resourceName": name}
-        self._own = configuration(lease_namespace, leaderElection=election, controllers=self._config["controllers"])
-        self._own["sourceClientConnection"] = self._own["targetClientConnection"] = {"namespaces": list(namespaces)}
-        self._own_kubeconfig = cluster.kubeconfig_for(self.user, ["system:masters"])
-
-    def start(self) -> AgentProcess:
-        return AgentProcess(self._own, kubeconfig=self._own_kubeconfig).start()
-
-
-@contextlib.contextmanager
-def sharing(cluster: Cluster, agents: Sequence[tuple[ShardAgent, str]]) -> Iterator[list[Shard]]:
-    """Agents, each with the namespace in which its ManagedResources are, at work."""
-    install_crd(cluster)
-    with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(agent.start()) for agent, _ in agents]
-        for process in processes:
-            process.wait_until_ready(seconds=_SECONDS).wait_until_leading(seconds=_SECONDS)
-        yield [
-            Shard(agent.name, agent.user, Rig(cluster, namespace, agent, process))
-            for (agent, namespace), process in zip(agents, processes, strict=True)
-        ]
 
 
 @pytest.fixture
@@ -81,42 +26,13 @@ def other_namespace(cluster: Cluster, namespace: str) -> Iterator[str]:
 
 @pytest.fixture
 def by_namespace(cluster: Cluster, namespace: str, other_namespace: str) -> Iterator[list[Shard]]:
-    mark = uuid.uuid4().hex[:8]
-    agents = [
-        (
-            ShardAgent(
-                cluster,
-                name=f"{mark}-{letter}",
-                lease_namespace=namespace,
-                resource_class=f"c{mark}",
-                managed_by=mark,
-                namespaces=[place],
-            ),
-            place,
-        )
-        for letter, place in (("a", namespace), ("b", other_namespace))
-    ]
-    with sharing(cluster, agents) as shards:
+    with sharing(cluster, agents_by_namespace(cluster, namespace, other_namespace)) as shards:
         yield shards
 
 
 @pytest.fixture
 def by_class(cluster: Cluster, namespace: str) -> Iterator[list[Shard]]:
-    mark = uuid.uuid4().hex[:8]
-    agents = [
-        (
-            ShardAgent(
-                cluster,
-                name=f"{mark}-{letter}",
-                lease_namespace=namespace,
-                resource_class=f"c{mark}-{letter}",
-                managed_by=f"{mark}-{letter}",
-            ),
-            namespace,
-        )
-        for letter in "ab"
-    ]
-    with sharing(cluster, agents) as shards:
+    with sharing(cluster, agents_by_class(cluster, namespace)) as shards:
         yield shards
 
 
@@ -126,7 +42,7 @@ def share_out(shards: Sequence[Shard]) -> None:
     for shard, name in names:
         shard.rig.write(name, config_map(f"{name}-x"), config_map(f"{name}-y"))
     for shard, name in names:
-        shard.rig.until(lambda s=shard, n=name: s.rig.applied(n)[0] == "True", f"{name}", seconds=_SECONDS)
+        shard.rig.until(lambda s=shard, n=name: s.rig.applied(n)[0] == "True", f"{name}", seconds=_SECONDS)  # type: ignore[misc]
 
 
 def put_right(shards: Sequence[Shard]) -> None:
@@ -135,7 +51,7 @@ def put_right(shards: Sequence[Shard]) -> None:
         shard.rig.patch("ConfigMap", f"{shard.name}-0-x", {"data": {"changed": "by hand"}})
     for shard in shards:
         shard.rig.until(
-            lambda s=shard: "changed" not in (s.rig.get("ConfigMap", f"{s.name}-0-x").get("data") or {}),
+            lambda s=shard: "changed" not in (s.rig.get("ConfigMap", f"{s.name}-0-x").get("data") or {}),  # type: ignore[misc]
             "drift to be put right",
             seconds=_SECONDS,
         )
@@ -146,7 +62,9 @@ def clear(shards: Sequence[Shard]) -> None:
         shard.rig.delete("ManagedResource", f"{shard.name}-1")
     for shard in shards:
         shard.rig.until(
-            lambda s=shard: s.rig.find("ManagedResource", f"{s.name}-1") is None, "it to go", seconds=_SECONDS
+            lambda s=shard: s.rig.find("ManagedResource", f"{s.name}-1") is None,  # type: ignore[misc]
+            "it to go",
+            seconds=_SECONDS,
         )
         assert shard.rig.find("ConfigMap", f"{shard.name}-1-x") is None
 
@@ -172,7 +90,7 @@ def assert_stamps_and_leases(cluster: Cluster, lease_namespace: str, shards: Seq
     assert len({holders[shard.name] for shard in shards}) == len(shards)
     for shard in shards:
         shard.rig.until(
-            lambda s=shard: (s.rig.process.metric("rest_client_open_watches") or 0) >= 3,
+            lambda s=shard: (s.rig.process.metric("rest_client_open_watches") or 0) >= 3,  # type: ignore[misc]
             "watches of ManagedResources, Secrets, ConfigMaps",
             seconds=_SECONDS,
         )

@@ -5,20 +5,21 @@ from collections.abc import Iterator
 from html import unescape
 
 import pytest
-from agent_process import free_port
-from status_page_world import MARKER, SCRIPT, World, filled, until
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from kit.eventually import eventually
+from kit.processes.agent import free_port
+from kit.status_page import MARKER, SCRIPT, PageWorld, filled
 
 
 @pytest.fixture(scope="module")
-def world(cluster: Cluster) -> Iterator[World]:
+def world(cluster: Cluster) -> Iterator[PageWorld]:
     with filled(cluster) as world:
         world.fill_hostile()
         hostile = {f"{world.garden}/{name}" for name in ("hostile-kind", "hostile-reason")}
-        until(lambda: hostile <= listed(world.page("/")), lambda: world.page("/"))
-        until(lambda: "hostile-kind" in world.page("/?state=failed"), lambda: world.page("/"))
+        eventually(lambda: hostile <= listed(world.page("/")), state=lambda: world.page("/"))
+        eventually(lambda: "hostile-kind" in world.page("/?state=failed"), state=lambda: world.page("/"))
         yield world
 
 
@@ -42,7 +43,7 @@ def table(page: str) -> str:
 # --- what is shown
 
 
-def test_the_list_tells_each_managed_resource_with_its_state_and_why(world: World):
+def test_the_list_tells_each_managed_resource_with_its_state_and_why(world: PageWorld) -> None:
     page = world.page("/")
     assert {f"{namespace}/{name}" for namespace, name in world.states()} == listed(page)
     told = table(page)
@@ -51,7 +52,7 @@ def test_the_list_tells_each_managed_resource_with_its_state_and_why(world: Worl
     assert "This replica: leader" in words(page)
 
 
-def test_query_parameters_search_and_filter(world: World):
+def test_query_parameters_search_and_filter(world: PageWorld) -> None:
     def found(query: str) -> set[str]:
         return listed(world.page(f"/?{query}"))
 
@@ -67,10 +68,10 @@ def test_query_parameters_search_and_filter(world: World):
     assert f"{world.berlin}/gpu-operator" in found(f"state=failed&q={world.prefix}")
 
 
-def test_one_managed_resource_shows_conditions_and_the_tree_of_its_objects(world: World):
+def test_one_managed_resource_shows_conditions_and_the_tree_of_its_objects(world: PageWorld) -> None:
     path = f"/managedresources/{world.berlin}/coredns"
     healthy = f"Deployment {world.berlin}/coredns ✓ Healthy 2 pods"
-    until(lambda: healthy in words(world.page(path)), lambda: words(world.page(path)))
+    eventually(lambda: healthy in words(world.page(path)), state=lambda: words(world.page(path)))
     page = words(world.page(path))
     assert "ResourcesApplied ✓ True" in page
     assert "ApplySucceeded All resources are applied." in page
@@ -81,16 +82,16 @@ def test_one_managed_resource_shows_conditions_and_the_tree_of_its_objects(world
     assert f"What to do look at Deployment/{world.berlin}/gpu-operator" in unhealthy
 
 
-def test_what_is_missing_or_on_its_way_out_is_told(world: World):
+def test_what_is_missing_or_on_its_way_out_is_told(world: PageWorld) -> None:
     vpn = words(world.page(f"/managedresources/{world.paris}/vpn"))
     assert "Secret vpn-manifests ✕ Missing" in vpn
     assert "What to do create the Secret" in vpn
     leaving = f"/managedresources/{world.paris}/old-dashboard"
     told = f"ConfigMap {world.paris}/dashboard − Deleting"
-    until(lambda: told in words(world.page(leaving)), lambda: words(world.page(leaving)))
+    eventually(lambda: told in words(world.page(leaving)), state=lambda: words(world.page(leaving)))
 
 
-def test_drift_that_was_put_right_is_told_with_the_paths_of_the_fields(world: World):
+def test_drift_that_was_put_right_is_told_with_the_paths_of_the_fields(world: PageWorld) -> None:
     told = table(world.page("/changes?only=drift"))
     assert f"{world.berlin}/ coredns ! put right ConfigMap {world.berlin}/corefile data.zone" in told
     assert f"{world.garden}/ dns-policies ! made again ConfigMap {world.garden}/policy-2" in told
@@ -100,7 +101,7 @@ def test_drift_that_was_put_right_is_told_with_the_paths_of_the_fields(world: Wo
     assert f"− deleted ConfigMap {world.paris}/dashboard" in table(world.page("/changes?q=old-dashboard"))
 
 
-def test_a_replica_that_stands_by_tells_what_it_knows(world: World):
+def test_a_replica_that_stands_by_tells_what_it_knows(world: PageWorld) -> None:
     port = free_port()
     with world.agent(page_port=port) as standby:
         standby.wait_until_ready(seconds=60)
@@ -116,7 +117,7 @@ def test_a_replica_that_stands_by_tells_what_it_knows(world: World):
 # --- what is not
 
 
-def test_no_page_tells_a_secret_or_the_value_of_a_field(world: World):
+def test_no_page_tells_a_secret_or_the_value_of_a_field(world: PageWorld) -> None:
     seen, left = set[str](), {"/", "/changes"}
     while left:
         path = left.pop()
@@ -128,7 +129,7 @@ def test_no_page_tells_a_secret_or_the_value_of_a_field(world: World):
     assert len(seen) > len(world.states())
 
 
-def test_what_somebody_wrote_into_the_cluster_is_text_on_the_page(world: World):
+def test_what_somebody_wrote_into_the_cluster_is_text_on_the_page(world: PageWorld) -> None:
     page = world.page("/?q=hostile")
     assert listed(page) == {f"{world.garden}/hostile-kind", f"{world.garden}/hostile-reason"}
     assert SCRIPT not in page
@@ -141,7 +142,7 @@ def test_what_somebody_wrote_into_the_cluster_is_text_on_the_page(world: World):
         assert "&lt;script&gt;alert" in own
 
 
-def test_looking_at_pages_asks_no_api_server(world: World, audit: Audit):
+def test_looking_at_pages_asks_no_api_server(world: PageWorld, audit: Audit) -> None:
     mark = audit.mark()
     for path in links(world.page("/")) | {"/changes"}:
         world.page(path)
@@ -154,7 +155,7 @@ def test_looking_at_pages_asks_no_api_server(world: World, audit: Audit):
 
 
 @pytest.mark.parametrize("host", ["evil.example.com", "evil.example.com:8082", "127.0.0.1.nip.example", "10.0.0.1", ""])
-def test_a_name_that_is_not_of_this_computer_is_refused(host: str, world: World):
+def test_a_name_that_is_not_of_this_computer_is_refused(host: str, world: PageWorld) -> None:
     status, _, body = world.get("/", host=host)
     assert status == 421
     assert "localhost" in body
@@ -164,24 +165,24 @@ def test_a_name_that_is_not_of_this_computer_is_refused(host: str, world: World)
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:9000", "LocalHost:1", "127.0.0.1:8082", "[::1]:8082", "[::1]"]
 )
-def test_the_port_may_be_any_since_it_is_forwarded(host: str, world: World):
+def test_the_port_may_be_any_since_it_is_forwarded(host: str, world: PageWorld) -> None:
     assert world.get("/changes", host=host)[0] == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_nothing_can_be_written(method: str, world: World):
+def test_nothing_can_be_written(method: str, world: PageWorld) -> None:
     status, headers, _ = world.get("/", method=method)
     assert (status, headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_head_answers_without_a_body(world: World):
+def test_head_answers_without_a_body(world: PageWorld) -> None:
     status, headers, body = world.get("/", method="HEAD")
     assert (status, body) == (200, "")
     assert headers["content-type"] == "text/html; charset=utf-8"
 
 
 @pytest.mark.parametrize("path", ["/", "/changes", "/nothing", "/managedresources/a/b", "/managedresources/%00/%2F"])
-def test_headers_keep_browsers_strict(path: str, world: World):
+def test_headers_keep_browsers_strict(path: str, world: PageWorld) -> None:
     status, headers, _ = world.get(path)
     assert status == (200 if path in {"/", "/changes"} else 404)
     policy = headers["content-security-policy"]
@@ -193,7 +194,7 @@ def test_headers_keep_browsers_strict(path: str, world: World):
     assert "set-cookie" not in headers
 
 
-def test_style_script_and_icon_are_served_and_may_be_kept(world: World):
+def test_style_script_and_icon_are_served_and_may_be_kept(world: PageWorld) -> None:
     paths = set(re.findall(r'(?:href|src)="(/(?:style|script|icon)-[^"]*)"', world.page("/")))
     assert len(paths) == 3
     for path in paths:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from status_page_world import World, filled, until
 
 from devcluster.cluster import Cluster
+from kit.eventually import eventually
+from kit.status_page import PageWorld, filled
 
 CHROMIUM = shutil.which("chromium") or ""
 ARGUMENTS = (
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs chromium")
 
 
 @pytest.fixture(scope="module")
-def world(cluster: Cluster) -> Iterator[World]:
+def world(cluster: Cluster) -> Iterator[PageWorld]:
     with filled(cluster, prefix="" if WITH_PICTURES else None) as world:
         yield world
 
@@ -45,7 +46,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(browser: Browser, world: World) -> Iterator[Callable[..., Page]]:
+def opened(browser: Browser, world: PageWorld) -> Iterator[Callable[..., Page]]:
     """Opens a page. At the end nothing was asked of anybody else, and the browser had nothing to complain about."""
     contexts: list[BrowserContext] = []
     asked: list[str] = []
@@ -79,7 +80,7 @@ def rows(page: Page) -> list[str]:
 # --- searching
 
 
-def test_typing_filters_the_rows_and_enter_asks_the_agent(world: World, opened: Callable[..., Page]):
+def test_typing_filters_the_rows_and_enter_asks_the_agent(world: PageWorld, opened: Callable[..., Page]) -> None:
     page = opened(f"/?q={world.prefix}" if world.prefix else "/")
     search = page.get_by_label("Search names, messages, Secrets and objects")
     search.fill("gpu")
@@ -95,7 +96,9 @@ def test_typing_filters_the_rows_and_enter_asks_the_agent(world: World, opened: 
     assert len(rows(page)) >= 10
 
 
-def test_links_lead_from_a_state_to_a_managed_resource_and_its_objects(world: World, opened: Callable[..., Page]):
+def test_links_lead_from_a_state_to_a_managed_resource_and_its_objects(
+    world: PageWorld, opened: Callable[..., Page]
+) -> None:
     page = opened(f"/?namespace={world.berlin}")
     page.get_by_role("navigation", name="States").get_by_role("link", name="Unhealthy").click()
     page.wait_for_url("**state=failed**")
@@ -109,7 +112,7 @@ def test_links_lead_from_a_state_to_a_managed_resource_and_its_objects(world: Wo
     assert all("put right" in row or "made again" in row for row in rows(page))
 
 
-def test_everything_works_without_script(world: World, opened: Callable[..., Page]):
+def test_everything_works_without_script(world: PageWorld, opened: Callable[..., Page]) -> None:
     page = opened("/", java_script_enabled=False)
     assert page.get_by_role("button", name="Refresh").count() == 0
     page.get_by_label("Search names, messages, Secrets and objects").fill("corefile")
@@ -124,8 +127,8 @@ def test_everything_works_without_script(world: World, opened: Callable[..., Pag
 
 
 def test_refreshing_is_switched_on_by_who_wants_it_and_keeps_what_is_typed_and_closed(
-    world: World, opened: Callable[..., Page]
-):
+    world: PageWorld, opened: Callable[..., Page]
+) -> None:
     path = f"/managedresources/{world.berlin}/metrics-server"
     page = opened(path, clock=True)
     toggle = page.get_by_role("button", name="Refresh every 10 s")
@@ -136,7 +139,7 @@ def test_refreshing_is_switched_on_by_who_wants_it_and_keeps_what_is_typed_and_c
         toggle.click()
     expect(toggle).to_have_attribute("aria-pressed", "true")
     world.drift(world.berlin, "metrics", {"data": {"zone": "elsewhere"}})
-    until(lambda: "data.zone" in world.page(path), lambda: world.page(path))
+    eventually(lambda: "data.zone" in world.page(path), state=lambda: world.page(path))
     with page.expect_response(f"{world.url}{path}"):
         page.clock.fast_forward(10_500)
     expect(page.get_by_text("put right")).to_be_visible()
@@ -151,7 +154,7 @@ def test_refreshing_is_switched_on_by_who_wants_it_and_keeps_what_is_typed_and_c
     expect(toggle).to_have_attribute("aria-pressed", "false")
 
 
-def test_ages_go_on(world: World, opened: Callable[..., Page]):
+def test_ages_go_on(world: PageWorld, opened: Callable[..., Page]) -> None:
     page = opened(f"/managedresources/{world.berlin}/coredns", clock=True)
     age = page.locator("dl time").first
     before = age.inner_text()
@@ -203,14 +206,14 @@ _FLAWS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_and_structure_are_accessible(scheme: str, world: World, opened: Callable[..., Page]):
+def test_colours_and_structure_are_accessible(scheme: str, world: PageWorld, opened: Callable[..., Page]) -> None:
     for path in ("/", "/changes", f"/managedresources/{world.berlin}/gpu-operator"):
         page = opened(path, color_scheme=scheme)
         assert page.evaluate(_CONTRASTS) == []
         assert page.evaluate(_FLAWS) == []
 
 
-def test_a_keyboard_is_enough_and_shows_where_it_is(opened: Callable[..., Page]):
+def test_a_keyboard_is_enough_and_shows_where_it_is(opened: Callable[..., Page]) -> None:
     page = opened("/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
@@ -222,13 +225,13 @@ def test_a_keyboard_is_enough_and_shows_where_it_is(opened: Callable[..., Page])
     assert {"Skip to content", "Recent changes", "Refresh every 10 s", "q"} <= reached
 
 
-def test_a_narrow_screen_scrolls_tables_and_not_the_page(world: World, opened: Callable[..., Page]):
+def test_a_narrow_screen_scrolls_tables_and_not_the_page(world: PageWorld, opened: Callable[..., Page]) -> None:
     for path in ("/", "/changes", f"/managedresources/{world.paris}/monitoring"):
         page = opened(path, viewport={"width": 360, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
-def test_nothing_moves_for_who_does_not_want_that(opened: Callable[..., Page]):
+def test_nothing_moves_for_who_does_not_want_that(opened: Callable[..., Page]) -> None:
     page = opened("/", reduced_motion="reduce")
     durations = page.evaluate("getComputedStyle(document.querySelector('button')).transitionDuration")
     assert set(durations.split(", ")) == {"0s"}
@@ -238,7 +241,7 @@ def test_nothing_moves_for_who_does_not_want_that(opened: Callable[..., Page]):
 
 
 @pytest.mark.skipif(not WITH_PICTURES, reason="UPDATE_DOCS=1 takes pictures")
-def test_pictures_are_taken(world: World, opened: Callable[..., Page]):
+def test_pictures_are_taken(world: PageWorld, opened: Callable[..., Page]) -> None:
     from PIL import Image
 
     for name, path, scheme in (

@@ -2,18 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from managed_world import install_crd
 
-from agent.api import MANAGED_RESOURCES, MANAGED_RESOURCES_VIEW
-from agent.status import Advice, Compute, StatusWriter
+from agent.resource_manager.api import MANAGED_RESOURCES_VIEW
 from devcluster.cluster import Cluster
+from devcluster.faults import Delay, Rule
+from gardener.kinds import MANAGED_RESOURCES
+from kit.eventually import soon
+from kit.manifests import managed_resource
+from kit.proxied import proxied
+from kit.world import World
 from kube.cache import Caches, Store
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kube.client import Client
 from kube.errors import Conflict, NotFound
 from kube.objects import Object, condition, key, metadata
+from kube.status import Advice, Compute, StatusWriter
 
 LONG = 600.0
 SHORT = 0.2
@@ -37,27 +42,18 @@ def said(condition_type: str, status: str) -> Compute:
     return compute
 
 
-class World:
+class StatusWorld(World):
     """A ManagedResource `mr`, and a writer of its status."""
 
     def __init__(self, client: Client, store: Store[Object], namespace: str) -> None:
-        self.client = client
+        super().__init__(client, namespace)
         self.store = store
-        self.namespace = namespace
         self.writer = StatusWriter(client, store, MANAGED_RESOURCES)
         self.healthy = False
         self.failures: list[BaseException] = []
 
-    async def create(self) -> Object:
-        meta = {"name": "mr", "namespace": self.namespace}
-        spec = {"secretRefs": [{"name": "s"}]}
-        obj = {
-            "apiVersion": MANAGED_RESOURCES.api_version,
-            "kind": MANAGED_RESOURCES.kind,
-            "metadata": meta,
-            "spec": spec,
-        }
-        created = await self.client.create(MANAGED_RESOURCES, obj)
+    async def managed_resource(self) -> Object:
+        created = await self.create(managed_resource("mr"))
         self.store.observe(created)
         return created
 
@@ -74,40 +70,30 @@ class World:
     def later(self, obj: Object, compute: Compute, *, patience: float = LONG) -> bool:
         return self.writer.update_later(obj, compute, patience=patience, failed=self.failures.append)
 
-    async def live(self) -> Object:
-        return await self.client.get(MANAGED_RESOURCES, "mr", namespace=self.namespace)
-
     async def told(self) -> dict[str, str]:
-        status = (await self.live()).get("status") or {}
+        status = (await self.get("ManagedResource", "mr")).get("status") or {}
         return {c["type"]: c["status"] for c in status.get("conditions") or []}
 
-    async def until_failed(self) -> None:
-        async with asyncio.timeout(60):
-            while not self.failures:
-                await asyncio.sleep(0.02)
-
     async def until_told(self, expected: dict[str, str]) -> None:
-        async with asyncio.timeout(60):
-            while await self.told() != expected:
-                await asyncio.sleep(0.02)
+        async def is_told() -> bool:
+            return await self.told() == expected
+
+        await soon(is_told, f"{expected} to be told")
 
 
 @pytest.fixture
-async def world(cluster: Cluster, namespace: str) -> AsyncIterator[World]:
-    await asyncio.to_thread(install_crd, cluster)
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        client = Client(transport, user_agent="test")
-        caches = Caches(client, namespaces=[namespace])
-        try:
-            store = caches.acquire(MANAGED_RESOURCES_VIEW)
-            await store.synced.wait()
-            yield World(client, store, namespace)
-        finally:
-            await caches.close()
+async def world(client: Client, namespace: str, managed_resources: None) -> AsyncIterator[StatusWorld]:
+    caches = Caches(client, namespaces=[namespace])
+    try:
+        store = caches.acquire(MANAGED_RESOURCES_VIEW)
+        await store.synced.wait()
+        yield StatusWorld(client, store, namespace)
+    finally:
+        await caches.close()
 
 
-async def test_what_is_said_at_the_same_time_is_one_write(world: World) -> None:
-    obj = await world.create()
+async def test_what_is_said_at_the_same_time_is_one_write(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
     first, second = await asyncio.gather(
         world.writer.update(obj, said("Applied", "True")), world.writer.update(obj, said("Healthy", "True"))
     )
@@ -115,9 +101,9 @@ async def test_what_is_said_at_the_same_time_is_one_write(world: World) -> None:
     assert await world.told() == {"Applied": "True", "Healthy": "True"}
 
 
-async def test_advisers_are_asked_before_something_is_written(world: World) -> None:
+async def test_advisers_are_asked_before_something_is_written(world: StatusWorld) -> None:
     world.advise()
-    obj = await world.create()
+    obj = await world.managed_resource()
     await world.writer.update(obj, said("Progressing", "True"))
     assert await world.told() == {"Progressing": "True"}
     written = await world.writer.update(obj, said("Applied", "True"))
@@ -127,17 +113,17 @@ async def test_advisers_are_asked_before_something_is_written(world: World) -> N
     assert metadata(same)["resourceVersion"] == metadata(written)["resourceVersion"], "there was nothing to write"
 
 
-async def test_who_has_no_objection_is_not_waited_for(world: World) -> None:
-    obj = await world.create()
+async def test_who_has_no_objection_is_not_waited_for(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
     assert not world.later(obj, said("Applied", "True"))
     world.advise()
     world.healthy = True
     assert not world.later(obj, said("Applied", "True"))
 
 
-async def test_a_write_waits_until_the_advisers_have_settled(world: World) -> None:
+async def test_a_write_waits_until_the_advisers_have_settled(world: StatusWorld) -> None:
     world.advise()
-    obj = await world.create()
+    obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"))
     world.writer.reconsider(key(obj))
     await asyncio.sleep(0.1)
@@ -147,16 +133,35 @@ async def test_a_write_waits_until_the_advisers_have_settled(world: World) -> No
     await world.until_told({"Applied": "True", "Healthy": "True"})
 
 
-async def test_a_write_does_not_wait_for_ever(world: World) -> None:
+async def test_a_write_does_not_wait_for_ever(world: StatusWorld) -> None:
     world.advise()
-    obj = await world.create()
+    obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"), patience=SHORT)
     await world.until_told({"Applied": "True", "Healthy": "False"})
 
 
-async def test_what_waits_is_expected_and_goes_out_with_what_comes_after_it(world: World) -> None:
+async def test_a_write_waits_the_longer_the_slower_answers_are(
+    world: StatusWorld, cluster: Cluster, tmp_path: Path
+) -> None:
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=Delay(seconds=1.0), methods=("PATCH",)))
+        world.writer = StatusWriter(Client(transport, user_agent="test"), world.store, MANAGED_RESOURCES)
+        obj = await world.managed_resource()
+        for text in ("1", "2"):
+            obj = await world.writer.update(obj, said("Progressing", text))
+        assert 3.0 < world.writer.patience <= 30.0
+        world.advise()
+        assert world.later(obj, said("Applied", "True"), patience=0.0)
+        await asyncio.sleep(0.1)
+        world.healthy = True
+        world.writer.reconsider(key(obj))
+        await world.until_told({"Progressing": "2", "Applied": "True", "Healthy": "True"})
+        assert len(proxy.log) == 3
+
+
+async def test_what_waits_is_expected_and_goes_out_with_what_comes_after_it(world: StatusWorld) -> None:
     world.advise()
-    obj = await world.create()
+    obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"))
     expected = world.writer.expected(obj)
     assert (condition(expected, "Applied") or {}).get("status") == "True"
@@ -165,40 +170,38 @@ async def test_what_waits_is_expected_and_goes_out_with_what_comes_after_it(worl
     assert await world.told() == {"Applied": "True", "Other": "True", "Healthy": "False"}
 
 
-async def test_what_waits_is_written_at_the_end(world: World) -> None:
+async def test_what_waits_is_written_at_the_end(world: StatusWorld) -> None:
     world.advise()
-    obj = await world.create()
+    obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"))
     await world.writer.flush()  # it gives the write a moment, but no more
     await world.until_told({"Applied": "True", "Healthy": "False"})
 
 
-async def test_a_write_that_fails_later_is_told(world: World) -> None:
+async def test_a_write_that_fails_later_is_told(world: StatusWorld) -> None:
     world.advise()
-    obj = await world.create()
+    obj = await world.managed_resource()
     assert world.later(obj, said("Applied", "True"))
-    await world.client.delete(MANAGED_RESOURCES, "mr", namespace=world.namespace)
+    await world.delete("ManagedResource", "mr")
     await world.writer.flush()
-    await world.until_failed()
+    await soon(lambda: world.failures, "a failure")
     assert [type(failure) for failure in world.failures] == [NotFound]
 
 
-async def test_others_writes_are_not_overwritten(world: World) -> None:
-    obj = await world.create()
+async def test_others_writes_are_not_overwritten(world: StatusWorld) -> None:
+    obj = await world.managed_resource()
     foreign = said("Foreign", "True")(obj.get("status") or {})
-    await world.client.patch(
-        MANAGED_RESOURCES, "mr", {"status": foreign}, namespace=world.namespace, subresource="status"
-    )
+    await world.patch("ManagedResource", "mr", {"status": foreign}, subresource="status")
     await world.writer.update(obj, said("Applied", "True"))
     assert await world.told() == {"Foreign": "True", "Applied": "True"}
 
 
-async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(world: World) -> None:
+async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(world: StatusWorld) -> None:
     # With a store that has not heard of it yet.
     writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
-    former = await world.create()
-    await world.client.delete(MANAGED_RESOURCES, "mr", namespace=world.namespace)
-    await world.create()
+    former = await world.managed_resource()
+    await world.delete("ManagedResource", "mr")
+    await world.managed_resource()
     with pytest.raises(Conflict):
         await writer.update(former, said("Applied", "True"))
     assert await world.told() == {}

@@ -2,82 +2,67 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 import pytest
-from agent_clusters import at_work, cluster_of, context_of
-from token_world import World, user_agent
 
-from agent.token_invalidator import controller, keys
-from agent.token_invalidator.controller import TokenInvalidatorLoop
-from config.schema_controllers import Controllers, TokenInvalidator
+from agent.resource_manager.token_invalidator import reconcile
+from agent.resource_manager.token_invalidator.controller import declare
+from agent.resource_manager.token_invalidator.rules import SECRET_TYPE, SERVICE_ACCOUNT_NAME
+from config.resource_manager.controllers import Controllers, TokenInvalidator
 from devcluster.audit import Audit
-from devcluster.cluster import Cluster
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from gardener import keys
+from kit.controllers import run_controller
+from kit.eventually import soon
+from kit.manifests import manifest, pod, service_account
+from kit.tokens import TokenWorld
+from kube.client import Client
+from kube.loop import ControlLoop
 from kube.objects import Object, labels
-from kube.resources import SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.resources import SECRETS
 
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 PURPOSE = {keys.PURPOSE: "token-invalidator"}
-BOTH = {**PURPOSE, keys.CONSIDER: "true"}
+BOTH = {**PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER: "true"}
 
 
 @pytest.fixture
-async def transport(cluster: Cluster) -> AsyncIterator[Transport]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as opened:
-        yield opened
+def world(admin: Client, namespace: str) -> TokenWorld:
+    return TokenWorld(admin, namespace)
 
 
 @pytest.fixture
-def agent() -> str:
-    return user_agent()
-
-
-@pytest.fixture
-def world(transport: Transport, namespace: str) -> World:
-    return World(Client(transport, user_agent="test"), namespace)
-
-
-@pytest.fixture
-async def loop(transport: Transport, namespace: str, agent: str) -> AsyncIterator[TokenInvalidatorLoop]:
-    async with _loop(Client(transport, user_agent=agent), namespace) as started:
+async def loop(client: Client, namespace: str) -> AsyncIterator[ControlLoop]:
+    async with running(client, namespace) as started:
         yield started
 
 
-@asynccontextmanager
-async def _loop(client: Client, namespace: str) -> AsyncIterator[TokenInvalidatorLoop]:
-    made = context_of(cluster_of(client, namespace), Controllers(token_invalidator=TokenInvalidator(enabled=True)))
-    started = TokenInvalidatorLoop(made)
-    async with at_work(made, started):
-        yield started
+def running(client: Client, namespace: str) -> AbstractAsyncContextManager[ControlLoop]:
+    controllers = Controllers(token_invalidator=TokenInvalidator(enabled=True))
+    return run_controller(declare, client, namespace, controllers=controllers)
 
 
-async def account(world: World, name: str = "sa", *, automount: bool | None = None, **labelled: str) -> None:
-    obj: Object = {"metadata": {"namespace": world.namespace, "name": name, "labels": labelled}}
-    if automount is not None:
-        obj["automountServiceAccountToken"] = automount
-    await world.client.create(SERVICE_ACCOUNTS, obj)
+async def account(world: TokenWorld, name: str = "sa", *, automount: bool | None = None, **labelled: str) -> None:
+    automounts = {} if automount is None else {"automountServiceAccountToken": automount}
+    await world.create(service_account(name, labels=labelled, **automounts))
 
 
-async def secret(world: World, name: str = "s", *, of: str = "sa", type_: str = keys.SECRET_TYPE) -> None:
+async def secret(world: TokenWorld, name: str = "s", *, of: str = "sa", type_: str = SECRET_TYPE) -> None:
     """Waits until Kubernetes has put a token into it."""
-    meta = {"namespace": world.namespace, "name": name, "annotations": {keys.SERVICE_ACCOUNT_NAME: of}}
-    await world.client.create(SECRETS, {"metadata": meta, "type": type_})
-    if type_ == keys.SECRET_TYPE:
+    await world.create(manifest(SECRETS, name, annotations={SERVICE_ACCOUNT_NAME: of}, type=type_))
+    if type_ == SECRET_TYPE:
         await world.until_token(name)
 
 
-async def has(world: World, wanted: dict[str, str], name: str = "s") -> None:
+async def has(world: TokenWorld, wanted: dict[str, str], name: str = "s") -> None:
     async def is_so() -> bool:
         found = labels(await world.secret(name) or {})
-        return {key: found[key] for key in (keys.PURPOSE, keys.CONSIDER) if key in found} == wanted
+        return {key: found[key] for key in (keys.PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER) if key in found} == wanted
 
-    await world.until(is_so, what=f"{wanted} on {name}")
+    await soon(is_so, what=f"{wanted} on {name}")
 
 
-async def set_account(world: World, body: Object) -> None:
-    await world.client.patch(SERVICE_ACCOUNTS, "sa", body, namespace=world.namespace)
+async def set_account(world: TokenWorld, body: Object) -> None:
+    await world.patch("ServiceAccount", "sa", body)
 
 
 @pytest.mark.parametrize(
@@ -86,18 +71,22 @@ async def set_account(world: World, body: Object) -> None:
         (None, {}, PURPOSE),
         (True, {}, PURPOSE),
         (False, {}, BOTH),
-        (False, {keys.SKIP: "false"}, PURPOSE),
+        (False, {keys.TOKEN_INVALIDATOR_SKIP: "false"}, PURPOSE),
     ],
 )
 async def test_a_new_secret_is_labelled(
-    automount: bool | None, labelled: dict[str, str], wanted: dict[str, str], world: World, loop: TokenInvalidatorLoop
+    automount: bool | None,
+    labelled: dict[str, str],
+    wanted: dict[str, str],
+    world: TokenWorld,
+    loop: ControlLoop,
 ) -> None:
     await account(world, automount=automount, **labelled)
     await secret(world)
     await has(world, wanted)
 
 
-async def test_labels_follow_the_account(world: World, loop: TokenInvalidatorLoop) -> None:
+async def test_labels_follow_the_account(world: TokenWorld, loop: ControlLoop) -> None:
     await account(world, automount=False)
     await secret(world)
     await has(world, BOTH)
@@ -105,49 +94,42 @@ async def test_labels_follow_the_account(world: World, loop: TokenInvalidatorLoo
     await has(world, PURPOSE)
     await set_account(world, {"automountServiceAccountToken": False})
     await has(world, BOTH)
-    await set_account(world, {"metadata": {"labels": {keys.SKIP: ""}}})
+    await set_account(world, {"metadata": {"labels": {keys.TOKEN_INVALIDATOR_SKIP: ""}}})
     await has(world, PURPOSE)
 
 
-async def test_a_secret_that_is_there_at_the_start_is_labelled(world: World, transport: Transport) -> None:
+async def test_a_secret_that_is_there_at_the_start_is_labelled(world: TokenWorld, client: Client) -> None:
     await account(world, automount=False)
     await secret(world)
-    async with _loop(Client(transport, user_agent="x"), world.namespace):
+    async with running(client, world.namespace):
         await has(world, BOTH)
 
 
-async def test_a_secret_in_use_waits(world: World, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller, "IN_USE_SECONDS", 0.2)
+async def test_a_secret_in_use_waits(world: TokenWorld, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile, "IN_USE_SECONDS", 0.2)
     await account(world, automount=False)
     await secret(world)
     volume = {"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}
-    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume], "terminationGracePeriodSeconds": 0}
-    meta = {"namespace": world.namespace, "name": "p"}
-    await world.client.create(PODS, {"metadata": meta, "spec": spec})
-    async with _loop(Client(transport, user_agent="x"), world.namespace):
+    await world.create(pod("p", volumes=[volume]))
+    async with running(client, world.namespace):
         await has(world, PURPOSE)
         await asyncio.sleep(1)
         await has(world, PURPOSE)
-        await world.client.delete(PODS, "p", namespace=world.namespace)
+        await world.delete("Pod", "p")
         await has(world, BOTH)
 
 
-async def test_other_secrets_and_purposes_are_left_alone(world: World, loop: TokenInvalidatorLoop) -> None:
+async def test_other_secrets_and_purposes_are_left_alone(world: TokenWorld, loop: ControlLoop) -> None:
     await account(world, automount=False)
     await secret(world, "opaque", type_="Opaque")
-    await world.client.patch(SECRETS, "opaque", {"metadata": {"labels": {"touched": ""}}}, namespace=world.namespace)
-    meta = {
-        "namespace": world.namespace,
-        "name": "requested",
-        "labels": {keys.PURPOSE: "token-requestor"},
-        "annotations": {keys.SERVICE_ACCOUNT_NAME: "sa"},
-    }
-    await world.client.create(SECRETS, {"metadata": meta, "type": keys.SECRET_TYPE})
-    await has(world, {keys.PURPOSE: "token-requestor", keys.CONSIDER: "true"}, "requested")
+    await world.patch("Secret", "opaque", {"metadata": {"labels": {"touched": ""}}})
+    of, marks = {SERVICE_ACCOUNT_NAME: "sa"}, {keys.PURPOSE: "token-requestor"}
+    await world.create(manifest(SECRETS, "requested", labels=marks, annotations=of, type=SECRET_TYPE))
+    await has(world, {keys.PURPOSE: "token-requestor", keys.TOKEN_INVALIDATOR_CONSIDER: "true"}, "requested")
     await has(world, {}, "opaque")
 
 
-async def test_at_rest_nothing_is_asked(world: World, loop: TokenInvalidatorLoop, audit: Audit, agent: str) -> None:
+async def test_at_rest_nothing_is_asked(world: TokenWorld, loop: ControlLoop, audit: Audit, user_agent: str) -> None:
     await account(world, automount=False)
     await secret(world)
     await has(world, BOTH)
@@ -155,9 +137,9 @@ async def test_at_rest_nothing_is_asked(world: World, loop: TokenInvalidatorLoop
     async def is_quiet() -> bool:
         mark = audit.mark()
         for _ in range(3):
-            loop._secrets.resync()
+            loop._watches[0].store.resync()
             await asyncio.sleep(0.2)
-        return audit.count(since=mark, user_agent=agent) == {}
+        return audit.count(since=mark, user_agent=user_agent) == {}
 
-    await world.until(is_quiet, what="rest")
+    await soon(is_quiet, what="rest")
     await has(world, BOTH)

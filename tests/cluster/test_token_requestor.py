@@ -3,64 +3,48 @@
 import asyncio
 import base64
 import time
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 import yaml
-from token_world import (
+
+from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
+from agent.shared.token_requestor.targets import MOST_BY_NAME
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from gardener import keys
+from kit.eventually import soon
+from kit.manifests import service_account
+from kit.tokens import (
     PATIENCE,
     MovableClock,
-    World,
+    TokenWorld,
+    allowed_requests,
     at_rest,
     kubeconfig,
     look_again,
     token_requestor,
     token_requests,
-    user_agent,
 )
-
-from agent.token_requestor import keys
-from agent.token_requestor.memory import Pace
-from devcluster.audit import Audit
-from devcluster.cluster import Cluster
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kube.client import Client
 from kube.objects import annotations, labels, uid
-from kube.resources import SECRETS, SERVICE_ACCOUNTS
 
 PAST = "2020-01-01T00:00:00Z"
 FUTURE = "2099-01-01T00:00:00Z"
 
 
 @pytest.fixture
-async def transport(cluster: Cluster) -> AsyncIterator[Transport]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def agent() -> str:
-    return user_agent()
-
-
-@pytest.fixture
-def client(transport: Transport, agent: str) -> Client:
-    return Client(transport, user_agent=agent)
-
-
-@pytest.fixture
-def world(transport: Transport, namespace: str) -> World:
-    return World(Client(transport, user_agent="test"), namespace)
+def world(admin: Client, namespace: str) -> TokenWorld:
+    return TokenWorld(admin, namespace)
 
 
 # --- issuing
 
 
 async def test_a_secret_gets_a_token_for_an_account_that_is_made(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
-    await world.ask(LABELS='{"team":"a"}', EXPIRATION="10m")
+    await world.ask(SERVICE_ACCOUNT_LABELS='{"team":"a"}', TOKEN_EXPIRATION_DURATION="10m")
     async with token_requestor(client, world.namespace) as loop:
         token = await world.until_token()
         await at_rest(loop)
@@ -70,22 +54,19 @@ async def test_a_secret_gets_a_token_for_an_account_that_is_made(
     assert labels(account) == {"team": "a"}
     assert account["automountServiceAccountToken"] is False
     assert 380 < await world.renew_in() <= 480
-    assert token_requests(audit, agent) == 1
+    assert token_requests(audit, user_agent) == 1
 
 
-async def test_an_account_that_exists_keeps_everything_but_its_labels(world: World, client: Client) -> None:
-    existing = {
-        "metadata": {
-            "namespace": world.namespace,
-            "name": "sa",
-            "labels": {"old": "1"},
-            "annotations": {"keep": "1"},
-        },
-        "automountServiceAccountToken": True,
-        "imagePullSecrets": [{"name": "pull"}],
-    }
-    before = await world.client.create(SERVICE_ACCOUNTS, existing)
-    await world.ask(LABELS='{"new":"1"}')
+async def test_an_account_that_exists_keeps_everything_but_its_labels(world: TokenWorld, client: Client) -> None:
+    existing = service_account(
+        "sa",
+        labels={"old": "1"},
+        annotations={"keep": "1"},
+        automountServiceAccountToken=True,
+        imagePullSecrets=[{"name": "pull"}],
+    )
+    before = await world.create(existing)
+    await world.ask(SERVICE_ACCOUNT_LABELS='{"new":"1"}')
     async with token_requestor(client, world.namespace):
         await world.until_token()
     after = await world.account()
@@ -94,31 +75,28 @@ async def test_an_account_that_exists_keeps_everything_but_its_labels(world: Wor
     assert after["imagePullSecrets"] == [{"name": "pull"}]
 
 
-async def test_labels_can_be_merged(world: World, client: Client) -> None:
-    meta = {"namespace": world.namespace, "name": "sa", "labels": {"old": "1"}}
-    await world.client.create(SERVICE_ACCOUNTS, {"metadata": meta})
-    await world.ask(LABELS='{"new":"1"}')
+async def test_labels_can_be_merged(world: TokenWorld, client: Client) -> None:
+    await world.create(service_account("sa", labels={"old": "1"}))
+    await world.ask(SERVICE_ACCOUNT_LABELS='{"new":"1"}')
     async with token_requestor(client, world.namespace, merge_service_account_labels=True):
         await world.until_token()
     assert labels(await world.account() or {}) == {"old": "1", "new": "1"}
 
 
-async def test_only_secrets_of_the_class_get_a_token(world: World, client: Client) -> None:
+async def test_only_secrets_of_the_class_get_a_token(world: TokenWorld, client: Client) -> None:
     await world.ask("without")
     await world.ask("with")
-    await world.client.patch(
-        SECRETS, "with", {"metadata": {"labels": {keys.CLASS: "shoot"}}}, namespace=world.namespace
-    )
+    await world.patch("Secret", "with", {"metadata": {"labels": {keys.CLASS: "shoot"}}})
     async with token_requestor(client, world.namespace, class_="shoot") as loop:
         await world.until_token("with")
         await at_rest(loop)
     assert not await world.token("without")
 
 
-async def test_a_kubeconfig_gets_token_and_ca(world: World, client: Client, cluster: Cluster) -> None:
+async def test_a_kubeconfig_gets_token_and_ca(world: TokenWorld, client: Client, cluster: Cluster) -> None:
     await world.ask(INJECT_CA_BUNDLE="true", data={"kubeconfig": kubeconfig()})
     async with token_requestor(client, world.namespace, kubeconfig=str(cluster.kubeconfig)):
-        await world.until(lambda: _is_written(world), what="the kubeconfig")
+        await soon(lambda: _is_written(world), what="the kubeconfig")
     data = await world.data()
     written = yaml.safe_load(data["kubeconfig"])
     assert data.keys() == {"kubeconfig"}
@@ -127,59 +105,117 @@ async def test_a_kubeconfig_gets_token_and_ca(world: World, client: Client, clus
     assert base64.b64decode(written["clusters"][0]["cluster"]["certificate-authority-data"]).decode() == cluster.ca
 
 
-async def _is_written(world: World) -> bool:
-    return keys.RENEW_TIMESTAMP in annotations(await world.secret() or {})
+async def _is_written(world: TokenWorld) -> bool:
+    return keys.TOKEN_RENEW_TIMESTAMP in annotations(await world.secret() or {})
 
 
 async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(
-    world: World, client: Client, cluster: Cluster, audit: Audit, agent: str
+    world: TokenWorld, client: Client, cluster: Cluster, audit: Audit, user_agent: str
 ) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true")
     async with token_requestor(client, world.namespace, kubeconfig=str(cluster.kubeconfig)) as loop:
         first = await world.until_token()
         assert (await world.data())["bundle.crt"] == cluster.ca
         await look_again(loop, key)
-        assert token_requests(audit, agent) == 1
-        await world.annotate("t", INJECT_CA_BUNDLE=None, RENEW_TIMESTAMP=None)
+        assert token_requests(audit, user_agent) == 1
+        await world.annotate("t", INJECT_CA_BUNDLE=None, TOKEN_RENEW_TIMESTAMP=None)
         await world.until_token(other_than=first)
         assert "bundle.crt" not in await world.data()
 
 
 async def test_a_ca_that_is_not_known_is_no_reason_to_request_tokens(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true", data={"bundle.crt": "somebody's"})
     async with token_requestor(client, world.namespace, kubeconfig="/does/not/exist") as loop:
         await world.until_token()
         await look_again(loop, key)
     assert (await world.data())["bundle.crt"] == "somebody's"
-    assert token_requests(audit, agent) == 1
+    assert token_requests(audit, user_agent) == 1
 
 
-async def test_a_target_secret_holds_what_the_source_then_does_not(world: World, client: Client) -> None:
-    await world.ask(TARGET_NAME="out", TARGET_NAMESPACE=world.namespace, data={"token": "old", "x": "y"})
+async def test_a_target_secret_holds_what_the_source_then_does_not(world: TokenWorld, client: Client) -> None:
+    await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace, data={"token": "old", "x": "y"})
     async with token_requestor(client, world.namespace) as loop:
         first = await world.until_token("out")
         await at_rest(loop)
         assert await world.data() == {"x": "y"}
-        await world.client.delete(SECRETS, "out", namespace=world.namespace)
-        await world.annotate("t", EXPIRATION="1h")  # nothing watches the target Secret
-        assert await world.until_token("out") != first
-        await world.annotate("t", TARGET_NAME=None, TARGET_NAMESPACE=None)
+        await world.annotate("t", TARGET_SECRET_NAME=None, TARGET_SECRET_NAMESPACE=None)
         await world.until_token()
-    assert await world.token("out")
+    assert await world.token("out") == first
+
+
+async def test_a_target_secret_that_somebody_deletes_is_put_back(
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
+) -> None:
+    await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
+    async with token_requestor(client, world.namespace) as loop:
+        first = await world.until_token("out")
+        await at_rest(loop)
+        await world.delete("Secret", "out")
+        second = await world.until_token("out", other_than=first)
+        await at_rest(loop)
+        mark = audit.mark()
+        await at_rest(loop)
+        assert audit.count(since=mark, user_agent=user_agent) == {}
+    assert await world.is_accepted(second)
+    assert token_requests(audit, user_agent) == 2
+    lists = [
+        call.uri for call in audit.calls(user_agent=user_agent, verbs=("list",)) if "labelSelector" not in call.uri
+    ]
+    assert all("metadata.name%3Dout" in uri for uri in lists), lists
+
+
+async def test_a_token_that_somebody_takes_out_of_a_target_secret_is_replaced(
+    world: TokenWorld, client: Client
+) -> None:
+    await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
+    async with token_requestor(client, world.namespace) as loop:
+        first = await world.until_token("out")
+        await at_rest(loop)
+        await world.set_data("out", token=None)
+        await world.until_token("out", other_than=first)
+
+
+async def test_many_target_secrets_share_a_watch_and_each_is_put_back(
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
+) -> None:
+    names = [f"out-{number}" for number in range(MOST_BY_NAME + 1)]
+    for name in names:
+        await world.ask(f"t-{name}", TARGET_SECRET_NAME=name, TARGET_SECRET_NAMESPACE=world.namespace)
+    async with token_requestor(client, world.namespace) as loop:
+        firsts = {name: await world.until_token(name) for name in names}
+        await at_rest(loop)
+        for name in names:
+            await world.delete("Secret", name)
+        for name in names:
+            await world.until_token(name, other_than=firsts[name])
+        # One less: from now on each is watched by itself.
+        firsts = {name: await world.token(name) for name in names[1:]}
+        await world.delete("Secret", f"t-{names[0]}")
+        await at_rest(loop)
+        await world.delete("Secret", names[0])
+        for name in names[1:]:
+            await world.delete("Secret", name)
+        for name in names[1:]:
+            await world.until_token(name, other_than=firsts[name])
+        await at_rest(loop)
+    assert await world.secret(names[0]) is None
+    assert token_requests(audit, user_agent) == 3 * len(names) - 1
 
 
 @pytest.mark.parametrize("restored", [False, True])
 async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted(
-    restored: bool, world: World, client: Client
+    restored: bool, world: TokenWorld, client: Client
 ) -> None:
-    await world.ask(TARGET_NAME="out", TARGET_NAMESPACE=world.namespace, data={"kubeconfig": kubeconfig()})
+    await world.ask(
+        TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace, data={"kubeconfig": kubeconfig()}
+    )
     async with token_requestor(client, world.namespace, restore_target_kubeconfig=restored) as loop:
-        await world.until(lambda: _is_written(world), what="the token to be stored")
+        await soon(lambda: _is_written(world), what="the token to be stored")
         if not restored:
-            warnings = await world.until(world.warnings, what="a warning")
-            assert warnings.keys() == {keys.KUBECONFIG_REMOVED}
+            warnings = await soon(world.warnings, what="a warning")
+            assert warnings.keys() == {KUBECONFIG_REMOVED}
         await at_rest(loop)
     assert await world.data() == {}
     assert (await world.data("out")).keys() == ({"kubeconfig"} if restored else {"token"})
@@ -192,46 +228,48 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
     ("asked", "message"),
     [
         ({"account": ""}, 'the annotation "serviceaccount.resources.gardener.cloud/name" is missing'),
-        ({"EXPIRATION": "90s"}, "no token is valid for less than 10m"),
-        ({"EXPIRATION": "soon"}, 'time: invalid duration "soon"'),
-        ({"LABELS": "[]"}, "failed unmarshalling service account labels"),
+        ({"TOKEN_EXPIRATION_DURATION": "90s"}, "no token is valid for less than 10m"),
+        ({"TOKEN_EXPIRATION_DURATION": "soon"}, 'time: invalid duration "soon"'),
+        ({"SERVICE_ACCOUNT_LABELS": "[]"}, "failed unmarshalling service account labels"),
         ({"data": {"kubeconfig": "abc"}}, "could not check whether token exists in secret data"),
         ({"data": {"kubeconfig": kubeconfig(user="w")}}, "did not find authInfo of current context named u"),
     ],
 )
 async def test_what_can_not_be_is_told_before_anything_is_done(
-    asked: dict[str, str], message: str, world: World, client: Client, audit: Audit, agent: str
+    asked: dict[str, str], message: str, world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     await world.ask(**asked)  # type: ignore[arg-type]
     async with token_requestor(client, world.namespace) as loop:
-        warnings = await world.until(world.warnings, what="a warning")
+        warnings = await soon(world.warnings, what="a warning")
         await at_rest(loop)
-    assert message in warnings[keys.INVALID]
+    assert message in warnings[INVALID]
     assert await world.account() is None
-    assert token_requests(audit, agent) == 0
+    assert token_requests(audit, user_agent) == 0
 
 
-async def test_a_target_secret_must_be_another_one(world: World, client: Client, audit: Audit, agent: str) -> None:
-    await world.ask(TARGET_NAME="t", TARGET_NAMESPACE=world.namespace)
+async def test_a_target_secret_must_be_another_one(
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
+) -> None:
+    await world.ask(TARGET_SECRET_NAME="t", TARGET_SECRET_NAMESPACE=world.namespace)
     async with token_requestor(client, world.namespace) as loop:
-        warnings = await world.until(world.warnings, what="a warning")
+        warnings = await soon(world.warnings, what="a warning")
         await at_rest(loop)
-    assert "the target Secret is this one" in warnings[keys.INVALID]
-    assert token_requests(audit, agent) == 0
+    assert "the target Secret is this one" in warnings[INVALID]
+    assert token_requests(audit, user_agent) == 0
 
 
-async def test_a_refusal_of_the_api_server_is_told(world: World, client: Client) -> None:
-    await world.ask(TARGET_NAME="out", TARGET_NAMESPACE=f"{world.namespace}-none")
+async def test_a_refusal_of_the_api_server_is_told(world: TokenWorld, client: Client) -> None:
+    await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=f"{world.namespace}-none")
     async with token_requestor(client, world.namespace):
-        warnings = await world.until(world.warnings, what="a warning")
-    assert warnings[keys.FAILED].startswith("could not update Secret with token: namespaces ")
+        warnings = await soon(world.warnings, what="a warning")
+    assert warnings[FAILED].startswith("could not update Secret with token: namespaces ")
 
 
 # --- once a lifetime
 
 
 async def test_a_restart_requests_nothing_that_is_still_good(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     asked = [await world.ask(f"t-{number}") for number in range(5)]
     async with token_requestor(client, world.namespace) as loop:
@@ -242,14 +280,14 @@ async def test_a_restart_requests_nothing_that_is_still_good(
     for _ in range(2):
         async with token_requestor(client, world.namespace) as loop:
             await look_again(loop, *asked)
-    calls = audit.count(since=mark, user_agent=agent)
-    assert token_requests(audit, agent) == len(asked)
+    calls = audit.count(since=mark, user_agent=user_agent)
+    assert token_requests(audit, user_agent) == len(asked)
     assert calls.get(("patch", "secrets"), 0) == 0
     assert calls[("create", "tokenreviews")] >= len(asked)
 
 
 async def test_own_writes_and_other_news_lead_to_no_requests(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     key = await world.ask()
     async with token_requestor(client, world.namespace) as loop:
@@ -258,24 +296,24 @@ async def test_own_writes_and_other_news_lead_to_no_requests(
         mark = audit.mark()
         for number in range(5):
             body = {"metadata": {"annotations": {"other": str(number)}}, "data": {"other": "eA=="}}
-            await world.client.patch(SECRETS, "t", body, namespace=world.namespace)
+            await world.patch("Secret", "t", body)
         await look_again(loop, key)
-        assert audit.count(since=mark, user_agent=agent) == {}
+        assert audit.count(since=mark, user_agent=user_agent) == {}
 
 
 @pytest.mark.parametrize("text", [PAST, "soon", ""])
-async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: World, client: Client) -> None:
+async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: TokenWorld, client: Client) -> None:
     await world.ask()
     async with token_requestor(client, world.namespace):
         first = await world.until_token()
-        await world.annotate("t", RENEW_TIMESTAMP=text)
+        await world.annotate("t", TOKEN_RENEW_TIMESTAMP=text)
         await world.until_token(other_than=first)
     assert await world.renew_in() > 9 * 3600
 
 
 @pytest.mark.parametrize("data", [{"token": None}, {"token": ""}])
 async def test_a_token_that_somebody_removes_is_replaced(
-    data: dict[str, str | None], world: World, client: Client
+    data: dict[str, str | None], world: TokenWorld, client: Client
 ) -> None:
     await world.ask()
     async with token_requestor(client, world.namespace):
@@ -285,10 +323,10 @@ async def test_a_token_that_somebody_removes_is_replaced(
 
 
 async def test_jumps_of_the_clock_neither_renew_nor_delay(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     clock = MovableClock()
-    asked = [await world.ask(f"t-{number}", EXPIRATION="10m") for number in range(20)]
+    asked = [await world.ask(f"t-{number}", TOKEN_EXPIRATION_DURATION="10m") for number in range(20)]
     async with token_requestor(client, world.namespace, clock=clock) as loop:
         for key in asked:
             await world.until_token(key.name)
@@ -296,62 +334,64 @@ async def test_jumps_of_the_clock_neither_renew_nor_delay(
         for jump in (timedelta(days=1), timedelta(days=-1)):
             clock.jumped = jump
             await look_again(loop, *asked)
-            assert token_requests(audit, agent) == len(asked)
+            assert token_requests(audit, user_agent) == len(asked)
         clock.moved += timedelta(minutes=5)  # of 8, and some have passed
         await look_again(loop, *asked)
-        assert token_requests(audit, agent) == len(asked)
+        assert token_requests(audit, user_agent) == len(asked)
         clock.moved += timedelta(minutes=3, seconds=1)
         await look_again(loop, *asked)
-        assert token_requests(audit, agent) == 2 * len(asked)
+        assert token_requests(audit, user_agent) == 2 * len(asked)
 
 
-async def test_a_secret_in_deletion_gets_no_token(world: World, client: Client, audit: Audit, agent: str) -> None:
+async def test_a_secret_in_deletion_gets_no_token(
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
+) -> None:
     await world.ask()
     finalizers = {"metadata": {"finalizers": ["example.com/wait"]}}
-    await world.client.patch(SECRETS, "t", finalizers, namespace=world.namespace)
-    await world.client.delete(SECRETS, "t", namespace=world.namespace)
+    await world.patch("Secret", "t", finalizers)
+    await world.delete("Secret", "t")
     async with token_requestor(client, world.namespace) as loop:
         await at_rest(loop)
     assert not await world.token()
-    assert token_requests(audit, agent) == 0
-    await world.client.patch(SECRETS, "t", {"metadata": {"finalizers": None}}, namespace=world.namespace)
+    assert token_requests(audit, user_agent) == 0
+    await world.patch("Secret", "t", {"metadata": {"finalizers": None}})
 
 
 # --- reviews
 
 
 async def test_a_token_whose_account_was_made_anew_is_found_and_replaced(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     clock = MovableClock()
     key = await world.ask()
     async with token_requestor(client, world.namespace, clock=clock) as loop:
         first = await world.until_token()
-        await world.client.delete(SERVICE_ACCOUNTS, "sa", namespace=world.namespace)
+        await world.delete("ServiceAccount", "sa")
         # The API server remembers for a moment what it found good.
-        await world.until(lambda: _is_rejected(world, first), what="the token to be rejected")
+        await soon(lambda: _is_rejected(world, first), what="the token to be rejected")
         await look_again(loop, key)
         assert await world.token() == first  # it was asked not long ago
         clock.moved += timedelta(hours=2)
         await look_again(loop, key)
         second = await world.until_token(other_than=first)
         assert await world.is_accepted(second)
-    assert token_requests(audit, agent) == 2
+    assert token_requests(audit, user_agent) == 2
 
 
-async def _is_rejected(world: World, token: str) -> bool:
+async def _is_rejected(world: TokenWorld, token: str) -> bool:
     return not await world.is_accepted(token)
 
 
-async def test_a_restart_finds_a_token_that_is_not_accepted(world: World, client: Client) -> None:
-    await world.ask(RENEW_TIMESTAMP=FUTURE, data={"token": "not-a-token"})
+async def test_a_restart_finds_a_token_that_is_not_accepted(world: TokenWorld, client: Client) -> None:
+    await world.ask(TOKEN_RENEW_TIMESTAMP=FUTURE, data={"token": "not-a-token"})
     async with token_requestor(client, world.namespace):
         token = await world.until_token(other_than="not-a-token")
     assert await world.is_accepted(token)
 
 
 async def test_audiences_that_the_api_server_does_not_know_lead_to_no_loop(
-    world: World, client: Client, audit: Audit, agent: str
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
 ) -> None:
     clock = MovableClock()
     key = await world.ask()
@@ -361,10 +401,10 @@ async def test_audiences_that_the_api_server_does_not_know_lead_to_no_loop(
             clock.moved += timedelta(hours=2)
             await look_again(loop, key)
     assert await world.is_accepted(token, "nobody")
-    assert token_requests(audit, agent) == 1
+    assert token_requests(audit, user_agent) == 1
 
 
-async def test_without_audiences_tokens_are_for_the_api_server(world: World, client: Client) -> None:
+async def test_without_audiences_tokens_are_for_the_api_server(world: TokenWorld, client: Client) -> None:
     await world.ask()
     async with token_requestor(client, world.namespace, audiences=()):
         token = await world.until_token()
@@ -374,7 +414,9 @@ async def test_without_audiences_tokens_are_for_the_api_server(world: World, cli
 # --- quarrels
 
 
-async def test_a_quarrel_about_a_token_becomes_slow(world: World, client: Client, audit: Audit, agent: str) -> None:
+async def test_a_quarrel_about_a_token_becomes_slow(
+    world: TokenWorld, client: Client, audit: Audit, user_agent: str
+) -> None:
     """Somebody, or a webhook, removes each token as soon as it is there."""
     await world.ask()
     began, removed = time.monotonic(), 0
@@ -384,14 +426,5 @@ async def test_a_quarrel_about_a_token_becomes_slow(world: World, client: Client
                 await world.set_data("t", token=None)
                 removed += 1
             await asyncio.sleep(0.02)
-    requests, elapsed = token_requests(audit, agent), time.monotonic() - began
-    assert 2 <= requests <= _allowed(elapsed)
-
-
-def _allowed(seconds: float) -> int:
-    """How many requests the pace lets through in this time."""
-    pace, now, count = Pace(), 0.0, 0
-    while (now := now + pace.wait(now)) <= seconds:
-        pace.note(now)
-        count += 1
-    return count
+    requests, elapsed = token_requests(audit, user_agent), time.monotonic() - began
+    assert 2 <= requests <= allowed_requests(elapsed)

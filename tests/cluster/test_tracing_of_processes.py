@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from agent_process import AgentProcess, configuration, free_port
-from managed_resource_rig import Agent, Rig, config_map
-from managed_world import install_crd
-from span_collector import Collected, Condition, SpanCollector
-from webhook_process import SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client
 
 from devcluster.cluster import Cluster
+from kit.managed_resources import install_crd
+from kit.manifests import config_map
+from kit.processes.agent import AgentProcess, configuration, free_port
+from kit.processes.span_collector import Collected, Condition, SpanCollector
+from kit.processes.webhooks import SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client
+from kit.rig import Agent, Rig
 
 TRACE, NOT_RECORDED = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SECRET = "hunter2-is-the-password"
@@ -80,14 +81,11 @@ def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: 
     assert SECRET.encode() not in collector.raw
 
 
-async def test_admissions_of_all_workers_continue_the_trace_of_the_api_server(
-    cluster: Cluster, collector: SpanCollector
-) -> None:
+async def test_admissions_continue_the_trace_of_the_api_server(cluster: Cluster, collector: SpanCollector) -> None:
     parents = [f"{number:016x}" for number in range(1, 9)]
     with WebhookProcess(
         SECCOMP_PROFILE,
         kubeconfig=cluster.kubeconfig,
-        workers=2,
         tracing=everything_to(collector.endpoint),
         gracefulShutdownTimeout="15s",
     ) as server:
@@ -97,7 +95,7 @@ async def test_admissions_of_all_workers_continue_the_trace_of_the_api_server(
                 await ask(session, server.url + SECCOMP, traceparent=f"00-{TRACE}-{parent}-01")
             await ask(session, server.url + SECCOMP, traceparent=f"00-{TRACE}-{NOT_RECORDED}-00")
         spans = [
-            await asyncio.to_thread(arrived, server, collector, lambda span, parent=parent: span.parent_id == parent)
+            await asyncio.to_thread(arrived, server, collector, lambda span, parent=parent: span.parent_id == parent)  # type: ignore[misc]
             for parent in parents
         ]
         assert await asyncio.to_thread(server.stop, seconds=60) == 0

@@ -7,37 +7,37 @@ import datetime
 import os
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 from cryptography import x509
-from proxied import proxied
 
-from config.load import decode
+from config.resource_manager import decode
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.faults import Delay, Rule
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
-from kube.errors import NotFound
+from gardener import keys
+from kit.eventually import eventually, soon
+from kit.manifests import secret
+from kit.proxied import proxied
+from kit.world import Place, World
+from kube.client import Client
 from kube.objects import Object, annotations, metadata
 from kube.resources import SECRETS
-from webhooks.certificates.keeper import ORIGIN, PUBLISHED_AT, CannotKeep, Keeper, Wanted
+from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, Keeper, Wanted
 from webhooks.certificates.pairs import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.rules import SETTLED
 from webhooks.certificates.watching import keep
-from webhooks.configurations.entries import Instance, Mode
 from webhooks.configurations.install import install
-from webhooks.configurations.objects import MUTATING, CaBundle, CertManager, Service, Trust, configurations, name_of
+from webhooks.configurations.objects import MUTATING, CaBundle, CertManager, Service, Trust, name_of
+from webhooks.configurations.registrations import configurations
+from webhooks.registration import Instance, Mode
 
 START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
-USER_AGENT = f"certificates-{uuid.uuid4()}"
-"""Of this test process."""
 
 
 class Clock:
@@ -48,12 +48,11 @@ class Clock:
         return self.now
 
 
-class World:
+class CertificateWorld(World):
     """A namespace with certificates, and a webhook configuration of an instance of the test's own."""
 
     def __init__(self, client: Client, namespace: str, directory: Path) -> None:
-        self.client = client
-        self.namespace = namespace
+        super().__init__(client, namespace)
         self.clock = Clock()
         self.instance = Instance(mode=Mode.TARGET, prefix=f"t{uuid.uuid4().hex[:8]}-")
         self.wanted = Wanted(
@@ -75,11 +74,11 @@ class World:
         await install(self.client, self.instance, configurations(webhooks, self.instance, address=address, trust=trust))
 
     async def secret(self, name: str) -> dict[str, bytes]:
-        found = await self.client.get(SECRETS, name, namespace=self.namespace)
+        found = await self.get("Secret", name)
         return {key: base64.b64decode(value) for key, value in found["data"].items()}
 
     async def configuration(self) -> Object:
-        return await self.client.get(MUTATING, name_of(self.instance))
+        return await self.get(MUTATING, name_of(self.instance))
 
     async def told(self) -> bytes:
         """What the API server trusts."""
@@ -94,39 +93,26 @@ class World:
         return tuple(ca for ca in load_certificates(await self.told()) if is_signed_by(pair.certificate, ca))
 
     async def versions(self) -> list[str]:
-        objects = [await self.client.get(SECRETS, name, namespace=self.namespace) for name in ("ca", "server")]
+        objects = [await self.get("Secret", name) for name in ("ca", "server")]
         return [metadata(obj)["resourceVersion"] for obj in [*objects, await self.configuration()]]
 
 
 @pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent=USER_AGENT)
-
-
-@pytest.fixture
-async def world(client: Client, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
-    own = World(client, namespace, tmp_path / "certificates")
+async def world(client: Client, namespace: str, tmp_path: Path) -> AsyncIterator[CertificateWorld]:
+    own = CertificateWorld(client, namespace, tmp_path / "certificates")
     yield own
-    with contextlib.suppress(NotFound):
-        await client.delete(MUTATING, name_of(own.instance))
+    await own.remove(MUTATING, name_of(own.instance))
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.sleep(0.05)
-
-
-async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: World) -> None:
+async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: CertificateWorld) -> None:
     await world.install(CaBundle(b"-----BEGIN NOTHING-----\n"))
     await world.keeper().run()
     ca = await world.secret("ca")
     assert await world.told() == ca["bundle.crt"] == ca["ca.crt"]
     assert len(await world.signers()) == 1
-    secret = await world.client.get(SECRETS, "server", namespace=world.namespace)
-    assert secret["type"] == "kubernetes.io/tls"
-    assert "ca.key" not in secret["data"]
+    stored = await world.get("Secret", "server")
+    assert stored["type"] == "kubernetes.io/tls"
+    assert "ca.key" not in stored["data"]
     assert world.wanted.directory is not None
     assert (world.wanted.directory / "tls.crt").read_bytes() == (await world.secret("server"))["tls.crt"]
     before = await world.versions()
@@ -134,7 +120,7 @@ async def test_a_first_run_makes_everything_and_a_second_writes_nothing(world: W
     assert await world.versions() == before
 
 
-async def test_several_at_once_agree(world: World) -> None:
+async def test_several_at_once_agree(world: CertificateWorld) -> None:
     await world.install(CaBundle(b""))
     await asyncio.gather(*(world.keeper().run() for _ in range(4)))
     assert await world.told() == (await world.secret("ca"))["bundle.crt"]
@@ -142,7 +128,7 @@ async def test_several_at_once_agree(world: World) -> None:
     assert len(await world.signers()) == 1
 
 
-async def test_a_new_ca_is_known_to_api_servers_before_it_is_used(world: World) -> None:
+async def test_a_new_ca_is_known_to_api_servers_before_it_is_used(world: CertificateWorld) -> None:
     await world.install(CaBundle(b""))
     await world.keeper().run()
     (old,) = await world.signers()
@@ -167,7 +153,7 @@ async def test_a_new_ca_is_known_to_api_servers_before_it_is_used(world: World) 
     assert await world.signers() == (new,)
 
 
-async def test_the_certificate_of_the_server_is_renewed_with_the_same_ca(world: World) -> None:
+async def test_the_certificate_of_the_server_is_renewed_with_the_same_ca(world: CertificateWorld) -> None:
     await world.install(CaBundle(b""))
     await world.keeper().run()
     before, signers = await world.secret("server"), await world.signers()
@@ -177,7 +163,7 @@ async def test_the_certificate_of_the_server_is_renewed_with_the_same_ca(world: 
     assert await world.signers() == signers
 
 
-async def test_a_configuration_that_comes_later_or_is_changed_gets_the_bundle(world: World) -> None:
+async def test_a_configuration_that_comes_later_or_is_changed_gets_the_bundle(world: CertificateWorld) -> None:
     await world.keeper().run()
     await world.install(CaBundle(b""))
     assert await world.told() == b""
@@ -185,26 +171,26 @@ async def test_a_configuration_that_comes_later_or_is_changed_gets_the_bundle(wo
     assert await world.told() == (await world.secret("ca"))["bundle.crt"]
 
 
-async def test_certificates_that_others_keep_are_left_alone(world: World) -> None:
+async def test_certificates_that_others_keep_are_left_alone(world: CertificateWorld) -> None:
     await world.install(CertManager("ns/certificate"))
     await world.keeper().run()
     assert await world.told() == b""
     assert (await world.secret("server"))["tls.crt"]
 
 
-async def test_a_managed_configuration_is_waited_for(world: World) -> None:
+async def test_a_managed_configuration_is_waited_for(world: CertificateWorld) -> None:
     """Whatever is written into an object of a ManagedResource is taken back."""
     await world.install(CaBundle(b""))
     for later in (0, 200):
         world.clock.now = START + later * DAY
         await world.keeper().run()
-    await world.client.patch(MUTATING, name_of(world.instance), {"metadata": {"annotations": {ORIGIN: "x:ns/mr"}}})
+    await world.patch(MUTATING, name_of(world.instance), {"metadata": {"annotations": {keys.ORIGIN: "x:ns/mr"}}})
     for later in (245, 246):
         world.clock.now = START + later * DAY
         await world.keeper().run()
     (old,) = load_certificates(await world.told())
     assert await world.signers() == (old,)
-    ca = await world.client.get(SECRETS, "ca", namespace=world.namespace)
+    ca = await world.get("Secret", "ca")
     assert PUBLISHED_AT not in annotations(ca)
     new, _ = load_certificates((await world.secret("ca"))["bundle.crt"])
 
@@ -216,43 +202,44 @@ async def test_a_managed_configuration_is_waited_for(world: World) -> None:
     assert old in load_certificates(await world.told())
 
 
-async def test_a_secret_of_somebody_else_is_not_touched(world: World) -> None:
-    secret = {"metadata": {"name": "ca", "namespace": world.namespace}, "data": {"ca.crt": "QQ=="}}
-    await world.client.create(SECRETS, secret)
+async def test_a_secret_of_somebody_else_is_not_touched(world: CertificateWorld) -> None:
+    await world.create(secret("ca", {"ca.crt": "A"}))
     with pytest.raises(CannotKeep, match=f'secret "{world.namespace}/ca" holds data and has no label "app: '):
         await world.keeper().run()
     assert await world.secret("ca") == {"ca.crt": b"A"}
 
 
-async def test_an_empty_secret_that_was_made_beforehand_is_filled(world: World) -> None:
-    await world.client.create(SECRETS, {"metadata": {"name": "server", "namespace": world.namespace}})
+async def test_an_empty_secret_that_was_made_beforehand_is_filled(world: CertificateWorld) -> None:
+    await world.create(secret("server"))
     await world.keeper().run()
     assert (await world.secret("server"))["tls.key"]
 
 
-async def test_while_it_runs_changes_are_put_right_and_at_rest_nothing_is_asked(world: World, audit: Audit) -> None:
+async def test_while_it_runs_changes_are_put_right_and_at_rest_nothing_is_asked(
+    world: CertificateWorld, audit: Audit, user_agent: str
+) -> None:
     await world.install(CaBundle(b""))
     async with kept(world, world.client):
         await replaced_when_deleted(world)
-        await until_quiet(audit)
+        await until_quiet(audit, user_agent)
     assert len(await world.signers()) == 1
 
 
 async def test_a_secret_that_goes_before_its_watch_has_begun_is_missed(
-    world: World, cluster: Cluster, tmp_path: Path, audit: Audit
+    world: CertificateWorld, cluster: Cluster, tmp_path: Path, audit: Audit, user_agent: str
 ) -> None:
     async with proxied(cluster, tmp_path) as (proxy, transport):
         proxy.rules.add(Rule(fault=Delay(seconds=6.0), path="/secrets$", query="name(=|%3D)server", watch=False))
-        async with kept(world, Client(transport, user_agent=USER_AGENT)):
-            await until(certificate_of(world).exists)
+        async with kept(world, Client(transport, user_agent=user_agent)):
+            await soon(certificate_of(world).exists)
             # The other watches have begun, and nothing but this one is going to tell.
-            await until_quiet(audit)
+            await until_quiet(audit, user_agent)
             await replaced_when_deleted(world)
             assert proxy.injected["delay"] == 1
 
 
 @contextlib.asynccontextmanager
-async def kept(world: World, watching: Client) -> AsyncIterator[None]:
+async def kept(world: CertificateWorld, watching: Client) -> AsyncIterator[None]:
     """Certificates are kept, by somebody who learns of changes through another client."""
     watched = [
         (watching, SECRETS, world.namespace, "ca"),
@@ -268,27 +255,28 @@ async def kept(world: World, watching: Client) -> AsyncIterator[None]:
             await keeping
 
 
-def certificate_of(world: World) -> Path:
+def certificate_of(world: CertificateWorld) -> Path:
     assert world.wanted.directory is not None
     return world.wanted.directory / "tls.crt"
 
 
-async def replaced_when_deleted(world: World) -> None:
+async def replaced_when_deleted(world: CertificateWorld) -> None:
     certificate = certificate_of(world)
-    await until(certificate.exists)
+    await soon(certificate.exists)
     first = certificate.read_bytes()
-    await world.client.delete(SECRETS, "server", namespace=world.namespace)
-    await until(lambda: certificate.read_bytes() != first)
+    await world.delete("Secret", "server")
+    await soon(lambda: certificate.read_bytes() != first)
 
 
-async def until_quiet(audit: Audit) -> None:
+async def until_quiet(audit: Audit, user_agent: str) -> None:
     """A second without a call of ours; one that asks again and again never has it."""
-    async with asyncio.timeout(60):
-        while True:
-            mark = audit.mark()
-            await asyncio.sleep(1)
-            if not audit.count(since=mark, user_agent=USER_AGENT):
-                return
+
+    async def is_quiet() -> bool:
+        mark = audit.mark()
+        await asyncio.sleep(1)
+        return not audit.count(since=mark, user_agent=user_agent)
+
+    await soon(is_quiet, "a second without a call")
 
 
 def start(cluster: Cluster, namespace: str, directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -308,20 +296,17 @@ def test_the_command_runs_once_and_tells_no_key(cluster: Cluster, namespace: str
     with start(cluster, namespace, tmp_path, "--once") as process:
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
-    secret = cluster.api.get(f"/api/v1/namespaces/{namespace}/secrets/server")
+    stored = Place(cluster, namespace).get("Secret", "server")
     assert "Issued a certificate" in printed
     assert "PRIVATE" not in printed
-    assert secret["data"]["tls.key"][:40] not in printed
+    assert stored["data"]["tls.key"][:40] not in printed
 
 
 def test_the_command_runs_until_it_is_stopped(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     with start(cluster, namespace, tmp_path, "--watch", "--directory", str(tmp_path)) as process:
         try:
-            deadline = time.monotonic() + 60
-            while not (tmp_path / "tls.crt").exists():
-                assert time.monotonic() < deadline
-                assert process.poll() is None
-                time.sleep(0.05)
+            eventually(lambda: (tmp_path / "tls.crt").exists() or process.poll() is not None, "a certificate")
+            assert process.poll() is None
         finally:
             process.terminate()
         printed, _ = process.communicate(timeout=60)

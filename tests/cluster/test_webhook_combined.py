@@ -1,31 +1,25 @@
 """Through a real API server, a pod comes out of the combined webhook as it does out of the separate ones."""
 
-import contextlib
-import datetime
-import os
-import subprocess
-import sys
-import time
-import urllib.request
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from agent_process import free_port
 
-from config.load import decode
+from config.resource_manager import decode
 from devcluster.cluster import Cluster
-from kube.errors import ApiError, NotFound
+from kit.eventually import PATIENCE, eventually
+from kit.manifests import pod as unlabelled
+from kit.manifests import service_account
+from kit.processes.webhooks import WebhookProcess
+from kit.world import Place
+from kube.errors import ApiError
 from kube.objects import Object
-from webhooks.certificates import files
-from webhooks.certificates.pairs import make_ca, make_serving
-from webhooks.configurations.entries import Instance, Mode
-from webhooks.configurations.objects import MUTATING, CaBundle, Url, configurations, name_of
+from webhooks.configurations.objects import MUTATING, CaBundle, Url, name_of
+from webhooks.configurations.registrations import configurations
+from webhooks.registration import Instance, Mode
 
-DAY = datetime.timedelta(days=1)
 WEBHOOKS: Object = {
     "kubernetesServiceHost": {"enabled": True, "host": "api.example.com"},
     "podSchedulerName": {"enabled": True, "schedulerName": "bin-packing-scheduler"},
@@ -45,71 +39,16 @@ CONSIDERED = {
 NO_PROXY = {"apiserver-proxy.networking.gardener.cloud/inject": "disable"}
 
 
-class Server:
-    """The server as a process, with a certificate that API servers are told of."""
-
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
-        now = datetime.datetime.now(datetime.UTC)
-        ca = make_ca("test", now=now, lifetime=DAY)
-        self.ca = ca.certificate_pem
-        files.write(directory / "certificates", make_serving(ca, ["127.0.0.1"], now=now, lifetime=DAY))
-        self.port, self._probes, metrics = free_port(), free_port(), free_port()
-        addresses = {
-            "webhooks": {
-                "bindAddress": "127.0.0.1",
-                "port": self.port,
-                "tls": {"serverCertDir": str(directory / "certificates")},
-            },
-            "healthProbes": {"bindAddress": "127.0.0.1", "port": self._probes},
-            "metrics": {"bindAddress": "127.0.0.1", "port": metrics},
-        }
-        config = {
-            "leaderElection": {"resourceNamespace": "default"},
-            "server": addresses,
-            "webhooks": WEBHOOKS,
-        }
-        (directory / "config.yaml").write_text(yaml.safe_dump(config))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "webhooks", "--config", str(directory / "config.yaml")],
-            env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
-        )
-
-    def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + 60
-        while True:
-            assert self._process.poll() is None
-            assert time.monotonic() < deadline
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{self._probes}/readyz", timeout=10).close()
-                return
-            time.sleep(0.1)
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(timeout=60)
-
-
 @pytest.fixture
-def server(cluster: Cluster, tmp_path: Path) -> Iterator[Server]:
-    started = Server(cluster, tmp_path)
-    try:
-        started.wait_until_ready()
-        yield started
-    finally:
-        started.stop()
+def server(cluster: Cluster) -> Iterator[WebhookProcess]:
+    with WebhookProcess(WEBHOOKS, kubeconfig=cluster.kubeconfig) as process:
+        yield process.wait_until_ready(seconds=PATIENCE)
 
 
 def pod(name: str, *, app: str = "a", account: str = "default", **labels: str) -> Object:
-    hash_label = {"pod-template-hash": "h1"}
     constraint = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
-    return {
-        "metadata": {"name": name, "labels": {"app": app, **hash_label, **labels}},
-        "spec": {
-            "serviceAccountName": account,
-            "containers": [{"name": "c", "image": "i"}],
-            "topologySpreadConstraints": [constraint],
-        },
-    }
+    labels = {"app": app, "pod-template-hash": "h1", **labels}
+    return unlabelled(name, labels=labels, serviceAccountName=account, topologySpreadConstraints=[constraint])
 
 
 PODS = [
@@ -147,34 +86,33 @@ def _without_random_names(value: Any, name: str | None) -> Any:
     return "random" if value is not None and value == name else value
 
 
-def generated(server: Server, instance: Instance, namespaces: list[str], *, combined: bool) -> Object:
+def generated(server: WebhookProcess, instance: Instance, namespaces: list[str], *, combined: bool) -> Object:
     webhooks = decode(yaml.safe_dump({"webhooks": WEBHOOKS})).config.webhooks
-    address = Url(f"https://127.0.0.1:{server.port}")
-    (obj,) = configurations(webhooks, instance, address=address, trust=CaBundle(server.ca), combined=combined)
+    address = Url(server.url)
+    (obj,) = configurations(webhooks, instance, address=address, trust=CaBundle(server.certificate), combined=combined)
     only_here = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}
     for webhook in obj["webhooks"]:
         webhook["namespaceSelector"].setdefault("matchExpressions", []).append(only_here)
     return obj
 
 
-def test_pods_come_out_the_same(cluster: Cluster, namespace: str, server: Server) -> None:
-    cluster.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": CONSIDERED}})
-    account = {"metadata": {"name": "mounts-none"}, "automountServiceAccountToken": False}
-    cluster.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+def test_pods_come_out_the_same(cluster: Cluster, namespace: str, server: WebhookProcess) -> None:
+    place = Place(cluster, namespace)
+    place.patch("Namespace", namespace, {"metadata": {"labels": CONSIDERED}})
+    place.create(service_account("mounts-none", automountServiceAccountToken=False))
     instance = Instance(mode=Mode.RUNTIME, prefix=f"t{uuid.uuid4().hex[:8]}-")
-    path = MUTATING.path(name=name_of(instance))
     results: dict[bool, list[Any]] = {}
     try:
         for combined in (False, True):
-            cluster.api.apply(path, generated(server, instance, [namespace], combined=combined))
+            cluster.api.apply(
+                place.path(MUTATING, name_of(instance)), generated(server, instance, [namespace], combined=combined)
+            )
             wait_until_known(cluster, namespace)
             results[combined] = [outcome(cluster, namespace, obj) for obj in with_own_pods(instance.app)]
-            with contextlib.suppress(NotFound):
-                cluster.api.delete(path)
+            place.remove(MUTATING, name_of(instance))
             wait_until_forgotten(cluster, namespace)
     finally:
-        with contextlib.suppress(NotFound):
-            cluster.api.delete(path)
+        place.remove(MUTATING, name_of(instance))
     assert results[True] == results[False]
     plain, with_token = results[True][:2]
     assert plain["spec"]["schedulerName"] == "bin-packing-scheduler"
@@ -196,15 +134,8 @@ def is_known(found: Any) -> bool:
 
 def wait_until_known(cluster: Cluster, namespace: str) -> None:
     """All entries of a configuration come into effect at once, a moment after it was written."""
-    _wait(lambda: is_known(outcome(cluster, namespace, PODS[0])))
+    eventually(lambda: is_known(outcome(cluster, namespace, PODS[0])))
 
 
 def wait_until_forgotten(cluster: Cluster, namespace: str) -> None:
-    _wait(lambda: not is_scheduled(outcome(cluster, namespace, PODS[0])))
-
-
-def _wait(holds: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    eventually(lambda: not is_scheduled(outcome(cluster, namespace, PODS[0])))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config.load import decode
+from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
@@ -18,9 +18,10 @@ from kube.objects import Object, metadata
 from webhooks.certificates.pairs import make_ca
 from webhooks.certificates.rules import CA_LIFETIME
 from webhooks.configurations import command
-from webhooks.configurations.entries import Instance, Mode
 from webhooks.configurations.install import install
-from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, Url, configurations, name_of
+from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, Url, name_of
+from webhooks.configurations.registrations import configurations
+from webhooks.registration import Instance, Mode
 
 KEYS = (
     "crdDeletionProtection",

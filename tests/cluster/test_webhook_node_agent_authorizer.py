@@ -1,65 +1,47 @@
 """What the authorizer of node agents finds out from real clusters, from the bytes of a review to those of the answer."""
 
-import base64
-import contextlib
+import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import pytest
-from served_kinds import kinds_are_served
 
-from config.schema import ClientConnection
-from config.schema_webhooks import NodeAgentAuthorizer
+from config.blocks import ClientConnection
+from config.resource_manager.webhooks import NodeAgentAuthorizer
 from devcluster.cluster import Cluster
-from kube.client import Client
-from kube.errors import AlreadyExists, NotFound
+from gardener.keys import NODE_AGENT_SECRET_NAME, NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
+from gardener.kinds import MACHINES
+from kit.kinds import serve
+from kit.manifests import encoded, manifest, pod, secret
+from kit.world import World
 from kube.objects import Object
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, SECRETS
+from kube.resources import NODES
 from process.clusters import Cluster as ConnectedCluster
-from process.clusters import Line, endpoints
+from process.clusters import lines
 from webhooks.handlers.node_agent_authorizer import authorizer
 from webhooks.handlers.node_agent_authorizer.files import KEY
-from webhooks.handlers.node_agent_authorizer.lookups import MACHINES, POOL_LABEL
-from webhooks.handlers.node_agent_authorizer.rules import AGENT_SECRET_LABEL, COMMON_SECRETS, GROUP, USER_PREFIX
+from webhooks.handlers.node_agent_authorizer.rules import COMMON_SECRETS
 
-MACHINE_CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "machines.machine.sapcloud.io"},
-    "spec": {
-        "group": "machine.sapcloud.io",
-        "names": {"kind": "Machine", "plural": "machines"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+POOL_LABEL = "worker.gardener.cloud/pool"
 
 
-@dataclass(frozen=True)
-class World:
+class NodeWorld(World):
     """A Node of the test's own, its Machine, a pod on it, and the Secret with what has to be on it."""
 
-    connected: ConnectedCluster
-    namespace: str
-    node: str
-
-    @property
-    def client(self) -> Client:
-        return self.connected.client
+    def __init__(self, connected: ConnectedCluster, namespace: str) -> None:
+        super().__init__(connected.client, namespace)
+        self.connected = connected
+        self.node = f"node-{uuid.uuid4().hex[:8]}"
 
     async def ask(self, machine: str, settings: NodeAgentAuthorizer, **attributes: Any) -> Any:
-        spec = {"user": USER_PREFIX + machine, "groups": [GROUP], "resourceAttributes": attributes}
+        spec = {
+            "user": NODE_AGENT_USER_PREFIX + machine,
+            "groups": [NODE_AGENTS_GROUP],
+            "resourceAttributes": attributes,
+        }
         body = orjson.dumps({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
         answer = await authorizer(settings, self.connected, self.connected)(body, "application/json")
         return orjson.loads(answer)["status"]
@@ -72,63 +54,51 @@ WITHOUT_MACHINES = NodeAgentAuthorizer(enabled=True)
 
 
 @pytest.fixture
-async def world(cluster: Cluster, namespace: str) -> AsyncIterator[World]:
+async def world(cluster: Cluster, namespace: str) -> AsyncIterator[NodeWorld]:
     environment = {**os.environ, "KUBERNETES_SERVICE_HOST": ""}
     connection = ClientConnection(kubeconfig=str(cluster.kubeconfig))
-    line = Line.to(endpoints(connection, connection, environment=environment).source)
+    (line,) = lines({"both": connection}, environment=environment)
     async with line.transport:
         connected = line.cluster(user_agent="authorizer-test", write_guard=None)
-        own = World(connected, namespace, f"node-{uuid.uuid4().hex[:8]}")
-        await install_machines(own.client)
+        own = NodeWorld(connected, namespace)
+        await asyncio.to_thread(serve, cluster, MACHINES)
         await create(own)
         yield own
-        await own.client.delete(NODES, own.node)
+        await own.delete("Node", own.node)
         for name in (f"osc-{own.node}", f"other-{own.node}"):
-            with contextlib.suppress(NotFound):
-                await own.client.delete(SECRETS, name, namespace="kube-system")
+            await own.remove("Secret", name, namespace="kube-system")
 
 
-async def install_machines(client: Client) -> None:
-    with contextlib.suppress(AlreadyExists):
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, MACHINE_CRD)
-    await kinds_are_served(client, MACHINES)
-
-
-async def create(own: World) -> None:
-    client, osc = own.client, f"osc-{own.node}"
-    labels = {AGENT_SECRET_LABEL: osc, "kubernetes.io/hostname": "host-1"}
-    await client.create(NODES, {"metadata": {"name": own.node, "labels": labels}, "spec": {"unschedulable": True}})
-    machine = {
-        "apiVersion": "machine.sapcloud.io/v1alpha1",
-        "kind": "Machine",
-        "metadata": {"name": "m1", "namespace": own.namespace, "labels": {"node": own.node}},
-        "spec": {"nodeTemplate": {"metadata": {"labels": {AGENT_SECRET_LABEL: osc}}}},
-    }
-    await client.create(MACHINES, machine)
-    await client.create(MACHINES, {**machine, "metadata": {"name": "new", "namespace": own.namespace}})
+async def create(own: NodeWorld) -> None:
+    osc = f"osc-{own.node}"
+    labels = {NODE_AGENT_SECRET_NAME: osc, "kubernetes.io/hostname": "host-1"}
+    await own.create(manifest(NODES, own.node, labels=labels, spec={"unschedulable": True}))
+    spec = {"nodeTemplate": {"metadata": {"labels": {NODE_AGENT_SECRET_NAME: osc}}}}
+    await own.create(manifest(MACHINES, "m1", labels={"node": own.node}, spec=spec))
+    await own.create(manifest(MACHINES, "new", spec=spec))
     # Pods of Nodes that do not exist are deleted after a while.
     for name, node in (("mine", own.node), ("other", "node-0")):
-        spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
-        await client.create(PODS, {"metadata": {"name": name, "namespace": own.namespace}, "spec": spec})
-    text = """
+        await own.create(pod(name, nodeName=node))
+    text = f"""
         spec:
           files:
-          - {content: {secretRef: {name: for-all}}}
-          - {hostName: host-1, content: {secretRef: {name: for-host-1}}}
-          - {hostName: host-2, content: {secretRef: {name: for-host-2}}}
+          - {{content: {{secretRef: {{name: for-all}}}}}}
+          - {{hostName: {own.node}, content: {{secretRef: {{name: for-its-host}}}}}}
+          - {{hostName: host-1, content: {{secretRef: {{name: for-another-host}}}}}}
     """
-    await client.create(SECRETS, secret(osc, text))
+    await own.create(configured(osc, text))
 
 
-def secret(name: str, text: str) -> Object:
-    return {
-        "metadata": {"name": name, "namespace": "kube-system", "labels": {POOL_LABEL: "pool"}},
-        "data": {KEY: base64.b64encode(text.encode()).decode()},
-    }
+def configured(name: str, text: str) -> Object:
+    return secret(name, {KEY: text}, namespace="kube-system", labels={POOL_LABEL: "pool"})
+
+
+NO_OPINION = {"allowed": False}
+"""Neither allowed nor denied."""
 
 
 @pytest.mark.parametrize("with_machines", [False, True])
-async def test_an_agent_gets_what_is_its_own(world: World, with_machines: bool) -> None:
+async def test_an_agent_gets_what_is_its_own(world: NodeWorld, with_machines: bool) -> None:
     settings = world.with_machines() if with_machines else WITHOUT_MACHINES
     machine = "m1" if with_machines else world.node
 
@@ -145,42 +115,60 @@ async def test_an_agent_gets_what_is_its_own(world: World, with_machines: bool) 
     assert (await ask("delete", "pods", "other", world.namespace))["denied"]
     missing = await ask("get", "pods", "missing", world.namespace)
     assert missing == {"allowed": False, "evaluationError": '500 pods "missing" not found'}
-    for name in (f"osc-{world.node}", "for-all", "for-host-1", "gardener-valitail"):
-        assert await ask("get", "secrets", name, "kube-system") == allowed
-    names = " ".join([*COMMON_SECRETS, f"osc-{world.node}", "for-all", "for-host-1"])
-    assert await ask("get", "secrets", "for-host-2", "kube-system") == {
-        "allowed": False,
-        "denied": True,
-        "reason": f'gardener-node-agent can only access secrets [{names}] in "kube-system" namespace',
-    }
+    assert await ask("get", "secrets", "gardener-valitail", "kube-system") == allowed
+    assert await ask("get", "secrets", "shoot-access-cluster-admin", "kube-system") == NO_OPINION
+    for name in (f"osc-{world.node}", "for-all", "for-its-host"):
+        assert await ask("get", "secrets", name, "kube-system") == (allowed if with_machines else NO_OPINION)
+    of_config = await ask("get", "leases", f"osc-{world.node}", "kube-system", "coordination.k8s.io")
+    assert of_config == (allowed if with_machines else NO_OPINION)
+    names = " ".join([*COMMON_SECRETS, f"osc-{world.node}", "for-all", "for-its-host"])
+    denied = f'gardener-node-agent can only access secrets [{names}] in "kube-system" namespace'
+    foreign = await ask("get", "secrets", "foreign", "kube-system")
+    assert foreign == ({"allowed": False, "denied": True, "reason": denied} if with_machines else NO_OPINION)
 
 
-async def test_a_machine_without_a_node_gets_nothing_of_one(world: World) -> None:
+@pytest.mark.parametrize("with_machines", [False, True])
+async def test_what_an_agent_writes_into_its_node_gives_it_nothing(world: NodeWorld, with_machines: bool) -> None:
+    """Another pool's Secret, and another host's."""
+    other = f"other-{world.node}"
+    await world.create(configured(other, "spec: {files: [{content: {secretRef: {name: for-others}}}]}"))
+    settings, machine = (world.with_machines(), "m1") if with_machines else (WITHOUT_MACHINES, world.node)
+    written = {NODE_AGENT_SECRET_NAME: other, "kubernetes.io/hostname": "host-1", POOL_LABEL: "other"}
+    await world.patch("Node", world.node, {"metadata": {"labels": written}})
+    for resource, group, name in (
+        ("secrets", "", other),
+        ("secrets", "", "for-others"),
+        ("secrets", "", "for-another-host"),
+        ("leases", "coordination.k8s.io", other),
+    ):
+        asked = {"verb": "get", "resource": resource, "group": group, "name": name, "namespace": "kube-system"}
+        status = await world.ask(machine, settings, **asked)
+        assert not status["allowed"], name
+        assert "evaluationError" not in status
+        assert status.get("denied", False) is with_machines, name
+
+
+async def test_a_machine_without_a_node_gets_nothing_of_one(world: NodeWorld) -> None:
     settings = world.with_machines()
     asked = {"verb": "get", "resource": "pods", "name": "mine", "namespace": world.namespace}
     denied = await world.ask("new", settings, **asked)
     assert denied == {"allowed": False, "denied": True, "reason": 'no node for "new" found'}
     unknown = await world.ask("unknown", settings, **asked)
     assert unknown["evaluationError"].startswith("500 machines.machine.sapcloud.io")
-    asked = {"verb": "get", "resource": "secrets", "name": "for-host-2", "namespace": "kube-system"}
+    asked = {"verb": "get", "resource": "secrets", "name": "for-another-host", "namespace": "kube-system"}
     assert (await world.ask("new", settings, **asked))["allowed"], "whose host it is nobody knows yet"
 
 
-async def test_who_is_about_to_join_may_read_what_any_pool_needs(world: World) -> None:
-    await world.client.create(SECRETS, secret(f"other-{world.node}", "spec: {}"))
-    asked = {"verb": "get", "resource": "secrets", "name": f"other-{world.node}", "namespace": "kube-system"}
-    assert (await world.ask("to-come", WITHOUT_MACHINES, **asked))["allowed"]
-    assert (await world.ask(world.node, WITHOUT_MACHINES, **asked))["denied"]
+async def test_who_only_says_that_it_will_join_is_told_nothing(world: NodeWorld) -> None:
+    """Whoever has a bootstrap token can get a certificate for any name that no Node has."""
+    for name in (f"osc-{world.node}", "for-all", *COMMON_SECRETS, "shoot-access-cluster-admin"):
+        asked = {"verb": "get", "resource": "secrets", "name": name, "namespace": "kube-system"}
+        assert await world.ask("to-come", WITHOUT_MACHINES, **asked) == NO_OPINION
 
 
-async def test_a_broken_secret_is_an_error_without_its_content(world: World) -> None:
-    await world.client.patch(
-        SECRETS,
-        f"osc-{world.node}",
-        # Without the label: who is about to join is shown all Secrets with it, in another test at the same time.
-        {"metadata": {"labels": {POOL_LABEL: None}}, "data": secret("x", "[secret")["data"]},
-        namespace="kube-system",
-    )
+async def test_a_broken_secret_is_an_error_without_its_content(world: NodeWorld) -> None:
+    broken = {"data": encoded({KEY: "[secret"})}
+    await world.patch("Secret", f"osc-{world.node}", broken, namespace="kube-system")
     asked = {"verb": "get", "resource": "secrets", "name": "for-all", "namespace": "kube-system"}
     status = await world.ask("m1", world.with_machines(), **asked)
     name = f"kube-system/osc-{world.node}"

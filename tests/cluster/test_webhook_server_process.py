@@ -4,12 +4,13 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from agent_process import PROJECT
-from webhook_process import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client, make_certificate
 
 from devcluster.cluster import Cluster
+from kit.processes.agent import PROJECT, free_port
+from kit.processes.webhooks import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client, make_certificate
 
 
 @pytest.fixture
@@ -39,15 +40,25 @@ async def test_it_answers_and_tells_how_it_is_doing(server: WebhookProcess) -> N
 
 async def test_probes_name_what_they_look_at(server: WebhookProcess) -> None:
     ready = "[+]source-informer-sync ok\n[+]target-informer-sync ok\n[+]webhook-server ok\nhealthz check passed\n"
-    alive = ["apiserver-healthz", "ping", "source-informer-sync", "target-informer-sync"]
-    lines = "".join(f"[+]{name} ok\n" for name in alive)
     for path, text in (
         ("/readyz?verbose", ready),
         ("/readyz/webhook-server", "ok"),
-        ("/healthz?verbose", f"{lines}healthz check passed\n"),
+        ("/healthz?verbose", "[+]ping ok\nhealthz check passed\n"),
     ):
         # A check may fail while the API server, or the server itself, does not answer for some seconds.
-        await server.until(lambda path=path, text=text: server.probe(path) == (200, text), what=f"{path} to be good")
+        await server.until(lambda path=path, text=text: server.probe(path) == (200, text), what=f"{path} to be good")  # type: ignore[misc]
+
+
+async def test_it_lives_is_ready_and_answers_without_the_source(cluster: Cluster, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_text(cluster.kubeconfig.read_text().replace(cluster.url, f"https://127.0.0.1:{free_port()}"))
+    target = {"kubeconfig": str(cluster.kubeconfig)}
+    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=source, targetClientConnection=target) as server:
+        await server.until_ready()
+        for path in ("/healthz", "/readyz"):
+            assert await asyncio.to_thread(server.probe, path) == (200, "ok")
+        async with client() as session:
+            assert (await ask(session, server.url + SECCOMP))["allowed"]
 
 
 async def test_a_path_that_is_not_served_is_not_found_and_its_setting_is_logged_once(server: WebhookProcess) -> None:
@@ -95,12 +106,11 @@ def test_without_a_certificate_it_ends_and_names_file_and_setting(cluster: Clust
     assert expected in server.output
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_address_that_is_taken_ends_it(cluster: Cluster, workers: int) -> None:
+def test_an_address_that_is_taken_ends_it(cluster: Cluster) -> None:
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as first:
         first.wait_until_ready(seconds=60)
         kubeconfig, port = cluster.kubeconfig, first.port
-        with WebhookProcess(SECCOMP_PROFILE, kubeconfig=kubeconfig, workers=workers, port=port) as second:
+        with WebhookProcess(SECCOMP_PROFILE, kubeconfig=kubeconfig, port=port) as second:
             assert second.wait(seconds=60) == 1
         assert f"cannot listen on 127.0.0.1:{first.port} for webhooks: Address already in use" in second.output
 
@@ -110,16 +120,9 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("workers", ["0", "-1", "65", "two", "1.5"])
-def test_a_senseless_number_of_workers_is_refused(workers: str) -> None:
-    done = run("--config=missing", f"--workers={workers}")
-    assert done.returncode == 1
-    assert f'"{workers}" is not a whole number from 1 to 64' in done.stdout
-
-
 def test_the_commands_beside_the_server_have_their_own_help() -> None:
     for command in ("configurations", "certificates"):
         done = run(command, "--help")
         assert done.returncode == 0
         assert f"python -m webhooks {command}" in done.stdout
-    assert "--workers" in run("--help").stdout
+    assert "--config FILE" in run("--help").stdout

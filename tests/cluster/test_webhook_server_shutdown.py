@@ -4,20 +4,17 @@ import asyncio
 import signal
 
 import aiohttp
-import pytest
-from webhook_process import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, Load, WebhookProcess, client
+from multidict import CIMultiDictProxy
 
 from devcluster.cluster import Cluster
+from kit.processes.webhooks import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, Load, WebhookProcess, client
 
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-async def test_clients_that_heed_readiness_lose_no_request(cluster: Cluster, workers: int) -> None:
+async def test_clients_that_heed_readiness_lose_no_request(cluster: Cluster) -> None:
     ready = True
-    server = WebhookProcess(
-        SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, workers=workers, gracefulShutdownTimeout="30s"
-    )
+    server = WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, gracefulShutdownTimeout="30s")
     with server:
         await server.until_ready()
         async with client() as session:
@@ -53,7 +50,7 @@ async def test_answers_ask_the_client_to_close_the_connection(cluster: Cluster) 
         assert await asyncio.to_thread(server.wait, seconds=60) == 0
 
 
-async def _headers(session: aiohttp.ClientSession, server: WebhookProcess) -> "aiohttp.typedefs.CIMultiDictProxy[str]":
+async def _headers(session: aiohttp.ClientSession, server: WebhookProcess) -> "CIMultiDictProxy[str]":
     async with session.post(server.url + SECCOMP, data=POD_REVIEW, headers=JSON) as answer:
         assert answer.status == 200
         return answer.headers

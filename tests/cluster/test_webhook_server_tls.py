@@ -10,7 +10,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
-from webhook_process import (
+
+from devcluster.cluster import Cluster
+from kit.processes.webhooks import (
     HOST,
     SECCOMP,
     SECCOMP_PROFILE,
@@ -22,8 +24,6 @@ from webhook_process import (
     make_certificate,
     trusting,
 )
-
-from devcluster.cluster import Cluster
 
 COULD_NOT_READ = "Could not read the TLS certificate, keeping the one in use"
 
@@ -52,7 +52,7 @@ async def test_a_new_certificate_is_shown_soon_without_one_failed_request(server
         async with Load(kept, server, clients=4) as on_kept, Load(anew, server, clients=4) as on_new:
             for name in ("second", "third"):
                 server.secret.write(*make_certificate(name))
-                await server.until(lambda name=name: shown_by(server) == name, what=f"the certificate {name}")
+                await server.until(lambda name=name: shown_by(server) == name, what=f"the certificate {name}")  # type: ignore[misc]
                 for load in (on_kept, on_new):
                     await load.more(20)
         assert on_kept.failures == on_new.failures == []
@@ -66,7 +66,7 @@ async def test_a_pair_that_cannot_be_used_is_told_once_and_the_old_one_stays(ser
         ((b"nothing", other_key), "tls.crt of server.webhooks.tls.serverCertDir holds no certificate as PEM"),
     ):
         server.secret.write(*broken)
-        await server.until(lambda reason=reason: reason in server.log, what=f"the problem {reason!r}")
+        await server.until(lambda reason=reason: reason in server.log, what=f"the problem {reason!r}")  # type: ignore[misc]
         assert await asyncio.to_thread(shown_by, server) == "first"
     await asyncio.sleep(5)  # as long as it takes to look twice
     assert server.messages().count(COULD_NOT_READ) == 2

@@ -5,11 +5,18 @@ The cluster is one of this file's own, since webhooks are asked about everything
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from webhook_installation import (
+
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from kit.eventually import eventually
+from kit.kinds import custom_resource, definition_path, serve
+from kit.manifests import decoded, deployment, manifest, pod, secret, service, service_account
+from kit.processes.webhooks import WebhookProcess
+from kit.webhook_installation import (
     CRDS,
     DRY_RUN,
     NAMESPACE,
@@ -17,28 +24,23 @@ from webhook_installation import (
     ROLE,
     create_namespace,
     dry_run,
-    found,
     has_seccomp_profile,
     install,
     install_and_wait,
     make_certificates,
     mount_certificate,
-    pod,
     replica,
-    serve,
-    until,
 )
-from webhook_process import WebhookProcess
-
-from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from kit.world import Place, find_at
 from kube.errors import ApiError, Forbidden, Invalid, NotFound
 from kube.objects import Object
+from kube.resources import CONFIG_MAPS, NODES
 
 pytestmark = pytest.mark.timeout(600)
 
 HIGH_AVAILABILITY = "high-availability-config.resources.gardener.cloud"
-CONFIRMED = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
+INFRASTRUCTURES = custom_resource("extensions.gardener.cloud", "Infrastructure", version="v1alpha1")
+CONFIRMED: Object = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
 EXTENSIONS = "/apis/extensions.gardener.cloud/v1alpha1"
 
 WEBHOOKS: Object = {
@@ -78,11 +80,9 @@ def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
 def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     create_namespace(cluster, NAMESPACE, labels=ROLE)
     taint = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
-    cluster.api.create(
-        "/api/v1/nodes", {"metadata": {"name": "n", "labels": {"for": "system"}}, "spec": {"taints": [taint]}}
-    )
-    serve(cluster, "autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")
-    serve(cluster, "extensions.gardener.cloud", "v1alpha1", "Infrastructure")
+    Place(cluster, "").create(manifest(NODES, "n", labels={"for": "system"}, spec={"taints": [taint]}))
+    serve(cluster, custom_resource("autoscaling.k8s.io", "VerticalPodAutoscaler"))
+    serve(cluster, INFRASTRUCTURES)
     process = replica(WEBHOOKS, cluster)
     make_certificates(process, cluster)
     mount_certificate(process, cluster)
@@ -102,7 +102,7 @@ def new_namespace(cluster: Cluster) -> NewNamespace:
     def make(*, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None) -> str:
         name = f"test-{uuid.uuid4().hex[:12]}"
         create_namespace(cluster, name, labels=ROLE if labels is None else labels, annotations=annotations)
-        until(lambda: is_known(cluster, name))
+        eventually(lambda: is_known(cluster, name))
         return name
 
     return make
@@ -120,13 +120,9 @@ def is_known(cluster: Cluster, namespace: str) -> bool:
 # --- workloads
 
 
-def workload(name: str, *, replicas: int = 1, **labels: str) -> Object:
-    selected = {"app": name}
-    template = {"metadata": {"labels": selected}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    return {
-        "metadata": {"name": name, "labels": {f"{HIGH_AVAILABILITY}/type": "server", **labels}},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": selected}, "template": template},
-    }
+def workload(name: str, labels: Mapping[str, str] | None = None) -> Object:
+    marks = {f"{HIGH_AVAILABILITY}/type": "server", **(labels or {})}
+    return {field: value for field, value in deployment(name, replicas=1, labels=marks).items() if field != "kind"}
 
 
 def of_apps(namespace: str, plural: str) -> str:
@@ -146,7 +142,7 @@ def test_workloads_get_replicas_and_are_spread(cluster: Cluster, new_namespace: 
     obj = workload("w")
 
     would_be = dry_run(cluster, collection, obj)
-    assert found(cluster, one) is None
+    assert find_at(cluster, one) is None
     created = cluster.api.create(collection, obj)
     for each in (would_be, created):
         spec = each["spec"]["template"]["spec"]
@@ -178,7 +174,7 @@ def test_an_autoscaler_decides_how_many_replicas_there_are(cluster: Cluster, new
     }
     created = cluster.api.create(f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers", scaler)
     assert (created["spec"]["minReplicas"], created["spec"]["maxReplicas"]) == (2, 5)
-    until(lambda: cluster.api.patch(f"{deployments}/scaled", {"spec": {"replicas": 4}})["spec"]["replicas"] == 4)
+    eventually(lambda: cluster.api.patch(f"{deployments}/scaled", {"spec": {"replicas": 4}})["spec"]["replicas"] == 4)
     # An older version that the rules do not name is converted for the webhook.
     scaler["metadata"]["name"] = "older"
     older = cluster.api.create(f"/apis/autoscaling/v1/namespaces/{namespace}/horizontalpodautoscalers", scaler)
@@ -189,7 +185,7 @@ def test_workloads_that_opted_out_and_other_namespaces_are_left_alone(
     cluster: Cluster, new_namespace: NewNamespace
 ) -> None:
     considered, not_considered = new_namespace(**CONSIDERED), new_namespace()
-    skipped = workload("w", **{f"{HIGH_AVAILABILITY}/skip": "true"})
+    skipped = workload("w", {f"{HIGH_AVAILABILITY}/skip": "true"})
     for namespace, obj in ((considered, skipped), (not_considered, workload("w"))):
         created = cluster.api.create(of_apps(namespace, "deployments"), obj)
         assert created["spec"]["replicas"] == 1
@@ -210,8 +206,7 @@ def spread_pod(name: str, **labels: str) -> Object:
 
 
 def with_account(cluster: Cluster, namespace: str) -> str:
-    account = {"metadata": {"name": "mounts-none"}, "automountServiceAccountToken": False}
-    cluster.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+    Place(cluster, namespace).create(service_account("mounts-none", automountServiceAccountToken=False))
     return f"/api/v1/namespaces/{namespace}/pods"
 
 
@@ -230,7 +225,7 @@ def entries(request: pytest.FixtureRequest, cluster: Cluster, server: WebhookPro
 def test_a_pod_gets_all_that_is_enabled(cluster: Cluster, new_namespace: NewNamespace) -> None:
     pods = with_account(cluster, new_namespace(labels=SYSTEM))
     would_be = dry_run(cluster, pods, spread_pod("p"))
-    assert found(cluster, f"{pods}/p") is None
+    assert find_at(cluster, f"{pods}/p") is None
     created = cluster.api.create(pods, spread_pod("p"))
     for each in (would_be, created):
         spec = each["spec"]
@@ -315,18 +310,14 @@ def test_clients_of_shoots_api_servers_learn_its_address(
 ) -> None:
     """Those of other instances, which are called as we are, too: they are in shoots' namespaces, and we are not."""
     istio, namespace = new_namespace(labels={}), new_namespace()
-    ports = [{"port": 443}]
-    services = f"/api/v1/namespaces/{istio}/services"
-    service = cluster.api.create(
-        services, {"metadata": {"name": "istio-ingressgateway-internal"}, "spec": {"ports": ports}}
-    )
+    gateway = service("istio-ingressgateway-internal", ports=[{"port": 443}])
+    address = Place(cluster, istio).create(gateway)["spec"]["clusterIP"]
     settings = {"hosts": "api.internal,api.external", "istio-namespace": istio}
-    config_map = {"metadata": {"name": "istio-internal-load-balancing"}, "data": settings}
-    cluster.api.create(f"/api/v1/namespaces/{namespace}/configmaps", config_map)
+    Place(cluster, namespace).create(manifest(CONFIG_MAPS, "istio-internal-load-balancing", data=settings))
 
     volume = {"name": "kubeconfig", "secret": {"secretName": "generic-token-kubeconfig-1"}}
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    expected = [{"ip": service["spec"]["clusterIP"], "hostnames": ["api.internal", "api.external"]}]
+    expected = [{"ip": address, "hostnames": ["api.internal", "api.external"]}]
 
     def aliases(**spec: Any) -> Any:
         try:
@@ -334,7 +325,7 @@ def test_clients_of_shoots_api_servers_learn_its_address(
         except NotFound:
             return None  # the watch has not told the Service yet
 
-    until(lambda: aliases(volumes=[volume]) == expected)
+    eventually(lambda: aliases(volumes=[volume]) == expected)
     assert aliases() is None
 
 
@@ -352,20 +343,16 @@ def test_endpoints_are_hinted_to_their_zone(cluster: Cluster, new_namespace: New
 
 
 def test_tokens_become_useless_and_are_renewed(cluster: Cluster, new_namespace: NewNamespace) -> None:
-    namespace = new_namespace()
-    secrets = f"/api/v1/namespaces/{namespace}/secrets"
+    place = Place(cluster, new_namespace())
     label = "token-invalidator.resources.gardener.cloud/consider"
-    meta = {"name": "t", "labels": {"resources.gardener.cloud/purpose": "token-invalidator", label: "true"}}
-    meta_of_account = {"annotations": {"kubernetes.io/service-account.name": "default"}}
-    obj = {"metadata": {**meta, **meta_of_account}, "type": "kubernetes.io/service-account-token"}
-    cluster.api.create(secrets, obj)
-    until(lambda: cluster.api.get(f"{secrets}/t").get("data", {}).get("token") == "AAAA")
-    cluster.api.patch(f"{secrets}/t", {"metadata": {"labels": {label: None}}})
-    until(lambda: len(cluster.api.get(f"{secrets}/t")["data"].get("token", "")) > 100)
-    without = cluster.api.create(
-        secrets, {"metadata": {"name": "other", "labels": {label: "true"}}, "data": {"token": "Zm9v"}}
-    )
-    assert without["data"]["token"] == "Zm9v", "without the purpose nobody is asked"
+    marks = {"resources.gardener.cloud/purpose": "token-invalidator", label: "true"}
+    of_account = {"kubernetes.io/service-account.name": "default"}
+    place.create(secret("t", labels=marks, annotations=of_account, type="kubernetes.io/service-account-token"))
+    eventually(lambda: place.get("Secret", "t").get("data", {}).get("token") == "AAAA")
+    place.patch("Secret", "t", {"metadata": {"labels": {label: None}}})
+    eventually(lambda: len(place.get("Secret", "t")["data"].get("token", "")) > 100)
+    without = place.create(secret("other", {"token": "foo"}, labels={label: "true"}))
+    assert decoded(without) == {"token": "foo"}, "without the purpose nobody is asked"
 
 
 @pytest.mark.parametrize(
@@ -387,13 +374,7 @@ def test_autoscalers_update_in_place(
 
 def infrastructure(name: str, *, region: str | None = "r", confirmed: bool = False) -> Object:
     spec = {"type": "t", "secretRef": {"name": "s", "namespace": "n"}, **({"region": region} if region else {})}
-    meta = {"name": name, **(CONFIRMED["metadata"] if confirmed else {})}
-    return {
-        "apiVersion": "extensions.gardener.cloud/v1alpha1",
-        "kind": "Infrastructure",
-        "metadata": meta,
-        "spec": spec,
-    }
+    return manifest(INFRASTRUCTURES, name, spec=spec, **(CONFIRMED["metadata"] if confirmed else {}))
 
 
 def refusal(error: ApiError) -> str:
@@ -401,7 +382,9 @@ def refusal(error: ApiError) -> str:
 
 
 def test_protected_definitions_are_deleted_only_after_somebody_confirmed_it(cluster: Cluster) -> None:
-    path = serve(cluster, "example.com", "v1", "Treasure", **{"gardener.cloud/deletion-protected": "true"})
+    treasures, trinkets = (custom_resource("example.com", kind) for kind in ("Treasure", "Trinket"))
+    serve(cluster, treasures, labels={"gardener.cloud/deletion-protected": "true"})
+    path = definition_path(treasures)
     expected = 'must have a "confirmation.gardener.cloud/deletion" annotation to delete: CustomResourceDefinition '
     for request in (path, path + DRY_RUN, f"{CRDS}?labelSelector=gardener.cloud/deletion-protected"):
         with pytest.raises(Forbidden) as refused:
@@ -409,8 +392,9 @@ def test_protected_definitions_are_deleted_only_after_somebody_confirmed_it(clus
         assert refusal(refused.value) == f"{expected}treasures.example.com"
     cluster.api.patch(path, CONFIRMED)
     cluster.api.delete(path)
-    until(lambda: found(cluster, path) is None)
-    cluster.api.delete(serve(cluster, "example.com", "v1", "Trinket"))
+    eventually(lambda: find_at(cluster, path) is None)
+    serve(cluster, trinkets)
+    cluster.api.delete(definition_path(trinkets))
 
 
 def test_extension_resources_are_deleted_only_after_somebody_confirmed_it(
@@ -461,7 +445,7 @@ def test_a_target_instance_looks_after_system_components_only(
     assert not has_seccomp_profile(before)
 
     assert "gardener-resource-manager-shoot: created" in install(server, cluster, "--mode=target")
-    until(lambda: has_seccomp_profile(dry_run(cluster, system, spread_pod("p"))))
+    eventually(lambda: has_seccomp_profile(dry_run(cluster, system, spread_pod("p"))))
     unmanaged, changed = (dry_run(cluster, system, spread_pod("p", **labels)) for labels in ({}, managed))
     hashes = [
         "pod-template-hash" in each["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"]

@@ -11,11 +11,17 @@ import datetime
 import signal
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from cryptography import x509
-from webhook_installation import (
+
+from devcluster.cluster import Cluster
+from devcluster.pytest_plugin import RunClusters
+from kit.eventually import eventually
+from kit.manifests import encoded, pod
+from kit.processes.webhooks import HOST, WebhookProcess
+from kit.webhook_installation import (
     CA_SECRET,
     NAMESPACE,
     OURS,
@@ -26,25 +32,18 @@ from webhook_installation import (
     Balancer,
     Creations,
     create_namespace,
-    found,
     has_seccomp_profile,
     install,
     make_certificates,
     mount_certificate,
-    pod,
     replica,
-    soon,
     start_command,
-    until,
 )
-from webhook_process import HOST, WebhookProcess
-
-from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kit.world import Place
+from kube.client import Client
+from kube.clock import format_time
 from kube.errors import ApiError, ServerFailure
-from kube.objects import Object, annotations, format_time
+from kube.objects import Object, annotations
 from webhooks.certificates.keeper import BUNDLE, CA, CA_KEY, PUBLISHED_AT
 from webhooks.certificates.pairs import is_signed_by, load_certificates, make_ca, make_serving
 from webhooks.configurations.objects import MUTATING
@@ -87,17 +86,10 @@ def replicas(cluster: Cluster) -> Iterator[list[WebhookProcess]]:
 @pytest.fixture(autouse=True)
 def _no_configuration_stays(cluster: Cluster) -> Iterator[None]:
     yield
-    if found(cluster, MUTATING_CONFIGURATION):
-        cluster.api.delete(MUTATING_CONFIGURATION)
+    garden = Place(cluster, NAMESPACE)
+    garden.remove(MUTATING, OURS["app"])
     for name in (CA_SECRET, SERVING_SECRET):
-        if found(cluster, f"{SECRETS}/{name}"):
-            cluster.api.delete(f"{SECRETS}/{name}")
-
-
-@pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent="load")
+        garden.remove("Secret", name)
 
 
 def is_changed(cluster: Cluster) -> bool:
@@ -113,7 +105,7 @@ def test_while_no_server_runs_failure_policies_decide(cluster: Cluster) -> None:
     with server:
         server.wait_until_ready(seconds=60)
         install(server, cluster)
-        until(lambda: is_changed(cluster))
+        eventually(lambda: is_changed(cluster))
         server.stop()
 
         with pytest.raises(ServerFailure, match=r'failed calling webhook "seccomp-profile.resources.gardener.cloud"'):
@@ -125,7 +117,7 @@ def test_while_no_server_runs_failure_policies_decide(cluster: Cluster) -> None:
         cluster.api.create(f"/api/v1/namespaces/{NAMESPACE}/configmaps?dryRun=All", {"metadata": {"name": "c"}})
 
         server.start().wait_until_ready(seconds=60)
-        until(lambda: is_changed(cluster))
+        eventually(lambda: is_changed(cluster))
 
 
 async def test_replicas_are_replaced_under_load_without_a_failed_request(
@@ -133,14 +125,14 @@ async def test_replicas_are_replaced_under_load_without_a_failed_request(
 ) -> None:
     async with Balancer(*replicas) as balancer:
         await asyncio.to_thread(install, replicas[0], cluster, port=balancer.port)
-        await soon(lambda: is_changed(cluster))
+        await asyncio.to_thread(eventually, lambda: is_changed(cluster))
         async with Creations(client, NAMESPACE) as load:
             for each in replicas:
                 await load.more(50)
                 await stop(each)
                 await load.more(50)
                 each.start()
-                await soon(lambda each=each: balancer.chooses(each))
+                await asyncio.to_thread(eventually, lambda each=each: balancer.chooses(each))
             await load.more(50)
     assert load.failures == []
 
@@ -155,24 +147,24 @@ async def test_certificates_are_renewed_under_load_without_a_failed_request(
     old = store_old_certificates(cluster)
     for each in replicas:
         mount_certificate(each, cluster)
-    await soon(lambda: all(is_shown(cluster, each) for each in replicas))
+    await asyncio.to_thread(eventually, lambda: all(is_shown(cluster, each) for each in replicas))
     async with Balancer(*replicas) as balancer, contextlib.AsyncExitStack() as stack:
         await asyncio.to_thread(install, replicas[0], cluster, port=balancer.port)
-        await soon(lambda: is_changed(cluster))
+        await asyncio.to_thread(eventually, lambda: is_changed(cluster))
         load = await stack.enter_async_context(Creations(client, NAMESPACE))
         await load.more(50)
 
         connections = balancer.connections
         keeper = stack.enter_context(running_keeper(replicas[0], cluster))
-        await soon(lambda: old in trusted(cluster) and len(trusted(cluster)) == 2)
+        await asyncio.to_thread(eventually, lambda: old in trusted(cluster) and len(trusted(cluster)) == 2)
         # API servers make connections of their own for another bundle, which tells that they know it.
-        await soon(lambda: balancer.connections > connections)
+        await asyncio.to_thread(eventually, lambda: balancer.connections > connections)
         (new,) = set(trusted(cluster)) - {old}
         let_the_new_ca_settle(cluster)
-        await soon(lambda: is_signed_by(serving_certificate(cluster), new))
+        await asyncio.to_thread(eventually, lambda: is_signed_by(serving_certificate(cluster), new))
         for each in replicas:
             await asyncio.to_thread(mount_certificate, each, cluster)
-        await soon(lambda: all(is_shown(cluster, each) for each in replicas))
+        await asyncio.to_thread(eventually, lambda: all(is_shown(cluster, each) for each in replicas))
         await load.more(50)
         # Connections outlive the certificate that they began with; these have to be made again.
         await stop(replicas[0])
@@ -192,15 +184,14 @@ def store_old_certificates(cluster: Cluster) -> x509.Certificate:
 
 
 def put(cluster: Cluster, name: str, data: dict[str, bytes], published_at: datetime.datetime) -> None:
-    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
     meta = {"labels": OURS, "annotations": {PUBLISHED_AT: format_time(published_at)}}
-    cluster.api.patch(f"{SECRETS}/{name}", {"metadata": meta, "data": encoded})
+    cluster.api.patch(f"{SECRETS}/{name}", {"metadata": meta, "data": encoded(data)})
 
 
 def let_the_new_ca_settle(cluster: Cluster) -> None:
     """Lets the minutes pass after which all API servers are taken to know it."""
     path = f"{SECRETS}/{CA_SECRET}"
-    until(lambda: PUBLISHED_AT in annotations(cluster.api.get(path)))
+    eventually(lambda: PUBLISHED_AT in annotations(cluster.api.get(path)))
     long_ago = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
     cluster.api.patch(path, {"metadata": {"annotations": {PUBLISHED_AT: format_time(long_ago)}}})
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import brotli
 import yaml
-from scenario_data import Ref, Scenario, encoded
-from scenario_player import Site
 
+from conformance.scenario_data import Ref, Scenario, encoded
+from conformance.scenario_player import Site
 from kube.client import MERGE_PATCH
 from kube.errors import AlreadyExists
 from kube.objects import Object, annotations, labels

@@ -1,6 +1,6 @@
 """Recorded scenarios: what was done to a cluster in which the original ran, and what it looked like afterwards.
 
-Each line of `managed_resources.jsonl.gz` and `health.jsonl.gz` is a scenario: its steps, and for each observation the
+Each line of a file such as `managed_resources.jsonl.gz` is a scenario: its steps, and for each observation the
 objects in normal form (`scenario_normal`) as two releases of the original left them, `seed` and `newest`. Equal to
 either is right. Where the original itself behaves badly there is `peer_defect`, and `want` tells the part of the
 observations that would be right.
@@ -29,7 +29,7 @@ import yaml
 
 from kube.objects import Object
 
-_FILES = [Path(__file__).with_name(name) for name in ("managed_resources.jsonl.gz", "health.jsonl.gz")]
+_DIRECTORY = Path(__file__).parent
 
 Observations = dict[str, dict[str, Any]]
 """By the name of the observation the objects in normal form, by ref."""
@@ -62,12 +62,14 @@ class Scenario(msgspec.Struct, frozen=True):
         return float(sum(step.get("stable", 5) + step.get("sleep", 0) for step in self.steps))
 
 
-def load_scenarios() -> list[Scenario]:
-    return [
-        msgspec.json.decode(line, type=Scenario)
-        for file in _FILES
-        for line in gzip.decompress(file.read_bytes()).splitlines()
-    ]
+def load(*names: str) -> dict[str, Scenario]:
+    """The scenarios of these files, by their ids."""
+    lines = (
+        line
+        for name in names
+        for line in gzip.decompress(_DIRECTORY.joinpath(f"{name}.jsonl.gz").read_bytes()).splitlines()
+    )
+    return {scenario.id: scenario for scenario in (msgspec.json.decode(line, type=Scenario) for line in lines)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,51 +1,20 @@
-"""Kinds that scenarios take for granted, as CustomResourceDefinitions whose objects may be anything."""
-
-from typing import Any
-
-from served_kinds import wait_until_served
+"""Kinds that scenarios take for granted."""
 
 from devcluster.cluster import Cluster
+from kit.kinds import custom_resource, serve
 
-KINDS = [
-    ("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "Namespaced"),
-    ("monitoring.coreos.com", "v1", "Prometheus", "Namespaced"),
-    ("monitoring.coreos.com", "v1", "Alertmanager", "Namespaced"),
-    ("cert.gardener.cloud", "v1alpha1", "Certificate", "Namespaced"),
-    ("cert.gardener.cloud", "v1alpha1", "Issuer", "Namespaced"),
-    ("conf.example.com", "v1", "Thing", "Namespaced"),
-    ("conf.example.com", "v1", "GlobalThing", "Cluster"),
-]
-"""Group, version, kind, scope."""
+KINDS = (
+    custom_resource("autoscaling.k8s.io", "VerticalPodAutoscaler"),
+    custom_resource("monitoring.coreos.com", "Prometheus"),
+    custom_resource("monitoring.coreos.com", "Alertmanager"),
+    custom_resource("cert.gardener.cloud", "Certificate", version="v1alpha1"),
+    custom_resource("cert.gardener.cloud", "Issuer", version="v1alpha1"),
+    custom_resource("conf.example.com", "Thing"),
+    custom_resource("conf.example.com", "GlobalThing", namespaced=False),
+)
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def install_kinds(cluster: Cluster) -> None:
     """Returns when they are served."""
-    for kind in KINDS:
-        cluster.api.create(DEFINITIONS, _definition(*kind))
-    wait_until_served(cluster, *(f"/apis/{group}/{version}/{_plural(kind)}" for group, version, kind, _ in KINDS))
-
-
-def _plural(kind: str) -> str:
-    return kind.lower() + ("es" if kind.endswith("s") else "s")
-
-
-def _definition(group: str, version: str, kind: str, scope: str) -> dict[str, Any]:
-    plural = _plural(kind)
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
-        },
-        "spec": {
-            "group": group,
-            "scope": scope,
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "versions": [
-                {"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
-            ],
-        },
-    }
+    serve(cluster, *KINDS, has_status=True)

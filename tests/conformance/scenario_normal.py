@@ -7,9 +7,15 @@ made anew is told by `incarnation`.
 
 import base64
 import copy
+import difflib
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
+
+from conformance.scenario_data import Observations, Scenario
 from kube.objects import Object
 
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -179,3 +185,44 @@ def contains(whole: Any, part: Any) -> bool:
     if isinstance(part, list) and isinstance(whole, list):
         return all(any(contains(candidate, inner) for candidate in whole) for inner in part)
     return bool(part == whole)
+
+
+def so_far(wanted: Observations, seen: Observations) -> Observations:
+    """Of what is wanted in the end, what can be told by now."""
+    return {name: wanted[name] for name in seen if name in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Tells observations from recorded ones; where the original behaves badly, from what would be right.
+
+    Args:
+        seen_as: what is made of observations before they are looked at.
+        compared_as: what is made of both before they are compared with each other.
+        wanted: by id, what is right where the original is not, and the recording does not tell.
+    """
+
+    seen_as: Callable[[Any], Any] = lambda seen: seen
+    compared_as: Callable[[Any], Any] = lambda value: value
+    wanted: Mapping[str, Observations] = field(default_factory=dict)
+
+    def accepts(self, scenario: Scenario, seen: Observations) -> bool:
+        """Whether the observations so far are as they are to be in the end."""
+        return not self.difference(scenario, seen, is_final=False)
+
+    def difference(self, scenario: Scenario, seen: Observations, *, is_final: bool = True) -> str:
+        """From the release that comes nearest, or from what would be right; empty if there is none."""
+        found = self.seen_as(seen)
+        recorded = (
+            [self.wanted.get(scenario.id) or scenario.want] if scenario.peer_defect else [*scenario.expect.values()]
+        )
+        expected = recorded if is_final else [so_far(each, seen) for each in recorded]
+        if scenario.peer_defect:
+            return "" if contains(found, expected[0]) else _diff(expected[0], found)
+        found, expected = self.compared_as(found), [self.compared_as(each) for each in expected]
+        return "" if found in expected else min((_diff(each, found) for each in expected), key=len)
+
+
+def _diff(wanted: Any, seen: Any) -> str:
+    first, second = (yaml.safe_dump(value, width=1000).splitlines() for value in (wanted, seen))
+    return "\n".join(difflib.unified_diff(first, second, "wanted", "seen", n=2, lineterm="")) or "they differ"

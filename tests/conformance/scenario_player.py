@@ -9,29 +9,30 @@ import copy
 import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent_process import AgentProcess
-from scenario_data import Observations, Ref, Scenario, encoded
-from scenario_normal import Normal, is_settled
+import pytest
 
-from kube.client import MERGE_PATCH, Client, Selection, Transport
-from kube.connection import load_kubeconfig
+from conformance.scenario_data import Observations, Ref, Scenario, encoded
+from conformance.scenario_normal import Judge, Normal, is_settled
+from devcluster.cluster import Cluster
+from kit.eventually import soon
+from kit.processes.agent import AgentProcess, sole_configuration
+from kit.world import connected as admin_of
+from kube.client import MERGE_PATCH, Client, Selection
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, KindNotServed, KubeError, NotFound
 from kube.objects import Object
-from kube.resources import NAMESPACES, Resource
+from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
 
 _STABLE, _STABLE_IF_UNSETTLED, _BOUND = 5.0, 17.0, 60.0
 """Seconds. A ManagedResource that is not settled is looked at beyond a whole sync period of 15 s."""
 _REACTION = 2.0
 """Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
-Judge = Callable[[Scenario, Observations], bool]
-"""Whether the observations so far are as they are to be in the end."""
-_SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,7 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def connected(kubeconfig: Path) -> AsyncIterator[Site]:
-    async with Transport(load_kubeconfig(kubeconfig)) as transport:
-        client = Client(transport, user_agent="scenarios")
+    async with admin_of(kubeconfig, "scenarios") as client:
         yield Site(client, Discovery(client))
 
 
@@ -155,19 +155,43 @@ class Stage:
         return [source] if source is target else [source, target]
 
 
+def play_alone(
+    cluster: Cluster,
+    scenarios: Sequence[Scenario],
+    *,
+    judge: Judge,
+    prefix: str,
+    at_once: int,
+    controllers: Mapping[str, Any],
+) -> dict[str, Played]:
+    """By id: in one cluster, of an agent with this section of the configuration."""
+
+    async def play(agent: AgentProcess) -> dict[str, Played]:
+        async with connected(cluster.kubeconfig) as site:
+            return await Stage(site, site, agent, prefix=prefix, at_once=at_once, judge=judge).play_all(scenarios)
+
+    with AgentProcess(sole_configuration(controllers=controllers), kubeconfig=cluster.kubeconfig) as agent:
+        agent.wait_until_ready(seconds=60)
+        return asyncio.run(play(agent))
+
+
+def chosen(session: pytest.Session, scenarios: Mapping[str, Scenario]) -> list[Scenario]:
+    """Those that the tests of this run are about."""
+    calls = [getattr(item, "callspec", None) for item in session.items]
+    names = {str(call.params["scenario"]) for call in calls if call is not None and "scenario" in call.params}
+    return [scenario for name, scenario in scenarios.items() if name in names]
+
+
+def check(judge: Judge, scenario: Scenario, found: Played) -> None:
+    assert not found.error
+    if difference := judge.difference(scenario, found.seen):
+        pytest.fail(difference)
+
+
 async def _make_namespace(site: Site, name: str) -> None:
     await site.client.create(NAMESPACES, {"metadata": {"name": name}})
-    async with asyncio.timeout(180):  # many are made at once
-        while True:
-            with contextlib.suppress(NotFound):
-                await site.client.get(_SERVICE_ACCOUNTS, "default", namespace=name)
-                return
-            await asyncio.sleep(0.2)
-
-
-def so_far(wanted: Observations, seen: Observations) -> Observations:
-    """Of what is wanted in the end, what can be told by now."""
-    return {name: wanted[name] for name in seen if name in wanted}
+    account = partial(site.client.get, SERVICE_ACCOUNTS, "default", namespace=name)
+    await soon(account, f"the ServiceAccount of {name}", seconds=180, passing=(NotFound,))  # many are made at once
 
 
 def _together(steps: Sequence[Object]) -> Iterator[Sequence[Object]]:
@@ -214,7 +238,7 @@ class _Play:
             case {"patch": text, "body": body}:
                 ref = self._ref(text)
                 content_type = step.get("type", "application/merge-patch+json")
-                await self._site(ref).patch(ref, body, content_type=content_type, subresource=step.get("sub", ""))
+                await self._patch(ref, body, content_type=content_type, subresource=step.get("sub", ""))
             case {"delete": refs}:
                 for ref in map(self._ref, refs):
                     await self._site(ref).delete(ref)
@@ -232,6 +256,15 @@ class _Play:
 
     def _site(self, ref: Ref) -> Site:
         return self._source if ref.kind == "ManagedResource" or ref in self._inputs else self._target
+
+    async def _patch(self, ref: Ref, body: Object, *, content_type: str, subresource: str) -> None:
+        """What the agent is to apply may not be there yet."""
+
+        async def is_patched() -> bool:
+            await self._site(ref).patch(ref, body, content_type=content_type, subresource=subresource)
+            return True
+
+        await soon(is_patched, f"{ref} to be there", passing=(NotFound, KindNotServed))
 
     async def _put(self, recorded: Object) -> None:
         obj = copy.deepcopy(recorded)
@@ -264,7 +297,7 @@ class _Play:
             passed, longest = time.monotonic() - began, max(bound, stable * 2)
             if time.monotonic() - since >= patience or passed > longest:
                 seen = {self._normal.text(ref): self._normal.of(obj, final=True) for ref, obj in sorted(live.items())}
-                if self._judge(self._scenario, {**self.seen, name: seen}) or passed > max(longest, _BOUND):
+                if self._judge.accepts(self._scenario, {**self.seen, name: seen}) or passed > max(longest, _BOUND):
                     return seen
             await asyncio.sleep(1)
 

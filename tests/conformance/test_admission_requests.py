@@ -20,9 +20,9 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from webhook_process import WebhookProcess, ask, client
 
 from devcluster.cluster import Cluster
+from kit.processes.webhooks import WebhookProcess, ask, client
 from kube.objects import Object
 
 pytestmark = [

@@ -3,23 +3,16 @@
 What a policy is for is said in other words, and traffic from everywhere is let in by peers that say so.
 """
 
-import asyncio
-import difflib
-import gzip
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-import yaml
-from agent_process import AgentProcess
-from managed_world import install_crd
-from scenario_data import Observations, Scenario
-from scenario_normal import contains
-from scenario_player import Played, Stage, connected, so_far
 
+from conformance.scenario_data import load
+from conformance.scenario_normal import Judge
+from conformance.scenario_player import Played, check, play_alone
 from devcluster.cluster import Cluster
+from kit.managed_resources import install_crd
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,15 +20,7 @@ pytestmark = [
 ]
 
 INGRESS_CONTROLLER = {"namespace": "ingress-ctl", "podSelector": {"matchLabels": {"app": "ingress-ctl"}}}
-CONFIG: dict[str, Any] = {
-    "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-    "kind": "ResourceManagerConfiguration",
-    "leaderElection": {"leaderElect": False, "resourceNamespace": "default"},
-    "logFormat": "json",
-    "controllers": {"networkPolicy": {"enabled": True, "ingressControllerSelector": INGRESS_CONTROLLER}},
-}
-LINES = gzip.decompress(Path(__file__).with_name("network_policies.jsonl.gz").read_bytes()).splitlines()
-SCENARIOS = {scenario.id: scenario for scenario in (msgspec.json.decode(line, type=Scenario) for line in LINES)}
+SCENARIOS = load("network_policies")
 EVERYBODY = [
     {"namespaceSelector": {}, "podSelector": {}},
     {"ipBlock": {"cidr": "0.0.0.0/0"}},
@@ -54,35 +39,20 @@ def cluster_with_policies(devcluster_run: object) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def played(cluster_with_policies: Cluster) -> dict[str, Played]:
-    with AgentProcess(CONFIG, kubeconfig=cluster_with_policies.kubeconfig) as agent:
-        agent.wait_until_ready(seconds=60)
-        return asyncio.run(_play(cluster_with_policies, agent))
-
-
-async def _play(cluster: Cluster, agent: AgentProcess) -> dict[str, Played]:
-    async with connected(cluster.kubeconfig) as site:
-        stage = Stage(site, site, agent, prefix="netpol", at_once=24, judge=_is_expected)
-        return await stage.play_all(list(SCENARIOS.values()))
+    controllers = {"networkPolicy": {"enabled": True, "ingressControllerSelector": INGRESS_CONTROLLER}}
+    return play_alone(
+        cluster_with_policies,
+        [*SCENARIOS.values()],
+        judge=JUDGE,
+        prefix="netpol",
+        at_once=24,
+        controllers=controllers,
+    )
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_policies_are_as_recorded(scenario: str, played: dict[str, Played]) -> None:
-    recorded, found = SCENARIOS[scenario], played[scenario]
-    assert not found.error
-    seen = _in_the_originals_words(found.seen)
-    if recorded.peer_defect:
-        assert contains(seen, recorded.want), _diff(recorded.want, seen)
-        return
-    expected = [_in_the_originals_words(observations) for observations in recorded.expect.values()]
-    if seen not in expected:
-        pytest.fail(min((_diff(one, seen) for one in expected), key=len))
-
-
-def _is_expected(scenario: Scenario, seen: Observations) -> bool:
-    found = _in_the_originals_words(seen)
-    if scenario.peer_defect:
-        return contains(found, so_far(scenario.want, seen))
-    return any(found == _in_the_originals_words(so_far(one, seen)) for one in scenario.expect.values())
+    check(JUDGE, SCENARIOS[scenario], played[scenario])
 
 
 def _in_the_originals_words(value: Any) -> Any:
@@ -94,6 +64,4 @@ def _in_the_originals_words(value: Any) -> Any:
     return [_in_the_originals_words(each) for each in value] if isinstance(value, list) else value
 
 
-def _diff(wanted: Any, seen: Any) -> str:
-    first, second = (yaml.safe_dump(value, width=1000).splitlines() for value in (wanted, seen))
-    return "\n".join(difflib.unified_diff(first, second, "wanted", "seen", n=2, lineterm=""))
+JUDGE = Judge(seen_as=_in_the_originals_words, compared_as=_in_the_originals_words)

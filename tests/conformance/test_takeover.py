@@ -7,29 +7,25 @@ starts as its successor. The API server's audit log tells what it writes. `DUE` 
 import asyncio
 import collections
 import contextlib
-import gzip
 import itertools
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from agent_process import AgentProcess
-from managed_world import install_crd
-from recorded_states import Restorer, State, state_of
-from scenario_data import Ref, Scenario
-from scenario_kinds import install_kinds
-from scenario_normal import is_settled
-from scenario_player import Site
 
+from conformance.recorded_states import Restorer, State, state_of
+from conformance.scenario_data import Ref, Scenario, load
+from conformance.scenario_kinds import install_kinds
+from conformance.scenario_normal import is_settled
+from conformance.scenario_player import Site
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kit.managed_resources import install_crd
+from kit.processes.agent import AgentProcess
+from kit.world import connected
 from kube.discovery import Discovery
 from kube.objects import Object, annotations, labels
 
@@ -162,15 +158,10 @@ NOT_AT_REST = {
 }
 
 
-def scenarios(name: str) -> list[Scenario]:
-    lines = gzip.decompress(Path(__file__).with_name(f"{name}.jsonl.gz").read_bytes()).splitlines()
-    return [msgspec.json.decode(line, type=Scenario) for line in lines]
-
-
 def recorded_states() -> Iterator[State]:
     """Of both releases, of the newest where it leaves something else."""
     numbers = itertools.count()
-    for scenario in itertools.chain.from_iterable(map(scenarios, FILES)):
+    for scenario in load(*FILES).values():
         for release in ("seed", "newest"):
             is_new = release == "seed" or scenario.expect.get("newest") != scenario.expect.get("seed")
             if release in scenario.expect and is_new and scenario.id not in NOT_AT_REST:
@@ -280,10 +271,9 @@ def _wait_until_all_is_looked_at(agent: AgentProcess) -> None:
 
 @contextlib.asynccontextmanager
 async def _restorer(cluster: Cluster, **namespace_labels: str) -> AsyncIterator[Restorer]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        original, others = (Client(transport, user_agent=name) for name in (ORIGINAL, "others"))
-        sites = (Site(client, Discovery(client)) for client in (original, others))
-        yield Restorer(*sites, ca=cluster.ca, namespace_labels=namespace_labels)
+    async with connected(cluster, ORIGINAL) as original, connected(cluster, "others") as others:
+        first, second = (Site(client, Discovery(client)) for client in (original, others))
+        yield Restorer(first, second, ca=cluster.ca, namespace_labels=namespace_labels)
 
 
 async def _restore(cluster: Cluster, states: Sequence[State]) -> None:
@@ -319,7 +309,7 @@ def _leave_a_lease(cluster: Cluster) -> Object:
 def until_quiet(audit: Audit, *, seconds: float = 3, bound: float = 60) -> None:
     """Until for so long nothing new was written; what is refused again and again does not count."""
     began = since = time.monotonic()
-    known: set[tuple[str, ...]] = set()
+    known: set[tuple[str, str, str, str, str]] = set()
     while time.monotonic() - since < seconds and time.monotonic() - began < bound:
         calls = audit.calls(verbs=WRITES)
         now = {(call.user_agent, call.verb, call.resource, call.namespace, call.name) for call in calls}

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 
 import pytest
-from proxied import proxied
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -27,6 +26,7 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
+from kit.proxied import proxied
 from kube.cache import Caches, Change, Store, View, without_managed_fields
 from kube.client import Client, Form, Selection, Transport
 from kube.connection import load_kubeconfig

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from campaign.command import quick_plan
 from campaign.plan import LANES
 from campaign.report import Report

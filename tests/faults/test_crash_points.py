@@ -1,13 +1,13 @@
-"""kill -9 at any write of anything that writes; see `crash_sweep`."""
+"""kill -9 at any write of anything that writes; see `kit.crash.sweep`."""
 
 import pytest
-from crash_scenes_agent import SCENES as AGENT
-from crash_scenes_alone import SCENES as ALONE
-from crash_scenes_managed import SCENES as MANAGED
-from crash_sweep import Scene, Sweep
-from managed_world import install_crd
 
 from devcluster.cluster import Cluster
+from kit.crash.scenes_alone import SCENES as ALONE
+from kit.crash.scenes_managed import SCENES as MANAGED
+from kit.crash.scenes_of_agents import SCENES as AGENT
+from kit.crash.sweep import Scene, Sweep
+from kit.managed_resources import install_crd
 
 SCENES: list[type[Scene]] = [*MANAGED, *AGENT, *ALONE]
 

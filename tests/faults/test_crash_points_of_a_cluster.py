@@ -1,13 +1,17 @@
-"""kill -9 at any write about things without a namespace; see `crash_sweep`. They have a cluster of their own."""
+"""What is about things without a namespace, in a cluster of its own.
+
+kill -9 at any write (see `kit.crash.sweep`), and answers that no API server gave (see `kit.crash.answers`).
+"""
 
 from collections.abc import Iterator
 
 import pytest
-from crash_scenes_cluster import SCENES, install_kinds
-from crash_sweep import Scene, Sweep
-from managed_world import install_crd
 
 from devcluster.cluster import Cluster
+from kit.crash.answers import Answers
+from kit.crash.scenes_of_a_cluster import SCENES, install_kinds
+from kit.crash.sweep import Scene, Sweep
+from kit.managed_resources import install_crd
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +27,8 @@ async def test_killed_at_any_write(scene: type[Scene], own_cluster: Cluster) -> 
     report = await Sweep(scene, own_cluster, at_once=1).run()
     print(f"CRASHES {scene.__name__}: {report}")
     assert scene.crosses <= report.reached(), "the sweep misses some"
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_nothing_follows_from_an_answer_that_no_api_server_gave(scene: type[Scene], own_cluster: Cluster) -> None:
+    await Answers(scene, own_cluster, at_once=1).judge()

@@ -5,10 +5,10 @@ import random
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
-from agent_process import AgentProcess, configuration
-from managed_world import World, config_map, install_crd, role, service
 
 from devcluster.cluster import Cluster
+from kit.managed_resources import ManagedWorld, config_map, install_crd, role, service
+from kit.processes.agent import AgentProcess, configuration
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object
@@ -27,7 +27,7 @@ async def test_real_processes_that_are_killed_at_any_moment_lose_and_leak_nothin
     cluster: Cluster, namespace: str, admin: Client
 ) -> None:
     chance = random.Random(20)
-    world = World(admin, namespace)
+    world = ManagedWorld(admin, namespace)
     await world.add_decoys()
     many = [build(f"{build.__name__.replace('_', '-')}-{number}") for number in range(6) for build in _KINDS]
     changed = [build(f"{build.__name__.replace('_', '-')}-{number}", "2") for number in range(1, 7) for build in _KINDS]

@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from proxied import proxy_to
 
 from devcluster.cluster import Cluster
 from devcluster.faults import Reset, Rule, Silence, unavailable
 from devcluster.proxy import FaultProxy
+from kit.eventually import soon
+from kit.proxied import proxy_to
 from kube.client import Client, Selection, Transport
 from kube.connection import load_kubeconfig
 from kube.election import ElectionSettings, LeaderElector, LeadershipLost
@@ -77,18 +78,13 @@ class Candidate:
 
 async def spec_of(client: Client, settings: ElectionSettings) -> Object:
     lease = await client.get(LEASES, settings.name, namespace=settings.namespace)
-    return lease["spec"]
+    spec: Object = lease["spec"]
+    return spec
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("what the test waits for did not happen")
-
-
-async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(client, settings, recorder):
+async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(
+    client: Client, settings: ElectionSettings, recorder: EventRecorder
+) -> None:
     first = Candidate(client, settings, "pod-a_1", recorder=recorder)
     await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(client, settings, "pod-b_2", recorder=recorder)
@@ -123,23 +119,27 @@ async def test_the_lease_is_handed_over_at_once_when_its_holder_stops(client, se
     }
 
 
-async def test_at_rest_a_renewal_is_one_request(client, settings, monkeypatch):
+async def test_at_rest_a_renewal_is_one_request(
+    client: Client, settings: ElectionSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     candidate = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     methods: list[str] = []
-    request = client.request
+    request: Callable[..., Awaitable[bytes]] = client.request
 
     async def spy(method: str, path: str, **options: object) -> bytes:
         methods.append(method)
         return await request(method, path, **options)
 
     monkeypatch.setattr(client, "request", spy)
-    await eventually(lambda: len(methods) >= 3)
+    await soon(lambda: len(methods) >= 3)
     assert set(methods) == {"PUT"}
     await candidate.stop()
 
 
-async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadline(client, settings):
+async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadline(
+    client: Client, settings: ElectionSettings
+) -> None:
     candidate = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     while True:
@@ -154,7 +154,7 @@ async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadli
     assert (await spec_of(client, settings))["holderIdentity"] == "thief"
 
 
-async def test_a_lease_that_was_deleted_is_made_again(client, settings):
+async def test_a_lease_that_was_deleted_is_made_again(client: Client, settings: ElectionSettings) -> None:
     candidate = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     await client.delete(LEASES, settings.name, namespace=settings.namespace)
@@ -166,7 +166,9 @@ async def test_a_lease_that_was_deleted_is_made_again(client, settings):
     await candidate.stop()
 
 
-async def test_whoever_vanishes_is_followed_when_the_lease_has_expired(client, settings):
+async def test_whoever_vanishes_is_followed_when_the_lease_has_expired(
+    client: Client, settings: ElectionSettings
+) -> None:
     await client.create(
         LEASES,
         {
@@ -182,7 +184,9 @@ async def test_whoever_vanishes_is_followed_when_the_lease_has_expired(client, s
     await candidate.stop()
 
 
-async def test_an_exception_of_leading_is_passed_on_and_the_lease_released(client, settings):
+async def test_an_exception_of_leading_is_passed_on_and_the_lease_released(
+    client: Client, settings: ElectionSettings
+) -> None:
     async def fail() -> None:
         raise ValueError("broken")
 
@@ -191,25 +195,27 @@ async def test_an_exception_of_leading_is_passed_on_and_the_lease_released(clien
     assert (await spec_of(client, settings))["holderIdentity"] == ""
 
 
-async def test_who_looks_seldom_is_told_at_once_that_the_lease_was_given_up(client, namespace):
+async def test_who_looks_seldom_is_told_at_once_that_the_lease_was_given_up(client: Client, namespace: str) -> None:
     seldom = ElectionSettings(
         namespace=namespace, name="lease", lease_duration=300, renew_deadline=200, retry_period=100
     )
     first = Candidate(client, seldom, "pod-a_1")
     await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(client, seldom, "pod-b_2")
-    await eventually(lambda: second.elector._lease is not None)
+    await soon(lambda: second.elector._lease is not None)
     await first.stop()
     await asyncio.wait_for(second.is_told_to_lead.wait(), 60)
     await second.stop()
 
 
-async def test_where_the_lease_can_not_be_watched_looking_is_enough(client, faulty, proxy, settings):
+async def test_where_the_lease_can_not_be_watched_looking_is_enough(
+    client: Client, faulty: Client, proxy: FaultProxy, settings: ElectionSettings
+) -> None:
     proxy.rules.add(Rule(fault=unavailable(), path="/leases", watch=True))
     first = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(faulty, settings, "pod-b_2")
-    await eventually(lambda: proxy.rules._standing[0].hits > 0)
+    await soon(lambda: proxy.rules._standing[0].hits > 0)
     await asyncio.sleep(0.5)
     assert not second.is_told_to_lead.is_set()
     await first.stop()
@@ -217,9 +223,9 @@ async def test_where_the_lease_can_not_be_watched_looking_is_enough(client, faul
     await second.stop()
 
 
-async def test_of_many_candidates_one_leads(client, settings):
+async def test_of_many_candidates_one_leads(client: Client, settings: ElectionSettings) -> None:
     candidates = [Candidate(client, settings, f"pod-{number}_x") for number in range(8)]
-    await eventually(lambda: any(candidate.is_told_to_lead.is_set() for candidate in candidates))
+    await soon(lambda: any(candidate.is_told_to_lead.is_set() for candidate in candidates))
     for _ in range(100):
         assert sum(candidate.elector.tenure.is_leading() for candidate in candidates) <= 1
         await asyncio.sleep(0.01)
@@ -228,7 +234,9 @@ async def test_of_many_candidates_one_leads(client, settings):
         await candidate.stop()
 
 
-async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(client, faulty, proxy, namespace):
+async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(
+    client: Client, faulty: Client, proxy: FaultProxy, namespace: str
+) -> None:
     settings = ElectionSettings(namespace=namespace, name="lease", lease_duration=8, renew_deadline=3, retry_period=0.1)
     first = Candidate(faulty, settings, "pod-a_1")
     await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
@@ -245,15 +253,17 @@ async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(client,
     await second.stop()
 
 
-async def test_renewals_whose_answers_are_lost_do_not_end_leadership(client, faulty, proxy, settings):
+async def test_renewals_whose_answers_are_lost_do_not_end_leadership(
+    client: Client, faulty: Client, proxy: FaultProxy, settings: ElectionSettings
+) -> None:
     candidate = Candidate(faulty, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("PUT",), probability=0.5))
-    await eventually(lambda: proxy.injected["reset-carried-out"] >= 5)
+    await soon(lambda: proxy.injected["reset-carried-out"] >= 5)
     assert candidate.elector.tenure.is_leading()
     proxy.rules.clear()
     last = candidate.elector.tenure.deadline
-    await eventually(lambda: candidate.elector.tenure.deadline > last)
+    await soon(lambda: candidate.elector.tenure.deadline > last)
     await candidate.stop()
     spec = await spec_of(client, settings)
     assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("", 0)

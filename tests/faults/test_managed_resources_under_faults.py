@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from managed_world import USER_AGENT, World, config_map, control_loop, deployment, install_crd, role, service
-from proxied import proxied
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
@@ -34,6 +32,17 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
+from kit.managed_resources import (
+    USER_AGENT,
+    ManagedWorld,
+    config_map,
+    control_loop,
+    deployment,
+    install_crd,
+    role,
+    service,
+)
+from kit.proxied import proxied
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Object
@@ -109,10 +118,10 @@ def objects_of(number: int, size: int, *, version: str) -> list[Object]:
 
 
 @pytest.fixture
-async def world(cluster: Cluster, namespace: str) -> AsyncIterator[World]:
+async def world(cluster: Cluster, namespace: str) -> AsyncIterator[ManagedWorld]:
     install_crd(cluster)
     async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield World(Client(transport, user_agent="test"), namespace)
+        yield ManagedWorld(Client(transport, user_agent="test"), namespace)
 
 
 def sizes() -> tuple[int, int]:
@@ -126,11 +135,13 @@ def sizes() -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-async def test_managed_resources_come_true_under(name: str, cluster: Cluster, world: World, tmp_path: Path) -> None:
+async def test_managed_resources_come_true_under(
+    name: str, cluster: Cluster, world: ManagedWorld, tmp_path: Path
+) -> None:
     trouble = TROUBLES[name]
     count, size = sizes()
     rule = trouble.rule(count * size)
-    patience = 120.0 + count * size / 5
+    patience = 300.0 + count * size / 5
     async with proxied(cluster, tmp_path, seed=1) as (proxy, transport):
         client = ImpatientClient(transport, user_agent=USER_AGENT)
         await world.add_decoys()

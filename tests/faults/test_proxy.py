@@ -6,17 +6,18 @@ import errno
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 import yaml
-from proxied import proxy_to
+from yarl import URL
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
+    Answer,
     Delay,
     Ending,
     EndWatch,
@@ -33,6 +34,8 @@ from devcluster.faults import (
     unavailable,
 )
 from devcluster.proxy import FaultProxy
+from kit.eventually import soon
+from kit.proxied import proxy_to
 
 SOON = 60.0
 """Seconds within which everything that is to happen has happened."""
@@ -56,12 +59,12 @@ class Client:
 
     async def exists(self, name: str) -> bool:
         async with self.get(name) as answer:
-            return answer.status == 200
+            return bool(answer.status == 200)
 
     async def version(self) -> str:
         async with self.get() as answer:
             answer.raise_for_status()
-            return (await answer.json())["metadata"]["resourceVersion"]
+            return str((await answer.json())["metadata"]["resourceVersion"])
 
     @contextlib.asynccontextmanager
     async def watch(self) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -78,14 +81,6 @@ async def read_line(watch: aiohttp.ClientResponse) -> bytes:
 
 async def read_names(watch: aiohttp.ClientResponse, count: int) -> list[str]:
     return [json.loads(await read_line(watch))["object"]["metadata"]["name"] for _ in range(count)]
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    for _ in range(int(SOON / 0.01)):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("the condition did not come true in time")
 
 
 @pytest.fixture
@@ -145,7 +140,9 @@ async def test_a_wrong_token_reaches_the_api_server_as_it_is(client: Client) -> 
     [expired(), unauthorized(), internal_error(), unavailable(retry_after=1)],
     ids=lambda fault: fault.name,
 )
-async def test_a_failure_stands_in_for_the_answer(proxy: FaultProxy, client: Client, direct: Client, fault) -> None:
+async def test_a_failure_stands_in_for_the_answer(
+    proxy: FaultProxy, client: Client, direct: Client, fault: Answer
+) -> None:
     proxy.rules.add(Rule(fault=fault, methods=("POST",), times=1))
     async with client.create("a") as answer:
         assert answer.status == fault.code
@@ -202,7 +199,7 @@ async def test_silence_keeps_the_connection_open_without_an_answer(
     fault = Silence(carried_out=carried_out)
     proxy.rules.add(Rule(fault=fault, methods=("POST",), times=1))
     creating = asyncio.ensure_future(client.create("a"))
-    await eventually(lambda: proxy.injected[fault.name] == 1)
+    await soon(lambda: proxy.injected[fault.name] == 1)
     done, _ = await asyncio.wait([creating], timeout=QUIET)
     assert not done
     assert await direct.exists("a") is carried_out
@@ -219,7 +216,7 @@ async def test_a_delay_is_spent_before_or_after_the_write(
     proxy.rules.add(Rule(fault=fault, methods=("POST",)))
     began = time.monotonic()
     creating = asyncio.ensure_future(client.create("a"))
-    await eventually(lambda: proxy.injected[fault.name] == 1)
+    await soon(lambda: proxy.injected[fault.name] == 1)
     assert await direct.exists("a") is carried_out
     async with await creating as answer:
         assert answer.status == 201
@@ -376,7 +373,7 @@ async def test_while_paused_connections_are_refused(proxy: FaultProxy, client: C
 
 
 async def test_an_api_server_that_is_gone_looks_like_a_reset(
-    cluster, session: aiohttp.ClientSession, namespace: str
+    cluster: Cluster, session: aiohttp.ClientSession, namespace: str
 ) -> None:
     async with FaultProxy(upstream="https://127.0.0.1:1", upstream_ca=cluster.ca, authority=cluster.authority) as proxy:
         with pytest.raises(aiohttp.ClientOSError) as caught:
@@ -396,7 +393,7 @@ async def test_closing_ends_silent_streams_at_once(
         proxy.rules.add(Rule(fault=Silence(), methods=("POST",)), Rule(fault=EndWatch(how=Ending.SILENT)))
         creating = asyncio.ensure_future(client.create("a"))
         watch = await session.get(client.path, params={"watch": "1"})
-        await eventually(lambda: proxy.injected == {"silence": 1, "watch-silent": 1})
+        await soon(lambda: proxy.injected == {"silence": 1, "watch-silent": 1})
         began = time.monotonic()
     assert time.monotonic() - began < 30
     with pytest.raises(aiohttp.ClientOSError):
@@ -404,6 +401,17 @@ async def test_closing_ends_silent_streams_at_once(
     with pytest.raises(aiohttp.ClientError):
         await watch.content.read()
     watch.close()
+
+
+async def test_closing_ends_handshakes_that_are_in_progress(cluster: Cluster) -> None:
+    async with proxy_to(cluster) as proxy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", URL(proxy.url).port)
+        assert proxy._listener is not None
+        while not proxy._listener._handshakes:
+            await asyncio.sleep(0)
+    with contextlib.suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), SOON) == b""
+    writer.close()
 
 
 @pytest.mark.parametrize("how", [None, Ending.SILENT])
@@ -414,7 +422,7 @@ async def test_a_client_that_gives_up_frees_its_connection(
         proxy.rules.add(Rule(fault=EndWatch(how=how)))
     async with client.watch():
         assert proxy._server.connections
-    await eventually(lambda: not proxy._server.connections and not proxy._watches)
+    await soon(lambda: not proxy._server.connections and not proxy._watches)
 
 
 async def test_the_kubeconfig_leads_through_the_proxy(proxy: FaultProxy, cluster: Cluster, tmp_path: Path) -> None:

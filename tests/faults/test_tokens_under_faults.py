@@ -4,29 +4,13 @@ The API server's audit log counts the requests: those that were carried out, who
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from token_world import (
-    PATIENCE,
-    MovableClock,
-    World,
-    at_rest,
-    kubeconfig,
-    look_again,
-    token_requestor,
-    token_requests,
-    user_agent,
-)
 
-from agent.token_requestor import keys
-from agent.token_requestor.memory import Pace
-from agent.token_requestor.tokens import Tokens
+from agent.shared.token_requestor.tokens import Tokens
 from devcluster.audit import Audit
-from devcluster.cluster import Cluster
 from devcluster.faults import (
     Answer,
     Fault,
@@ -38,10 +22,22 @@ from devcluster.faults import (
     unavailable,
 )
 from devcluster.proxy import FaultProxy
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
-from kube.objects import annotations, format_time
-from kube.resources import SECRETS
+from gardener import keys
+from kit.eventually import soon
+from kit.tokens import (
+    PATIENCE,
+    MovableClock,
+    TokenWorld,
+    allowed_requests,
+    at_rest,
+    kubeconfig,
+    look_again,
+    token_requestor,
+    token_requests,
+)
+from kube.client import Client
+from kube.clock import format_time
+from kube.objects import annotations
 from kube.watch import Timings
 
 QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
@@ -50,34 +46,13 @@ NONSENSE = Answer(name="nonsense", code=200, reason="", message="this is no Toke
 
 
 @pytest.fixture
-async def admin(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent="test")
+def world(admin: Client, namespace: str) -> TokenWorld:
+    return TokenWorld(admin, namespace)
 
 
 @pytest.fixture
-def world(admin: Client, namespace: str) -> World:
-    return World(admin, namespace)
-
-
-@pytest.fixture
-def agent() -> str:
-    return user_agent()
-
-
-@pytest.fixture
-async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy(upstream=cluster.url, upstream_ca=cluster.ca, authority=cluster.authority) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(proxy: FaultProxy, cluster: Cluster, agent: str, tmp_path: Path) -> AsyncIterator[Client]:
-    """Goes through the proxy."""
-    path = tmp_path / "kubeconfig"
-    proxy.write_kubeconfig(path, token=cluster.token)
-    async with Transport(load_kubeconfig(path)) as transport:
-        yield Client(transport, user_agent=agent)
+def client(proxied_client: Client) -> Client:
+    return proxied_client
 
 
 # --- faults
@@ -97,16 +72,16 @@ async def client(proxy: FaultProxy, cluster: Cluster, agent: str, tmp_path: Path
     ids=lambda value: getattr(value, "name", None),
 )
 async def test_a_token_that_can_not_be_stored_is_requested_once(
-    fault: Fault, times: int, world: World, client: Client, proxy: FaultProxy, audit: Audit, agent: str
+    fault: Fault, times: int, world: TokenWorld, client: Client, proxy: FaultProxy, audit: Audit, user_agent: str
 ) -> None:
     proxy.rules.add(Rule(fault=fault, methods=("PATCH",), path="/secrets/", times=times))
     await world.ask()
     async with token_requestor(client, world.namespace, timings=QUICK) as loop:
         token = await world.until_token()
-        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await soon(lambda: _is_over(proxy, 1), what="a fault")
         await at_rest(loop)
         assert await world.is_accepted(token)
-    assert token_requests(audit, agent) == 1
+    assert token_requests(audit, user_agent) == 1
 
 
 async def _is_over(proxy: FaultProxy, count: int) -> bool:
@@ -119,7 +94,7 @@ async def _is_over(proxy: FaultProxy, count: int) -> bool:
     ids=lambda fault: fault.name,
 )
 async def test_an_api_server_that_gives_no_token_is_asked_ever_more_rarely(
-    fault: Fault, world: World, client: Client, proxy: FaultProxy
+    fault: Fault, world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
     """Some of these are carried out, so they count although nobody has the token."""
     rule = Rule(fault=fault, methods=("POST",), path="/token$")
@@ -129,29 +104,21 @@ async def test_an_api_server_that_gives_no_token_is_asked_ever_more_rarely(
     async with token_requestor(client, world.namespace, clock=clock, timings=QUICK) as loop:
         loop_time = asyncio.get_running_loop().time
         began = loop_time()
-        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await soon(lambda: _is_over(proxy, 1), what="a fault")
         await asyncio.sleep(5)
         asked = sum(proxy.injected.values())
-        assert 1 <= asked <= _allowed(loop_time() - began)
+        assert 1 <= asked <= allowed_requests(loop_time() - began)
         proxy.rules.remove(rule)
         clock.moved += timedelta(minutes=2)
-        await look_again(loop, *[key for key, _ in loop._secrets.items()])
+        await look_again(loop, *[key for key, _ in loop._watches[0].store.items()])
         await world.until_token()
-
-
-def _allowed(seconds: float) -> int:
-    pace, now, count = Pace(), 0.0, 0
-    while (now := now + pace.wait(now)) <= seconds:
-        pace.note(now)
-        count += 1
-    return count
 
 
 @pytest.mark.parametrize(
     "fault", [FORBIDDEN, internal_error(), unavailable(), Reset()], ids=lambda fault: getattr(fault, "name", "")
 )
 async def test_reviews_that_fail_are_no_reason_to_request_tokens(
-    fault: Fault, world: World, client: Client, proxy: FaultProxy, audit: Audit, agent: str
+    fault: Fault, world: TokenWorld, client: Client, proxy: FaultProxy, audit: Audit, user_agent: str
 ) -> None:
     clock = MovableClock()
     key = await world.ask()
@@ -161,12 +128,12 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
         proxy.rules.add(Rule(fault=fault, path="tokenreviews"))
         clock.moved += timedelta(hours=2)
         await look_again(loop, key)
-        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await soon(lambda: _is_over(proxy, 1), what="a fault")
         assert await world.token() == first
         clock.moved += timedelta(hours=9)  # when it is due nobody needs to ask
         await look_again(loop, key)
         await world.until_token(other_than=first)
-    assert token_requests(audit, agent) == 2
+    assert token_requests(audit, user_agent) == 2
 
 
 @pytest.mark.parametrize(("fault", "is_told"), [(internal_error(), True), (Reset(), True), (FORBIDDEN, False)])
@@ -187,55 +154,82 @@ async def test_that_audiences_are_not_accepted_is_asked_again_unless_it_may_not_
 
 
 async def test_what_is_due_in_an_old_cache_is_read_before_a_token_is_requested(
-    world: World, client: Client, proxy: FaultProxy, audit: Audit, agent: str
+    world: TokenWorld, client: Client, proxy: FaultProxy, audit: Audit, user_agent: str
 ) -> None:
     """Another process has renewed the token, and the news about that does not come."""
     key = await world.ask()
     async with token_requestor(world.client, world.namespace):
         token = await world.until_token()
-    await world.annotate("t", RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(minutes=10)))
+    await world.annotate("t", TOKEN_RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(minutes=10)))
     proxy.rules.add(Rule(fault=LateEvents(seconds=PATIENCE)))
     clock = MovableClock()
     async with token_requestor(client, world.namespace, clock=clock) as loop:
         await at_rest(loop)
-        await world.annotate("t", RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(hours=1)))
+        await world.annotate("t", TOKEN_RENEW_TIMESTAMP=format_time(datetime.now(UTC) + timedelta(hours=1)))
         clock.moved += timedelta(minutes=11)
         await look_again(loop, key)
-    assert audit.count(user_agent=agent).get(("get", "secrets"), 0) >= 1
-    assert token_requests(audit, agent) == 0
+    assert audit.count(user_agent=user_agent).get(("get", "secrets"), 0) >= 1
+    assert token_requests(audit, user_agent) == 0
     assert await world.token() == token
 
 
 async def test_a_token_in_memory_is_not_stored_over_that_of_somebody_else(
-    world: World, client: Client, proxy: FaultProxy
+    world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
     """While storing failed, another process stored a token; ours must not replace it as if nothing had happened."""
     rule = Rule(fault=internal_error(), methods=("PATCH",), path="/secrets/")
     proxy.rules.add(rule)
     await world.ask()
     async with token_requestor(client, world.namespace, timings=QUICK) as loop:
-        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await soon(lambda: _is_over(proxy, 1), what="a fault")
         async with token_requestor(world.client, world.namespace):
             theirs = await world.until_token()
         proxy.rules.remove(rule)
-        await look_again(loop, *[key for key, _ in loop._secrets.items()])
+        await look_again(loop, *[key for key, _ in loop._watches[0].store.items()])
     assert await world.token() == theirs
 
 
 async def test_the_kubeconfig_that_somebody_changes_meanwhile_keeps_the_change(
-    world: World, client: Client, proxy: FaultProxy
+    world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
     proxy.rules.add(Rule(fault=internal_error(), methods=("PATCH",), path="/secrets/", times=3))
     await world.ask(data={"kubeconfig": kubeconfig()})
     async with token_requestor(client, world.namespace, timings=QUICK) as loop:
-        await world.until(lambda: _is_over(proxy, 1), what="a fault")
+        await soon(lambda: _is_over(proxy, 1), what="a fault")
         await world.set_data("t", kubeconfig=kubeconfig(**{"tls-server-name": "changed"}))
 
         async def is_stored() -> bool:
-            return keys.RENEW_TIMESTAMP in annotations(await world.secret() or {})
+            return keys.TOKEN_RENEW_TIMESTAMP in annotations(await world.secret() or {})
 
-        await world.until(is_stored, what="the token to be stored")
+        await soon(is_stored, what="the token to be stored")
         await at_rest(loop)
     assert "tls-server-name: changed" in (await world.data())["kubeconfig"]
-    found = await world.client.get(SECRETS, "t", namespace=world.namespace)
-    assert found["data"].keys() == {"kubeconfig"}
+    assert (await world.data()).keys() == {"kubeconfig"}
+
+
+async def test_a_target_secret_that_goes_before_its_watch_begins_is_put_back(
+    world: TokenWorld, client: Client, proxy: FaultProxy
+) -> None:
+    rule = Rule(fault=internal_error(), query="fieldSelector=metadata.name")
+    proxy.rules.add(rule)
+    await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
+    async with token_requestor(client, world.namespace, timings=QUICK) as loop:
+        first = await world.until_token("out")
+        await at_rest(loop)
+        await world.delete("Secret", "out")
+        proxy.rules.remove(rule)
+        await world.until_token("out", other_than=first)
+
+
+async def test_without_the_right_to_watch_target_secrets_tokens_are_stored_there_all_the_same(
+    world: TokenWorld, client: Client, proxy: FaultProxy
+) -> None:
+    proxy.rules.add(Rule(fault=FORBIDDEN, query="fieldSelector=metadata.name"))
+    clock = MovableClock()
+    key = await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
+    async with token_requestor(client, world.namespace, clock=clock, timings=QUICK) as loop:
+        first = await world.until_token("out")
+        await world.delete("Secret", "out")
+        clock.moved += timedelta(hours=2)
+        await look_again(loop, key)
+        await world.until_token("out", other_than=first)

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz TARGET SECONDS [DIRECTORY]`: see `fuzz.driver`. Needs `pip install atheris`.
+"""`python -m tests.fuzz TARGET SECONDS [DIRECTORY]`: see `fuzz.driver`. Needs what is in requirements-fuzz.txt.
 
 What is new to the kept corpus goes to the directory, if one is named. The first defect ends the run; its input is left
 in a file `crash-…`, which belongs into the corpus once the defect is mended.

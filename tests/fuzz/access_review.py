@@ -5,11 +5,17 @@ owners of nodes can write.
 """
 
 import base64
+from collections.abc import Iterator
 
 import orjson
 
+from fuzz import driver
 from webhooks.handlers.node_agent_authorizer.files import references
 from webhooks.handlers.node_agent_authorizer.review import Unreadable, decode
+
+
+def seeds() -> Iterator[bytes]:
+    yield from driver.millions(b'\2{"spec":{"groups":[', b'""]}}')
 
 
 def target(data: bytes) -> None:
@@ -18,7 +24,7 @@ def target(data: bytes) -> None:
     if data[0] % 2:
         _operating_system_config(data[1:])
     else:
-        _review(data[1:])
+        _review(driver.unfolded(data[1:]))
 
 
 def _review(body: bytes) -> None:

@@ -1,24 +1,21 @@
 """All webhooks: whatever comes in, the answer is an AdmissionReview with a code, and no handler crashes.
 
-The first byte chooses the webhook, the rest is the body. To begin with there are the recorded requests.
+The first byte chooses the webhook, the rest is the body. To begin with there are the recorded requests, and some with
+millions of values.
 """
 
 import gzip
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from config.load import decode
+from config.resource_manager import decode
+from fuzz import driver
+from kit.webhooks.mutating import at_once, state_of
 from webhooks.metrics import panics
 from webhooks.routes import enabled, routes
 
 _TESTS = Path(__file__).resolve().parents[1]
-_HELPERS = str(_TESTS / "unit" / "webhooks")
-if _HELPERS not in sys.path:
-    sys.path.append(_HELPERS)
-
-from mutating import at_once, facts_of  # noqa: E402 - only now it can be found
 
 _CONFIG = """
 leaderElection: {resourceNamespace: fuzz}
@@ -41,7 +38,7 @@ _RECORDED = _TESTS / "conformance" / "admission.jsonl.gz"
 
 _in_cluster, *_cases = (json.loads(line) for line in gzip.decompress(_RECORDED.read_bytes()).splitlines())
 _config = decode(_CONFIG).config
-_endpoints = list(enabled(routes(_config, facts_of(_config.webhooks, *_in_cluster))).items())
+_endpoints = list(enabled(routes(_config, state_of(*_in_cluster))).items())
 
 
 def seeds() -> Iterator[bytes]:
@@ -50,6 +47,10 @@ def seeds() -> Iterator[bytes]:
         if case["path"] in paths:
             body = json.dumps(case["review"], separators=(",", ":")).encode()
             yield bytes([paths.index(case["path"])]) + body
+    for index in range(len(paths)):
+        before = b'{"request":{"operation":"CREATE","object":{"spec":{"containers":['
+        several = driver.millions(bytes([index]) + before, b"{}]}}}}")
+        yield several[index % len(several)]
 
 
 def target(data: bytes) -> None:
@@ -57,7 +58,7 @@ def target(data: bytes) -> None:
         return
     _, endpoint = _endpoints[data[0] % len(_endpoints)]
     before = panics._value.get()
-    answer = at_once(endpoint(data[1:], "application/json"))
+    answer = at_once(endpoint(driver.unfolded(data[1:]), "application/json"))
     if b"no running event loop" in answer:  # it would wait for a namespace that is not known
         return
     response = json.loads(answer)["response"]

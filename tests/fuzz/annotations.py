@@ -11,23 +11,24 @@ from typing import Any
 
 import orjson
 
-from agent.istio_cluster_configuration import facts as istio
-from agent.istio_cluster_configuration import keys as istio_keys
-from agent.managed_resource import keys as managed_resource_keys
-from agent.managed_resource.invalid_update import PropagationPolicyError, propagation_policy
-from agent.managed_resource.removal import must_be_finalized
-from agent.managed_resource.restrictions import mandate_of
-from agent.network_policy import keys as policy_keys
-from agent.network_policy.facts import Namespace, Service
-from agent.network_policy.policies import Rules, Surroundings, desired_policies
-from agent.responsibility import parse_origin
-from agent.token_requestor import keys as token_keys
-from agent.token_requestor.rules import renew_time
-from agent.token_requestor.wish import InvalidSecretError, read_wish
-from config.schema_restrictions import Impersonation
-from kube.objects import Object, format_duration, parse_duration, parse_quantity
+from agent.resource_manager.istio_cluster_configuration import projections as istio
+from agent.resource_manager.istio_cluster_configuration.projections import EXPORT_TO
+from agent.resource_manager.managed_resource.invalid_update import PropagationPolicyError, propagation_policy
+from agent.resource_manager.managed_resource.permissions import identity_of
+from agent.resource_manager.managed_resource.removal_rules import must_be_finalized
+from agent.shared.network_policy.policies import NAMESPACE_LABEL, Rules, Surroundings, desired_policies
+from agent.shared.network_policy.projections import Namespace, Service
+from agent.shared.token_requestor.rules import renew_time
+from agent.shared.token_requestor.token_spec import InvalidSecretError, parse_token_spec
+from agent.shared.token_requestor.watched import ANNOTATIONS
+from config.resource_manager.restrictions import Impersonation
+from gardener import keys
+from gardener.responsibility import parse_origin
+from kube.clock import format_duration, parse_duration
+from kube.objects import Object
+from kube.quantities import parse_quantity
 from webhooks.admission import Refusal
-from webhooks.handlers.high_availability_config import situation
+from webhooks.handlers.high_availability_config import requirements
 from webhooks.handlers.high_availability_config.replicas import needed
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -53,13 +54,13 @@ def _policies(name: str) -> Callable[[str], None]:
     def read(text: str) -> None:
         obj = {**_annotated(name, text), "spec": {"selector": {"app": "a"}, "ports": [{"port": 80, "protocol": "TCP"}]}}
         service = Service.of(obj)
-        for problem in service.wishes.problems:
+        for problem in service.settings.problems:
             assert problem.annotation == name
             assert len(problem.message) < _LONGEST_MESSAGE + len(text)
         around = Surroundings(
             namespaces={
-                "ns": Namespace({policy_keys.NAMESPACE_LABEL: "ns"}, is_terminating=False),
-                "other": Namespace({policy_keys.NAMESPACE_LABEL: "other", "a": "b"}, is_terminating=False),
+                "ns": Namespace({NAMESPACE_LABEL: "ns"}, is_terminating=False),
+                "other": Namespace({NAMESPACE_LABEL: "other", "a": "b"}, is_terminating=False),
             }
         )
         for policy in desired_policies(service, Rules(), around).policies.values():
@@ -69,25 +70,25 @@ def _policies(name: str) -> Callable[[str], None]:
 
 
 def _exports(text: str) -> None:
-    exported = istio.Service.of(_annotated(istio_keys.EXPORT_TO, text)).export_to
+    exported = istio.Service.of(_annotated(EXPORT_TO, text)).export_to
     assert all(entry == entry.strip() != "" for entry in exported)
 
 
 # --- Secrets that ask for tokens
 
 
-def _wish(name: str) -> Callable[[str], None]:
+def _token_spec(name: str) -> Callable[[str], None]:
     def read(text: str) -> None:
-        right = {token_keys.NAME: "sa", token_keys.NAMESPACE: "ns", token_keys.TARGET_NAME: "t"}
-        right[token_keys.TARGET_NAMESPACE] = "ns"
+        right = {keys.SERVICE_ACCOUNT_NAME: "sa", keys.SERVICE_ACCOUNT_NAMESPACE: "ns", keys.TARGET_SECRET_NAME: "t"}
+        right[keys.TARGET_SECRET_NAMESPACE] = "ns"
         try:
-            wish = read_wish({**right, name: text})
+            spec = parse_token_spec({**right, name: text})
         except InvalidSecretError:
             return
-        assert 600 <= wish.seconds <= 1 << 32
-        assert wish.account.name
-        assert "/" not in f"{wish.account.name}{wish.account.namespace}"
-        assert all(isinstance(value, str) for value in wish.labels.values())
+        assert 600 <= spec.seconds <= 1 << 32
+        assert spec.account.name
+        assert "/" not in f"{spec.account.name}{spec.account.namespace}"
+        assert all(isinstance(value, str) for value in spec.labels.values())
 
     return read
 
@@ -102,7 +103,7 @@ def _renewal(text: str) -> None:
 
 
 def _patience(text: str) -> None:
-    obj = _annotated(managed_resource_keys.FINALIZE_DELETION_AFTER, text)
+    obj = _annotated(keys.FINALIZE_DELETION_AFTER, text)
     obj["metadata"] |= {"deletionTimestamp": "2029-12-31T00:00:00Z", "finalizers": ["f"]}
     try:
         must_be_finalized(obj, now=_NOW)
@@ -113,14 +114,14 @@ def _patience(text: str) -> None:
 
 
 def _propagation(text: str) -> None:
-    name = managed_resource_keys.DELETION_PROPAGATION_ON_INVALID_UPDATE
+    name = keys.DELETION_PROPAGATION_ON_INVALID_UPDATE
     with suppress(PropagationPolicyError):
         assert propagation_policy(_annotated(name, text), resource="r") == text
 
 
 def _account(text: str) -> None:
     for impersonation in (Impersonation(), Impersonation(allowed_service_account_names=("a*",))):
-        mandate = mandate_of(_annotated(managed_resource_keys.SERVICE_ACCOUNT, text), impersonation)
+        mandate = identity_of(_annotated(keys.IMPERSONATED_SERVICE_ACCOUNT, text), impersonation)
         # It is never anybody else than a ServiceAccount of the same namespace, and never the agent itself.
         assert bool(mandate.problem) != bool(mandate.account)
         assert mandate.account is None or (mandate.account.namespace, mandate.account.name) == ("ns", text)
@@ -136,14 +137,14 @@ def _origin(text: str) -> None:
 
 
 def _zones(text: str) -> None:
-    found = situation.of_namespace({situation.ZONES: text}).zones
+    found = requirements.of_namespace({requirements.ZONES: text}).zones
     assert len(set(found)) == len(found)
     assert "" not in found
 
 
 def _replicas(text: str) -> None:
-    obj = _annotated(situation.REPLICAS, text)
-    obj["metadata"]["labels"] = {situation.TYPE: "server"}
+    obj = _annotated(requirements.REPLICAS, text)
+    obj["metadata"]["labels"] = {requirements.TYPE: "server"}
     try:
         number = needed(obj, 1, failure_tolerance=None)
     except Refusal:
@@ -176,12 +177,12 @@ def _quantity(text: str) -> None:
 
 
 _READERS: list[Callable[[str], Any]] = [
-    _policies(policy_keys.NAMESPACE_SELECTORS),
-    _policies(policy_keys.FROM_WORLD),
-    _policies(policy_keys.NAMESPACE_ALIAS),
+    _policies(keys.NAMESPACE_SELECTORS),
+    _policies(keys.FROM_WORLD),
+    _policies(keys.NAMESPACE_ALIAS),
     _policies(_ALIAS),
     _exports,
-    *(_wish(name) for name in sorted(set(token_keys.ANNOTATIONS) - {token_keys.RENEW_TIMESTAMP})),
+    *(_token_spec(name) for name in sorted(set(ANNOTATIONS) - {keys.TOKEN_RENEW_TIMESTAMP})),
     _renewal,
     _patience,
     _propagation,

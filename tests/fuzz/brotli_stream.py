@@ -5,8 +5,8 @@ The first byte says how much it may be.
 
 import brotli
 
-from agent.managed_resource.decode import decompress
-from agent.yaml_dialect import DialectError
+from gardener.managed_resource.decode import decompress, unfolded_size
+from kube.yaml import DialectError
 
 _MOST = 1 << 20
 
@@ -19,6 +19,7 @@ def target(data: bytes) -> None:
         text = decompress(content, limit=limit)
     except DialectError:
         text = None
+    assert unfolded_size([{"a.br": content}], limit=limit) <= limit
     if text is not None:
         assert len(text) <= limit
         assert text == brotli.decompress(content)

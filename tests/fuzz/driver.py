@@ -10,6 +10,7 @@ _HERE = Path(__file__).parent
 CORPORA = _HERE / "corpora"
 _NO_TARGETS = {"__init__", "__main__", "driver"}
 
+_BODY = 3_000_000
 _INTERESTING = (
     b"",
     b"\0",
@@ -57,6 +58,19 @@ def load(name: str) -> Target:
     module = importlib.import_module(f"fuzz.{name}")
     make: Callable[[], Iterator[bytes]] = getattr(module, "seeds", lambda: iter(()))
     return Target(name, module.target, tuple(make()))
+
+
+def unfolded(data: bytes) -> bytes:
+    """With what stands between two zero bytes as many times as fill a large body: a small file, millions of values."""
+    before, found, rest = data.partition(b"\0")
+    item, end, after = rest.partition(b"\0")
+    return before + item * (_BODY // len(item)) + after if found and end and item else data
+
+
+def millions(before: bytes, after: bytes) -> list[bytes]:
+    """Inputs to be unfolded, with millions of values, or of steps into the depth."""
+    items = (b"{},", b"[],", b'"",', b"0,", b'{"a":0},', b"[", b'{"a":')
+    return [before + b"\0" + item + b"\0" + after for item in items]
 
 
 def mutations(inputs: list[bytes], count: int, *, seed: int) -> Iterator[bytes]:

@@ -12,12 +12,13 @@ from typing import Any
 
 import yaml
 
-from agent.token_requestor import contents
-from agent.token_requestor import kubeconfig as written
-from agent.token_requestor.authority import Authority
-from agent.token_requestor.kubeconfig import KubeconfigError
-from agent.yaml_dialect import Budget, DialectError, load
-from kube.connection import ConfigurationError, TokenFile, load_kubeconfig
+from agent.shared.token_requestor import contents
+from agent.shared.token_requestor import kubeconfig as written
+from agent.shared.token_requestor.authority import Authority
+from agent.shared.token_requestor.kubeconfig import KubeconfigError
+from kube.connection import TokenFile, load_kubeconfig
+from kube.kubeconfig import ConfigurationError
+from kube.yaml import Budget, DialectError, load
 
 _FORBIDDEN = ("subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.connect", "pty.spawn")
 _SHORTEST_SECRET = 12
@@ -100,11 +101,7 @@ def _secrets(content: bytes) -> set[str]:
     except (DialectError, yaml.YAMLError):
         return set()
     users = document.get("users") if isinstance(document, dict) else None
-    found = set()
-    for entry in users if isinstance(users, list) else []:
-        user = entry.get("user") if isinstance(entry, dict) else None
-        for name in _SECRET_FIELDS if isinstance(user, dict) else ():
-            value = user.get(name)
-            if isinstance(value, str) and len(value) >= _SHORTEST_SECRET:
-                found.add(value)
-    return found
+    entries = [entry for entry in users if isinstance(entry, dict)] if isinstance(users, list) else []
+    fields = [user for entry in entries if isinstance(user := entry.get("user"), dict)]
+    values = [user.get(name) for user in fields for name in _SECRET_FIELDS]
+    return {value for value in values if isinstance(value, str) and len(value) >= _SHORTEST_SECRET}

@@ -9,18 +9,19 @@ from typing import Any
 
 import orjson
 
-from agent.managed_resource import plan
-from agent.managed_resource.decode import Limits, decode_secrets
-from agent.managed_resource.difference import needs_update
-from agent.managed_resource.merge import MergeError, merge
-from agent.managed_resource.restrictions import no_refusal
+from gardener.managed_resource import plan
+from gardener.managed_resource.decode import LARGEST_OBJECT, Limits, decode_secrets, unfolded_size
+from gardener.managed_resource.difference import needs_update
+from gardener.managed_resource.merge import MergeError, merge
+from gardener.managed_resource.plan import unrestricted
+from kube.discovery import find_all
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, group_of
 from kube.resources import Resource
 
 _SECRET = Key("ns", "bundle")
 _NAMES = ("m.yaml", "m.json", "m.yaml.br", "m.br")
-_LIMITS = Limits(key_bytes=1 << 18, total_bytes=1 << 18, values=5_000, documents=100)
+_LIMITS = Limits(total_bytes=1 << 18, values=5_000, documents=100)
 _BASIS = plan.Basis(injected_labels=(("a", "b"),), secrets=())
 _LONGEST_ERROR = 2_000
 
@@ -56,14 +57,18 @@ _LIVE: Object = {
 
 def target(data: bytes) -> None:
     contents = [(_SECRET, {_NAMES[data[0] % 4 if data else 0]: data[1:]})]
+    assert unfolded_size([values for _, values in contents], limit=_LIMITS.total_bytes) <= _LIMITS.total_bytes
     decoded = decode_secrets(contents, limits=_LIMITS)
     assert len(decoded.objects) + len(decoded.errors) <= _LIMITS.documents + 1
-    found = _at_once(plan._discover(decoded, _Discovery()))  # type: ignore[arg-type] # all of it that is asked
-    made = plan._plan(_BASIS, contents, decoded, found, labels={"a": "b"}, only_workloads=False, refusal=no_refusal)
+    found = _at_once(find_all(_Discovery(), plan.kinds_of(decoded)))  # type: ignore[arg-type] # all of it that is asked
+    made = plan.plan(
+        _BASIS, contents, decoded, found, labels={"a": "b"}, only_workloads=False, restriction=unrestricted
+    )
     for text in (*made.decode_errors, *(wanted.problem for wanted in made.wanted())):
         # They name kinds, fields and the like, twice at most, and nothing else.
         assert len(text) < _LONGEST_ERROR + 2 * len(data)
     for wanted in made.wanted():
+        assert len(wanted.manifest) <= LARGEST_OBJECT
         if not wanted.problem:
             _apply(wanted.object())
 

@@ -1,79 +1,97 @@
 """CertificateSigningRequests: whatever is asked, it is decided, and approved is only what the user may have.
 
-The lowest bits of the first byte say whether the rest is DER that is to be packed or already PEM, which signer is asked,
-and who asks. Only the last of the users is the one that the requests of the corpus are made for.
+The first byte says, from its lowest bit on, whether the rest is DER that is to be packed or already PEM, which signer is
+asked, who asks (three bits), and for which usages (three bits). `seeds` makes the requests that are right, and each
+of them with one thing too many.
 """
 
 import base64
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
-from agent.csr_approver.client_certificates import Machine
-from agent.csr_approver.decide import decide
-from agent.csr_approver.decisions import Approval, Denial, NoOpinion, message
-from agent.csr_approver.kubelet_serving import Rules
-from agent.csr_approver.request import parse
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from agent.resource_manager.csr_approver.decide import decide
+from agent.resource_manager.csr_approver.decisions import Approval, Denial, NoOpinion, message
+from agent.resource_manager.csr_approver.kubelet_serving import Rules
+from kit.signing import oracle
+from kit.signing.cluster import KnownObjects
+from kit.signing.requests import node_object, signing_request
 from kube.objects import Object
 
+_AGENT = "gardener.cloud:node-agent:machine:"
 _SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client")
-_USERS = ("system:bootstrap:x", "admin", "system:node:b", "system:node:a")
-_NODE = {
-    "metadata": {"name": "a"},
-    "status": {"addresses": [{"type": "Hostname", "address": "a"}, {"type": "InternalIP", "address": "10.0.0.1"}]},
-}
+_USERS = (
+    *("system:bootstrap:x", "admin", "system:node:b", "system:node:a"),
+    *(f"{_AGENT}m", f"{_AGENT}new", "gardener.cloud:gardenadm:shoot:s", ""),
+)
+_USAGES: tuple[list[str], ...] = (
+    *(["digital signature", "server auth"], ["digital signature", "client auth"]),
+    *(["key encipherment", "digital signature", "client auth"], ["client auth"], ["digital signature"]),
+    *(["digital signature", "client auth", "server auth"], ["digital signature", "client auth", "cert sign"], []),
+)
+_MACHINES = {"m": "a", "new": ""}
+_KNOWN = KnownObjects({"a": node_object("a", Hostname="a", InternalIP="10.0.0.1")}, _MACHINES)
+"""One Node, which one Machine became; another Machine has not become one yet."""
+_FACTS = oracle.Facts(nodes={"a": {("DNS", "a"), ("IP", "10.0.0.1")}}, machines=_MACHINES)
 _LONGEST_MESSAGE = 8_000
 
 
-class _World:
-    """One Node, which one Machine became."""
-
-    machine_namespace = "machines"
-
-    async def node(self, name: str) -> Object | None:
-        return _NODE if name == "a" else None
-
-    async def machines_of_node(self, node_name: str) -> int | None:
-        return int(node_name == "a")
-
-    async def machine(self, name: str) -> Machine | None:
-        return Machine("a") if name == "m" else None
-
-
 def target(data: bytes) -> None:
-    if not data:
-        return
+    if data:
+        is_approved(data)
+
+
+def is_approved(data: bytes) -> bool:
+    """Raises AssertionError if it is, and should not be."""
     choice, body = data[0], data[1:]
-    signer, user = _SIGNERS[choice >> 1 & 1], _USERS[choice >> 2 & 3]
+    signer, user, usages = _SIGNERS[choice >> 1 & 1], _USERS[choice >> 2 & 7], _USAGES[choice >> 5]
     pem = body if choice & 1 else _packed(body)
-    spec = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": ["server auth"]}
+    spec = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": usages}
     csr: Object = {"metadata": {"name": "c"}, "spec": {**spec, "username": user, "groups": ["system:nodes"]}}
-    for strict in (False, True):
-        decision = _at_once(decide(csr, _World(), Rules(strict=strict)))
-        if isinstance(decision, Approval):
-            _check_approved(csr, signer, user)
-        if not isinstance(decision, NoOpinion):
-            text = message(decision, signer=signer)
-            assert not isinstance(decision, Denial) or decision.reason
-            assert len(text.encode()) < _LONGEST_MESSAGE + 4 * len(body)
+    decision = _at_once(decide(csr, _KNOWN, Rules()))
+    if isinstance(decision, Approval):
+        items = oracle.items(pem)
+        asked = oracle.Request(user=user, signer=signer, usages=usages, items=items)
+        assert oracle.may_be_approved(asked, _FACTS), asked
+    if not isinstance(decision, NoOpinion):
+        text = message(decision, signer=signer)
+        assert not isinstance(decision, Denial) or decision.reason
+        assert len(text.encode()) < _LONGEST_MESSAGE + 4 * len(body)
+    return isinstance(decision, Approval)
+
+
+def seeds() -> Iterator[bytes]:
+    good: list[tuple[int, int, int, dict[str, Any]]] = [
+        (
+            0,
+            3,
+            0,
+            {"common_names": "system:node:a", "organizations": ["system:nodes"], "dns": "a", "ips": ["10.0.0.1"]},
+        ),
+        (1, 0, 1, {"common_names": f"{_AGENT}new", "organizations": ["gardener.cloud:node-agents"]}),
+        (1, 4, 2, {"common_names": f"{_AGENT}m", "organizations": ["gardener.cloud:node-agents"]}),
+        (1, 0, 1, {"common_names": f"{_USERS[6]}", "organizations": ["gardener.cloud:system:shoots"]}),
+    ]
+    for signer, user, usages, asked in good:
+        choice = bytes([1 | signer << 1 | user << 2 | usages << 5])
+        yield choice + signing_request(**asked)
+        for group in ("acme:oncall-admins", "system:masters"):
+            yield choice + signing_request(**{**asked, "organizations": [*asked["organizations"], group]})
+            yield choice + signing_request(**{**asked, "organizations": [group, *asked["organizations"]]})
+        for kind in (NameOID.ORGANIZATIONAL_UNIT_NAME, NameOID.SERIAL_NUMBER, NameOID.USER_ID):
+            yield choice + signing_request(**asked, subject=[x509.NameAttribute(kind, "x")])
+        for name in (x509.DNSName("b"), x509.RFC822Name("a@b"), x509.UniformResourceIdentifier("spiffe://a/b")):
+            yield choice + signing_request(**asked, others=[name])
+        yield choice + signing_request(**asked, extensions=[x509.BasicConstraints(ca=True, path_length=None)])
+        for other in range(len(_USAGES)):
+            yield bytes([1 | signer << 1 | user << 2 | other << 5]) + signing_request(**asked)
 
 
 def _packed(der: bytes) -> bytes:
     text = base64.encodebytes(der)
     return b"-----BEGIN CERTIFICATE REQUEST-----\n" + text + b"-----END CERTIFICATE REQUEST-----\n"
-
-
-def _check_approved(csr: Object, signer: str, user: str) -> None:
-    """By rules of its own: the one Node gets its certificate; the one Machine is a Node already."""
-    assert (signer, user) == (_SIGNERS[0], "system:node:a") or user.startswith("system:bootstrap:")
-    asked = parse(csr).asked
-    if user == "system:node:a":
-        assert asked.common_names == (user,)
-        assert asked.organizations == ("system:nodes",)
-        assert asked.dns_names == {"a"}
-        assert {str(address).removeprefix("::ffff:") for address in asked.ip_addresses} <= {"10.0.0.1", "a00:1"}
-    else:
-        # Of bootstrap tokens only gardenadm gets anything here.
-        assert asked.common_names[0].startswith("gardener.cloud:gardenadm:shoot:")
 
 
 def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -4,7 +4,7 @@ import json
 
 import orjson
 
-from agent.yaml_dialect import MAX_DEPTH, Budget, DialectError, load
+from kube.yaml import MAX_DEPTH, Budget, DialectError, load
 
 _VALUES = 5_000
 _LONGEST_LINE = 1_000

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from monitoring_files import JOB, PROJECT, rules_text
+
+from kit.monitoring_files import JOB, PROJECT, rules_text
 
 pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="needs the program promtool")
 CASES = Path(__file__).parent / "alerts.yaml"

@@ -7,21 +7,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+
 from campaign import manifests, oracles
 from campaign.manifests import WORK, Place
 from campaign.model import Edit, apply_all, empty
 from campaign.oracles import Admissions, Excuse, Failure, Level, Problem, Snapshot, Write
-
-from agent.api import MANAGED_RESOURCES
-from agent.managed_resource.references import key_of
-from agent.network_policy.keys import NETWORK_POLICIES, SERVICE_NAME
+from gardener.keys import POLICY_SERVICE_NAME
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.references import key_of
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, NODES, PODS, SECRETS, SERVICES
+from kube.resources import CONFIG_MAPS, NETWORK_POLICIES, NODES, PODS, SECRETS, SERVICES
 
 MODEL = apply_all(
     empty(),
     [
-        Edit("managed", "mr", {"objects": {"ConfigMap/apps-0/o": 1}, "packing": "plain", "secrets": 1}),
+        Edit("managed", "mr", {"class": "", "objects": {"ConfigMap/apps-0/o": 1}, "packing": "plain", "secrets": 1}),
         Edit("services", "apps-0/s", {"port": 80, "clients": ["apps-1"], "alias": True, "world": True}),
         Edit("tokens", "t", {"account": "a", "elsewhere": False}),
         Edit("referrers", "apps-0/r", {"kind": "Deployment", "refers": ["secret/apps-0/used"]}),
@@ -63,18 +63,13 @@ def asking(renewal: str) -> Object:
 def good() -> dict[Place, Object]:
     """A world in which all is as it has to be."""
     manifest = EXPECTED.managed[OBJECT][0]
-    conditions = [
-        {"type": type_, "status": status}
-        for type_, status in (
-            ("ResourcesApplied", "True"),
-            ("ResourcesHealthy", "True"),
-            ("ResourcesProgressing", "False"),
-        )
-    ]
+    statuses = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
+    conditions = [{"type": kind, "status": status} for kind, status in statuses.items()]
     listed = [{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "apps-0", "name": "o"}]
     collectable = {"labels": {"resources.gardener.cloud/garbage-collectable-reference": "true"}}
+    of_service = {"labels": {POLICY_SERVICE_NAME: "s"}}
     policies = {
-        place: live(place, {"labels": {SERVICE_NAME: "s"}}, spec={"podSelector": {} if selector is None else selector})
+        place: live(place, of_service, spec={"podSelector": selector or {}})
         for place, selector in EXPECTED.policies.items()
     }
     return {
@@ -144,88 +139,49 @@ def gone(place: Place) -> Callable[[dict[Place, Object]], None]:
 EXTRA = Place("target", SERVICES, "apps-1", "extra")
 EXTRA_OWNER = Place("source", MANAGED_RESOURCES, WORK, "gone")
 EXTRA_POLICY = Place("target", NETWORK_POLICIES, "apps-0", "ingress-to-gone-tcp-80")
+OF_NO_SERVICE = {POLICY_SERVICE_NAME: "gone"}
 STATUS = good()[OWNER]["status"]
 FAILED = [{**STATUS["conditions"][0], "status": "False", "reason": "ApplyFailed"}, *STATUS["conditions"][1:]]
 
 
-@pytest.mark.parametrize(
-    ("plant", "oracle", "place", "text"),
-    [
-        pytest.param(gone(FOREIGN), "foreign", FOREIGN, "was deleted", id="a foreign object is deleted"),
-        pytest.param(meta(FOREIGN, uid="other"), "foreign", FOREIGN, "made anew", id="a foreign object is made anew"),
-        pytest.param(
-            meta(FOREIGN, resourceVersion="2"), "foreign", FOREIGN, "was changed", id="a foreign object is changed"
-        ),
-        pytest.param(gone(OBJECT), "state", OBJECT, "is missing", id="an object is missing"),
-        pytest.param(
-            meta(OBJECT, deletionTimestamp="now"), "state", OBJECT, "being deleted", id="an object is about to go"
-        ),
-        pytest.param(changed(OBJECT, data={}), "state", OBJECT, "not as in its manifest", id="an object is changed"),
-        pytest.param(meta(OBJECT, annotations={}), "state", OBJECT, "has the origin", id="an object has no origin"),
-        pytest.param(
-            meta(EXTRA, annotations={ORIGIN: f"{WORK}/gone"}), "leaked", EXTRA, "left over", id="an object is leaked"
-        ),
-        pytest.param(meta(EXTRA_OWNER), "leaked", EXTRA_OWNER, "is still there", id="a deleted ManagedResource stays"),
-        pytest.param(gone(OWNER), "state", OWNER, "is missing", id="a ManagedResource is missing"),
-        pytest.param(
-            changed(OWNER, status={**STATUS, "conditions": FAILED}),
-            "state",
-            OWNER,
-            "ApplyFailed",
-            id="a ManagedResource is not applied",
-        ),
-        pytest.param(
-            changed(OWNER, status={**STATUS, "resources": []}), "state", OWNER, "lists 0", id="an inventory is empty"
-        ),
-        pytest.param(
-            changed(OWNER, status={**STATUS, "pendingResources": [{}]}),
-            "state",
-            OWNER,
-            "about to be created",
-            id="an inventory is not finished",
-        ),
-        pytest.param(gone(POLICY), "state", POLICY, "is missing", id="a policy is missing"),
-        pytest.param(
-            changed(POLICY, spec={"podSelector": {}}), "state", POLICY, "other pods", id="a policy selects other pods"
-        ),
-        pytest.param(
-            meta(EXTRA_POLICY, labels={SERVICE_NAME: "gone"}),
-            "leaked",
-            EXTRA_POLICY,
-            "left over",
-            id="a policy is leaked",
-        ),
-        pytest.param(gone(USED), "lost", USED, "was collected", id="an object in use is collected"),
-        pytest.param(meta(UNUSED), "leaked", UNUSED, "was not collected", id="an object in no use stays"),
-        pytest.param(
-            changed(TOKEN, **live(TOKEN, asking(""))),
-            "state",
-            TOKEN,
-            "does not tell when",
-            id="a token has no time of renewal",
-        ),
-        pytest.param(
-            changed(TOKEN, **live(TOKEN, asking("soon"))),
-            "state",
-            TOKEN,
-            "does not tell when",
-            id="a time of renewal is garbled",
-        ),
-        pytest.param(
-            changed(TOKEN, **live(TOKEN, asking("2026-01-01T00:00:00Z"))),
-            "state",
-            TOKEN,
-            "should have got a new token",
-            id="a renewal is late",
-        ),
-        pytest.param(
-            changed(WAITING, spec={}), "state", WAITING, "although a driver is missing", id="a taint goes too early"
-        ),
-        pytest.param(changed(READY, spec=TAINTED), "state", READY, "still has the taint", id="a taint stays"),
-        pytest.param(gone(READY), "state", READY, "is missing", id="a Node is gone"),
-        pytest.param(changed(POD, spec={}), "admission", POD, "without having been changed", id="a pod slips through"),
-    ],
-)
+def with_status(**fields: Any) -> Callable[[dict[Place, Object]], None]:
+    return changed(OWNER, status={**STATUS, **fields})
+
+
+def due(renewal: str) -> Callable[[dict[Place, Object]], None]:
+    return changed(TOKEN, **live(TOKEN, asking(renewal)))
+
+
+PLANTED = {
+    "a foreign object is deleted": (gone(FOREIGN), "foreign", FOREIGN, "was deleted"),
+    "a foreign object is made anew": (meta(FOREIGN, uid="other"), "foreign", FOREIGN, "made anew"),
+    "a foreign object is changed": (meta(FOREIGN, resourceVersion="2"), "foreign", FOREIGN, "was changed"),
+    "an object is missing": (gone(OBJECT), "state", OBJECT, "is missing"),
+    "an object is about to go": (meta(OBJECT, deletionTimestamp="now"), "state", OBJECT, "being deleted"),
+    "an object is changed": (changed(OBJECT, data={}), "state", OBJECT, "not as in its manifest"),
+    "an object has no origin": (meta(OBJECT, annotations={}), "state", OBJECT, "has the origin"),
+    "an object is leaked": (meta(EXTRA, annotations={ORIGIN: f"{WORK}/gone"}), "leaked", EXTRA, "left over"),
+    "a deleted ManagedResource stays": (meta(EXTRA_OWNER), "leaked", EXTRA_OWNER, "is still there"),
+    "a ManagedResource is missing": (gone(OWNER), "state", OWNER, "is missing"),
+    "a ManagedResource is not applied": (with_status(conditions=FAILED), "state", OWNER, "ApplyFailed"),
+    "an inventory is empty": (with_status(resources=[]), "state", OWNER, "lists 0"),
+    "an inventory is not finished": (with_status(pendingResources=[{}]), "state", OWNER, "about to be created"),
+    "a policy is missing": (gone(POLICY), "state", POLICY, "is missing"),
+    "a policy selects other pods": (changed(POLICY, spec={"podSelector": {}}), "state", POLICY, "other pods"),
+    "a policy is leaked": (meta(EXTRA_POLICY, labels=OF_NO_SERVICE), "leaked", EXTRA_POLICY, "left over"),
+    "an object in use is collected": (gone(USED), "lost", USED, "was collected"),
+    "an object in no use stays": (meta(UNUSED), "leaked", UNUSED, "was not collected"),
+    "a token has no time of renewal": (due(""), "state", TOKEN, "does not tell when"),
+    "a time of renewal is garbled": (due("soon"), "state", TOKEN, "does not tell when"),
+    "a renewal is late": (due("2026-01-01T00:00:00Z"), "state", TOKEN, "should have got a new token"),
+    "a taint goes too early": (changed(WAITING, spec={}), "state", WAITING, "although a driver is missing"),
+    "a taint stays": (changed(READY, spec=TAINTED), "state", READY, "still has the taint"),
+    "a Node is gone": (gone(READY), "state", READY, "is missing"),
+    "a pod slips through": (changed(POD, spec={}), "admission", POD, "without having been changed"),
+}
+
+
+@pytest.mark.parametrize(("plant", "oracle", "place", "text"), PLANTED.values(), ids=PLANTED)
 def test_what_is_planted_is_found(
     plant: Callable[[dict[Place, Object]], None], oracle: str, place: Place, text: str
 ) -> None:
@@ -245,16 +201,8 @@ def test_a_token_that_is_not_accepted_or_another_ones_is_found(user: str) -> Non
 
 # --- calls
 
-WRITE = Write(
-    at=10.0,
-    user="a",
-    verb="patch",
-    cluster="target",
-    resource="configmaps",
-    namespace="apps-0",
-    name="o",
-    status=200,
-)
+PATCH = {"verb": "patch", "cluster": "target", "resource": "configmaps", "namespace": "apps-0", "name": "o"}
+WRITE = Write(at=10.0, user="a", status=200, **PATCH)
 LEASE = replace(WRITE, resource="leases", name="lease", verb="update")
 
 

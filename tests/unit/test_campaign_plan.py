@@ -3,11 +3,14 @@
 import itertools
 
 import pytest
+
 from campaign import manifests
 from campaign.faults import FAULTS
 from campaign.faults.network import RULES
 from campaign.model import KINDS, Edit, apply_all, empty, withdrawal
+from campaign.moves import Moves
 from campaign.plan import LANES, TROUBLES, Plan, make_plan
+from gardener.keys import CLAIMED_BY
 
 PLANS = [make_plan(seed, seconds=200) for seed in range(1, 6)]
 
@@ -80,6 +83,21 @@ def test_plans_hold_all_that_users_do() -> None:
     contents = [edit.value for edit in edits if edit.section == "managed" and edit.value]
     assert {each["packing"] for each in contents} == {"plain", "brotli"}
     assert {name.partition("/")[0] for each in contents for name in each["objects"]} == set(KINDS)
+
+
+def test_plans_move_objects_between_classes() -> None:
+    for plan in PLANS:
+        moves, model = Moves(), apply_all(empty(), plan.beginning)
+        moved = 0
+        for step in plan.steps:
+            after = apply_all(model, step.edits)
+            moves.edit(model, after, now=step.at)
+            moved, model = moved + len(moves.outgoing), after
+            for reference, outgoing in list(moves.outgoing.items()):
+                live = {"metadata": {"annotations": {CLAIMED_BY: f"{manifests.WORK}/{outgoing.receiver}"}}}
+                assert moves.seen(reference, live, namespace=manifests.WORK, now=step.at)
+            assert moves.written(model) == model
+        assert moved > 2, f"seed {plan.seed}"
 
 
 def test_nothing_is_wanted_after_the_withdrawal(plan: Plan) -> None:

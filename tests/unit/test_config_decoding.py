@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from config.errors import ConfigError
 from config.fields import Duration, as_object, is_block, is_list, is_map, members, without_none
-from config.load import decode
-from config.schema import API_VERSION, KIND, ResourceManagerConfiguration
+from config.resource_manager import COMPONENT, decode
+from config.resource_manager.schema import ResourceManagerConfiguration
 from config.validation import check, validate
 
+API_VERSION, KIND = COMPONENT.api_version, COMPONENT.kind
 PREFIX = "error decoding config: "
 
 

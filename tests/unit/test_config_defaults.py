@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from config.fields import is_block, join, members
-from config.load import decode
 from config.overrides import Overrides, override
-from config.schema import ResourceManagerConfiguration
-from config.schema_controllers import LabelSelector
+from config.resource_manager import COMPONENT, decode
+from config.resource_manager.schema import ResourceManagerConfiguration
+from config.shared import LabelSelector
 from config.validation import check, validate
 
 HOUR = 3600.0
@@ -73,7 +73,6 @@ DEFAULTS: dict[str, Any] = {
     "controllers.kubeletCSRApprover.concurrentSyncs": 1,
     "controllers.kubeletCSRApprover.machineNamespace": None,
     "controllers.kubeletCSRApprover.denialGracePeriod": 0.0,
-    "controllers.kubeletCSRApprover.strictChecks": False,
     "controllers.kubeletCSRApprover.nodeAddressTypes": (
         "Hostname",
         "InternalDNS",
@@ -228,4 +227,4 @@ def test_a_selector_without_requirements_selects_everything() -> None:
 
 def test_no_overrides_change_nothing() -> None:
     config = ResourceManagerConfiguration()
-    assert override(config, Overrides(), environment={}) == config
+    assert override(config, Overrides(), clusters=COMPONENT.clusters, environment={}) == config

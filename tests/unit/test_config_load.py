@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from config.errors import ConfigError
-from config.load import load
 from config.overrides import Overrides
+from config.resource_manager import load
 
 
 def load_error(path: Path) -> str:

@@ -1,14 +1,18 @@
 """What environment and flags change."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from config import overrides
 from config.errors import ConfigError
-from config.load import decode
-from config.overrides import Overrides, override, parse_address
-from config.schema import ResourceManagerConfiguration
+from config.overrides import Overrides, parse_address
+from config.resource_manager import COMPONENT, decode
+from config.resource_manager.schema import ResourceManagerConfiguration
 from config.validation import validate
+
+override = partial(overrides.override, clusters=COMPONENT.clusters)
 
 FILE = decode("""
     sourceClientConnection: {kubeconfig: /source}
@@ -92,6 +96,11 @@ def test_extra_target_namespaces_are_added_once() -> None:
     config = override(FILE, Overrides(extra_target_namespaces=("c", "a", "c")), environment={})
     assert config.target_client_connection.namespaces == ("a", "b", "c")
     assert config.source_client_connection == FILE.source_client_connection
+
+
+def test_extra_target_namespaces_are_refused_where_there_is_no_target() -> None:
+    with pytest.raises(ConfigError, match="--extra-target-namespace: this program has no target cluster"):
+        override(FILE, Overrides(extra_target_namespaces=("c",)), clusters=COMPONENT.clusters[:1], environment={})
 
 
 def test_an_extra_target_namespace_works_without_a_target_connection_in_the_file() -> None:

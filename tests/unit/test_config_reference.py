@@ -2,36 +2,56 @@
 
 from pathlib import Path
 
-from config.load import decode
 from config.reference import BEGIN, END, inserted, reference
+from config.resource_manager import decode
+from config.resource_manager.schema import ResourceManagerConfiguration
 from config.validation import check
 
+DEFAULTS = ResourceManagerConfiguration()
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
 def test_the_documented_reference_is_the_schema() -> None:
     text = DOCUMENT.read_text()
     assert text.count(BEGIN) == text.count(END) == 1
-    assert inserted(text) == text, "run: python -m config.reference docs/configuration.md"
+    assert inserted(text, DEFAULTS) == text, "run: python -m config.reference resource_manager docs/configuration.md"
 
 
 def test_inserting_keeps_what_stands_around_the_reference() -> None:
-    assert inserted(f"a\n{BEGIN}\nold\n{END}\nb\n") == f"a\n{BEGIN}\n\n{reference()}\n\n{END}\nb\n"
+    assert inserted(f"a\n{BEGIN}\nold\n{END}\nb\n", DEFAULTS) == f"a\n{BEGIN}\n\n{reference(DEFAULTS)}\n\n{END}\nb\n"
 
 
 def test_rows_show_type_default_rules_and_other_names() -> None:
-    rows = reference().splitlines()
-    assert "| `cacheResyncPeriod` | duration | `24h` | must be at least 10s | How often caches deliver all objects again. |" in rows  # fmt: skip
-    assert "| `tolerationSeconds` | integer | unset |  | How long, only for `NoExecute`; unset: for ever. |" in rows
-    assert any(r.startswith("| `audiences` | list of strings | `[\"gardener\"]` | each: required |") for r in rows)  # fmt: skip
-    assert any("must be greater than or equal to 0 (even if disabled)" in row for row in rows)
-    assert any(row.startswith("| `qps` | number | `100` |") and row.endswith("`0` counts as unset. |") for row in rows)
-    assert any("Also accepted as `managedResources`, with a warning; both together are an error." in r for r in rows)
+    text = reference(DEFAULTS)
+    rows = text.splitlines()
+    assert "| `cacheResyncPeriod` | duration, `24h` | How often all cached objects are processed again. Must be at least 10s. |" in rows  # fmt: skip
+    assert "| `tolerationSeconds` | integer | Seconds, only for `NoExecute`; unset: forever. |" in rows
+    assert any(r.startswith("| `audiences` | list of strings, `[\"gardener\"]` |") and r.endswith("Each: required. |") for r in rows)  # fmt: skip
+    assert "Must be greater than or equal to 0 (even if disabled)." in text
+    assert any(row.startswith("| `qps` | number, `100`* |") for row in rows)
+    assert "Old name: `managedResources`; both are an error." in text
+
+
+def test_blocks_are_described_above_their_table_and_have_no_row() -> None:
+    text = reference(DEFAULTS)
+    assert "### `server.healthProbes`\n\nHTTP server of `/healthz` and `/readyz`.\n\n| Field |" in text
+    assert "| `healthProbes` |" not in text
+    assert "### `server`\n\nServers of the programs.\n\n### `server.webhooks`\n" in text
+    assert (
+        "### `webhooks.seccompProfile`\n\nSets the seccomp profile `RuntimeDefault`. Disabled by default.\n\n###"
+        in text
+    )
+    assert "| `enabled` | boolean, `false` | Send [spans](tracing.md) to a collector. |" in text, (
+        "says more than its block"
+    )
+    assert "| `podTolerations` | list of objects, `[]` |" in text
 
 
 def test_blocks_with_the_same_fields_share_a_table() -> None:
-    titles = [line for line in reference().splitlines() if line.startswith("### ")]
+    text = reference(DEFAULTS)
+    titles = [line for line in text.splitlines() if line.startswith("### ")]
     assert "### `sourceClientConnection`, `targetClientConnection`" in titles
+    assert "- `targetClientConnection`: Connection to the cluster that receives the objects.\n" in text
     assert "### `controllers.networkPolicy.ingressControllerSelector`" in titles
     assert len(titles) == len(set(titles))
 

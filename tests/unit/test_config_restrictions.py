@@ -3,8 +3,8 @@
 import pytest
 
 from config.errors import ConfigError
-from config.load import decode
-from config.schema_restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
+from config.resource_manager import decode
+from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
 from config.validation import validate
 
 PATH = "controllers.managedResource.restrictions"

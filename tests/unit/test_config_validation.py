@@ -3,7 +3,7 @@
 import pytest
 
 from config.errors import ConfigError
-from config.load import decode
+from config.resource_manager import decode
 from config.validation import check, validate
 
 VALID = "leaderElection: {resourceNamespace: garden}\n"

@@ -2,24 +2,21 @@
 
 from pathlib import Path
 
-import crash_scenes_agent
-import crash_scenes_alone
-import crash_scenes_cluster
-import crash_scenes_managed
 import pytest
 import yaml
-from crash_sweep import Scene, right, write_of
-from granted_rights import Right, rights
 
 from devcluster.faults import Request
+from kit.crash import scenes_alone, scenes_managed, scenes_of_a_cluster, scenes_of_agents
+from kit.crash.sweep import Scene, right, write_of
+from kit.granted_rights import Right, rights
 from kube.objects import key
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SCENES: list[type[Scene]] = [
-    *crash_scenes_managed.SCENES,
-    *crash_scenes_agent.SCENES,
-    *crash_scenes_alone.SCENES,
-    *crash_scenes_cluster.SCENES,
+    *scenes_managed.SCENES,
+    *scenes_of_agents.SCENES,
+    *scenes_alone.SCENES,
+    *scenes_of_a_cluster.SCENES,
 ]
 CROSSED = {each for scene in SCENES for each in scene.crosses}
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}

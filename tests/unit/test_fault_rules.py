@@ -1,10 +1,12 @@
 """Which requests meet which fault, and how faults look on the wire."""
 
 import json
+from typing import Any
 
 import pytest
 
 from devcluster.faults import (
+    Answer,
     Delay,
     Ending,
     EndWatch,
@@ -145,7 +147,7 @@ def test_rules_can_be_taken_out_and_cleared() -> None:
         ({"fault": RepeatEvents(), "watch": False}, "Rule.watch: .* repeated-events strikes watches only"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused(said: dict[str, object], message: str) -> None:
+def test_a_rule_that_makes_no_sense_is_refused(said: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Rule(**{"fault": Reset(), **said})
 
@@ -164,7 +166,7 @@ def test_a_trickle_without_size_is_refused() -> None:
         (unavailable(), 503, "ServiceUnavailable"),
     ],
 )
-def test_a_failure_is_a_status_object(answer, code: int, reason: str) -> None:
+def test_a_failure_is_a_status_object(answer: Answer, code: int, reason: str) -> None:
     assert answer.code == code
     assert answer.headers == {"Content-Type": "application/json"}
     body = json.loads(answer.body)

@@ -4,6 +4,7 @@
 """
 
 import pytest
+
 from fuzz import driver
 
 NAMES = driver.names()
@@ -22,6 +23,8 @@ def test_what_was_kept_finds_no_defect(fuzzed: driver.Target) -> None:
     assert kept
     for name, data in kept.items():
         _play(fuzzed, data, name)
+    for data in fuzzed.made:
+        _play(fuzzed, data, "made")
 
 
 def test_mutations_find_no_defect(fuzzed: driver.Target) -> None:

@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from bundles import generate, split_into_secrets, write
 
-from agent.managed_resource.decode import decode_secrets
+from gardener.managed_resource.decode import decode_secrets
+from kit.bundles.bundle import generate, split_into_secrets, write
 from kube.objects import Key, Object
 
 

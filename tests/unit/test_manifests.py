@@ -17,14 +17,17 @@ from typing import Any
 
 import pytest
 import yaml
-from granted_rights import Right, rights, unused
-from monitoring_files import DASHBOARD_FILES, JOB, rules_text
 
-from config.load import LoadedConfig, decode
+from config.component import LoadedConfig
+from config.resource_manager import decode
+from config.resource_manager.schema import ResourceManagerConfiguration
 from devcluster.audit import Call
+from kit.granted_rights import Right, rights, unused
+from kit.monitoring_files import DASHBOARD_FILES, JOB, rules_text
 from kube.objects import Object, labels, metadata
-from webhooks.configurations.entries import Instance, Mode
-from webhooks.configurations.objects import INJECT_CA_FROM, CaBundle, Service, Url, configurations
+from webhooks.configurations.objects import INJECT_CA_FROM, CaBundle, Service, Url
+from webhooks.configurations.registrations import configurations
+from webhooks.registration import Instance, Mode
 
 PROJECT = Path(__file__).parents[2]
 MANIFESTS = PROJECT / "manifests"
@@ -62,7 +65,7 @@ def one(overlay: str, kind: str, name: str) -> Object:
     return found
 
 
-def configuration(overlay: str) -> LoadedConfig:
+def configuration(overlay: str) -> LoadedConfig[ResourceManagerConfiguration]:
     (found,) = (obj for obj in objects(overlay, "ConfigMap") if "config.yaml" in obj["data"])
     return decode(found["data"]["config.yaml"])
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from granted_rights import Right, rights
 
+from kit.granted_rights import Right, rights
 from kube.objects import Object
 
 PROJECT = Path(__file__).parents[2]

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
-from monitoring_files import (
+from prometheus_client import REGISTRY
+
+from agent.resource_manager import managed_resource_metrics
+from agent.resource_manager.csr_approver import metrics as csr_metrics
+from agent.resource_manager.garbage_collector import metrics as garbage_metrics
+from agent.shared.token_requestor import metrics as token_metrics
+from kit.monitoring_files import (
     JOB,
     PROJECT,
     Query,
@@ -18,14 +24,8 @@ from monitoring_files import (
     queries,
     query,
 )
-from prometheus_client import REGISTRY
-
-from agent import managed_resource_metrics
-from agent.csr_approver import metrics as csr_metrics
-from agent.garbage_collector import metrics as garbage_metrics
-from agent.token_requestor import metrics as token_metrics
 from kube import metrics as kube_metrics
-from process import cache_metrics
+from process.caches import caches_behind
 from webhooks import metrics as webhook_metrics
 
 OPERATIONS = (PROJECT / "docs" / "operations.md").read_text()
@@ -43,7 +43,7 @@ REGISTERED = (
     managed_resource_metrics.managed_resources,
     token_metrics.requested_tokens,
     kube_metrics.workqueue_depth,
-    cache_metrics.caches_behind,
+    caches_behind,
     webhook_metrics.request_metrics,
 )
 """Where metrics come from; named so that they are all there."""
@@ -53,7 +53,7 @@ def described() -> dict[str, set[str]]:
     """Labels by metric, as docs/operations.md has them; which metrics there are is the business of test_docs."""
     table = OPERATIONS.split("\n## Metrics\n")[1]
     rows = re.findall(r"^\| `([a-z_]+)` \|([^|]*)\|([^|]*)\|$", table, re.MULTILINE)
-    found = {}
+    found: dict[str, set[str]] = {}
     for name, labels, meaning in rows:
         own = set(re.findall(r"`(\w+)`", labels))
         if "(histogram)" in meaning:
@@ -204,7 +204,9 @@ def test_variables_in_queries_are_declared_and_all_used() -> None:
 @pytest.mark.parametrize("name", dashboards())
 def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
     for variable in dashboards()[name]["templating"]["list"][1:]:
-        series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"]).groups()
+        asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
+        assert asked is not None
+        series, label = asked.groups()
         (read,) = query(variable["name"], series).reads
         assert {label, *read.matchers} <= KNOWN[read.metric] | OF_TARGETS
 

@@ -4,20 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.service_events import events_text, field_selector, short_duration
+from agent.resource_manager.service_events import events_text, field_selector
+from kube.clock import short_duration
 from kube.objects import Object
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def event(message: str, *, first: str | None = None, last: str | None = None, **more: object) -> Object:
-    return {
-        "message": message,
-        "firstTimestamp": first and f"2024-05-01T{first}Z",
-        "lastTimestamp": last and f"2024-05-01T{last}Z",
-        "source": {"component": "service-controller"},
-        **more,
-    }
+    first, last = (text and f"2024-05-01T{text}Z" for text in (first, last))
+    source = {"component": "service-controller"}
+    return {"message": message, "firstTimestamp": first, "lastTimestamp": last, "source": source, **more}
 
 
 def test_without_events_there_is_no_text() -> None:
@@ -39,10 +36,7 @@ def test_a_repeated_event_tells_how_often_and_since_when() -> None:
         (event("m", eventTime="2024-05-01T11:58:00.000000Z"), "service-controller reported 2m ago: m"),
         (event("m"), "service-controller reported <unknown> ago: m"),
         (event("m", count=2), "service-controller reported <unknown> ago (x2 over <unknown>): m"),
-        (
-            event("m", first="11:59:59", source={}, reportingComponent="lb"),
-            "lb reported 1s ago: m",
-        ),
+        (event("m", first="11:59:59", source={}, reportingComponent="lb"), "lb reported 1s ago: m"),
         (event("m", first="11:59:59", source=None), " reported 1s ago: m"),
     ],
 )

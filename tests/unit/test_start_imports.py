@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agent.controllers import optional_loops
-from config.load import decode
+from agent.resource_manager.controllers import CONTROLLERS
+from config.resource_manager import decode
 from devcluster.pki import Authority
 
 HEAD = {"apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1", "kind": "ResourceManagerConfiguration"}
@@ -38,12 +38,12 @@ def output_of(code: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("program", ["agent", "webhooks"])
+@pytest.mark.parametrize("program", ["agent.resource_manager.app", "webhooks.app"])
 def test_the_authorities_of_the_machine_are_not_read(program: str, tmp_path: Path) -> None:
     authorities = tmp_path / "authorities.pem"
     authorities.write_bytes(Authority.create("machine").bundle)
     code = f"""
-import os, ssl, {program}.__main__
+import os, ssl, process.composition, {program}
 from aiohttp import connector
 contexts = (ssl.create_default_context(), connector._SSL_CONTEXT_VERIFIED, connector._SSL_CONTEXT_UNVERIFIED)
 print(*(context.cert_store_stats()["x509"] for context in contexts), os.environ.get("SSL_CERT_DIR"))
@@ -53,23 +53,30 @@ print(*(context.cert_store_stats()["x509"] for context in contexts), os.environ.
 
 def test_controllers_that_are_not_wanted_are_not_loaded() -> None:
     code = """
-import sys, agent.__main__
-from agent.controllers import optional_loops
-from config.schema import ResourceManagerConfiguration
-assert not optional_loops(ResourceManagerConfiguration())
-print(*(name for name in sys.modules if name in {"cryptography", "msgspec", "agent.status_page.server"}
+import sys
+from agent.programs import PROGRAMS
+from agent.resource_manager.controllers import CONTROLLERS
+from config.resource_manager.schema import ResourceManagerConfiguration
+PROGRAMS[0].compose()
+assert not CONTROLLERS.load(ResourceManagerConfiguration())
+print(*(name for name in sys.modules if name in {"cryptography", "msgspec", "agent.resource_manager.status_page.server"}
         or name.startswith("agent.") and name.endswith(".controller")))
 """
-    assert sorted(output_of(code).split()) == ["agent.health.controller", "agent.managed_resource.controller"]
+    assert sorted(output_of(code).split()) == [
+        "agent.resource_manager.health.controller",
+        "agent.resource_manager.managed_resource.controller",
+    ]
 
 
 @pytest.mark.parametrize("block", OPTIONAL)
 def test_a_controller_that_is_wanted_is_loaded(block: str) -> None:
     config = decode(orjson.dumps({**HEAD, "controllers": {block: {"enabled": True}}})).config
-    (loop,) = optional_loops(config)
-    assert callable(loop)
+    (declare,) = CONTROLLERS.load(config)
+    assert callable(declare)
 
 
 def test_the_webhook_for_high_availability_brings_its_controller() -> None:
     config = decode(orjson.dumps({**HEAD, "webhooks": {"highAvailabilityConfig": {"enabled": True}}})).config
-    assert [loop.__name__ for loop in optional_loops(config)] == ["HighAvailabilityConfigLoop"]
+    assert [declare.__module__ for declare in CONTROLLERS.load(config)] == [
+        "agent.resource_manager.node.high_availability_config.controller"
+    ]

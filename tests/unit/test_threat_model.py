@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,29 @@ def test_the_image_installs_nothing_without_a_hash() -> None:
     for command in installing:
         assert "--require-hashes" in command or "--no-index" in command, command
     assert not re.search(r"\b(curl|wget|git clone|ADD http)", text)
+
+
+def test_the_image_is_built_on_a_digest_or_not_at_all() -> None:
+    text = (PROJECT / "Dockerfile").read_text().replace("\\\n", " ")
+    assert re.findall(r"^ARG BASE\b.*$", text, re.MULTILINE) == ["ARG BASE", "ARG BASE"], "there is no default"
+    first, *others = re.findall(r"^FROM (.*)$", text, re.MULTILINE)
+    assert first == "${BASE:-Give-BASE-with-a-digest-see-docs/install.md} AS build", "not a name that an image can have"
+    assert others == ["build AS write-sbom", "scratch AS sbom", "${BASE}"]
+    (check,) = re.findall(r"^RUN (echo .*)$", text, re.MULTILINE)
+    assert text.index(check) < text.index("COPY"), "before anything is made of it"
+    digest = "@sha256:" + "0123456789abcdef" * 4
+    for base, is_good in (
+        (f"python:3.13-slim{digest}", True),
+        (f"localhost:5000/python{digest}", True),
+        ("python:3.13-slim", False),
+        (f"python{digest[:-1]}", False),
+        (f"python{digest}0", False),
+        (f"python{digest.upper()}", False),
+        ("", False),
+    ):
+        done = subprocess.run(["sh", "-c", check], check=False, capture_output=True, text=True, env={"BASE": base})
+        assert (done.returncode == 0) is is_good, base
+        assert ("name it by its digest" in done.stderr) is not is_good
 
 
 # --- what pods are given

@@ -14,11 +14,12 @@ from typing import Any, cast
 
 from config.errors import ConfigError
 from kube.client import Client
-from kube.connection import ConfigurationError
 from kube.errors import KubeError
+from kube.kubeconfig import ConfigurationError
 from kube.names import dns_subdomain_problems
 from kube.resources import SECRETS
 from process.logging import configure_logging
+from process.printable import printable
 from webhooks.certificates.keeper import CannotKeep, Keeper, Wanted
 from webhooks.certificates.watching import keep
 from webhooks.configurations import setting as settings
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.enviro
         configure_logging(level=cast("Any", config.log_level), log_format=cast("Any", config.log_format))
         asyncio.run(_run(given, setting, environment))
     except (ConfigError, ConfigurationError, KubeError, CannotKeep) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(printable(f"Error: {error}"), file=sys.stderr)
         return 1
     return 0
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import structlog
 
+from gardener.keys import GROUP, ORIGIN
 from kube.client import Client
+from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError, NotFound
-from kube.objects import Object, annotations, format_time, labels, metadata, parse_time
+from kube.objects import Object, annotations, labels, metadata
 from kube.resources import SECRETS, Resource
 from webhooks.certificates import files
 from webhooks.certificates.pairs import Pair, load_certificates, load_pair, make_ca, make_serving, pem
@@ -29,12 +31,11 @@ from webhooks.certificates.rules import (
     next_step,
     next_time,
 )
-from webhooks.configurations.entries import DOMAIN, Instance
 from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
+from webhooks.registration import Instance
 
 CA, CA_KEY, BUNDLE = "ca.crt", "ca.key", "bundle.crt"
-PUBLISHED_AT = f"{DOMAIN}/ca-published-at"
-ORIGIN = f"{DOMAIN}/origin"
+PUBLISHED_AT = f"{GROUP}/ca-published-at"
 _MOST_STEPS = 30
 
 log = structlog.get_logger("certificates")

@@ -16,16 +16,17 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from config.errors import ConfigError
 from kube.client import Client
-from kube.connection import ConfigurationError
 from kube.errors import KubeError, NotFound
+from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
 from kube.resources import SECRETS
+from process.printable import printable
 from webhooks.configurations import setting as settings
-from webhooks.configurations.entries import Mode
 from webhooks.configurations.install import install
-from webhooks.configurations.objects import Address, CaBundle, CertManager, Service, Trust, Url, configurations
-from webhooks.configurations.registrations import not_registered
+from webhooks.configurations.objects import Address, CaBundle, CertManager, Service, Trust, Url
+from webhooks.configurations.registrations import configurations, not_registered
 from webhooks.configurations.setting import Setting
+from webhooks.registration import Mode
 
 PROGRAM = "python -m webhooks configurations"
 BUNDLE = "bundle.crt"
@@ -87,14 +88,14 @@ def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.enviro
     try:
         return asyncio.run(_run(given, environment))
     except (ConfigError, ConfigurationError, KubeError, _Problem) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(printable(f"Error: {error}"), file=sys.stderr)
         return 1
 
 
 async def _run(given: argparse.Namespace, environment: Mapping[str, str]) -> int:
     setting = settings.read(given, environment=environment)
     for warning in (*setting.warnings, *_not_registered(setting)):
-        print(f"Warning: {warning}", file=sys.stderr)
+        print(printable(f"Warning: {warning}"), file=sys.stderr)
     wanted = configurations(
         setting.config.webhooks,
         setting.instance,
@@ -107,7 +108,7 @@ async def _run(given: argparse.Namespace, environment: Mapping[str, str]) -> int
         return 0
     async with settings.target_transport(setting, environment) as transport:
         for done in await install(settings.client(transport), setting.instance, wanted):
-            sys.stdout.write(f"{done}\n")
+            sys.stdout.write(f"{printable(str(done))}\n")
     return 0
 
 

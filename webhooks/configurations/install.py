@@ -13,8 +13,8 @@ from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, NotFound
 from kube.objects import Object, annotations, labels, metadata, uid
 from kube.resources import Resource
-from webhooks.configurations.entries import Instance
 from webhooks.configurations.objects import INJECT_CA_FROM, MUTATING, VALIDATING, name_of
+from webhooks.registration import Instance
 
 _ATTEMPTS = 5
 

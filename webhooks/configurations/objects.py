@@ -4,11 +4,10 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from config.schema_webhooks import Webhooks
+from gardener.keys import GROUP, REMEDIATION_EXCLUDE
 from kube.objects import Object
 from kube.resources import Resource
-from webhooks.configurations.entries import DOMAIN, Instance, Mode, Registration
-from webhooks.configurations.registrations import mutating, validating
+from webhooks.registration import Instance, Mode, Registration
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING = Resource(_GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False)
@@ -16,7 +15,6 @@ VALIDATING = Resource(
     _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
 )
 INJECT_CA_FROM = "cert-manager.io/inject-ca-from"
-_NOT_REMEDIED = "remediation.webhook.shoot.gardener.cloud/exclude"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +63,10 @@ def name_of(instance: Instance) -> str:
 
 def labels_of(instance: Instance) -> dict[str, str]:
     ours = {"app": instance.app}
-    return ours if instance.mode is Mode.TARGET else {**ours, _NOT_REMEDIED: "true"}
+    return ours if instance.mode is Mode.TARGET else {**ours, REMEDIATION_EXCLUDE: "true"}
 
 
-def configurations(
-    webhooks: Webhooks, instance: Instance, *, address: Address, trust: Trust, combined: bool = False
-) -> list[Object]:
-    """The objects for what is enabled; none without entries."""
-    entries = (
-        (MUTATING, mutating(webhooks, instance, combined=combined)),
-        (VALIDATING, validating(webhooks, instance)),
-    )
-    return [_configuration(kind, instance, found, address, trust) for kind, found in entries if found]
-
-
-def _configuration(
+def configuration(
     kind: Resource, instance: Instance, entries: Sequence[Registration], address: Address, trust: Trust
 ) -> Object:
     metadata: Object = {"name": name_of(instance), "labels": labels_of(instance)}
@@ -98,7 +85,7 @@ def _webhook(entry: Registration, address: Address, trust: Trust) -> Object:
     if isinstance(trust, CaBundle):
         client_config["caBundle"] = base64.b64encode(trust.pem).decode()
     webhook = {
-        "name": f"{entry.name}.{DOMAIN}",
+        "name": f"{entry.name}.{GROUP}",
         "clientConfig": client_config,
         "rules": [rule.json() for rule in entry.rules],
         "namespaceSelector": entry.namespaces.json(),

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.load import load
-from config.schema import ResourceManagerConfiguration
+from config.resource_manager import COMPONENT, load
+from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.client import Client, Transport
-from kube.connection import Connection, in_cluster, load_kubeconfig
+from kube.connection import in_cluster, load_kubeconfig
 from process.version import user_agent, version
-from webhooks.configurations.entries import Instance, Mode
+from webhooks.registration import Instance, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +65,20 @@ def mode_of(config: ResourceManagerConfiguration) -> Mode:
 
 def source_transport(setting: Setting, environment: Mapping[str, str] = os.environ) -> Transport:
     """To the cluster that the server runs in. Raises ConfigurationError."""
-    return Transport(_connection(setting.config.source_client_connection.kubeconfig, environment))
+    return _transport(setting, "source", environment)
 
 
 def target_transport(setting: Setting, environment: Mapping[str, str] = os.environ) -> Transport:
     """To the cluster whose API server asks. Raises ConfigurationError."""
-    config = setting.config
-    kubeconfig = config.target_client_connection.kubeconfig or config.source_client_connection.kubeconfig
-    return Transport(_connection(kubeconfig, environment))
+    return _transport(setting, "target", environment)
 
 
 def client(transport: Transport) -> Client:
-    return Client(transport, user_agent=user_agent(version()))
+    return Client(transport, user_agent=user_agent(COMPONENT.name, version()))
 
 
-def _connection(kubeconfig: str, environment: Mapping[str, str]) -> Connection:
-    return load_kubeconfig(Path(kubeconfig), trusted=True) if kubeconfig else in_cluster(environment=environment)
+def _transport(setting: Setting, cluster: str, environment: Mapping[str, str]) -> Transport:
+    kubeconfig = COMPONENT.connections(setting.config)[cluster].kubeconfig
+    return Transport(
+        load_kubeconfig(Path(kubeconfig), trusted=True) if kubeconfig else in_cluster(environment=environment)
+    )

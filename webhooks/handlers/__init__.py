@@ -1,7 +1,6 @@
-"""The webhooks that change objects, a module each.
+"""The webhooks, a module or a package each, none of which imports another; each ends with its descriptor.
 
-Every module has the same face: `NAME`, `PATH`, `mutation(settings, facts)`, which changes one object in place, and
-`handler(settings, facts)`, which answers requests with it. Rules are plain functions from JSON to JSON; what they have
-to know about the cluster comes from `webhooks.facts`. The kind and the types of the fields that a webhook touches are
-checked first (`webhooks.shapes`), so that rules need not doubt them.
+Rules are plain functions from JSON to JSON; what they have to know about the cluster comes from `webhooks.state`. The
+kind and the types of the fields that a webhook touches are checked first (`webhooks.shapes`), so that rules need not
+doubt them. `mutation(settings, state)` puts a rule and its settings together; it changes one object in place.
 """

@@ -10,50 +10,35 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import msgspec
 
-from config.schema_webhooks import CRDDeletionProtection
+from config.resource_manager.webhooks import CRDDeletionProtection
+from gardener import keys
+from gardener.extensions import ALL_EXTENSIONS, BASTIONS, ETCDS
 from kube.client import Client, Form, Selection
-from kube.errors import KubeError, NotFound
+from kube.errors import KindNotServed, KubeError
 from kube.objects import Key, is_truthy
 from kube.resources import Resource
 from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request, ResourceName
-
-NAME = "crd-deletion-protection"
-PATH = "/webhooks/validate-crd-deletion"
-
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
-PROTECTED_CRDS = "gardener.cloud/deletion-protected=true"
-"""The CRDs for which the API server asks."""
+from webhooks.descriptor import Entry, HandlerWebhook
+from webhooks.registration import Rule, having
 
 _CRD_GROUP = "apiextensions.k8s.io"
-_EXTENSIONS = "extensions.gardener.cloud"
-_BASTIONS = ResourceName(_EXTENSIONS, "v1alpha1", "bastions")
-_PROTECTED = frozenset(
-    {
-        ResourceName(_CRD_GROUP, "v1beta1", "customresourcedefinitions"),
-        ResourceName(_CRD_GROUP, "v1", "customresourcedefinitions"),
-        ResourceName("druid.gardener.cloud", "v1alpha1", "etcds"),
-        *(
-            ResourceName(_EXTENSIONS, "v1alpha1", resource)
-            for resource in (
-                "backupbuckets",
-                "backupentries",
-                "containerruntimes",
-                "controlplanes",
-                "dnsrecords",
-                "extensions",
-                "infrastructures",
-                "networks",
-                "operatingsystemconfigs",
-                "selfhostedshootexposures",
-                "workers",
-            )
-        ),
-    }
+_DELETE = ("DELETE",)
+_DEFINITIONS = Rule(_DELETE, _CRD_GROUP, ("v1beta1", "v1"), ("customresourcedefinitions",))
+_RESOURCES = (
+    Rule(_DELETE, ETCDS.group, (ETCDS.version,), (ETCDS.plural,)),
+    Rule(_DELETE, BASTIONS.group, (BASTIONS.version,), tuple(kind.plural for kind in ALL_EXTENSIONS)),
 )
+_BASTIONS = ResourceName(BASTIONS.group, BASTIONS.version, BASTIONS.plural)
+_PROTECTED = frozenset(
+    ResourceName(group, version, plural)
+    for rule in (_DEFINITIONS, *_RESOURCES)
+    for group, version, plural in product([rule.group], rule.versions, rule.resources)
+) - {_BASTIONS}
 _DEADLINE_SECONDS = 10.0
 _BELIEVED_SECONDS = 1.0
 _PAGE_SIZE = 500
@@ -79,7 +64,7 @@ def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
             else:
                 async with asyncio.timeout(_DEADLINE_SECONDS):
                     unconfirmed = await collections.unconfirmed(request)
-        except NotFound:
+        except KindNotServed:
             return Allowed("object was not found")
         except TimeoutError:
             return Errored(500, f"the objects could not be listed within {_DEADLINE_SECONDS:.0f} seconds")
@@ -87,7 +72,7 @@ def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
             return Errored(500, str(error))
         if unconfirmed is None:
             return Allowed()
-        return Denied(f'must have a "{CONFIRMATION}" annotation to delete: {request.kind.kind} {unconfirmed}')
+        return Denied(f'must have a "{keys.CONFIRM_DELETION}" annotation to delete: {request.kind.kind} {unconfirmed}')
 
     return handle
 
@@ -106,7 +91,7 @@ def _first_unconfirmed(objects: list[Any]) -> Key | None:
     """Raises: msgspec.ValidationError."""
     for obj in msgspec.convert(objects, list[_Object]):
         meta = obj.metadata or _Metadata()
-        if not is_truthy((meta.annotations or {}).get(CONFIRMATION)):
+        if not is_truthy((meta.annotations or {}).get(keys.CONFIRM_DELETION)):
             return Key(meta.namespace or "", meta.name or "")
     return None
 
@@ -152,7 +137,7 @@ class Collections:
         group, version, plural = request.resource
         is_crd = group == _CRD_GROUP
         resource = Resource(group, version, request.kind.kind, plural, namespaced=not is_crd)
-        selection = Selection("", PROTECTED_CRDS) if is_crd else Selection(request.namespace)
+        selection = Selection("", f"{keys.DELETION_PROTECTED}=true") if is_crd else Selection(request.namespace)
         token = ""
         while True:
             page = await self._client.list_page(
@@ -163,3 +148,16 @@ class Collections:
             token = (page.get("metadata") or {}).get("continue") or ""
             if not token:
                 return None
+
+
+WEBHOOK = HandlerWebhook(
+    name="crd-deletion-protection",
+    path="/webhooks/validate-crd-deletion",
+    settings=CRDDeletionProtection,
+    handler=lambda settings, state: handler(settings, state.source.client),
+    validating=True,
+    entries=(
+        Entry(rules=(_DEFINITIONS,), objects=having(keys.DELETION_PROTECTED, "true")),
+        Entry(name="cr-deletion-protection", rules=_RESOURCES),
+    ),
+)

@@ -1,14 +1,12 @@
 """endpoint-slice-hints: traffic stays in the zone of its origin, since each endpoint is hinted to its own zone."""
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener import keys
 from kube.objects import Object
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.generic import in_place
+from webhooks.registration import WRITE, Instance, Rule, having
 from webhooks.shapes import Fields, Shape
-
-NAME = "endpoint-slice-hints"
-PATH = "/webhooks/endpoint-slice-hints"
 
 
 class _Endpoint(Fields):
@@ -29,13 +27,20 @@ def set_hints(obj: Object) -> None:
             endpoint["hints"] = {"forZones": [{"name": endpoint["zone"]}]}
 
 
-def mutation(_settings: Webhook, _facts: Facts) -> Mutation:
-    async def mutate(_: Request, obj: Object) -> None:
-        _SHAPE.demand(obj)
-        set_hints(obj)
-
-    return mutate
+mutation = in_place(_SHAPE, set_hints)
 
 
-def handler(settings: Webhook, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="endpoint-slice-hints",
+    path="/webhooks/endpoint-slice-hints",
+    settings=Webhook,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(Rule(WRITE, "discovery.k8s.io", ("v1",), ("endpointslices",)),),
+            namespaces=Instance.namespaces,
+            objects=having(f"endpoint-slice-hints.{keys.GROUP}/consider", "true"),
+            match_policy="Equivalent",
+        ),
+    ),
+)

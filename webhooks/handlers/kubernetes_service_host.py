@@ -5,17 +5,18 @@ Kubelets set `KUBERNETES_SERVICE_HOST` to the IP address of the Service, unless 
 
 from itertools import chain
 
-from config.schema_webhooks import KubernetesServiceHost
+from config.resource_manager.webhooks import KubernetesServiceHost
+from gardener.keys import APISERVER_PROXY_INJECT
 from kube.objects import Object
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.admission import Mutation, Request
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.registration import PODS, where
 from webhooks.shapes import Fields, items, pod
-
-NAME = "kubernetes-service-host"
-PATH = "/webhooks/kubernetes-service-host"
+from webhooks.state import State
 
 VARIABLE = "KUBERNETES_SERVICE_HOST"
+
+_INJECTED = where(APISERVER_PROXY_INJECT, "NotIn", "disable")
 
 
 class _Variable(Fields):
@@ -49,7 +50,7 @@ def set_host(obj: Object, host: str) -> None:
             items(container, "env").append({"name": VARIABLE, "value": host})
 
 
-def mutation(settings: KubernetesServiceHost, _facts: Facts) -> Mutation:
+def mutation(settings: KubernetesServiceHost, _state: State) -> Mutation:
     async def mutate(_: Request, obj: Object) -> None:
         _SHAPE.demand(obj)
         set_host(obj, settings.host)
@@ -57,5 +58,19 @@ def mutation(settings: KubernetesServiceHost, _facts: Facts) -> Mutation:
     return mutate
 
 
-def handler(settings: KubernetesServiceHost, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="kubernetes-service-host",
+    path="/webhooks/kubernetes-service-host",
+    settings=KubernetesServiceHost,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(PODS,),
+            namespaces=_INJECTED,
+            objects=lambda instance: _INJECTED & instance.not_ours(),
+            failure_policy="Ignore",
+            timeout_seconds=2,
+            reinvocation_policy="Never",
+        ),
+    ),
+)

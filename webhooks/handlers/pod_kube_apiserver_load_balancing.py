@@ -5,20 +5,23 @@ get these hosts as aliases of the gateway's addresses, and a label by which a Ne
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from config.schema_webhooks import Webhook
-from kube.objects import Object
-from webhooks.admission import Denied, Handler, Mutation, Refusal, Request
-from webhooks.facts import LOAD_BALANCING_CONFIG_MAP, LOAD_BALANCING_SERVICE, Facts
-from webhooks.generic import defaulter
+from config.resource_manager.webhooks import Webhook
+from gardener.keys import NETWORKING_PREFIX, ROLE, ROLE_SHOOT
+from kube.cache import View
+from kube.objects import Key, Object, spec, string_map, texts
+from kube.resources import CONFIG_MAPS, SERVICES
+from webhooks.admission import Denied, Mutation, Refusal, Request
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.registration import COMPONENT, PODS, having, where
 from webhooks.shapes import Fields, Metadata, child, items, pod
+from webhooks.state import State, not_found
 
-NAME = "pod-kube-apiserver-load-balancing"
-PATH = "/webhooks/pod-kube-apiserver-load-balancing"
+CONFIG_MAP = "istio-internal-load-balancing"
+GATEWAY = "istio-ingressgateway-internal"
 
 _GENERIC_KUBECONFIG = "generic-token-kubeconfig"
-_LABEL_PREFIX = "networking.resources.gardener.cloud/"
 _LONGEST_LABEL_NAME = 63
 _PORT = 9443
 
@@ -82,30 +85,89 @@ def add_aliases(obj: Object, ips: Sequence[str], hosts: Sequence[str]) -> None:
 
 def allowance(istio_namespace: str) -> str:
     """The label by which traffic to the gateway is allowed; a name that is too long for one is cut."""
-    name = f"to-{istio_namespace}-{LOAD_BALANCING_SERVICE}-tcp-{_PORT}"
+    name = f"to-{istio_namespace}-{GATEWAY}-tcp-{_PORT}"
     if len(name) > _LONGEST_LABEL_NAME:
         name = f"{name[:57]}-{hashlib.sha256(name.encode()).hexdigest()[:5]}"
-    return _LABEL_PREFIX + name
+    return NETWORKING_PREFIX + name
 
 
-def mutation(_settings: Webhook, facts: Facts) -> Mutation:
+def _data(config_map: Object) -> Mapping[str, str]:
+    return string_map(config_map.get("data"))
+
+
+def _cluster_ips(service: Object) -> tuple[str, ...]:
+    return tuple(texts(spec(service).get("clusterIPs")))
+
+
+CONFIG_MAPS_VIEW = View(CONFIG_MAPS, _data, field_selector=f"metadata.name={CONFIG_MAP}")
+SERVICES_VIEW = View(SERVICES, _cluster_ips, field_selector=f"metadata.name={GATEWAY}")
+
+
+class Gateways:
+    """Istio's internal gateways, and who is to use which."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._config_maps = state.lister(CONFIG_MAPS_VIEW)
+        self._services = state.lister(SERVICES_VIEW)
+
+    def configured(self, namespace: str) -> Mapping[str, str] | None:
+        """What the ConfigMap for load balancing says in a namespace; None: there is none.
+
+        Raises:
+            NotCovered.
+        """
+        self._state.demand_covered(CONFIG_MAPS, namespace)
+        return self._config_maps.store.get(Key(namespace, CONFIG_MAP))
+
+    def ips(self, namespace: str) -> tuple[str, ...]:
+        """The addresses of the gateway in a namespace.
+
+        Raises:
+            NotFound: there is no such Service.
+            NotCovered.
+        """
+        self._state.demand_covered(SERVICES, namespace)
+        found = self._services.store.get(Key(namespace, GATEWAY))
+        if found is None:
+            raise not_found(SERVICES, GATEWAY)
+        return found
+
+
+def mutation(_settings: Webhook, state: State) -> Mutation:
+    gateways = Gateways(state)
+
     async def mutate(request: Request, obj: Object) -> None:
         _SHAPE.demand(obj)
         if not uses_generic_kubeconfig(obj):
             return
-        data = facts.load_balancing(request.namespace)
+        data = gateways.configured(request.namespace)
         if data is None:
             return
         hosts = data.get("hosts")
         if not hosts:
-            name = f"{request.namespace}/{LOAD_BALANCING_CONFIG_MAP}"
+            name = f"{request.namespace}/{CONFIG_MAP}"
             raise Refusal(Denied(f'"hosts" key in configmap "{name}" provides an empty value'))
         istio_namespace = data.get("istio-namespace") or ""
-        add_aliases(obj, facts.gateway_ips(istio_namespace), hosts.split(","))
+        add_aliases(obj, gateways.ips(istio_namespace), hosts.split(","))
         child(child(obj, "metadata"), "labels")[allowance(istio_namespace)] = "allowed"
 
     return mutate
 
 
-def handler(settings: Webhook, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="pod-kube-apiserver-load-balancing",
+    path="/webhooks/pod-kube-apiserver-load-balancing",
+    settings=Webhook,
+    mutation=mutation,
+    entries=(
+        # Pods of shoots may be called as our own: those of other instances, which need it, and never ours.
+        Entry(rules=(PODS,), namespaces=having(ROLE, ROLE_SHOOT)),
+        Entry(
+            name="pod-virtual-garden-kube-apiserver-load-balancing",
+            rules=(PODS,),
+            namespaces=having("kubernetes.io/metadata.name", "garden"),
+            objects=lambda instance: where("app", "NotIn", COMPONENT) & instance.not_ours(),
+        ),
+    ),
+)

@@ -1,14 +1,12 @@
 """pod-scheduler-name: pods that do not ask for a scheduler get the configured one."""
 
-from config.schema_webhooks import PodSchedulerName
+from config.resource_manager.webhooks import PodSchedulerName
 from kube.objects import Object
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.admission import Mutation, Request
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.registration import PODS, Instance
 from webhooks.shapes import Fields, child, pod
-
-NAME = "pod-scheduler-name"
-PATH = "/webhooks/default-pod-scheduler-name"
+from webhooks.state import State
 
 _NOBODYS_CHOICE = (None, "", "default-scheduler")
 """The API server's default comes before webhooks are asked."""
@@ -30,7 +28,7 @@ def set_scheduler(obj: Object, name: str) -> None:
         child(obj, "spec")["schedulerName"] = name
 
 
-def mutation(settings: PodSchedulerName, _facts: Facts) -> Mutation:
+def mutation(settings: PodSchedulerName, _state: State) -> Mutation:
     async def mutate(_: Request, obj: Object) -> None:
         _SHAPE.demand(obj)
         set_scheduler(obj, settings.scheduler_name)
@@ -38,5 +36,10 @@ def mutation(settings: PodSchedulerName, _facts: Facts) -> Mutation:
     return mutate
 
 
-def handler(settings: PodSchedulerName, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="pod-scheduler-name",
+    path="/webhooks/default-pod-scheduler-name",
+    settings=PodSchedulerName,
+    mutation=mutation,
+    entries=(Entry(rules=(PODS,), objects=Instance.not_ours, failure_policy="Ignore"),),
+)

@@ -3,15 +3,13 @@
 During a rollout the pods of the old one would count otherwise, and leave an uneven spread behind when they go.
 """
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener import keys
 from kube.objects import Object, labels
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.generic import in_place
+from webhooks.registration import PODS, Instance, without
 from webhooks.shapes import Fields, Metadata, Strings, child, pod
-
-NAME = "pod-topology-spread-constraints"
-PATH = "/webhooks/pod-topology-spread-constraints"
 
 HASH = "pod-template-hash"
 
@@ -73,13 +71,21 @@ def _drop_key(constraint: Object) -> None:
             del constraint["matchLabelKeys"]
 
 
-def mutation(_settings: Webhook, _facts: Facts) -> Mutation:
-    async def mutate(_: Request, obj: Object) -> None:
-        _SHAPE.demand(obj)
-        select_own_hash(obj)
-
-    return mutate
+mutation = in_place(_SHAPE, select_own_hash)
 
 
-def handler(settings: Webhook, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="pod-topology-spread-constraints",
+    path="/webhooks/pod-topology-spread-constraints",
+    settings=Webhook,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(PODS,),
+            namespaces=Instance.namespaces,
+            objects=lambda instance: (
+                instance.managed() & instance.not_ours() & without(f"topology-spread-constraints.{keys.GROUP}/skip")
+            ),
+        ),
+    ),
+)

@@ -4,23 +4,25 @@ It is for ServiceAccounts with `automountServiceAccountToken: false` whose pods 
 """
 
 from itertools import chain
+from posixpath import normpath
 
-from config.schema_webhooks import ProjectedTokenMount
-from kube.objects import Object, annotations
-from webhooks.admission import Denied, Handler, Mutation, Refusal, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
-from webhooks.handlers.values import integer
+from config.resource_manager.webhooks import ProjectedTokenMount
+from gardener.keys import GROUP, PROJECTED_TOKEN_EXPIRATION
+from kube.cache import View
+from kube.objects import Key, Object, annotations
+from kube.resources import SERVICE_ACCOUNTS
+from webhooks.admission import Denied, Mutation, Refusal, Request
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.registration import PODS, Instance, without
 from webhooks.shapes import Fields, Metadata, items, pod
-
-NAME = "projected-token-mount"
-PATH = "/webhooks/mount-projected-service-account-token"
-
-EXPIRATION = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
+from webhooks.state import State
+from webhooks.values import integer
 
 _VOLUME = "kube-api-access-gardener"
 _VOLUME_PREFIX = "kube-api-access-"
 _MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+_LIVE_READ_SECONDS = 5.0
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 600, 2**32
 """What the API server accepts."""
@@ -30,8 +32,12 @@ class _Volume(Fields):
     name: str | None = None
 
 
+class _Mount(Fields):
+    mount_path: str | None = None
+
+
 class _Container(Fields):
-    volume_mounts: list[Object] | None = None
+    volume_mounts: list[_Mount] | None = None
 
 
 class _Spec(Fields):
@@ -59,31 +65,43 @@ def service_account(obj: Object) -> str:
 def declines(obj: Object) -> bool:
     """Whether the pod wants no token, or has one."""
     spec = obj.get("spec") or {}
-    return spec.get("automountServiceAccountToken") is False or any(
-        (volume.get("name") or "").startswith(_VOLUME_PREFIX) for volume in spec.get("volumes") or ()
+    return (
+        spec.get("automountServiceAccountToken") is False
+        or any((volume.get("name") or "").startswith(_VOLUME_PREFIX) for volume in spec.get("volumes") or ())
+        or not _without_mount(spec)
     )
+
+
+def _without_mount(spec: Object) -> list[Object]:
+    """The containers, but ephemeral ones, that mount nothing of their own where the token goes."""
+    containers = chain(spec.get("containers") or (), spec.get("initContainers") or ())
+    return [each for each in containers if not any(map(_is_in_place, each.get("volumeMounts") or ()))]
+
+
+def _is_in_place(mount: Object) -> bool:
+    return normpath(mount.get("mountPath") or "") == _MOUNT_PATH
 
 
 def expiration_seconds(obj: Object, default: int) -> int:
     """Raises: Refusal: the pod asks for what can't be."""
-    if EXPIRATION not in annotations(obj):
+    if PROJECTED_TOKEN_EXPIRATION not in annotations(obj):
         return default
-    text = annotations(obj)[EXPIRATION] or ""
+    text = annotations(obj)[PROJECTED_TOKEN_EXPIRATION] or ""
     try:
         seconds = integer(text, function="ParseInt")
     except ValueError as error:
-        raise Refusal(Denied(f'annotation "{EXPIRATION}": {error}')) from None
+        raise Refusal(Denied(f'annotation "{PROJECTED_TOKEN_EXPIRATION}": {error}')) from None
     if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
         bounds = f"must be between {_SHORTEST_SECONDS} and {_LONGEST_SECONDS} seconds"
-        raise Refusal(Denied(f'annotation "{EXPIRATION}": {bounds}, got {seconds}'))
+        raise Refusal(Denied(f'annotation "{PROJECTED_TOKEN_EXPIRATION}": {bounds}, got {seconds}'))
     return seconds
 
 
 def mount_token(obj: Object, seconds: int) -> None:
-    """Into all containers but ephemeral ones, as the API server would do it."""
+    """Into all containers that have room for it, as the API server would do it."""
     spec = obj["spec"]
     items(spec, "volumes").append(_volume(seconds))
-    for container in chain(spec.get("containers") or (), spec.get("initContainers") or ()):
+    for container in _without_mount(spec):
         items(container, "volumeMounts").append({"name": _VOLUME, "mountPath": _MOUNT_PATH, "readOnly": True})
 
 
@@ -97,16 +115,58 @@ def _volume(seconds: int) -> Object:
     return {"name": _VOLUME, "projected": {"defaultMode": 0o644, "sources": sources}}
 
 
-def mutation(settings: ProjectedTokenMount, facts: Facts) -> Mutation:
+def _automounts(account: Object) -> bool:
+    return account.get("automountServiceAccountToken") is not False
+
+
+VIEW = View(SERVICE_ACCOUNTS, _automounts)
+
+
+class ServiceAccounts:
+    """Whether pods of a ServiceAccount get a token from the API server itself."""
+
+    def __init__(self, state: State) -> None:
+        self._client = state.target.client
+        self._lister = state.lister(VIEW)
+
+    async def automount(self, namespace: str, name: str) -> bool:
+        """One that the watch has not told yet is read: pods often follow theirs at once.
+
+        Raises:
+            NotFound: there is none.
+            KubeError: it could not be read.
+        """
+        found = self._lister.store.get(Key(namespace, name))
+        if found is None:
+            live = await self._client.get(SERVICE_ACCOUNTS, name, namespace=namespace, timeout=_LIVE_READ_SECONDS)
+            self._lister.store.observe(live)
+            found = _automounts(live)
+        return found
+
+
+def mutation(settings: ProjectedTokenMount, state: State) -> Mutation:
+    accounts = ServiceAccounts(state)
+
     async def mutate(request: Request, obj: Object) -> None:
         _SHAPE.demand(obj)
         name = service_account(obj)
-        if not name or await facts.automounts(request.namespace, name) or declines(obj):
+        if not name or await accounts.automount(request.namespace, name) or declines(obj):
             return
         mount_token(obj, expiration_seconds(obj, settings.expiration_seconds))
 
     return mutate
 
 
-def handler(settings: ProjectedTokenMount, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="projected-token-mount",
+    path="/webhooks/mount-projected-service-account-token",
+    settings=ProjectedTokenMount,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(PODS,),
+            namespaces=Instance.namespaces,
+            objects=lambda instance: without(f"projected-token-mount.{GROUP}/skip") & instance.not_ours(),
+        ),
+    ),
+)

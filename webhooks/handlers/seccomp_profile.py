@@ -1,14 +1,12 @@
 """seccomp-profile: pods without a seccomp profile get the one of the container runtime."""
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener import keys
 from kube.objects import Object
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.generic import in_place
+from webhooks.registration import PODS, Instance, without
 from webhooks.shapes import Fields, child, pod
-
-NAME = "seccomp-profile"
-PATH = "/webhooks/seccomp-profile"
 
 
 class _Profile(Fields):
@@ -37,13 +35,19 @@ def set_profile(obj: Object) -> None:
         child(child(obj, "spec"), "securityContext")["seccompProfile"] = {"type": "RuntimeDefault"}
 
 
-def mutation(_settings: Webhook, _facts: Facts) -> Mutation:
-    async def mutate(_: Request, obj: Object) -> None:
-        _SHAPE.demand(obj)
-        set_profile(obj)
-
-    return mutate
+mutation = in_place(_SHAPE, set_profile)
 
 
-def handler(settings: Webhook, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="seccomp-profile",
+    path="/webhooks/seccomp-profile",
+    settings=Webhook,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(PODS,),
+            namespaces=Instance.namespaces,
+            objects=lambda instance: without(f"seccompprofile.{keys.GROUP}/skip") & instance.not_ours(),
+        ),
+    ),
+)

@@ -4,17 +4,20 @@ They get the configured node selector, and tolerate what these Nodes are tainted
 a Node or its taints change, not for each pod.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import NamedTuple
 
-from config import schema_webhooks as schema
-from kube.objects import Object, metadata
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts, Toleration
-from webhooks.generic import defaulter
+from config.resource_manager import webhooks as schema
+from gardener import keys
+from kube.cache import Change, View
+from kube.objects import Object, label_selector_text, mappings, metadata, spec, text
+from kube.resources import NODES
+from webhooks.admission import Mutation, Request
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without
 from webhooks.shapes import Fields, Int64, Strings, child, items, pod
-
-NAME = "system-components-config"
-PATH = "/webhooks/system-components-config"
+from webhooks.state import State
 
 
 class _Owner(Fields):
@@ -46,6 +49,43 @@ class _Pod(Fields):
 
 
 _SHAPE = pod(_Pod)
+
+
+class Toleration(NamedTuple):
+    """A toleration as far as it matters for equality; `operator` and the rest never empty where there is a default."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    seconds: int | None
+
+    def as_json(self) -> Object:
+        fields = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
+        toleration: Object = {name: value for name, value in fields.items() if value}
+        if self.seconds is not None:
+            toleration["tolerationSeconds"] = self.seconds
+        return toleration
+
+
+def _is_transient(taint_key: str) -> bool:
+    """Taints that tell about the state of a Node, not for whom it is."""
+    return "kubernetes.io/" in taint_key or taint_key == "ToBeDeletedByClusterAutoscaler"
+
+
+def tolerations(node: Object) -> tuple[Toleration, ...]:
+    """What a pod must tolerate to be on this Node."""
+    found = []
+    for taint in mappings(spec(node).get("taints")):
+        taint_key, value = text(taint.get("key")), text(taint.get("value"))
+        if not _is_transient(taint_key):
+            operator = "Equal" if value else "Exists"
+            found.append(Toleration(taint_key, operator, value, text(taint.get("effect")), None))
+    return tuple(found)
+
+
+def view(node_selector: Mapping[str, str]) -> View[tuple[Toleration, ...]]:
+    return View(NODES, tolerations, label_selector=label_selector_text(node_selector))
 
 
 Needed = tuple[tuple[Toleration, Object], ...]
@@ -108,23 +148,48 @@ def tolerate(obj: Object, wanted: Needed) -> None:
         items(child(obj, "spec"), "tolerations").extend(missing)
 
 
-def mutation(settings: schema.SystemComponentsConfig, facts: Facts) -> Mutation:
-    of_nodes: tuple[Toleration, ...] = ()
-    wanted = needed(settings.pod_tolerations, of_nodes)
+def mutation(settings: schema.SystemComponentsConfig, state: State) -> Mutation:
+    wanted: Needed | None = None
+
+    def changed(change: Change[tuple[Toleration, ...]]) -> None:
+        nonlocal wanted
+        # Nodes tell every few minutes that they live; their taints are another matter.
+        if change.old != change.new:
+            wanted = None
+
+    nodes = state.lister(view(settings.node_selector))
+    nodes.subscribe(changed)
 
     async def mutate(_: Request, obj: Object) -> None:
-        nonlocal of_nodes, wanted
+        nonlocal wanted
         _SHAPE.demand(obj)
         if is_of_daemon_set(obj):
             return
-        current = facts.node_tolerations()
-        if current is not of_nodes:
-            of_nodes, wanted = current, needed(settings.pod_tolerations, current)
+        if wanted is None:
+            wanted = needed(settings.pod_tolerations, chain.from_iterable(of for _, of in sorted(nodes.store.items())))
         select_nodes(obj, settings.pod_node_selector)
         tolerate(obj, wanted)
 
     return mutate
 
 
-def handler(settings: schema.SystemComponentsConfig, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+_PREFIX = f"system-components-config.{keys.GROUP}"
+
+
+def _opted_in(instance: Instance) -> Selector:
+    return having(f"{_PREFIX}/consider", "true") if instance.mode is Mode.RUNTIME else EVERYTHING
+
+
+WEBHOOK = MutatingWebhook(
+    name="system-components-config",
+    path="/webhooks/system-components-config",
+    settings=schema.SystemComponentsConfig,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(PODS,),
+            namespaces=lambda instance: instance.namespaces() & _opted_in(instance),
+            objects=lambda instance: instance.managed() & without(f"{_PREFIX}/skip") & instance.not_ours(),
+        ),
+    ),
+)

@@ -3,17 +3,14 @@
 The controller of the same name labels the Secrets; each of its patches, and whatever others write, passes here.
 """
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener import keys
 from kube.objects import Object, labels
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.generic import in_place
+from webhooks.registration import WRITE, Instance, Rule, having
 from webhooks.shapes import Fields, Metadata, Shape, Strings
 
-NAME = "token-invalidator"
-PATH = "/webhooks/invalidate-service-account-token-secret"
-
-CONSIDER = "token-invalidator.resources.gardener.cloud/consider"
 INVALID_TOKEN = "AAAA"
 """Three zero bytes, in base64."""
 
@@ -34,19 +31,25 @@ def invalidate(secret: Object) -> None:
     data = secret.get("data")
     if data is None:
         return
-    if CONSIDER in labels(secret):
+    if keys.TOKEN_INVALIDATOR_CONSIDER in labels(secret):
         data["token"] = INVALID_TOKEN
     elif data.get("token") == INVALID_TOKEN:
         del data["token"]
 
 
-def mutation(_settings: Webhook, _facts: Facts) -> Mutation:
-    async def mutate(_: Request, secret: Object) -> None:
-        _SHAPE.demand(secret)
-        invalidate(secret)
-
-    return mutate
+mutation = in_place(_SHAPE, invalidate)
 
 
-def handler(settings: Webhook, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="token-invalidator",
+    path="/webhooks/invalidate-service-account-token-secret",
+    settings=Webhook,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(Rule(WRITE, "", ("v1",), ("secrets",)),),
+            namespaces=Instance.namespaces,
+            objects=having(keys.PURPOSE, keys.PURPOSE_TOKEN_INVALIDATOR),
+        ),
+    ),
+)

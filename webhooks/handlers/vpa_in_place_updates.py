@@ -1,16 +1,12 @@
 """vpa-in-place-updates: VerticalPodAutoscalers resize pods in place and evict them only where that fails."""
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener import keys
 from kube.objects import Object
-from webhooks.admission import Handler, Mutation, Request
-from webhooks.facts import Facts
-from webhooks.generic import defaulter
+from webhooks.descriptor import Entry, MutatingWebhook
+from webhooks.generic import in_place
+from webhooks.registration import WRITE, Instance, Rule, without
 from webhooks.shapes import Fields, Metadata, Shape, child
-
-NAME = "vpa-in-place-updates"
-PATH = "/webhooks/vpa-in-place-updates"
-
-MUTATED = "vpa-in-place-updates.resources.gardener.cloud/mutated"
 
 _EVICTING = (None, "Auto", "Recreate")
 
@@ -35,16 +31,24 @@ def update_in_place(obj: Object) -> None:
     policy = (obj.get("spec") or {}).get("updatePolicy") or {}
     if policy.get("updateMode") in _EVICTING:
         child(child(obj, "spec"), "updatePolicy")["updateMode"] = "InPlaceOrRecreate"
-        child(child(obj, "metadata"), "labels")[MUTATED] = "true"
+        child(child(obj, "metadata"), "labels")[keys.VPA_UPDATED_IN_PLACE] = "true"
 
 
-def mutation(_settings: Webhook, _facts: Facts) -> Mutation:
-    async def mutate(_: Request, obj: Object) -> None:
-        _SHAPE.demand(obj)
-        update_in_place(obj)
-
-    return mutate
+mutation = in_place(_SHAPE, update_in_place)
 
 
-def handler(settings: Webhook, facts: Facts) -> Handler:
-    return defaulter(mutation(settings, facts))
+WEBHOOK = MutatingWebhook(
+    name="vpa-in-place-updates",
+    path="/webhooks/vpa-in-place-updates",
+    settings=Webhook,
+    mutation=mutation,
+    entries=(
+        Entry(
+            rules=(Rule(WRITE, "autoscaling.k8s.io", ("v1",), ("verticalpodautoscalers",)),),
+            namespaces=Instance.namespaces,
+            objects=without(f"vpa-in-place-updates.{keys.GROUP}/skip"),
+            match_policy="Equivalent",
+            reinvocation_policy="Never",
+        ),
+    ),
+)

@@ -14,6 +14,7 @@ from campaign.stage import Stage
 from devcluster.cluster import Cluster
 from devcluster.components import Files
 from devcluster.errors import DevclusterError
+from kit.kinds import definition
 from kube.errors import KubeError, NotFound
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS
 
@@ -90,14 +91,14 @@ async def _compact(cluster: Cluster) -> str:
 @contextlib.asynccontextmanager
 async def kind_deleted(stage: Stage) -> AsyncIterator[None]:
     """With all its objects; later it is there again."""
-    definition = manifests.definition()
-    place = Place("target", CUSTOM_RESOURCE_DEFINITIONS, "", definition["metadata"]["name"])
+    crd = definition(manifests.WIDGETS)
+    place = Place("target", CUSTOM_RESOURCE_DEFINITIONS, "", crd["metadata"]["name"])
     await _delete(stage, place)
     try:
         yield
     finally:
         await _gone(stage, place)
-        await stage.world.put(place, definition)
+        await stage.world.put(place, crd)
 
 
 @contextlib.asynccontextmanager

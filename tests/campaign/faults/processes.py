@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agent_process import AgentProcess
-from webhook_installation import NAMESPACE
-
 from campaign.replicas import FULL_DISK, Replica
 from campaign.stage import LEASE, LEASE_SECONDS, Stage, lease_seconds
+from kit.processes.agent import AgentProcess
+from kit.webhook_installation import NAMESPACE
+from kube.clock import format_micro_time
 from kube.errors import NotFound
-from kube.objects import format_micro_time
 from kube.resources import LEASES
 
 _READY_SECONDS = 60.0
@@ -22,6 +21,8 @@ _LEASE_PATH = LEASES.path(namespace=NAMESPACE, name=LEASE)
 
 
 async def _chosen(stage: Stage, agent: str) -> Replica[AgentProcess]:
+    if agent == "second":
+        return stage.second
     leader = await stage.leader() or stage.agents[0]
     return leader if agent == "leader" else next(each for each in stage.agents if each is not leader)
 

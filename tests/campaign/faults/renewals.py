@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from agent.token_requestor.keys import RENEW_TIMESTAMP
 from campaign import manifests
 from campaign.stage import Stage
+from gardener.keys import TOKEN_RENEW_TIMESTAMP
 from kube.errors import KubeError
 
 
@@ -55,7 +55,7 @@ async def renewal_times_moved(stage: Stage, *, how: str) -> AsyncIterator[str]:
             continue
         change: dict[str, object] = {"data": {"token": None}}
         if how != "token lost":
-            change = {"metadata": {"annotations": {RENEW_TIMESTAMP: _MOVED[how]}}}
+            change = {"metadata": {"annotations": {TOKEN_RENEW_TIMESTAMP: _MOVED[how]}}}
         with contextlib.suppress(KubeError, asyncio.TimeoutError):
             client = stage.world.clients[place.cluster]
             await client.patch(place.resource, place.name, change, namespace=place.namespace, timeout=5)

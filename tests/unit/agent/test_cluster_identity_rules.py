@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.bootstrap import BootstrapError, identity_in, must_be_read
+from agent.resource_manager.bootstrap import BootstrapError, identity_in, must_be_read
+from kube.objects import Object
 
 WITH_KEY = {"data": {"cluster-identity": "landscape-seed"}}
 WITHOUT_KEY = {"data": {"other": "x"}}
@@ -12,7 +13,7 @@ WITHOUT_KEY = {"data": {"other": "x"}}
     ("configured", "expected"),
     [("", False), ("my-seed", False), ("<cluster>", True), ("<default>", True), ("<other>", False)],
 )
-def test_only_two_texts_make_it_be_read(configured: str, expected: bool):
+def test_only_two_texts_make_it_be_read(configured: str, expected: bool) -> None:
     assert must_be_read(configured) is expected
 
 
@@ -27,7 +28,7 @@ def test_only_two_texts_make_it_be_read(configured: str, expected: bool):
         ("<cluster>", {"data": {"cluster-identity": ""}}, ""),
     ],
 )
-def test_the_identity_is_what_the_config_map_says(configured, config_map, expected):
+def test_the_identity_is_what_the_config_map_says(configured: str, config_map: Object | None, expected: str) -> None:
     assert identity_in(config_map, configured=configured) == expected
 
 
@@ -39,7 +40,7 @@ def test_the_identity_is_what_the_config_map_says(configured, config_map, expect
         ({}, "no cluster-identity entry"),
     ],
 )
-def test_an_identity_that_has_to_be_there_and_is_not_ends_the_bootstrap(config_map, reason):
+def test_an_identity_that_has_to_be_there_and_is_not_ends_the_bootstrap(config_map: Object | None, reason: str) -> None:
     with pytest.raises(BootstrapError) as raised:
         identity_in(config_map, configured="<cluster>")
     assert str(raised.value) == (

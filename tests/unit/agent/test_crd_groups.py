@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.kinds import group_of_crd
+from process.controllers import group_of_crd
 
 
 @pytest.mark.parametrize(
@@ -14,5 +14,5 @@ from agent.kinds import group_of_crd
         ("broken", ""),
     ],
 )
-def test_the_group_is_what_follows_the_first_dot(name: str, group: str):
+def test_the_group_is_what_follows_the_first_dot(name: str, group: str) -> None:
     assert group_of_crd(name) == group

@@ -2,10 +2,14 @@
 
 import base64
 import ipaddress
+from typing import Any
 
 import pytest
 from cryptography import x509
-from signing_requests import (
+from cryptography.x509.oid import NameOID
+
+from agent.resource_manager.csr_approver.request import MalformedRequestError, asked, is_pending, parse, signer_of
+from kit.signing.requests import (
     COMMON_NAME,
     EXTENSIONS,
     MICROSOFT_EXTENSIONS,
@@ -17,8 +21,6 @@ from signing_requests import (
     pem,
     signing_request,
 )
-
-from agent.csr_approver.request import MalformedRequestError, asked, is_pending, parse, signer_of
 
 UTF8 = 0x0C
 SUBJECT = [(COMMON_NAME, UTF8, b"system:node:n1"), (ORGANIZATION, UTF8, b"system:nodes")]
@@ -36,7 +38,7 @@ def test_names_and_addresses_are_read() -> None:
     assert found.organizations == ("system:nodes",)
     assert found.dns_names == {"n1", "n1.int"}
     assert found.ip_addresses == {ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("2001:db8::1")}
-    assert not found.has_other_names
+    assert found.others == frozenset()
 
 
 def test_user_groups_and_usages_are_those_of_the_api_server() -> None:
@@ -130,9 +132,19 @@ def test_a_common_name_may_be_of_any_length(length: int) -> None:
     assert asked(text(pem(hand_made([(COMMON_NAME, UTF8, name.encode())])))).common_names == (name,)
 
 
-def test_other_alternative_names_are_noticed() -> None:
-    for other in (x509.RFC822Name("a@b"), x509.UniformResourceIdentifier("spiffe://a/b")):
-        assert asked(text(signing_request("a", others=[other]))).has_other_names
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"others": [x509.RFC822Name("a@b")]}, "email"),
+        ({"others": [x509.UniformResourceIdentifier("spiffe://a/b")]}, "URI"),
+        ({"others": [x509.RegisteredID(NameOID.COMMON_NAME)]}, "RegisteredID"),
+        ({"subject": [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "u")]}, "subject:OU"),
+        ({"subject": [x509.NameAttribute(x509.ObjectIdentifier("1.2.3.4"), "u")]}, "subject:1.2.3.4"),
+        ({"extensions": [x509.BasicConstraints(ca=True, path_length=None)]}, "extension:2.5.29.19"),
+    ],
+)
+def test_whatever_else_is_asked_for_is_noticed(more: dict[str, Any], told: str) -> None:
+    assert asked(text(signing_request("a", **more))).others == {told}
 
 
 def test_a_range_of_addresses_is_malformed() -> None:

@@ -1,17 +1,17 @@
 """Which requests are approved, which are denied and why, and which are nobody's business of ours."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from cryptography import x509
-from signing_requests import CLIENT, SERVING, csr_object, node_object, signing_request
+from cryptography.x509.oid import NameOID
 
-from agent.csr_approver.client_certificates import Machine
-from agent.csr_approver.decide import decide
-from agent.csr_approver.decisions import Approval, Check, Decision, Denial, NoOpinion, decided, message
-from agent.csr_approver.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.decide import decide
+from agent.resource_manager.csr_approver.decisions import Approval, Check, Decision, Denial, NoOpinion, decided, message
+from agent.resource_manager.csr_approver.kubelet_serving import Rules
+from kit.signing.cluster import KnownObjects
+from kit.signing.requests import CLIENT, SERVING, SERVING_USAGES, csr_object, node_object, signing_request
 from kube.objects import Object
 
 NODE = node_object("n1", Hostname="n1", InternalDNS="n1.int", InternalIP="10.0.0.1", ExternalIP="2001:db8:0:0::1")
@@ -19,46 +19,27 @@ ALL_NAMES: dict[str, Any] = {"dns": ["n1.int", "n1"], "ips": ["2001:db8::1", "10
 USER = "system:node:n1"
 
 
-@dataclass(slots=True)
-class World:
-    """What is true, and what was asked for."""
-
-    nodes: Mapping[str, Object] = field(default_factory=lambda: {"n1": NODE})
-    machines: Mapping[str, str] = field(default_factory=lambda: {"m1": "n1"})
-    """Names of Machines and of the Nodes they became."""
-    machine_namespace: str | None = "shoot--a"
-    questions: list[str] = field(default_factory=list)
-
-    async def node(self, name: str) -> Object | None:
-        self.questions.append(f"node {name}")
-        return self.nodes.get(name)
-
-    async def machines_of_node(self, node_name: str) -> int | None:
-        self.questions.append(f"machines of {node_name}")
-        return None if self.machine_namespace is None else list(self.machines.values()).count(node_name)
-
-    async def machine(self, name: str) -> Machine | None:
-        self.questions.append(f"machine {name}")
-        if self.machine_namespace is None:
-            return Machine(name)
-        return Machine(self.machines[name]) if name in self.machines else None
+def known(
+    machines: Mapping[str, str] = {"m1": "n1"},
+    *,
+    nodes: Mapping[str, Object] = {"n1": NODE},
+    machine_namespace: str | None = "shoot--a",
+) -> KnownObjects:
+    return KnownObjects(nodes, machines, machine_namespace)
 
 
 async def serving(
-    world: World | None = None,
+    world: KnownObjects | None = None,
     *,
     user: str = USER,
     common_name: str | Sequence[str] | None = None,
     groups: Sequence[str] = ("system:nodes",),
     usages: Sequence[str] = ("digital signature", "server auth"),
-    strict: bool = False,
     rules: Rules | None = None,
     **asked: Any,
 ) -> Decision:
     pem = signing_request(user if common_name is None else common_name, **(asked or ALL_NAMES))
-    return await decide(
-        csr_object(pem, user=user, groups=groups, usages=usages), world or World(), rules or Rules(strict=strict)
-    )
+    return await decide(csr_object(pem, user=user, groups=groups, usages=usages), world or known(), rules or Rules())
 
 
 def reason(decision: Decision) -> str:
@@ -75,10 +56,12 @@ async def test_all_addresses_of_the_node_in_any_order_and_form_are_approved() ->
 
 
 async def test_without_a_machine_namespace_machines_do_not_matter() -> None:
-    assert await serving(World(machines={}, machine_namespace=None)) == Approval()
+    assert await serving(known({}, machine_namespace=None)) == Approval()
 
 
 DNS = "DNS names in CSR do not match addresses of type 'Hostname' or 'InternalDNS' or 'ExternalDNS' in node object"
+COMMON_NAME = "common name in CSR does not match username:"
+NODES = 'organization in CSR does not match nodes group: only "system:nodes" is allowed'
 IPS = "IP addresses in CSR do not match addresses of type 'InternalIP' or 'ExternalIP' in node object"
 
 
@@ -88,21 +71,22 @@ IPS = "IP addresses in CSR do not match addresses of type 'InternalIP' or 'Exter
         ({"user": "kubernetes-admin"}, 'username "kubernetes-admin" is not prefixed with "system:node:"'),
         ({"user": "system:nodes:n1"}, 'username "system:nodes:n1" is not prefixed with "system:node:"'),
         ({"dns": [], "common_name": "other"}, "no DNS names or IP addresses in the SANs found"),
-        (
-            {**ALL_NAMES, "common_name": "system:node:n2"},
-            'common name in CSR does not match username: common name "system:node:n2", username "system:node:n1"',
-        ),
-        (
-            {**ALL_NAMES, "common_name": [USER, "admin"]},
-            f'common name in CSR does not match username: common name "{USER}", "admin", username "{USER}"',
-        ),
-        (
-            {**ALL_NAMES, "common_name": []},
-            f'common name in CSR does not match username: common name none, username "{USER}"',
+        *(
+            ({**ALL_NAMES, "common_name": name}, f'{COMMON_NAME} common name {shown}, username "{USER}"')
+            for name, shown in (
+                ("system:node:n2", '"system:node:n2"'),
+                ([USER, "admin"], f'"{USER}", "admin"'),
+                ([], "none"),
+            )
         ),
         *(
-            ({**ALL_NAMES, "organizations": groups}, "organization in CSR does not match nodes group")
-            for groups in ([], ["system:nodes", "system:masters"], ["system:nodes", "system:nodes"], ["system:masters"])
+            ({**ALL_NAMES, "organizations": groups}, f"{NODES}, found [{found}]")
+            for groups, found in (
+                ([], ""),
+                (["system:nodes", "system:masters"], '"system:masters" "system:nodes"'),
+                (["system:nodes", "system:nodes"], '"system:nodes" "system:nodes"'),
+                (["system:masters"], '"system:masters"'),
+            )
         ),
         ({"user": "system:node:n9", **ALL_NAMES}, 'could not find node object with name "n9"'),
         ({"user": "system:node:", **ALL_NAMES}, 'could not find node object with name ""'),
@@ -120,15 +104,15 @@ async def test_a_serving_certificate_is_denied(request_: dict[str, Any], expecte
 @pytest.mark.parametrize("machines", [{}, {"m1": "n2"}, {"m1": "n1", "m2": "n1"}])
 async def test_exactly_one_machine_has_to_be_the_node(machines: dict[str, str]) -> None:
     count = list(machines.values()).count("n1")
-    denied = await serving(World(machines=machines))
+    denied = await serving(known(machines))
     assert reason(denied) == (f'Expected exactly one machine in namespace "shoot--a" for node "n1" but found {count}')
 
 
 async def test_the_checks_come_in_order() -> None:
     """Each request fails in all later checks as well."""
-    nothing = World(nodes={}, machines={})
-    lone = World(machines={})
-    broken = World(nodes={"n1": node_object("n1", InternalIP=["10.0.0.1", "x", "y"])})
+    nothing = known({}, nodes={})
+    lone = known({})
+    broken = known(nodes={"n1": node_object("n1", InternalIP=["10.0.0.1", "x", "y"])})
     checks = [
         await serving(nothing, user="x", common_name="y", organizations=[], dns=[]),
         await serving(nothing, common_name="y", organizations=[], dns=[]),
@@ -141,15 +125,8 @@ async def test_the_checks_come_in_order() -> None:
         await serving(dns=["n1", "n1.int"], ips=["10.9.9.9"]),
     ]
     assert [check.check for check in checks if isinstance(check, Denial)] == [
-        Check.USERNAME,
-        Check.NO_SANS,
-        Check.COMMON_NAME,
-        Check.ORGANIZATION,
-        Check.NODE,
-        Check.MACHINE,
-        Check.IP_ADDRESSES,
-        Check.DNS_NAMES,
-        Check.IP_ADDRESSES,
+        *(Check.USERNAME, Check.NO_SANS, Check.COMMON_NAME, Check.ORGANIZATION, Check.NODE, Check.MACHINE),
+        *(Check.IP_ADDRESSES, Check.DNS_NAMES, Check.IP_ADDRESSES),
     ]
     assert 'IP address "x" in node.Status.Addresses is invalid: ' in reason(checks[6])
 
@@ -168,7 +145,7 @@ async def _denied(**asked: Any) -> Denial:
 
 
 async def test_what_the_request_alone_decides_costs_no_question() -> None:
-    world = World()
+    world = known()
     await serving(world, user="x")
     await serving(world, organizations=["system:masters"], **ALL_NAMES)
     assert world.questions == []
@@ -177,8 +154,8 @@ async def test_what_the_request_alone_decides_costs_no_question() -> None:
 
 
 async def test_a_node_without_addresses_gets_nothing() -> None:
-    assert reason(await serving(World(nodes={"n1": node_object("n1")}))).startswith(DNS)
-    assert isinstance(await serving(World(nodes={"n1": {"metadata": {"name": "n1"}}}), ips=["10.0.0.1"]), Denial)
+    assert reason(await serving(known(nodes={"n1": node_object("n1")}))).startswith(DNS)
+    assert isinstance(await serving(known(nodes={"n1": {"metadata": {"name": "n1"}}}), ips=["10.0.0.1"]), Denial)
 
 
 @pytest.mark.parametrize(
@@ -191,13 +168,13 @@ async def test_a_node_without_addresses_gets_nothing() -> None:
     ],
 )
 async def test_addresses_are_compared_by_value(in_node: str, in_request: str) -> None:
-    world = World(nodes={"n1": node_object("n1", InternalIP=in_node)})
+    world = known(nodes={"n1": node_object("n1", InternalIP=in_node)})
     assert await serving(world, ips=[in_request]) == Approval()
 
 
 @pytest.mark.parametrize("broken", ["", "10.0.0", "10.0.0.01", "host", "fe80::g", "10.0.0.1/8"])
 async def test_a_broken_address_of_the_node_is_told(broken: str) -> None:
-    world = World(nodes={"n1": node_object("n1", ExternalIP=broken)})
+    world = known(nodes={"n1": node_object("n1", ExternalIP=broken)})
     assert reason(await serving(world, ips=["10.0.0.1"])).startswith(
         f'IP address "{broken}" in node.Status.Addresses is invalid: '
     )
@@ -214,25 +191,44 @@ async def test_a_long_difference_is_cut() -> None:
     assert denied.endswith("h0009 and 990 more], only in node [n1 n1.int]")
 
 
-async def test_what_the_signer_refuses_later_is_denied_only_if_told_so() -> None:
-    mail = x509.RFC822Name("a@b")
-    hostile: dict[str, dict[str, Any]] = {
-        "URIs or e-mail addresses in the SANs found": {**ALL_NAMES, "others": [mail]},
-        "usages ['client auth'] are not those of a serving certificate": {
-            **ALL_NAMES,
-            "usages": ["server auth", "client auth"],
-        },
-        'the user is not in the group "system:nodes"': {**ALL_NAMES, "groups": ["system:masters"]},
-    }
-    for expected, asked in hostile.items():
-        assert await serving(**asked) == Approval()
-        assert reason(await serving(strict=True, **asked)) == expected
-    usages = ["digital signature", "key encipherment", "server auth"]
-    assert await serving(strict=True, usages=usages, **ALL_NAMES) == Approval()
+EXCESS = "CSR asks for what such a certificate does not have"
+USAGES = 'usages of CSR have to be "digital signature", "{}" and optionally "key encipherment", found'
+MORE: list[tuple[dict[str, Any], str]] = [
+    ({"others": [x509.RFC822Name("a@b")]}, f"{EXCESS}: [email]"),
+    ({"others": [x509.UniformResourceIdentifier("spiffe://a/b"), x509.RFC822Name("a@b")]}, f"{EXCESS}: [URI email]"),
+    ({"subject": [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "u")]}, f"{EXCESS}: [subject:OU]"),
+    ({"subject": [x509.NameAttribute(NameOID.USER_ID, "0")]}, f"{EXCESS}: [subject:UID]"),
+    ({"extensions": [x509.BasicConstraints(ca=True, path_length=0)]}, f"{EXCESS}: [extension:2.5.29.19]"),
+]
+"""What belongs in no certificate."""
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        *MORE,
+        *(
+            ({"usages": usages}, f"{USAGES.format('server auth')} [{found}]")
+            for usages, found in (
+                ([], ""),
+                (["server auth"], '"server auth"'),
+                (["digital signature", "client auth"], '"client auth" "digital signature"'),
+                ([*SERVING_USAGES, "client auth"], '"client auth" "digital signature" "server auth"'),
+            )
+        ),
+        ({"groups": ["system:masters"]}, 'the user is not in the group "system:nodes"'),
+    ],
+)
+async def test_nothing_but_a_serving_certificate_is_signed(more: dict[str, Any], expected: str) -> None:
+    assert reason(await serving(**ALL_NAMES, **more)) == expected
+
+
+async def test_a_key_may_encipher_another_one() -> None:
+    assert await serving(usages=["digital signature", "key encipherment", "server auth"], **ALL_NAMES) == Approval()
 
 
 async def test_a_malformed_request_is_denied() -> None:
-    denied = reason(await decide(csr_object(b"x", user=USER), World(), Rules()))
+    denied = reason(await decide(csr_object(b"x", user=USER), known(), Rules()))
     assert denied == "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"
 
 
@@ -243,106 +239,158 @@ GARDENADM = "gardener.cloud:gardenadm:shoot:s"
 BOOTSTRAP = "system:bootstrap:abcdef"
 
 
+AGENTS_GROUP = "gardener.cloud:node-agents"
+SHOOTS_GROUP = "gardener.cloud:system:shoots"
+
+
 async def client(
-    world: World, *, user: str, common_name: str | Sequence[str], organizations: Sequence[str] = ()
+    world: KnownObjects,
+    *,
+    user: str,
+    common_name: str | Sequence[str],
+    organizations: Sequence[str] = (AGENTS_GROUP,),
+    usages: Sequence[str] | None = None,
+    **asked: Any,
 ) -> Decision:
-    pem = signing_request(common_name, organizations=organizations)
-    return await decide(csr_object(pem, user=user, signer=CLIENT), world, Rules())
+    pem = signing_request(common_name, organizations=organizations, **asked)
+    return await decide(csr_object(pem, user=user, signer=CLIENT, usages=usages), world, Rules())
 
 
-def machines(**nodes: str) -> World:
-    return World(machines=nodes)
+BOOTSTRAPPED = "Cannot use bootstrap token since gardener-node-agent for machine"
 
 
 @pytest.mark.parametrize(
     ("world", "user", "name", "expected"),
     [
-        (machines(m1="n1"), f"{AGENT}m1", "m1", None),
-        (machines(m1=""), f"{AGENT}m1", "m1", None),
-        (machines(m1=""), BOOTSTRAP, "m1", None),
-        (machines(m1="gone"), BOOTSTRAP, "m1", None),
-        (
-            machines(m1="n1"),
-            BOOTSTRAP,
-            "m1",
-            'Cannot use bootstrap token since gardener-node-agent for machine "m1" is already bootstrapped',
+        (known({"m1": "n1"}), f"{AGENT}m1", "m1", None),
+        (known({"m1": ""}), f"{AGENT}m1", "m1", None),
+        (known({"m1": ""}), BOOTSTRAP, "m1", None),
+        (known({"m1": "gone"}), BOOTSTRAP, "m1", None),
+        (known({"m1": "n1"}), BOOTSTRAP, "m1", f'{BOOTSTRAPPED} "m1" is already bootstrapped'),
+        (known({"m1": "n1"}), BOOTSTRAP, "m2", 'machine "m2" does not exist'),
+        (known({"m1": "n1"}), "kubernetes-admin", "m2", 'machine "m2" does not exist'),
+        (known(), f"{AGENT}m2", "m1", f'username "{AGENT}m2" and commonName "{AGENT}m1" do not match'),
+        *(
+            (known(), user, "m1", f'username "{user}" is not allowed to create CSRs for a gardener-node-agent')
+            for user in ("kubernetes-admin", "system:node:n1")
         ),
-        (machines(m1="n1"), BOOTSTRAP, "m2", 'machine "m2" does not exist'),
-        (machines(m1="n1"), "kubernetes-admin", "m2", 'machine "m2" does not exist'),
-        (
-            machines(m1="n1"),
-            f"{AGENT}m2",
-            "m1",
-            f'username "{AGENT}m2" and commonName "{AGENT}m1" do not match',
-        ),
-        (
-            machines(m1="n1"),
-            "kubernetes-admin",
-            "m1",
-            'username "kubernetes-admin" is not allowed to create CSRs for a gardener-node-agent',
-        ),
-        (
-            machines(m1="n1"),
-            "system:node:n1",
-            "m1",
-            'username "system:node:n1" is not allowed to create CSRs for a gardener-node-agent',
-        ),
-        (World(machine_namespace=None), BOOTSTRAP, "new", None),
-        (
-            World(machine_namespace=None),
-            BOOTSTRAP,
-            "n1",
-            'Cannot use bootstrap token since gardener-node-agent for machine "n1" is already bootstrapped',
-        ),
-        (World(machine_namespace=None), f"{AGENT}n1", "n1", None),
+        (known(machine_namespace=None), BOOTSTRAP, "new", None),
+        (known(machine_namespace=None), BOOTSTRAP, "n1", f'{BOOTSTRAPPED} "n1" is already bootstrapped'),
+        (known(machine_namespace=None), f"{AGENT}n1", "n1", None),
     ],
 )
 async def test_a_node_agent_gets_the_certificate_of_its_machine(
-    world: World, user: str, name: str, expected: str | None
+    world: KnownObjects, user: str, name: str, expected: str | None
 ) -> None:
     decision = await client(world, user=user, common_name=f"{AGENT}{name}")
     assert decision == Approval() if expected is None else reason(decision) == expected
 
 
+GARDENADM_USER = "is not allowed to create CSRs for a gardenadm client"
+
+
 @pytest.mark.parametrize(
     ("user", "organizations", "expected"),
     [
-        (BOOTSTRAP, ["gardener.cloud:system:shoots"], None),
-        (BOOTSTRAP, [], "organization in CSR does not match nodes group"),
-        (
-            BOOTSTRAP,
-            ["gardener.cloud:system:shoots", "system:masters"],
-            "organization in CSR does not match nodes group",
-        ),
-        ("a", ["gardener.cloud:system:shoots"], 'username "a" is not allowed to create CSRs for a gardenadm client'),
-        ("a", [], 'username "a" is not allowed to create CSRs for a gardenadm client'),
+        (BOOTSTRAP, [SHOOTS_GROUP], None),
+        ("a", [SHOOTS_GROUP], f'username "a" {GARDENADM_USER}'),
+        (f"{AGENT}m1", [SHOOTS_GROUP], f'username "{AGENT}m1" {GARDENADM_USER}'),
+        ("a", [], f'username "a" {GARDENADM_USER}'),
     ],
 )
 async def test_gardenadm_comes_with_a_bootstrap_token(
     user: str, organizations: list[str], expected: str | None
 ) -> None:
-    decision = await client(World(), user=user, common_name=GARDENADM, organizations=organizations)
+    decision = await client(known(), user=user, common_name=GARDENADM, organizations=organizations)
     assert decision == Approval() if expected is None else reason(decision) == expected
+
+
+CLIENTS = [
+    pytest.param(BOOTSTRAP, f"{AGENT}new", AGENTS_GROUP, "node agents", id="first"),
+    pytest.param(f"{AGENT}m1", f"{AGENT}m1", AGENTS_GROUP, "node agents", id="renewal"),
+    pytest.param(BOOTSTRAP, GARDENADM, SHOOTS_GROUP, "nodes", id="gardenadm"),
+]
+WITH_A_NEW_MACHINE = {"m1": "n1", "new": ""}
+
+
+@pytest.mark.parametrize("others", [[], ["acme:oncall-admins"], ["system:masters"], [""], ["{}"], ["{}", "x"]])
+@pytest.mark.parametrize(("user", "name", "group", "told"), CLIENTS)
+async def test_a_client_certificate_has_one_organization(
+    user: str, name: str, group: str, told: str, others: list[str]
+) -> None:
+    """Each of them is a group that its holder would be in."""
+    world, extra = known(WITH_A_NEW_MACHINE), [each.format(group) for each in others]
+    expected = f'organization in CSR does not match {told} group: only "{group}" is allowed, found ['
+    for organizations in ([group, *extra], [*extra, group], extra):
+        decision = await client(world, user=user, common_name=name, organizations=organizations)
+        if organizations == [group]:
+            assert decision == Approval()
+        else:
+            assert reason(decision).startswith(expected)
+            assert reason(decision).count('"') == 2 + 2 * len(organizations)
+    assert set(world.questions) <= {"machine m1", "machine new"}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        *MORE,
+        ({"dns": ["kubernetes"]}, f"{EXCESS}: [DNS:kubernetes]"),
+        ({"ips": ["10.0.0.1"], "dns": ["n1"]}, f"{EXCESS}: [DNS:n1 IP:10.0.0.1]"),
+        *(
+            ({"usages": usages}, USAGES.format("client auth"))
+            for usages in (
+                [],
+                ["client auth"],
+                ["digital signature", "server auth"],
+                ["digital signature", "client auth", "server auth"],
+                ["digital signature", "client auth", "cert sign"],
+            )
+        ),
+    ],
+)
+@pytest.mark.parametrize(("user", "name", "group", "told"), CLIENTS)
+async def test_nothing_but_a_client_certificate_is_signed(
+    user: str, name: str, group: str, told: str, more: dict[str, Any], expected: str
+) -> None:
+    world = known(WITH_A_NEW_MACHINE)
+    assert reason(await client(world, user=user, common_name=name, organizations=[group], **more)).startswith(expected)
+
+
+async def test_a_client_certificate_needs_no_enciphering_key() -> None:
+    decision = await client(
+        known(), user=f"{AGENT}m1", common_name=f"{AGENT}m1", usages=["client auth", "digital signature"]
+    )
+    assert decision == Approval()
+
+
+@pytest.mark.parametrize(
+    "signer", ["", "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/legacy-unknown", "example.com/x"]
+)
+async def test_other_signers_are_nobodys_business(signer: str) -> None:
+    for pem in (signing_request(USER, **ALL_NAMES), signing_request(f"{AGENT}m1", organizations=[AGENTS_GROUP])):
+        for user in (USER, f"{AGENT}m1"):
+            assert await decide(csr_object(pem, user=user, signer=signer), known(), Rules()) == NoOpinion()
 
 
 @pytest.mark.parametrize(
     "common_name", ["somebody", "system:node:n1", "gardener.cloud:node-agent:machine", [], ["a", "b"]]
 )
 async def test_other_clients_are_not_disturbed(common_name: str | list[str]) -> None:
-    world = World()
+    world = known()
     assert await client(world, user="anybody", common_name=common_name) == NoOpinion()
     assert world.questions == []
 
 
 async def test_a_malformed_request_for_a_client_certificate_is_nobodys() -> None:
-    assert await decide(csr_object(b"x", user="u", signer=CLIENT), World(), Rules()) == NoOpinion()
+    assert await decide(csr_object(b"x", user="u", signer=CLIENT), known(), Rules()) == NoOpinion()
 
 
 async def test_a_second_common_name_is_denied() -> None:
     """Signers take the last one."""
-    decision = await client(World(), user=f"{AGENT}m1", common_name=[f"{AGENT}m1", "system:kube-controller-manager"])
+    decision = await client(known(), user=f"{AGENT}m1", common_name=[f"{AGENT}m1", "system:kube-controller-manager"])
     assert reason(decision) == "CSR has more than one common name"
-    decision = await client(World(), user=f"{AGENT}m1", common_name=["x", f"{AGENT}m1"])
+    decision = await client(known(), user=f"{AGENT}m1", common_name=["x", f"{AGENT}m1"])
     assert reason(decision) == "CSR has more than one common name"
 
 

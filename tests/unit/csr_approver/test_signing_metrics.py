@@ -2,14 +2,14 @@
 
 from prometheus_client import REGISTRY
 
-from agent.csr_approver import keys
-from agent.csr_approver.decisions import Check
-from agent.csr_approver.metrics import begin
+from agent.resource_manager.csr_approver.decisions import Check
+from agent.resource_manager.csr_approver.metrics import begin
+from agent.resource_manager.csr_approver.request import SIGNERS
 
 
 def test_series_of_all_decisions_exist_before_the_first() -> None:
     begin()
-    for signer in keys.SIGNERS:
+    for signer in SIGNERS:
         for reason in ("approved", *Check):
             labels = {"signer": signer, "reason": str(reason)}
             assert REGISTRY.get_sample_value("csr_approver_decisions_total", labels) is not None, labels

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.garbage_collector.candidates import SELECTOR, Candidate, candidates
-from agent.references.keys import Name
+from agent.resource_manager.garbage_collector.candidates import SELECTOR, Candidate, candidates
+from gardener.references.keys import Name
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
 

@@ -10,44 +10,31 @@ import pytest
 import yaml
 
 from agent.references.__main__ import main
-from agent.references.keys import GARBAGE_COLLECTABLE, annotation_key
-from agent.references.manifests import stamp
-from agent.references.unique import content_hash, make_unique
-
-Object = dict[str, Any]
-
-
-def config_map(name: str = "c", *, namespace: str = "", **fields: Any) -> Object:
-    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"k": "v"}, **fields}
+from gardener.keys import GARBAGE_COLLECTABLE
+from gardener.references.keys import annotation_key
+from gardener.references.manifests import stamp
+from gardener.references.unique import content_hash, make_unique
+from kit import objects
+from kit.objects import obj, secret
+from kube.objects import Object
 
 
-def secret(**fields: Any) -> Object:
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, **fields}
+def config_map(name: str = "c", **fields: Any) -> Object:
+    return objects.config_map(name, **{"data": {"k": "v"}, **fields})
 
 
-def deployment(*config_maps: str, namespace: str = "") -> Object:
+def deployment(*config_maps: str, name: str = "d") -> Object:
     sources = [{"configMapRef": {"name": name}} for name in config_maps]
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "d", **({"namespace": namespace} if namespace else {})},
-        "spec": {"template": {"spec": {"containers": [{"name": "c", "envFrom": sources}]}}},
-    }
+    spec = {"template": {"spec": {"containers": [{"name": "c", "envFrom": sources}]}}}
+    return obj("apps/v1 Deployment", name, spec=spec)
 
 
 def test_a_unique_object_is_immutable_labelled_and_named_after_its_content() -> None:
-    obj = config_map()
-    obj["metadata"]["labels"] = {"app": "a"}
-    before = copy.deepcopy(obj)
-    unique = make_unique(obj)
-    assert unique["metadata"] == {
-        "name": f"c-{content_hash(obj)}",
-        "labels": {"app": "a", GARBAGE_COLLECTABLE: "true"},
-    }
-    assert unique["immutable"] is True
-    assert unique["data"] == obj["data"]
-    assert obj == before
+    given = config_map(labels={"app": "a"})
+    before = copy.deepcopy(given)
+    labels = {"app": "a", GARBAGE_COLLECTABLE: "true"}
+    assert make_unique(given) == config_map(f"c-{content_hash(given)}", labels=labels, immutable=True)
+    assert given == before
 
 
 @pytest.mark.parametrize(
@@ -69,15 +56,15 @@ def test_equal_content_has_equal_hashes(first: Object, second: Object, are_equal
     assert len(content_hash(first)) == 8
 
 
-@pytest.mark.parametrize("obj", [deployment(), {"apiVersion": "example.com/v1", "kind": "Secret", "metadata": {}}])
-def test_other_kinds_are_not_named_after_their_content(obj: Object) -> None:
+@pytest.mark.parametrize("other", [deployment(), obj("example.com/v1 Secret")])
+def test_other_kinds_are_not_named_after_their_content(other: Object) -> None:
     with pytest.raises(ValueError, match="unhandled object type"):
-        make_unique(obj)
+        make_unique(other)
 
 
 def test_without_a_name_there_is_nothing_to_begin_with() -> None:
     with pytest.raises(ValueError, match=r"a ConfigMap without metadata\.name"):
-        make_unique({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}})
+        make_unique(config_map("", generateName="a-"))
 
 
 def test_what_names_a_config_map_follows_it_and_protects_it() -> None:
@@ -85,44 +72,38 @@ def test_what_names_a_config_map_follows_it_and_protects_it() -> None:
     name = make_unique(config_map())["metadata"]["name"]
     assert stamped[1]["metadata"]["name"] == name
     template = stamped[0]["spec"]["template"]
-    assert [source["configMapRef"]["name"] for source in template["spec"]["containers"][0]["envFrom"]] == [
-        name,
-        "elsewhere",
-    ]
+    (container,) = template["spec"]["containers"]
+    assert [source["configMapRef"]["name"] for source in container["envFrom"]] == [name, "elsewhere"]
     wanted = {annotation_key("configmap", each): each for each in (name, "elsewhere")}
     assert template["metadata"]["annotations"] == stamped[0]["metadata"]["annotations"] == wanted
 
 
 @pytest.mark.parametrize(
-    "obj",
+    "named",
     [
-        config_map(immutable=False),
-        config_map(immutable=True),
-        config_map("nobody-names-it"),
-        config_map(namespace="other"),
-        secret() | {"metadata": {"name": "c"}},
+        *(config_map(immutable=False), config_map(immutable=True)),
+        *(config_map("nobody-names-it"), config_map("other/c"), secret("c")),
     ],
 )
-def test_it_keeps_its_name_if_its_author_says_so_or_nothing_names_it(obj: Object) -> None:
-    stamped = stamp([obj, deployment("c")])
-    assert stamped[0] == obj
+def test_it_keeps_its_name_if_its_author_says_so_or_nothing_names_it(named: Object) -> None:
+    stamped = stamp([named, deployment("c")])
+    assert stamped[0] == named
     assert stamped[1]["metadata"]["annotations"] == {annotation_key("configmap", "c"): "c"}
 
 
 def test_doing_it_twice_changes_nothing() -> None:
-    once = stamp([config_map(), deployment("c"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}])
+    once = stamp([config_map(), deployment("c"), obj("v1 Namespace", "n")])
     assert stamp(once) == once
 
 
 def test_the_items_of_a_list_come_one_by_one() -> None:
-    inner = {"apiVersion": "v1", "kind": "List", "items": [deployment("c")]}
-    listed = [{"apiVersion": "v1", "kind": "List", "items": [config_map(), inner]}]
-    assert stamp(listed) == stamp([config_map(), deployment("c")])
+    inner = obj("v1 List", items=[deployment("c")])
+    assert stamp([obj("v1 List", items=[config_map(), inner])]) == stamp([config_map(), deployment("c")])
 
 
 def test_a_name_that_two_have_is_an_error() -> None:
     with pytest.raises(ValueError, match="ConfigMap a/c is there twice"):
-        stamp([config_map(namespace="a"), config_map(namespace="a", data={}), deployment("c", namespace="a")])
+        stamp([config_map("a/c"), config_map("a/c", data={}), deployment("c", name="a/d")])
 
 
 # --- the command

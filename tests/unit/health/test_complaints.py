@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from agent.health.controller import _complain
-from agent.health.passes import Passes
-from agent.health.verdicts import Verdict
+from agent.resource_manager.health.reconcile import Reconciler
+from kube.conditions import Condition
 
-VERDICT = Verdict("ResourcesHealthy", "False", "DeploymentUnhealthy", 'Deployment "a/b" is unhealthy: x')
+UNHEALTHY = Condition("ResourcesHealthy", "False", "DeploymentUnhealthy", 'Deployment "a/b" is unhealthy: x')
 MANAGED_RESOURCE = {"kind": "ManagedResource", "metadata": {"namespace": "ns", "name": "mr"}}
 
 
@@ -21,11 +20,29 @@ class Recorder:
         self.events.append(said)
 
 
+def events_after(looks: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
+    """Each look is at a time in seconds, and finds so many objects."""
+    times = iter([datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=second) for second, _ in looks])
+    unused: Any = None
+    recorder: Any = Recorder()
+    reconciler = Reconciler(
+        check=unused,
+        status=unused,
+        store=unused,
+        resource_class="resources",
+        sync_period=60,
+        recorder=recorder,
+        now=lambda: next(times),
+    )
+    for _, count in looks:
+        reconciler._warn_if_it_lasts(MANAGED_RESOURCE, UNHEALTHY, count)
+    events: list[tuple[Any, ...]] = recorder.events
+    return events
+
+
 @pytest.mark.parametrize(("count", "end"), [(1, ""), (2, " (and 1 more)"), (12, " (and 11 more)")])
 def test_it_tells_of_the_first_object_and_how_many_more_there_are(count: int, end: str) -> None:
-    recorder: Any = Recorder()
-    _complain(recorder, MANAGED_RESOURCE, VERDICT, count)
-    assert recorder.events == [
+    assert events_after([(0, count), (30, count)]) == [
         (MANAGED_RESOURCE, "Warning", "DeploymentUnhealthy", f'Deployment "a/b" is unhealthy: x{end}')
     ]
 
@@ -45,19 +62,6 @@ def test_it_tells_of_the_first_object_and_how_many_more_there_are(count: int, en
 def test_there_is_one_if_it_lasts_and_one_more_if_it_comes_back(
     looks: list[tuple[int, int]], complaints: list[int]
 ) -> None:
-    """Each look is at a time in seconds, and finds so many objects."""
-    times = iter([datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=second) for second, _ in looks])
-    unused: Any = None
-    told: list[int] = []
-    passes = Passes(
-        walk=unused,
-        status=unused,
-        store=unused,
-        resource_class="resources",
-        sync_period=60,
-        now=lambda: next(times),
-        complain=lambda _, __, count: told.append(count),
-    )
-    for _, count in looks:
-        passes._complain_if_it_lasts(MANAGED_RESOURCE, VERDICT, count)
-    assert told == complaints
+    messages = [message for *_, message in events_after(looks)]
+    expected = [UNHEALTHY.message + (f" (and {count - 1} more)" if count > 1 else "") for count in complaints]
+    assert messages == expected

@@ -18,7 +18,7 @@ def thing(name: str, version: int, *, size: int = 0) -> Object:
 
 
 @pytest.mark.parametrize("size", [0, 100, 5000])
-def test_an_object_comes_back_as_it_was(size):
+def test_an_object_comes_back_as_it_was(size: int) -> None:
     bodies = Bodies(limit=100_000)
     bodies.put("a", thing("a", 7, size=size))
     assert bodies.get("a", version=7) == thing("a", 7, size=size)
@@ -27,13 +27,13 @@ def test_an_object_comes_back_as_it_was(size):
 @pytest.mark.parametrize(
     ("size", "is_smaller"), [(0, False), (200, False), (1000, True), (60_000, True), (70_000, False)]
 )
-def test_json_is_compressed_where_that_pays(size, is_smaller):
+def test_json_is_compressed_where_that_pays(size: int, is_smaller: bool) -> None:
     body = compact(thing("a", 1, size=size))
     assert (len(packed(body)) < len(body)) is is_smaller
     assert unpacked(packed(body)) == thing("a", 1, size=size)
 
 
-def test_another_version_is_not_given_out():
+def test_another_version_is_not_given_out() -> None:
     bodies = Bodies(limit=10_000)
     bodies.put("a", thing("a", 7))
     assert bodies.get("a", version=6) is None
@@ -43,7 +43,7 @@ def test_another_version_is_not_given_out():
     assert bodies.get("a", version=8) == thing("a", 8)
 
 
-def test_changes_to_what_was_given_out_are_not_remembered():
+def test_changes_to_what_was_given_out_are_not_remembered() -> None:
     bodies = Bodies(limit=10_000)
     bodies.put("a", thing("a", 7))
     given = bodies.get("a", version=7)
@@ -52,7 +52,7 @@ def test_changes_to_what_was_given_out_are_not_remembered():
     assert bodies.get("a", version=7) == thing("a", 7)
 
 
-def test_the_oldest_go_when_it_gets_too_much():
+def test_the_oldest_go_when_it_gets_too_much() -> None:
     bodies = Bodies(limit=4000)
     for number in range(20):
         bodies.put(number, thing(str(number), 1, size=900))
@@ -60,7 +60,7 @@ def test_the_oldest_go_when_it_gets_too_much():
     assert kept in ([16, 17, 18, 19], [15, 16, 17, 18, 19])
 
 
-def test_a_new_version_takes_the_place_of_the_old_one():
+def test_a_new_version_takes_the_place_of_the_old_one() -> None:
     bodies = Bodies(limit=4000)
     for version in range(1, 50):
         bodies.put("a", thing("a", version, size=900))
@@ -69,7 +69,7 @@ def test_a_new_version_takes_the_place_of_the_old_one():
     assert bodies.get("b", version=1)
 
 
-def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing():
+def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing() -> None:
     bodies = Bodies(limit=1500)
     bodies.put("big", thing("big", 1, size=100_000))
     assert bodies.get("big", version=1) is None
@@ -77,7 +77,7 @@ def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing():
     assert bodies.get("a", version=1) == thing("a", 1, size=900)
 
 
-def test_what_compresses_well_takes_little_room():
+def test_what_compresses_well_takes_little_room() -> None:
     bodies = Bodies(limit=3000)
     for number in range(10):
         obj = thing(str(number), 1)
@@ -86,7 +86,7 @@ def test_what_compresses_well_takes_little_room():
     assert all(bodies.get(number, version=1) for number in range(10))
 
 
-def test_what_is_dropped_is_gone_and_makes_room():
+def test_what_is_dropped_is_gone_and_makes_room() -> None:
     bodies = Bodies(limit=2000)
     bodies.put("a", thing("a", 1, size=900))
     bodies.put("b", thing("b", 1, size=900))

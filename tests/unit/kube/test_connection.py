@@ -3,22 +3,18 @@
 import base64
 import math
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from devcluster.pki import Authority
-from kube.connection import (
-    ConfigurationError,
-    Connection,
-    Fixed,
-    Plugin,
-    TokenFile,
-    in_cluster,
-    load_kubeconfig,
-)
+from kit.clock import FakeClock
+from kit.kubeconfigs import kubeconfig as document
+from kit.kubeconfigs import written
+from kube.connection import Connection, Fixed, Plugin, Rotation, TokenFile, in_cluster, load_kubeconfig
+from kube.kubeconfig import ConfigurationError
 
 VALID_FIELDS = "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"
 EXEC = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "plugin"}}
@@ -33,19 +29,8 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def document(user: Any = None, *, cluster: Any = None, more_users: tuple[Any, ...] = ()) -> dict[str, Any]:
-    return {
-        "clusters": [{"name": "c", "cluster": {"server": "https://host:6443"} | (cluster or {})}],
-        "users": [{"name": "u", "user": user or {}}, *({"name": "other", "user": more} for more in more_users)],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-
-
 def write(directory: Path, content: Any) -> Path:
-    path = directory / "kubeconfig"
-    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-    return path
+    return written(directory / "kubeconfig", content)
 
 
 def load(directory: Path, content: Any, **options: Any) -> Connection:
@@ -68,7 +53,7 @@ def load(directory: Path, content: Any, **options: Any) -> Connection:
         (None, None),
     ],
 )
-async def test_credentials_become_the_header(user, header, tmp_path):
+async def test_credentials_become_the_header(user: Any, header: str | None, tmp_path: Path) -> None:
     connection = load(tmp_path, document(user))
     assert await connection.credentials.authorization() == header
     assert connection.server == "https://host:6443"
@@ -76,13 +61,13 @@ async def test_credentials_become_the_header(user, header, tmp_path):
     assert not connection.credentials.invalidate()
 
 
-def test_a_context_may_have_no_user(tmp_path):
+def test_a_context_may_have_no_user(tmp_path: Path) -> None:
     content = document()
     del content["contexts"][0]["context"]["user"]
     assert load(tmp_path, content).credentials == Fixed()
 
 
-def test_the_context_can_be_named(tmp_path):
+def test_the_context_can_be_named(tmp_path: Path) -> None:
     content = document({"token": "a"})
     content["clusters"].append({"name": "d", "cluster": {"server": "https://second/path/"}})
     content["contexts"].append({"name": "y", "context": {"cluster": "d", "user": "u"}})
@@ -103,25 +88,29 @@ def test_the_context_can_be_named(tmp_path):
         (EXEC, "exec configurations"),
     ],
 )
-def test_an_untrusted_kubeconfig_reads_no_files_and_runs_nothing(fields, what, tmp_path):
+def test_an_untrusted_kubeconfig_reads_no_files_and_runs_nothing(
+    fields: dict[str, Any], what: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load(tmp_path, document({"token": "t"} | fields))
     assert str(refused.value) == f'{what} are not supported (user "u"), {VALID_FIELDS}'
 
 
-def test_all_users_of_the_file_are_checked(tmp_path):
+def test_all_users_of_the_file_are_checked(tmp_path: Path) -> None:
+    content = document({"token": "t"})
+    content["users"] += [{"name": "other", "user": user} for user in ({"token": "s"}, EXEC)]
     with pytest.raises(ConfigurationError) as refused:
-        load(tmp_path, document({"token": "t"}, more_users=({"token": "s"}, EXEC)))
+        load(tmp_path, content)
     assert str(refused.value) == f'exec configurations are not supported (user "other"), {VALID_FIELDS}'
 
 
-def test_a_trusted_kubeconfig_may_run_plugins(tmp_path):
+def test_a_trusted_kubeconfig_may_run_plugins(tmp_path: Path) -> None:
     assert isinstance(load(tmp_path, document(EXEC), trusted=True).credentials, Plugin)
     provider = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
     assert isinstance(load(tmp_path, document(provider), trusted=True).credentials, Plugin)
 
 
-def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path, authority):
+def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path: Path, authority: Authority) -> None:
     files = authority.issue_client("me").write(tmp_path, "me")
     user = {"client-certificate": Path(files.certificate).name, "client-key": Path(files.key).name}
     connection = load(tmp_path, document(user), trusted=True)
@@ -131,7 +120,9 @@ def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path, aut
         load(tmp_path, document(user), trusted=True)
 
 
-def test_client_certificates_as_data_are_used_and_leave_no_file(tmp_path, authority, monkeypatch):
+def test_client_certificates_as_data_are_used_and_leave_no_file(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pair = authority.issue_client("me")
     user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
     before = len(list(Path("/proc/self/fd").iterdir()))
@@ -140,7 +131,18 @@ def test_client_certificates_as_data_are_used_and_leave_no_file(tmp_path, author
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_key_that_does_not_fit_its_certificate_is_refused(tmp_path, authority):
+def test_without_files_in_memory_a_key_is_on_the_disk_no_longer_than_needed(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = authority.issue_client("me")
+    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+    monkeypatch.delattr("os.memfd_create")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert load(tmp_path, document(user)).credentials == Fixed()
+    assert [file.name for file in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_a_key_that_does_not_fit_its_certificate_is_refused(tmp_path: Path, authority: Authority) -> None:
     one, two = authority.issue_client("one"), authority.issue_client("two")
     user = {"client-certificate-data": encoded(one.certificate), "client-key-data": encoded(two.key)}
     with pytest.raises(ConfigurationError, match="kubeconfig holds certificates that can't be used"):
@@ -152,7 +154,7 @@ def authorities(connection: Connection) -> int:
     return len(connection.tls.get_ca_certs())
 
 
-def test_the_authority_of_the_cluster_alone_is_trusted(tmp_path, authority):
+def test_the_authority_of_the_cluster_alone_is_trusted(tmp_path: Path, authority: Authority) -> None:
     (tmp_path / "ca.pem").write_bytes(authority.bundle)
     for cluster in (
         {"certificate-authority-data": encoded(authority.bundle)},
@@ -166,22 +168,22 @@ def test_the_authority_of_the_cluster_alone_is_trusted(tmp_path, authority):
         assert connection.tls.check_hostname
 
 
-def test_verification_is_left_out_only_if_the_file_says_so(tmp_path):
+def test_verification_is_left_out_only_if_the_file_says_so(tmp_path: Path) -> None:
     connection = load(tmp_path, document(cluster={"insecure-skip-tls-verify": True}))
     assert connection.tls is not None
     assert connection.tls.verify_mode == ssl.CERT_NONE
 
 
-def test_plain_http_has_no_tls(tmp_path):
+def test_plain_http_has_no_tls(tmp_path: Path) -> None:
     assert load(tmp_path, document(cluster={"server": "http://127.0.0.1:8001"})).tls is None
 
 
-def test_the_name_for_tls_can_differ_from_the_host(tmp_path):
+def test_the_name_for_tls_can_differ_from_the_host(tmp_path: Path) -> None:
     assert load(tmp_path, document(cluster={"tls-server-name": "kubernetes"})).tls_server_name == "kubernetes"
     assert load(tmp_path, document()).tls_server_name is None
 
 
-async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path):
+async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/token").write_text("abc\n")
     connection = load(tmp_path, document({"tokenFile": "sub/token"}))
@@ -219,28 +221,30 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path):
         (document({"token": "  "}), "the token is empty"),
     ],
 )
-def test_a_broken_kubeconfig_is_refused_with_its_name_and_what_is_wrong(content, message, tmp_path):
+def test_a_broken_kubeconfig_is_refused_with_its_name_and_what_is_wrong(
+    content: Any, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load(tmp_path, content)
     assert message in str(refused.value)
     assert str(tmp_path / "kubeconfig") in str(refused.value)
 
 
-def test_a_kubeconfig_that_is_not_there_is_named(tmp_path):
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot read the kubeconfig .*/missing"):
         load_kubeconfig(tmp_path / "missing")
     with pytest.raises(ConfigurationError, match="cannot read the kubeconfig"):
         load_kubeconfig(tmp_path)
 
 
-def test_no_secret_is_in_a_message(tmp_path):
+def test_no_secret_is_in_a_message(tmp_path: Path) -> None:
     for user in ({"token": "s3cret\nvalue"}, {"password": "s3cret", "username": "u"} | EXEC):
         with pytest.raises(ConfigurationError) as refused:
             load(tmp_path, document(user))
         assert "s3cret" not in str(refused.value)
 
 
-def test_the_missing_extra_is_named(tmp_path, monkeypatch):
+def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="install the extra auth-plugins"):
         load(tmp_path, document(EXEC), trusted=True)
@@ -259,7 +263,7 @@ DIFFERENT: tuple[dict[str, Any], ...] = (
 )
 
 
-def test_equal_credentials_for_one_server_are_one_identity(tmp_path, authority):
+def test_equal_credentials_for_one_server_are_one_identity(tmp_path: Path, authority: Authority) -> None:
     pairs = [authority.issue_client(name) for name in ("one", "two")]
     certificates = [
         {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)} for pair in pairs
@@ -271,7 +275,7 @@ def test_equal_credentials_for_one_server_are_one_identity(tmp_path, authority):
     assert [load(tmp_path, content).identity for content in contents] == identities
 
 
-def test_certificate_files_are_different_identities(tmp_path, authority):
+def test_certificate_files_are_different_identities(tmp_path: Path, authority: Authority) -> None:
     identities = set()
     for name in ("one", "two"):
         files = authority.issue_client(name).write(tmp_path, name)
@@ -283,24 +287,22 @@ def test_certificate_files_are_different_identities(tmp_path, authority):
 # --- token files
 
 
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
 
 
-async def test_a_token_file_is_read_again_after_a_minute(tmp_path, clock):
-    file = tmp_path / "token"
+async def token_of(directory: Path, clock: FakeClock) -> tuple[Path, TokenFile]:
+    """A file with a token that was read."""
+    file = directory / "token"
     file.write_text("one\n")
     token = TokenFile(file, clock=clock)
     assert await token.authorization() == "Bearer one"
+    return file, token
+
+
+async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path, clock: FakeClock) -> None:
+    file, token = await token_of(tmp_path, clock)
     file.write_text("two")
     clock.now += 59
     assert await token.authorization() == "Bearer one"
@@ -308,22 +310,18 @@ async def test_a_token_file_is_read_again_after_a_minute(tmp_path, clock):
     assert await token.authorization() == "Bearer two"
 
 
-async def test_a_token_file_is_read_again_when_its_token_was_not_taken(tmp_path, clock):
-    file = tmp_path / "token"
-    file.write_text("one")
-    token = TokenFile(file, clock=clock)
-    assert await token.authorization() == "Bearer one"
+async def test_a_token_file_is_read_again_when_its_token_was_not_taken(tmp_path: Path, clock: FakeClock) -> None:
+    file, token = await token_of(tmp_path, clock)
     file.write_text("two")
     assert token.invalidate()
     assert await token.authorization() == "Bearer two"
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "a\nb", "ü"])
-async def test_while_a_token_is_being_replaced_the_old_one_is_used(content, tmp_path, clock):
-    file = tmp_path / "token"
-    file.write_text("one")
-    token = TokenFile(file, clock=clock)
-    await token.authorization()
+async def test_while_a_token_is_being_replaced_the_old_one_is_used(
+    content: Any, tmp_path: Path, clock: FakeClock
+) -> None:
+    file, token = await token_of(tmp_path, clock)
     if content is None:
         file.unlink()
     else:
@@ -338,7 +336,9 @@ async def test_while_a_token_is_being_replaced_the_old_one_is_used(content, tmp_
 
 
 @pytest.mark.parametrize("content", [None, b"", b"a\nb", b"\xff"])
-async def test_a_token_file_without_a_token_is_an_error_until_one_comes(content, tmp_path, clock):
+async def test_a_token_file_without_a_token_is_an_error_until_one_comes(
+    content: Any, tmp_path: Path, clock: FakeClock
+) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content)
@@ -350,7 +350,7 @@ async def test_a_token_file_without_a_token_is_an_error_until_one_comes(content,
     assert await token.authorization() == "Bearer one"
 
 
-async def test_the_first_token_is_read_whatever_the_clock_says(tmp_path):
+async def test_the_first_token_is_read_whatever_the_clock_says(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("one")
     assert await TokenFile(tmp_path / "token", clock=lambda: 0.5).authorization() == "Bearer one"
     assert await TokenFile(tmp_path / "token", clock=lambda: -math.pi).authorization() == "Bearer one"
@@ -371,7 +371,7 @@ def service_account(tmp_path: Path, authority: Authority) -> Path:
 @pytest.mark.parametrize(
     ("host", "server"), [("10.96.0.1", "https://10.96.0.1:443"), ("fd00:10:96::1", "https://[fd00:10:96::1]:443")]
 )
-async def test_a_pod_uses_its_service_account(host, server, service_account):
+async def test_a_pod_uses_its_service_account(host: str, server: str, service_account: Path) -> None:
     connection = in_cluster(environment=IN_POD | {"KUBERNETES_SERVICE_HOST": host}, directory=service_account)
     assert connection.server == server
     assert await connection.credentials.authorization() == "Bearer pod-token"
@@ -382,20 +382,99 @@ async def test_a_pod_uses_its_service_account(host, server, service_account):
 
 
 @pytest.mark.parametrize("missing", list(IN_POD))
-def test_outside_of_a_pod_there_is_no_configuration(missing, service_account):
+def test_outside_of_a_pod_there_is_no_configuration(missing: str, service_account: Path) -> None:
     environment = {name: value for name, value in IN_POD.items() if name != missing}
     with pytest.raises(ConfigurationError, match=r"^invalid configuration: no configuration has been provided, "):
         in_cluster(environment=environment, directory=service_account)
 
 
 @pytest.mark.parametrize("file", ["token", "ca.crt"])
-def test_a_missing_file_of_the_service_account_is_named(file, service_account):
+def test_a_missing_file_of_the_service_account_is_named(file: str, service_account: Path) -> None:
     (service_account / file).unlink()
     with pytest.raises(ConfigurationError, match=f"{service_account}/{file}"):
         in_cluster(environment=IN_POD, directory=service_account)
 
 
-def test_a_broken_authority_of_the_service_account_is_named(service_account):
+def test_a_broken_authority_of_the_service_account_is_named(service_account: Path) -> None:
     (service_account / "ca.crt").write_text("no PEM")
     with pytest.raises(ConfigurationError, match=f"cannot load the cluster's CA bundle {service_account}/ca.crt"):
         in_cluster(environment=IN_POD, directory=service_account)
+
+
+# --- files that are replaced while the process runs
+
+
+@pytest.fixture
+def looks(clock: FakeClock) -> Callable[[], float]:
+    """A clock that goes on by more than the interval of looks each time it is read."""
+
+    def read() -> float:
+        clock.now += 10
+        return clock.now
+
+    return read
+
+
+async def header_of(rotation: Rotation) -> str | None:
+    return await rotation.current().credentials.authorization()
+
+
+async def test_a_kubeconfig_that_is_replaced_is_used_from_then_on(tmp_path: Path, looks: Callable[[], float]) -> None:
+    rotation = Rotation(load(tmp_path, document({"token": "first"})), clock=looks)
+    unchanged = rotation.current()
+    assert rotation.current() is unchanged
+    write(tmp_path, document({"token": "second"}))
+    assert await header_of(rotation) == "Bearer second"
+    write(tmp_path, "{")
+    assert await header_of(rotation) == "Bearer second"
+    write(tmp_path, document({"token": "third"}))
+    assert await header_of(rotation) == "Bearer third"
+
+
+async def test_another_server_needs_a_restart(tmp_path: Path, looks: Callable[[], float]) -> None:
+    rotation = Rotation(load(tmp_path, document({"token": "first"})), clock=looks)
+    write(tmp_path, document({"token": "second"}, cluster={"server": "https://other"}))
+    assert await header_of(rotation) == "Bearer first"
+    assert rotation.current().server == "https://host:6443"
+
+
+def trusted_by(rotation: Rotation) -> list[Any]:
+    tls = rotation.current().tls
+    assert tls is not None
+    return tls.get_ca_certs(binary_form=True)
+
+
+def test_a_ca_file_that_is_replaced_is_trusted_from_then_on(
+    tmp_path: Path, looks: Callable[[], float], authority: Authority
+) -> None:
+    file, other = tmp_path / "ca.crt", Authority.create("other")
+    file.write_bytes(authority.bundle)
+    pod = tmp_path / "pod"
+    pod.mkdir()
+    (pod / "token").write_text("token")
+    (pod / "ca.crt").symlink_to(file)
+    environment = {"KUBERNETES_SERVICE_HOST": "host", "KUBERNETES_SERVICE_PORT": "443"}
+    by_kubeconfig = Rotation(load(tmp_path, document(cluster={"certificate-authority": "ca.crt"})), clock=looks)
+    of_a_pod = Rotation(in_cluster(environment=environment, directory=pod), clock=looks)
+    for rotation in by_kubeconfig, of_a_pod:
+        file.write_bytes(authority.bundle)
+        before = trusted_by(rotation)
+        file.write_bytes(b"")
+        assert trusted_by(rotation) == before
+        file.unlink()
+        assert trusted_by(rotation) == before
+        file.write_bytes(other.bundle)
+        assert len(trusted_by(rotation)) == 1
+        assert trusted_by(rotation) != before
+
+
+def test_a_client_certificate_that_is_replaced_is_shown_from_then_on(
+    tmp_path: Path, looks: Callable[[], float], authority: Authority
+) -> None:
+    pair = authority.issue_client("first").write(tmp_path, "client")
+    user = {"client-certificate": "client.crt", "client-key": "client.key"}
+    rotation = Rotation(load(tmp_path, document(user), trusted=True), clock=looks)
+    before = rotation.current().tls
+    authority.issue_client("second").write(tmp_path, "client")
+    assert pair.certificate.exists()
+    assert rotation.current().tls is not before

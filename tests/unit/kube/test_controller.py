@@ -5,13 +5,15 @@ import contextlib
 import itertools
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, cast
 
 import pytest
 import structlog
 from prometheus_client import REGISTRY
 from structlog.testing import LogCapture
 
+from kit.eventually import soon
 from kube.controller import (
     Controller,
     Done,
@@ -24,6 +26,7 @@ from kube.controller import (
 )
 from kube.errors import Conflict, Unreachable
 from kube.objects import Key
+from kube.queue import REMOVAL, RESYNC, Priority
 from kube.resources import SECRETS
 
 KEY = Key("default", "thing")
@@ -31,7 +34,7 @@ CONFLICT = Conflict(409, message="the object has been modified")
 
 
 @pytest.fixture
-def logs() -> AsyncIterator[LogCapture]:
+def logs() -> Iterator[LogCapture]:
     capture = LogCapture()
     before = structlog.get_config()["processors"]
     structlog.configure(processors=[structlog.contextvars.merge_contextvars, capture])
@@ -48,14 +51,6 @@ async def running(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(5000):
-        if condition():
-            return
-        await asyncio.sleep(0.001)
-    pytest.fail("what the test waits for did not happen")
 
 
 def new_name() -> str:
@@ -87,29 +82,29 @@ class Script:
         return await step() if callable(step) else step
 
 
-async def run_script(script: Script, calls: int, **options: float) -> Controller:
+async def run_script(script: Script, calls: int, **options: Any) -> Controller:
     """A controller after the script was called so many times for one key that was added once."""
     controller = Controller(new_name(), script, **options)
     async with running(controller):
         controller.queue.add(KEY)
-        await until(lambda: len(script.calls) >= calls and not controller.queue._running)
+        await soon(lambda: len(script.calls) >= calls and not controller.queue._running)
     return controller
 
 
 # --- outcomes
 
 
-async def test_what_is_done_is_not_looked_at_again():
+async def test_what_is_done_is_not_looked_at_again() -> None:
     script = Script(Done())
     controller = Controller(new_name(), script)
     async with running(controller):
         controller.queue.add(KEY)
-        await until(lambda: results(controller) == {"success": 1})
+        await soon(lambda: results(controller) == {"success": 1})
         assert not controller.queue._delayed
     assert [key for key, _ in script.calls] == [KEY]
 
 
-async def test_requeue_after_waits_for_so_many_seconds():
+async def test_requeue_after_waits_for_so_many_seconds() -> None:
     script = Script(RequeueAfter(0.05), Done())
     controller = await run_script(script, 2)
     (_, first), (_, second) = script.calls
@@ -117,12 +112,23 @@ async def test_requeue_after_waits_for_so_many_seconds():
     assert results(controller) == {"requeue_after": 1, "success": 1}
 
 
-async def test_requeue_after_no_time_at_all_runs_again_at_once():
+@pytest.mark.parametrize(("priority", "expected"), [(None, REMOVAL), (RESYNC, RESYNC)])
+async def test_requeue_after_keeps_the_priority_unless_told_otherwise(
+    priority: Priority | None, expected: Priority
+) -> None:
+    controller = Controller(new_name(), Script(RequeueAfter(60, priority)))
+    async with running(controller):
+        controller.queue.add(KEY, REMOVAL)
+        await soon(lambda: KEY in controller.queue._delayed)
+        assert controller.queue._delayed[KEY].priority == expected
+
+
+async def test_requeue_after_no_time_at_all_runs_again_at_once() -> None:
     controller = await run_script(Script(RequeueAfter(-3), Done()), 2)
     assert results(controller) == {"requeue_after": 1, "success": 1}
 
 
-async def test_requeue_runs_again_with_back_off():
+async def test_requeue_runs_again_with_back_off() -> None:
     script = Script(Requeue(), Requeue(), Requeue(), Done())
     controller = await run_script(script, 4)
     times = [at for _, at in script.calls]
@@ -136,7 +142,7 @@ async def test_requeue_runs_again_with_back_off():
     [CONFLICT, Unreachable("no answer"), ReconcileError("not yet"), ConnectionResetError("reset"), TimeoutError()],
     ids=lambda error: type(error).__name__,
 )
-async def test_an_error_is_counted_and_tried_again(error):
+async def test_an_error_is_counted_and_tried_again(error: Exception) -> None:
     controller = await run_script(Script(error, Done()), 2)
     assert results(controller) == {"error": 1, "success": 1}
     assert counted(controller, "reconcile_errors_total") == 1
@@ -144,12 +150,12 @@ async def test_an_error_is_counted_and_tried_again(error):
     assert counted(controller, "terminal_reconcile_errors_total") == 0
 
 
-async def test_a_terminal_error_is_counted_and_not_tried_again():
+async def test_a_terminal_error_is_counted_and_not_tried_again() -> None:
     script = Script(TerminalError("the manifest is no object"))
     controller = Controller(new_name(), script)
     async with running(controller):
         controller.queue.add(KEY)
-        await until(lambda: bool(script.calls) and not controller.queue._running)
+        await soon(lambda: bool(script.calls) and not controller.queue._running)
         assert not controller.queue._delayed
         assert not controller.queue._failures
     assert results(controller) == {"error": 1}
@@ -157,7 +163,7 @@ async def test_a_terminal_error_is_counted_and_not_tried_again():
     assert counted(controller, "terminal_reconcile_errors_total") == 1
 
 
-async def test_a_crash_is_counted_as_a_panic_and_tried_again(logs):
+async def test_a_crash_is_counted_as_a_panic_and_tried_again(logs: LogCapture) -> None:
     controller = await run_script(Script(KeyError("spec"), Done()), 2)
     assert results(controller) == {"error": 1, "success": 1}
     assert counted(controller, "reconcile_panics_total") == 1
@@ -166,7 +172,7 @@ async def test_a_crash_is_counted_as_a_panic_and_tried_again(logs):
     assert isinstance(entry["exc_info"], KeyError)
 
 
-async def test_a_reconciliation_that_takes_too_long_is_cancelled_and_tried_again(logs):
+async def test_a_reconciliation_that_takes_too_long_is_cancelled_and_tried_again(logs: LogCapture) -> None:
     async def hang() -> Result:
         await asyncio.sleep(60)
         return Done()
@@ -178,20 +184,20 @@ async def test_a_reconciliation_that_takes_too_long_is_cancelled_and_tried_again
     assert entry["error"] == "the reconciliation exceeded its time limit of 10ms"
 
 
-async def test_a_reconciliation_that_awaits_something_cancelled_does_not_end_the_worker():
+async def test_a_reconciliation_that_awaits_something_cancelled_does_not_end_the_worker() -> None:
     controller = await run_script(Script(asyncio.CancelledError(), Done()), 2)
     assert results(controller) == {"error": 1, "success": 1}
     assert counted(controller, "reconcile_panics_total") == 1
 
 
-async def test_a_reconciliation_that_answers_nonsense_does_not_end_the_worker(logs):
-    script = Script(lambda: asyncio.sleep(0, "fine"))
+async def test_a_reconciliation_that_answers_nonsense_does_not_end_the_worker(logs: LogCapture) -> None:
+    script = Script(lambda: asyncio.sleep(0, cast("Result", "fine")))
     await run_script(script, 2)
     assert len(script.calls) == 2
     assert [entry["log_level"] for entry in logs.entries if "outcome" in entry["event"]] == ["error"]
 
 
-async def test_success_ends_the_back_off():
+async def test_success_ends_the_back_off() -> None:
     controller = await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
     assert not controller.queue._failures
 
@@ -213,7 +219,7 @@ async def test_success_ends_the_back_off():
         ),
     ],
 )
-def test_errors_and_groups_of_them_are_judged(error, text, verdict):
+def test_errors_and_groups_of_them_are_judged(error: Exception, text: str, verdict: str) -> None:
     failure = failure_of(error)
     assert failure.text == text
     assert (failure.is_terminal, failure.is_panic) == (verdict == "terminal", verdict == "panic")
@@ -222,7 +228,7 @@ def test_errors_and_groups_of_them_are_judged(error, text, verdict):
 # --- workers
 
 
-async def test_no_more_keys_are_worked_on_at_once_than_allowed():
+async def test_no_more_keys_are_worked_on_at_once_than_allowed() -> None:
     active: set[Key] = set()
     most = 0
 
@@ -238,11 +244,11 @@ async def test_no_more_keys_are_worked_on_at_once_than_allowed():
     async with running(controller):
         for number in range(12):
             controller.queue.add(Key("", str(number)))
-        await until(lambda: results(controller) == {"success": 12})
+        await soon(lambda: results(controller) == {"success": 12})
     assert most == 3
 
 
-async def test_stopping_cancels_what_runs_and_takes_nothing_more():
+async def test_stopping_cancels_what_runs_and_takes_nothing_more() -> None:
     started = asyncio.Event()
     unwound: list[Key] = []
 
@@ -264,7 +270,7 @@ async def test_stopping_cancels_what_runs_and_takes_nothing_more():
     assert counted(controller, "active_workers") == 0
 
 
-async def test_stopping_does_not_wait_forever_for_a_reconciliation_that_does_not_stop(logs):
+async def test_stopping_does_not_wait_forever_for_a_reconciliation_that_does_not_stop(logs: LogCapture) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
     async def reconcile(key: Key) -> Result:
@@ -278,12 +284,12 @@ async def test_stopping_does_not_wait_forever_for_a_reconciliation_that_does_not
     async with asyncio.timeout(60), running(controller):
         controller.queue.add(KEY)
         await started.wait()
-    assert [entry["count"] for entry in logs.entries if "did not stop" in entry["event"]] == [1]
     release.set()
-    await until(lambda: counted(controller, "active_workers") == 0)
+    await soon(lambda: counted(controller, "active_workers") == 0)
+    assert [entry["count"] for entry in logs.entries if "did not stop" in entry["event"]] == [1]
 
 
-async def test_a_queue_that_is_shut_down_ends_the_controller():
+async def test_a_queue_that_is_shut_down_ends_the_controller() -> None:
     controller = Controller(new_name(), Script())
     async with asyncio.timeout(60), running(controller) as task:
         controller.queue.shut_down()
@@ -293,7 +299,7 @@ async def test_a_queue_that_is_shut_down_ends_the_controller():
 # --- metrics and logs
 
 
-def test_all_series_of_a_controller_exist_from_the_start():
+def test_all_series_of_a_controller_exist_from_the_start() -> None:
     controller = Controller(new_name(), Script(), concurrency=7)
     for result in ("success", "requeue", "requeue_after", "error"):
         assert counted(controller, "reconcile_total", result=result) == 0
@@ -309,12 +315,12 @@ def test_all_series_of_a_controller_exist_from_the_start():
     assert counted(controller, "max_concurrent_reconciles") == 7
 
 
-async def test_reconciliations_are_timed():
+async def test_reconciliations_are_timed() -> None:
     controller = await run_script(Script(CONFLICT, Done()), 2)
     assert counted(controller, "reconcile_time_seconds_count") == 2
 
 
-async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs):
+async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs: LogCapture) -> None:
     async def speak() -> Result:
         structlog.get_logger().info("hello")
         raise CONFLICT
@@ -322,7 +328,7 @@ async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs
     controller = Controller(new_name(), Script(speak), kind=SECRETS)
     async with running(controller):
         controller.queue.add(KEY)
-        await until(lambda: results(controller) == {"error": 1, "success": 1})
+        await soon(lambda: results(controller) == {"error": 1, "success": 1})
     hello, failed = (entry for entry in logs.entries if entry["event"] in {"hello", "Reconciler error"})
     about = {
         "controller": controller.name,
@@ -339,7 +345,7 @@ async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs
     assert str(uuid.UUID(hello["reconcileID"])) == failed["reconcileID"]
 
 
-async def test_every_reconciliation_has_an_id_of_its_own(logs):
+async def test_every_reconciliation_has_an_id_of_its_own(logs: LogCapture) -> None:
     await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
     ids = [entry["reconcileID"] for entry in logs.entries if entry["event"] == "Reconciler error"]
     assert len(set(ids)) == 2

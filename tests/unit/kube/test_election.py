@@ -3,9 +3,11 @@
 import math
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from kit.clock import FakeClock
 from kube.election import (
     Action,
     ElectionSettings,
@@ -18,12 +20,13 @@ from kube.election import (
     released_spec,
     tells_of_release,
 )
+from kube.objects import Object
 
 ME, OTHER = "pod-a_1", "pod-b_2"
 NOW = datetime(2024, 9, 19, 11, 0, 2, 345678, tzinfo=UTC)
 
 
-def lease(holder: str | None, duration: int | None = 15) -> dict[str, object]:
+def lease(holder: str | None, duration: int | None = 15) -> Object:
     return {"metadata": {"name": "lease"}, "spec": {"holderIdentity": holder, "leaseDurationSeconds": duration}}
 
 
@@ -46,7 +49,7 @@ def lease(holder: str | None, duration: int | None = 15) -> dict[str, object]:
         ({"metadata": {"name": "lease"}, "spec": None}, 0, Action.TAKE),
     ],
 )
-def test_what_is_done_about_a_lease(seen, unchanged_for, action):
+def test_what_is_done_about_a_lease(seen: Object | None, unchanged_for: float, action: Action) -> None:
     assert decide(seen, identity=ME, unchanged_for=unchanged_for, default_duration=20) is action
 
 
@@ -61,14 +64,14 @@ def test_what_is_done_about_a_lease(seen, unchanged_for, action):
         ({"type": "ERROR", "object": {"kind": "Status", "code": 410}}, False),
     ],
 )
-def test_which_events_of_a_watch_tell_of_a_release(event, is_told):
+def test_which_events_of_a_watch_tell_of_a_release(event: Object, is_told: bool) -> None:
     assert tells_of_release(event) is is_told
 
 
 # --- what is written
 
 
-def test_a_new_lease_has_had_no_transitions():
+def test_a_new_lease_has_had_no_transitions() -> None:
     assert held_spec(None, identity=ME, lease_duration=15, now=NOW) == {
         "holderIdentity": ME,
         "leaseDurationSeconds": 15,
@@ -78,7 +81,7 @@ def test_a_new_lease_has_had_no_transitions():
     }
 
 
-def test_taking_a_lease_from_another_holder_is_a_transition():
+def test_taking_a_lease_from_another_holder_is_a_transition() -> None:
     old = {
         "holderIdentity": OTHER,
         "leaseDurationSeconds": 60,
@@ -96,22 +99,22 @@ def test_taking_a_lease_from_another_holder_is_a_transition():
 
 
 @pytest.mark.parametrize("transitions", [{}, {"leaseTransitions": None}])
-def test_an_empty_lease_counts_its_transitions_from_none(transitions):
+def test_an_empty_lease_counts_its_transitions_from_none(transitions: Object) -> None:
     assert held_spec(transitions, identity=ME, lease_duration=15, now=NOW)["leaseTransitions"] == 1
 
 
-def test_renewing_a_lease_changes_the_time_of_renewal_alone():
+def test_renewing_a_lease_changes_the_time_of_renewal_alone() -> None:
     old = held_spec(None, identity=ME, lease_duration=15, now=datetime(2024, 9, 19, 10, tzinfo=UTC))
     new = held_spec(old, identity=ME, lease_duration=15, now=NOW)
     assert new == {**old, "renewTime": "2024-09-19T11:00:02.345678Z"}
     assert new["acquireTime"] == "2024-09-19T10:00:00.000000Z"
 
 
-def test_others_never_see_a_shorter_lease_than_its_holder_counts_with():
+def test_others_never_see_a_shorter_lease_than_its_holder_counts_with() -> None:
     assert held_spec(None, identity=ME, lease_duration=15.2, now=NOW)["leaseDurationSeconds"] == 16
 
 
-def test_a_released_lease_can_be_taken_at_once():
+def test_a_released_lease_can_be_taken_at_once() -> None:
     old = held_spec({"leaseTransitions": 3}, identity=ME, lease_duration=15, now=datetime(2024, 9, 19, tzinfo=UTC))
     released = released_spec(old, now=NOW)
     assert released == {
@@ -125,12 +128,12 @@ def test_a_released_lease_can_be_taken_at_once():
     assert held_spec(released, identity=OTHER, lease_duration=15, now=NOW)["leaseTransitions"] == 5
 
 
-def test_fields_of_a_lease_that_are_not_of_the_election_are_kept():
+def test_fields_of_a_lease_that_are_not_of_the_election_are_kept() -> None:
     spec = held_spec({"strategy": "x"}, identity=ME, lease_duration=15, now=NOW)
     assert spec["strategy"] == "x"
 
 
-def test_no_two_processes_have_the_same_identity():
+def test_no_two_processes_have_the_same_identity() -> None:
     assert new_identity() != new_identity()
     host, _, random = new_identity().rpartition("_")
     assert host
@@ -140,30 +143,25 @@ def test_no_two_processes_have_the_same_identity():
 # --- until when a leader leads
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(100.0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def tenure(clock) -> Tenure:
+def tenure(clock: FakeClock) -> Tenure:
     return Tenure(renew_deadline=10, now=clock)
 
 
-def test_nobody_leads_before_the_first_renewal(tenure):
+def test_nobody_leads_before_the_first_renewal(tenure: Tenure) -> None:
     assert not tenure.is_leading()
     with pytest.raises(LeadershipLost, match=r"^leader election lost$"):
         tenure.guard()
 
 
-def test_a_leader_leads_until_the_deadline_counted_from_the_start_of_the_renewal(tenure, clock):
+def test_a_leader_leads_until_the_deadline_counted_from_the_start_of_the_renewal(
+    tenure: Tenure, clock: FakeClock
+) -> None:
     tenure.renewed(95)
     tenure.guard()
     assert tenure.remaining == 5
@@ -175,7 +173,7 @@ def test_a_leader_leads_until_the_deadline_counted_from_the_start_of_the_renewal
         tenure.guard()
 
 
-def test_a_renewal_moves_the_deadline(tenure, clock):
+def test_a_renewal_moves_the_deadline(tenure: Tenure, clock: FakeClock) -> None:
     tenure.renewed(100)
     clock.now = 109
     tenure.renewed(108)
@@ -183,14 +181,14 @@ def test_a_renewal_moves_the_deadline(tenure, clock):
     tenure.guard()
 
 
-def test_an_answer_that_comes_after_the_deadline_does_not_make_a_leader(tenure, clock):
+def test_an_answer_that_comes_after_the_deadline_does_not_make_a_leader(tenure: Tenure, clock: FakeClock) -> None:
     started = clock.now
     clock.now += 11
     tenure.renewed(started)
     assert not tenure.is_leading()
 
 
-def test_an_ended_tenure_forbids_writing_at_once(tenure):
+def test_an_ended_tenure_forbids_writing_at_once(tenure: Tenure) -> None:
     tenure.renewed(100)
     tenure.end()
     assert tenure.remaining == -math.inf
@@ -199,7 +197,7 @@ def test_an_ended_tenure_forbids_writing_at_once(tenure):
 
 
 @pytest.mark.parametrize("duration", [10.1, 15, 60])
-def test_a_leader_ends_before_another_may_begin(duration, clock):
+def test_a_leader_ends_before_another_may_begin(duration: float, clock: FakeClock) -> None:
     """Whatever the renewal's way took, and whenever within it the API server stored it."""
     settings = ElectionSettings(namespace="n", name="l", lease_duration=duration)
     tenure = Tenure(renew_deadline=settings.renew_deadline, now=clock)
@@ -213,20 +211,20 @@ def test_a_leader_ends_before_another_may_begin(duration, clock):
         clock.now += 0.01
 
 
-def test_the_clock_goes_forward():
+def test_the_clock_goes_forward() -> None:
     assert boot_clock() <= boot_clock()
 
 
 # --- settings
 
 
-def test_the_usual_settings_are_valid():
+def test_the_usual_settings_are_valid() -> None:
     settings = ElectionSettings(namespace="garden", name="gardener-resource-manager")
     assert str(settings) == "garden/gardener-resource-manager"
     assert settings.request_timeout == 5
 
 
-def test_requests_get_a_second_at_least():
+def test_requests_get_a_second_at_least() -> None:
     settings = ElectionSettings(namespace="n", name="l", lease_duration=2, renew_deadline=1, retry_period=0.1)
     assert settings.request_timeout == 1
 
@@ -244,6 +242,6 @@ def test_requests_get_a_second_at_least():
         ({"retry_period": 0}, "retryPeriod must be greater than zero"),
     ],
 )
-def test_settings_that_would_not_work_are_refused(settings, message):
+def test_settings_that_would_not_work_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         ElectionSettings(namespace="n", name="l", **settings)

@@ -1,41 +1,41 @@
 """What becomes of a recorded event before it is written."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 from prometheus_client import REGISTRY
 
+from kit.clock import FakeClock
+from kit.objects import reference, secret
+from kube.client import Client
 from kube.events import EventRecorder, Involved, clip, event_name, event_object
+from kube.objects import Object
 
-SECRET = {
-    "apiVersion": "v1",
-    "kind": "Secret",
-    "metadata": {"namespace": "garden", "name": "secret", "uid": "1-2-3", "resourceVersion": "7"},
-}
+SECRET = secret("garden/secret", uid="1-2-3", resourceVersion="7")
 
 
-class Clock:
-    seconds = 0.0
-
-    def now(self) -> float:
-        return self.seconds
-
-    def utcnow(self) -> datetime:
-        return datetime(2024, 9, 19, 10, tzinfo=UTC) + timedelta(seconds=self.seconds)
+START = datetime(2024, 9, 19, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock(0.0)
 
 
 @pytest.fixture
-def recorder(clock) -> EventRecorder:
+def recorder(clock: FakeClock) -> EventRecorder:
     """One that does not run: events stay in its queue."""
-    return EventRecorder(None, component="manager", host="pod-a", now=clock.now, utcnow=clock.utcnow)
+    return EventRecorder(
+        cast("Client", None),
+        component="manager",
+        host="pod-a",
+        now=clock,
+        utcnow=lambda: START + timedelta(seconds=clock()),
+    )
 
 
-def written(recorder: EventRecorder) -> list[dict[str, object]]:
+def written(recorder: EventRecorder) -> list[Object]:
     """What would be written now; the queue is empty afterwards."""
     bodies = []
     while not recorder._queue.empty():
@@ -52,20 +52,14 @@ def dropped(reason: str) -> float:
 # --- the event object
 
 
-def test_an_event_says_who_says_what_about_which_object(recorder):
+def test_an_event_says_who_says_what_about_which_object(recorder: EventRecorder) -> None:
     recorder.event(SECRET, "Warning", "Failed", "it did not work")
     (event,) = written(recorder)
     assert event == {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": "", "namespace": "garden"},
-        "involvedObject": {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "namespace": "garden",
-            "name": "secret",
-            "uid": "1-2-3",
-        },
+        "involvedObject": reference("v1 Secret", "garden/secret", uid="1-2-3"),
         "type": "Warning",
         "reason": "Failed",
         "message": "it did not work",
@@ -78,14 +72,14 @@ def test_an_event_says_who_says_what_about_which_object(recorder):
     }
 
 
-def test_events_of_cluster_scoped_objects_are_in_the_default_namespace(recorder):
+def test_events_of_cluster_scoped_objects_are_in_the_default_namespace(recorder: EventRecorder) -> None:
     recorder.event({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, "Normal", "Ready", "")
     (event,) = written(recorder)
     assert event["metadata"]["namespace"] == "default"
     assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n"}
 
 
-def test_a_reference_stands_for_its_object():
+def test_a_reference_stands_for_its_object() -> None:
     assert Involved.of(Involved.of(SECRET).reference()) == Involved.of(SECRET)
 
 
@@ -102,11 +96,11 @@ def test_a_reference_stands_for_its_object():
         ("x" * 249 + ".yyy", "x" * 249 + ".ff"),
     ],
 )
-def test_the_name_of_an_event_is_valid_whatever_the_object_is_called(name, expected):
+def test_the_name_of_an_event_is_valid_whatever_the_object_is_called(name: str, expected: str) -> None:
     assert event_name(name, 255) == expected
 
 
-def test_names_are_not_used_twice(recorder):
+def test_names_are_not_used_twice(recorder: EventRecorder) -> None:
     recorder.event(SECRET, "Normal", "A", "")
     series = recorder._queue.get_nowait()
     assert len({recorder._new_name(series) for _ in range(1000)}) == 1000
@@ -122,7 +116,7 @@ def test_names_are_not_used_twice(recorder):
         ("lone \ud800 surrogate", "lone ? surrogate"),
     ],
 )
-def test_a_message_is_cut_to_1024_bytes(message, expected):
+def test_a_message_is_cut_to_1024_bytes(message: str, expected: str) -> None:
     assert clip(message) == expected
     assert len(clip(message).encode()) <= 1024
 
@@ -130,70 +124,65 @@ def test_a_message_is_cut_to_1024_bytes(message, expected):
 # --- repeats
 
 
-def test_repeats_before_the_first_is_written_are_written_with_it(recorder, clock):
+def test_repeats_before_the_first_is_written_are_written_with_it(recorder: EventRecorder, clock: FakeClock) -> None:
     for _ in range(5):
         recorder.event(SECRET, "Normal", "Same", "same")
-        clock.seconds += 1
+        clock.now += 1
     (event,) = written(recorder)
     assert event["count"] == 5
     assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2024-09-19T10:00:00Z", "2024-09-19T10:00:04Z")
 
 
-def test_a_repeat_within_ten_minutes_raises_the_count(recorder, clock):
+@pytest.mark.parametrize(
+    ("seconds", "count"),
+    [
+        pytest.param(600, 2, id="within ten minutes raises the count"),
+        pytest.param(601, 1, id="after more is a new event"),
+    ],
+)
+def test_a_repeat(recorder: EventRecorder, clock: FakeClock, seconds: float, count: int) -> None:
     recorder.event(SECRET, "Normal", "Same", "same")
     written(recorder)
-    clock.seconds = 600
+    clock.now = seconds
     recorder.event(SECRET, "Normal", "Same", "same")
-    assert [event["count"] for event in written(recorder)] == [2]
+    assert [event["count"] for event in written(recorder)] == [count]
 
 
-def test_a_repeat_after_more_than_ten_minutes_is_a_new_event(recorder, clock):
+def test_a_new_resource_version_does_not_make_another_event(recorder: EventRecorder) -> None:
     recorder.event(SECRET, "Normal", "Same", "same")
-    written(recorder)
-    clock.seconds = 601
-    recorder.event(SECRET, "Normal", "Same", "same")
-    assert [event["count"] for event in written(recorder)] == [1]
-
-
-def test_a_new_resource_version_does_not_make_another_event(recorder):
-    changed = {**SECRET, "metadata": {**SECRET["metadata"], "resourceVersion": "8"}}
-    recorder.event(SECRET, "Normal", "Same", "same")
+    changed = secret("garden/secret", uid="1-2-3", resourceVersion="8")
     recorder.event(changed, "Normal", "Same", "same")
     assert [event["count"] for event in written(recorder)] == [2]
 
 
-def test_another_object_type_reason_or_message_makes_another_event(recorder):
-    other = {**SECRET, "metadata": {**SECRET["metadata"], "uid": "4-5-6"}}
-    for about, type_, reason, message in [
-        (SECRET, "Normal", "A", "a"),
-        (other, "Normal", "A", "a"),
-        (SECRET, "Warning", "A", "a"),
-        (SECRET, "Normal", "B", "a"),
-        (SECRET, "Normal", "A", "b"),
-    ]:
-        recorder.event(about, type_, reason, message)
+def test_another_object_type_reason_or_message_makes_another_event(recorder: EventRecorder) -> None:
+    recorder.event(SECRET, "Normal", "A", "a")
+    recorder.event(secret("garden/secret", uid="4-5-6"), "Normal", "A", "a")
+    recorder.event(SECRET, "Warning", "A", "a")
+    recorder.event(SECRET, "Normal", "B", "a")
+    recorder.event(SECRET, "Normal", "A", "b")
     assert [event["count"] for event in written(recorder)] == [1] * 5
 
 
 # --- bounds
 
 
-def test_an_object_may_have_25_events_and_then_one_in_five_minutes(recorder, clock):
+def test_an_object_may_have_25_events_and_then_one_in_five_minutes(recorder: EventRecorder, clock: FakeClock) -> None:
     def accepted(count: int) -> int:
         for number in range(count):
-            recorder.event(SECRET, "Normal", "Many", f"{clock.seconds} {number}")
+            recorder.event(SECRET, "Normal", "Many", f"{clock.now} {number}")
         return len(written(recorder))
 
     assert accepted(27) == 25
-    clock.seconds = 299
+    clock.now = 299
     assert accepted(1) == 0
-    clock.seconds = 301
+    clock.now = 301
     assert accepted(2) == 1
-    clock.seconds = 1e6
+    clock.now = 1e6
     assert accepted(26) == 25
 
 
-def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recorder):
+def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recorder: EventRecorder) -> None:
     before = dropped("rate_limited")
     for number in range(30):
         recorder.event(SECRET, "Normal", "Many", str(number))
@@ -202,16 +191,18 @@ def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recor
     assert dropped("rate_limited") - before == 5
 
 
-def test_repeats_that_were_not_written_are_in_the_count_of_the_next_that_is(recorder, clock):
+def test_repeats_that_were_not_written_are_in_the_count_of_the_next_that_is(
+    recorder: EventRecorder, clock: FakeClock
+) -> None:
     for _ in range(30):
         recorder.event(SECRET, "Normal", "Same", "same")
         written(recorder)
-    clock.seconds = 300
+    clock.now = 300
     recorder.event(SECRET, "Normal", "Same", "same")
     assert [event["count"] for event in written(recorder)] == [31]
 
 
-def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder):
+def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder: EventRecorder) -> None:
     before = dropped("queue_full")
     for number in range(1100):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
@@ -219,21 +210,21 @@ def test_events_that_find_the_queue_full_are_dropped_and_counted(recorder):
     assert dropped("queue_full") - before == 100
 
 
-def test_events_that_are_not_counted_up_any_more_are_forgotten(recorder, clock):
+def test_events_that_are_not_counted_up_any_more_are_forgotten(recorder: EventRecorder, clock: FakeClock) -> None:
     for number in range(30):
         recorder.event(SECRET, "Normal", "Changed", f"{number}")
-        clock.seconds += 60.0
+        clock.now += 60.0
     assert len(recorder._series) == 11  # those of the last ten minutes
 
 
-def test_objects_that_may_have_all_events_again_are_forgotten(recorder, clock):
+def test_objects_that_may_have_all_events_again_are_forgotten(recorder: EventRecorder, clock: FakeClock) -> None:
     for number in range(30):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
-        clock.seconds += 60.0
+        clock.now += 60.0
     assert len(recorder._allowances) == 5  # those of the last five minutes
 
 
-def test_what_is_remembered_is_bounded(recorder):
+def test_what_is_remembered_is_bounded(recorder: EventRecorder) -> None:
     for number in range(10_000):
         recorder.event({"kind": "Node", "name": f"node-{number}"}, "Normal", "Ready", "")
         written(recorder)
@@ -241,12 +232,12 @@ def test_what_is_remembered_is_bounded(recorder):
 
 
 @pytest.mark.parametrize("about", [{}, {"metadata": {"name": "x"}}, {"kind": "Node", "metadata": None}, None, "x"])
-def test_recording_never_raises(recorder, about):
+def test_recording_never_raises(recorder: EventRecorder, about: Any) -> None:
     recorder.event(about, "Normal", "Reason", "message")
     assert written(recorder) == []
 
 
-def test_a_part_may_speak_in_its_own_name(recorder):
+def test_a_part_may_speak_in_its_own_name(recorder: EventRecorder) -> None:
     recorder.event(SECRET, "Normal", "Same", "same", reporter="networkpolicy-controller")
     (event,) = written(recorder)
     assert event["reportingComponent"] == "networkpolicy-controller"

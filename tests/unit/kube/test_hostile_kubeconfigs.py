@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kube.connection import ConfigurationError, TokenFile, load_kubeconfig, read_kubeconfig
+from kube.connection import TokenFile, load_kubeconfig
+from kube.kubeconfig import ConfigurationError, read_kubeconfig
 
 HUSH = "hush-hush-1234"
 

@@ -4,57 +4,31 @@ import asyncio
 
 import pytest
 
-from kube.limiter import Allowance, TokenBucket
-
-
-class FakeTime:
-    """A clock, and sleepers that wake when it has gone far enough."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self._sleepers: list[tuple[float, asyncio.Event]] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        awake = asyncio.Event()
-        self._sleepers.append((self.now + seconds, awake))
-        await awake.wait()
-
-    async def advance(self, seconds: float) -> None:
-        self.now += seconds
-        for until, awake in self._sleepers:
-            if until <= self.now + 1e-9:
-                awake.set()
-        await settle()
-
-
-async def settle() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
+from kit.clock import FakeClock, settle
+from kube.limiter import Allowance, ByteBudget, TokenBucket
 
 
 @pytest.fixture
-def time() -> FakeTime:
-    return FakeTime()
+def time() -> FakeClock:
+    return FakeClock()
 
 
-def bucket(time: FakeTime, *, qps: float, burst: int) -> TokenBucket:
+def bucket(time: FakeClock, *, qps: float, burst: int) -> TokenBucket:
     return TokenBucket(qps=qps, burst=burst, clock=time, sleep=time.sleep)
 
 
-async def test_a_burst_goes_at_once_and_the_rest_as_fast_as_allowed(time):
+async def test_a_burst_goes_at_once_and_the_rest_as_fast_as_allowed(time: FakeClock) -> None:
     limiter = bucket(time, qps=10, burst=3)
     assert [await limiter.acquire() for _ in range(3)] == [0, 0, 0]
     waiting = [asyncio.create_task(limiter.acquire()) for _ in range(2)]
     await settle()
     assert not any(task.done() for task in waiting)
-    await time.advance(0.2)
+    time.advance(0.2)
+    await settle()
     assert [await task for task in waiting] == [pytest.approx(0.1), pytest.approx(0.2)]
 
 
-async def test_waiters_are_served_in_the_order_in_which_they_came(time):
+async def test_waiters_are_served_in_the_order_in_which_they_came(time: FakeClock) -> None:
     limiter = bucket(time, qps=1, burst=1)
     served: list[int] = []
 
@@ -68,33 +42,36 @@ async def test_waiters_are_served_in_the_order_in_which_they_came(time):
         await settle()
     assert served == [0]
     for seconds in range(1, 4):
-        await time.advance(1)
+        time.advance(1)
+        await settle()
         assert served == list(range(seconds + 1))
     await asyncio.gather(*tasks)
 
 
-async def test_unused_time_fills_the_bucket_no_further_than_the_burst(time):
+async def test_unused_time_fills_the_bucket_no_further_than_the_burst(time: FakeClock) -> None:
     limiter = bucket(time, qps=10, burst=2)
-    await time.advance(3600)
+    time.advance(3600)
+    await settle()
     assert [await limiter.acquire() for _ in range(2)] == [0, 0]
     third = asyncio.create_task(limiter.acquire())
     await settle()
     assert not third.done()
-    await time.advance(0.1)
+    time.advance(0.1)
+    await settle()
     assert await third == pytest.approx(0.1)
 
 
-async def test_a_negative_rate_is_no_limit(time):
+async def test_a_negative_rate_is_no_limit(time: FakeClock) -> None:
     limiter = bucket(time, qps=-1, burst=1)
     assert {await limiter.acquire() for _ in range(1000)} == {0}
 
 
-async def test_a_burst_of_nothing_lets_one_go(time):
+async def test_a_burst_of_nothing_lets_one_go(time: FakeClock) -> None:
     limiter = bucket(time, qps=1, burst=0)
     assert await limiter.acquire() == 0
 
 
-async def test_who_stops_waiting_gives_the_token_back(time):
+async def test_who_stops_waiting_gives_the_token_back(time: FakeClock) -> None:
     limiter = bucket(time, qps=1, burst=1)
     await limiter.acquire()
     waiting = asyncio.create_task(limiter.acquire())
@@ -104,11 +81,12 @@ async def test_who_stops_waiting_gives_the_token_back(time):
         await waiting
     following = asyncio.create_task(limiter.acquire())
     await settle()
-    await time.advance(1)
+    time.advance(1)
+    await settle()
     assert await following == pytest.approx(1)
 
 
-async def test_the_rate_holds_over_time(time):
+async def test_the_rate_holds_over_time(time: FakeClock) -> None:
     limiter = bucket(time, qps=5, burst=5)
     served = 0
 
@@ -121,14 +99,15 @@ async def test_the_rate_holds_over_time(time):
     asking = [asyncio.create_task(ask()) for _ in range(10)]
     await settle()
     for _ in range(100):
-        await time.advance(0.1)
+        time.advance(0.1)
+        await settle()
     for task in asking:
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     assert 50 <= served <= 5 + 50
 
 
-def test_an_allowance_is_used_up_and_comes_back_with_time(time):
+def test_an_allowance_is_used_up_and_comes_back_with_time(time: FakeClock) -> None:
     allowance = Allowance(burst=2, per_second=0.5, clock=time)
     assert [allowance.take() for _ in range(3)] == [True, True, False]
     time.now += 1.9
@@ -137,7 +116,50 @@ def test_an_allowance_is_used_up_and_comes_back_with_time(time):
     assert [allowance.take() for _ in range(2)] == [True, False]
 
 
-def test_an_allowance_grows_no_further_than_its_burst(time):
+def test_an_allowance_grows_no_further_than_its_burst(time: FakeClock) -> None:
     allowance = Allowance(burst=2, per_second=1, clock=time)
     time.now += 3600
     assert [allowance.take() for _ in range(3)] == [True, True, False]
+
+
+# --- memory
+
+
+async def test_memory_is_given_in_the_order_of_asking_and_never_more_than_there_is() -> None:
+    budget, order = ByteBudget(10), list[str]()
+    gate = asyncio.Event()
+
+    async def use(name: str, need: int) -> None:
+        async with budget.hold(need):
+            order.append(name)
+            await gate.wait()
+            order.append(f"{name} ends")
+
+    tasks = []
+    for name, need in (("a", 6), ("b", 5), ("c", 1), ("all", 99)):
+        tasks.append(asyncio.create_task(use(name, need)))
+        await asyncio.sleep(0)
+    # There would be room for c, but b came first.
+    assert order == ["a"]
+    gate.set()
+    await asyncio.gather(*tasks)
+    assert order.index("a ends") < order.index("b")
+    assert order[-3:] == ["c ends", "all", "all ends"]
+
+
+async def test_who_is_cancelled_while_waiting_for_memory_is_not_in_the_way() -> None:
+    budget = ByteBudget(10)
+
+    async def use(need: int) -> None:
+        async with budget.hold(need):
+            pass
+
+    async with budget.hold(10):
+        waiting = [asyncio.create_task(use(5)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        waiting[1].cancel()
+    await asyncio.wait(waiting)
+    assert [task.cancelled() for task in waiting] == [True, True, False]
+    async with asyncio.timeout(60), budget.hold(10):
+        pass

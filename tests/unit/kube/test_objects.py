@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kube.clock import format_duration, format_micro_time, format_time, parse_duration, parse_time
 from kube.objects import (
     Key,
+    Object,
     annotations,
     condition,
     controller_of,
     finalizers,
-    format_duration,
-    format_micro_time,
-    format_time,
     group_of,
     is_deleting,
     is_truthy,
@@ -24,12 +23,10 @@ from kube.objects import (
     labels,
     matches_label_selector,
     metadata,
-    parse_duration,
-    parse_quantity,
-    parse_time,
     resource_version,
     uid,
 )
+from kube.quantities import parse_quantity
 
 # --- durations
 
@@ -66,7 +63,7 @@ from kube.objects import (
         ("-2562047h47m16.854775808s", -9223372036.854775808),
     ],
 )
-def test_a_duration_reads_as_in_go(text, seconds):
+def test_a_duration_reads_as_in_go(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds, rel=1e-15)
 
 
@@ -102,7 +99,7 @@ def test_a_duration_reads_as_in_go(text, seconds):
         ("3000000h", 'time: invalid duration "3000000h"'),
     ],
 )
-def test_what_is_no_duration_is_refused_in_the_words_of_go(text, message):
+def test_what_is_no_duration_is_refused_in_the_words_of_go(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=r"^time: ") as refused:
         parse_duration(text)
     assert str(refused.value) == message
@@ -133,14 +130,14 @@ def test_what_is_no_duration_is_refused_in_the_words_of_go(text, message):
         (-0.0001, "-100µs"),
     ],
 )
-def test_a_duration_is_printed_as_by_go(seconds, text):
+def test_a_duration_is_printed_as_by_go(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
 # A float holds seconds to the nanosecond for so long: 13 days.
 @settings(deadline=None)
 @given(st.integers(min_value=-(2**50), max_value=2**50))
-def test_what_is_printed_reads_as_the_same_duration(nanoseconds):
+def test_what_is_printed_reads_as_the_same_duration(nanoseconds: int) -> None:
     text = format_duration(nanoseconds / 10**9)
     assert round(parse_duration(text) * 10**9) == nanoseconds
     assert format_duration(parse_duration(text)) == text
@@ -148,7 +145,7 @@ def test_what_is_printed_reads_as_the_same_duration(nanoseconds):
 
 @settings(deadline=None)
 @given(st.text(alphabet="0123456789.+-hmsnuµ x", max_size=12))
-def test_any_text_is_a_duration_or_refused(text):
+def test_any_text_is_a_duration_or_refused(text: str) -> None:
     try:
         seconds = parse_duration(text)
     except ValueError as refused:
@@ -173,17 +170,17 @@ def test_any_text_is_a_duration_or_refused(text):
         ("2024-02-29T13:14:15", datetime(2024, 2, 29, 13, 14, 15, tzinfo=UTC)),
     ],
 )
-def test_times_are_read_with_fractions_and_zones(text, moment):
+def test_times_are_read_with_fractions_and_zones(text: str, moment: datetime) -> None:
     assert parse_time(text) == moment
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2023-02-29T00:00:00Z", "2024-01-01T25:00:00Z"])
-def test_what_is_no_time_is_refused(text):
+def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_time(text)
 
 
-def test_times_are_written_in_utc():
+def test_times_are_written_in_utc() -> None:
     moment = datetime(2024, 2, 29, 1, 2, 3, 4567, tzinfo=timezone(timedelta(hours=2)))
     assert format_time(moment) == "2024-02-28T23:02:03Z"
     assert format_micro_time(moment) == "2024-02-28T23:02:03.004567Z"
@@ -221,7 +218,7 @@ def test_times_are_written_in_utc():
         (0.25, "0.25"),
     ],
 )
-def test_quantities_have_their_value(text, value):
+def test_quantities_have_their_value(text: str, value: str) -> None:
     assert parse_quantity(text) == Decimal(value)
 
 
@@ -229,7 +226,7 @@ def test_quantities_have_their_value(text, value):
     "text",
     ["", "m", "1 Gi", "1K", "1gi", "1e", "0x1", "1_000", "١", "1Gi\n", "nan", True, None, "1e9999999", "1e99999999999"],
 )
-def test_what_is_no_quantity_is_refused_by_name(text):
+def test_what_is_no_quantity_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity") as refused:
         parse_quantity(text)
     assert repr(text) in str(refused.value)
@@ -264,17 +261,17 @@ def test_what_is_no_quantity_is_refused_by_name(text):
         ({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]}, {"a": "b"}, False),
     ],
 )
-def test_a_label_selector_selects(selector, having, selects):
+def test_a_label_selector_selects(selector: Object | None, having: dict[str, str], selects: bool) -> None:
     assert matches_label_selector(selector, having) is selects
 
 
 @pytest.mark.parametrize(("operator", "shown"), [("Gt", '"Gt"'), ("in", '"in"'), (None, '""')])
-def test_an_unknown_operator_is_refused_by_name(operator, shown):
+def test_an_unknown_operator_is_refused_by_name(operator: str | None, shown: str) -> None:
     with pytest.raises(ValueError, match=f"^{shown} is not a valid label selector operator$"):
         matches_label_selector({"matchExpressions": [{"key": "a", "operator": operator}]}, {"a": "b"})
 
 
-def test_a_selector_as_text_has_a_stable_order():
+def test_a_selector_as_text_has_a_stable_order() -> None:
     assert label_selector_text({"b": "2", "a": ""}) == label_selector_text({"a": "", "b": "2"}) == "a=,b=2"
     assert label_selector_text({}) == ""
 
@@ -283,12 +280,12 @@ def test_a_selector_as_text_has_a_stable_order():
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "true", "TRUE", "True"])
-def test_what_go_takes_for_true_is_true(value):
+def test_what_go_takes_for_true_is_true(value: str) -> None:
     assert is_truthy(value)
 
 
 @pytest.mark.parametrize("value", [None, "", "0", "false", "tRUE", "yes", "y", "on", " true", "2"])
-def test_all_else_is_not_true(value):
+def test_all_else_is_not_true(value: str) -> None:
     assert not is_truthy(value)
 
 
@@ -307,7 +304,7 @@ def test_all_else_is_not_true(value):
         },
     ],
 )
-def test_what_is_missing_or_null_reads_as_empty(obj):
+def test_what_is_missing_or_null_reads_as_empty(obj: Object) -> None:
     assert key(obj) == Key("", "")
     assert labels(obj) == annotations(obj) == {}
     assert finalizers(obj) == []
@@ -319,7 +316,7 @@ def test_what_is_missing_or_null_reads_as_empty(obj):
     assert not any((metadata(obj) or {}).values())
 
 
-def test_what_is_there_is_read():
+def test_what_is_there_is_read() -> None:
     owner = {"kind": "Deployment", "name": "d", "controller": True}
     ready = {"type": "Ready", "status": "False"}
     obj = {
@@ -344,12 +341,12 @@ def test_what_is_there_is_read():
     assert controller_of(obj) is owner
 
 
-def test_a_key_prints_as_its_path_and_sorts_by_namespace():
+def test_a_key_prints_as_its_path_and_sorts_by_namespace() -> None:
     assert str(Key("ns", "n")) == "ns/n"
     assert str(Key("", "n")) == "n"
     assert sorted([Key("b", "a"), Key("a", "z"), Key("", "x")]) == [Key("", "x"), Key("a", "z"), Key("b", "a")]
 
 
 @pytest.mark.parametrize(("api_version", "group"), [("v1", ""), ("apps/v1", "apps"), ("a.b/v1beta1", "a.b"), ("", "")])
-def test_the_group_of_an_api_version(api_version, group):
+def test_the_group_of_an_api_version(api_version: str, group: str) -> None:
     assert group_of(api_version) == group

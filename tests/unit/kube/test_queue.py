@@ -1,53 +1,15 @@
 """The rules of the work queue, on a clock that the test moves."""
 
 import asyncio
-import heapq
-import itertools
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 
-from kube.queue import CHANGE, RESYNC, QueueShutDownError, WorkQueue
-
-
-class FakeTimer:
-    def __init__(self, callback: Callable[[], object]) -> None:
-        self.callback = callback
-        self.is_cancelled = False
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-class FakeClock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self._timers: list[tuple[float, int, FakeTimer]] = []
-        self._count = itertools.count()
-
-    def __call__(self) -> float:
-        return self.now
-
-    def call_later(self, delay: float, callback: Callable[[], object]) -> FakeTimer:
-        timer = FakeTimer(callback)
-        heapq.heappush(self._timers, (self.now + delay, next(self._count), timer))
-        return timer
-
-    @property
-    def pending(self) -> int:
-        return sum(not timer.is_cancelled for _, _, timer in self._timers)
-
-    def advance(self, seconds: float) -> None:
-        until = self.now + seconds
-        while self._timers and self._timers[0][0] <= until:
-            self.now, _, timer = heapq.heappop(self._timers)
-            if not timer.is_cancelled:
-                timer.callback()
-        self.now = until
+from kit.clock import FakeClock, Timer, settle
+from kube.queue import CHANGE, LAST, REMOVAL, RESYNC, QueueShutDownError, WorkQueue
 
 
 @pytest.fixture
@@ -55,9 +17,13 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+def queue_of(clock: FakeClock, **options: Any) -> WorkQueue[str]:
+    return WorkQueue(f"queue-{uuid.uuid4()}", now=clock, call_later=clock.call_later, **options)
+
+
 @pytest.fixture
 def queue(clock: FakeClock) -> WorkQueue[str]:
-    return WorkQueue(f"queue-{uuid.uuid4()}", now=clock, call_later=clock.call_later)
+    return queue_of(clock, workers=20)
 
 
 async def take_all(queue: WorkQueue[str]) -> list[str]:
@@ -72,43 +38,182 @@ def metric(queue: WorkQueue[str], name: str, **labels: str) -> float | None:
 # --- order
 
 
-async def test_keys_come_out_in_the_order_in_which_they_were_added(queue):
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        pytest.param([("a",), ("b",), ("c",)], "abc", id="in the order in which they were added"),
+        pytest.param([("a",), ("b",), ("a",), ("a",), ("b",)], "ab", id="one that waits is not added again"),
+        pytest.param([("a", RESYNC), ("b", RESYNC), ("c", CHANGE)], "cab", id="changes before what is looked at again"),
+        pytest.param(
+            [("a", LAST), ("b", RESYNC), ("c", CHANGE), ("d", LAST), ("d", RESYNC)],
+            "cbda",
+            id="what is put off when nothing else is left",
+        ),
+        pytest.param(
+            [("a", RESYNC), ("b", RESYNC), ("c", RESYNC), ("c",)],
+            "cab",
+            id="a change lifts what waits with low priority",
+        ),
+        pytest.param([("a",), ("b", RESYNC), ("a", RESYNC)], "ab", id="a resync does not lower a change"),
+    ],
+)
+async def test_the_order_of_keys(queue: WorkQueue[str], added: list[Any], expected: str) -> None:
+    for each in added:
+        queue.add(*each)
+    assert await take_all(queue) == list(expected)
+
+
+async def test_a_removal_goes_after_changes_and_before_resyncs(queue: WorkQueue[str]) -> None:
+    queue.add("listed", RESYNC)
+    queue.add("leaving", REMOVAL)
+    queue.add("leaving", RESYNC)
+    queue.add("changed", CHANGE)
+    assert await take_and_finish(queue, 3) == ["changed", "leaving", "listed"]
+
+
+def leaving_goes_last(clock: FakeClock, leaving: set[str], *, workers: int = 1) -> WorkQueue[str]:
+    """Keys in `leaving` are being deleted, whatever they were added for."""
+    return queue_of(clock, workers=workers, highest=lambda key: REMOVAL if key in leaving else CHANGE)
+
+
+async def test_what_a_key_was_to_be_looked_at_for_later_does_not_lift_its_removal(clock: FakeClock) -> None:
+    leaving: set[str] = set()
+    queue = leaving_goes_last(clock, leaving)
+    for key in "abc":
+        queue.add_after(key, 60, CHANGE)
+    leaving.update("abc")
     for key in "abc":
         queue.add(key)
-    assert await take_all(queue) == ["a", "b", "c"]
+    queue.add("drift")
+    assert await take_and_finish(queue, 4) == ["drift", "a", "b", "c"]
 
 
-async def test_a_key_that_waits_is_not_added_again(queue):
-    for key in "abaab":
-        queue.add(key)
-    assert await take_all(queue) == ["a", "b"]
-
-
-async def test_changes_go_before_what_is_merely_looked_at_again(queue):
-    queue.add("old", RESYNC)
-    queue.add("older", RESYNC)
-    queue.add("new", CHANGE)
-    assert await take_all(queue) == ["new", "old", "older"]
-
-
-async def test_a_change_lifts_a_key_that_waits_with_low_priority(queue):
+async def test_a_key_that_waits_as_a_change_is_lowered_when_it_is_removed(clock: FakeClock) -> None:
+    leaving: set[str] = set()
+    queue = leaving_goes_last(clock, leaving)
     for key in "abc":
-        queue.add(key, RESYNC)
-    queue.add("c")
-    assert await take_all(queue) == ["c", "a", "b"]
+        queue.add(key)
+    queue.add("drift")
+    leaving.update("abc")
+    for key in "abc":
+        queue.add(key)
+    assert await take_and_finish(queue, 4) == ["drift", "a", "b", "c"]
 
 
-async def test_a_resync_does_not_lower_a_change(queue):
+async def test_a_change_does_not_lift_what_is_removed_not_even_while_it_runs(clock: FakeClock) -> None:
+    leaving = {"a"}
+    queue = leaving_goes_last(clock, leaving)
     queue.add("a")
-    queue.add("b", RESYNC)
-    queue.add("a", RESYNC)
-    assert await take_all(queue) == ["a", "b"]
+    assert await queue.get() == "a"
+    queue.add("a", CHANGE)
+    queue.add("drift")
+    queue.done("a")
+    assert await take_and_finish(queue, 2) == ["drift", "a"]
+
+
+async def test_workers_that_were_let_through_for_what_was_lowered_wait_on(clock: FakeClock) -> None:
+    leaving: set[str] = set()
+    queue = leaving_goes_last(clock, leaving, workers=4)
+    keys = [f"leaving-{number}" for number in range(10)]
+    for key in keys:
+        queue.add(key)
+    leaving.update(keys)
+    for key in keys:
+        queue.add(key)
+    taken: list[str] = []
+
+    async def work() -> None:
+        while True:
+            taken.append(await queue.get())
+
+    at_work = [asyncio.create_task(work()) for _ in range(4)]
+    await settle()
+    assert taken == keys[:3]  # as many as may be in work at once
+    queue.add("drift")
+    queue.done(keys[0])
+    await settle()
+    assert taken == [*keys[:3], "drift", keys[3]]
+    queue.shut_down()
+    ended = await asyncio.gather(*at_work, return_exceptions=True)
+    assert all(isinstance(each, QueueShutDownError) for each in ended)
+
+
+# --- fairness
+
+
+async def take_and_finish(queue: WorkQueue[str], count: int) -> list[str]:
+    """So many keys by a single worker."""
+    taken = []
+    for _ in range(count):
+        taken.append(await queue.get())
+        queue.done(taken[-1])
+    return taken
+
+
+async def test_what_comes_in_bulk_gets_its_share_though_there_are_always_changes(queue: WorkQueue[str]) -> None:
+    for number in range(100):
+        queue.add(f"change-{number}")
+        queue.add(f"removal-{number}", REMOVAL)
+        queue.add(f"resync-{number}", RESYNC)
+    for beginning in range(0, 60, 10):
+        kinds = [key.partition("-")[0] for key in await take_and_finish(queue, 10)]
+        assert kinds.count("change") >= 5, beginning
+        assert min(kinds.count("removal"), kinds.count("resync")) >= 1, beginning
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 1), (5, 4), (10, 8)])
+async def test_what_comes_in_bulk_leaves_a_worker_free_for_changes(workers: int, most: int, clock: FakeClock) -> None:
+    queue = queue_of(clock, workers=workers)
+    for number in range(3000):
+        queue.add(f"leaving-{number}", REMOVAL if number % 2 else RESYNC)
+    taken: list[str] = []
+
+    async def work() -> None:
+        taken.append(await queue.get())
+
+    at_work = [asyncio.create_task(work()) for _ in range(workers)]
+    await settle()
+    assert len(taken) == most
+    queue.add("drift")
+    await settle()
+    assert ("drift" in taken) == (workers > 1)  # a single worker takes it next
+    in_bulk = next(key for key in taken if key != "drift")
+    queue.done(in_bulk)
+    at_work.append(asyncio.create_task(work()))
+    await settle()
+    assert "drift" in taken
+    assert len(taken) == (most + 2 if workers > 1 else 2)
+    for task in at_work:
+        task.cancel()
+    await asyncio.gather(*at_work, return_exceptions=True)
+
+
+async def test_a_namespace_with_much_to_do_does_not_keep_others_waiting(clock: FakeClock) -> None:
+    queue = queue_of(clock, flow=lambda key: key.partition("/")[0])
+    for number in range(3000):
+        queue.add(f"busy/{number}")
+    queue.add("quiet/a")
+    queue.add("quiet/b")
+    queue.add("small/a")
+    assert await take_and_finish(queue, 7) == [
+        "busy/0", "quiet/a", "small/a", "busy/1", "quiet/b", "busy/2", "busy/3",
+    ]  # fmt: skip
+
+
+async def test_a_drift_comes_before_3000_deletions_in_as_many_namespaces(clock: FakeClock) -> None:
+    queue = queue_of(clock, flow=lambda key: key)
+    for number in range(3000):
+        queue.add(f"leaving-{number}", REMOVAL)
+    await queue.get()
+    queue.add("drift")
+    queue.done("leaving-0")
+    assert await queue.get() == "drift"
 
 
 # --- one worker a key
 
 
-async def test_a_key_in_work_is_not_handed_out_until_it_is_done(queue):
+async def test_a_key_in_work_is_not_handed_out_until_it_is_done(queue: WorkQueue[str]) -> None:
     queue.add("a")
     assert await queue.get() == "a"
     for _ in range(3):
@@ -122,7 +227,7 @@ async def test_a_key_in_work_is_not_handed_out_until_it_is_done(queue):
     assert await waiter == "a"
 
 
-async def test_all_adds_while_a_key_is_in_work_make_one_further_run(queue):
+async def test_all_adds_while_a_key_is_in_work_make_one_further_run(queue: WorkQueue[str]) -> None:
     queue.add("a")
     await queue.get()
     queue.add("a")
@@ -133,7 +238,7 @@ async def test_all_adds_while_a_key_is_in_work_make_one_further_run(queue):
     assert len(queue) == 0
 
 
-async def test_a_change_while_a_key_is_in_work_counts_more_than_a_resync(queue):
+async def test_a_change_while_a_key_is_in_work_counts_more_than_a_resync(queue: WorkQueue[str]) -> None:
     queue.add("a")
     await queue.get()
     queue.add("a", RESYNC)
@@ -144,7 +249,7 @@ async def test_a_change_while_a_key_is_in_work_counts_more_than_a_resync(queue):
     assert await take_all(queue) == ["b", "a"]
 
 
-async def test_a_key_that_is_done_and_was_not_added_is_gone(queue):
+async def test_a_key_that_is_done_and_was_not_added_is_gone(queue: WorkQueue[str]) -> None:
     queue.add("a")
     queue.done(await queue.get())
     assert len(queue) == 0
@@ -153,7 +258,7 @@ async def test_a_key_that_is_done_and_was_not_added_is_gone(queue):
 # --- delays
 
 
-async def test_a_delayed_key_is_not_due_before_its_time(queue, clock):
+async def test_a_delayed_key_is_not_due_before_its_time(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add_after("a", 10)
     clock.advance(9.9)
     assert len(queue) == 0
@@ -162,41 +267,45 @@ async def test_a_delayed_key_is_not_due_before_its_time(queue, clock):
 
 
 @pytest.mark.parametrize("delays", [(10, 5), (5, 10), (7, 5, 6)])
-async def test_of_several_delays_of_a_key_the_earliest_wins(queue, clock, delays):
+async def test_of_several_delays_of_a_key_the_earliest_wins(
+    queue: WorkQueue[str], clock: FakeClock, delays: tuple[float, ...]
+) -> None:
     for delay in delays:
         queue.add_after("a", delay)
     clock.advance(5)
+    await is_run_once(queue, clock)
+
+
+async def is_run_once(queue: WorkQueue[str], clock: FakeClock) -> None:
+    """Now, and not again."""
     assert await take_all(queue) == ["a"]
     queue.done("a")
     clock.advance(100)
     assert len(queue) == 0
 
 
-async def test_adding_a_delayed_key_makes_it_due_once(queue, clock):
+async def test_adding_a_delayed_key_makes_it_due_once(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add_after("a", 10)
     queue.add("a")
-    assert await take_all(queue) == ["a"]
-    queue.done("a")
-    clock.advance(100)
-    assert len(queue) == 0
+    await is_run_once(queue, clock)
 
 
-async def test_a_later_look_at_a_key_that_is_due_is_needless(queue, clock):
+async def test_a_later_look_at_a_key_that_is_due_is_needless(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a")
     queue.add_after("a", 10)
-    queue.done(await queue.get())
-    clock.advance(100)
-    assert len(queue) == 0
+    await is_run_once(queue, clock)
 
 
-async def test_delayed_keys_come_in_the_order_of_their_times(queue, clock):
+async def test_delayed_keys_come_in_the_order_of_their_times(queue: WorkQueue[str], clock: FakeClock) -> None:
     for key, delay in (("c", 3), ("a", 1), ("b", 2)):
         queue.add_after(key, delay)
     clock.advance(3)
     assert await take_all(queue) == ["a", "b", "c"]
 
 
-async def test_a_delay_that_is_over_while_the_key_is_in_work_makes_it_due_afterwards(queue, clock):
+async def test_a_delay_that_is_over_while_the_key_is_in_work_makes_it_due_afterwards(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
     queue.add("a")
     await queue.get()
     queue.add_after("a", 1)
@@ -206,12 +315,12 @@ async def test_a_delay_that_is_over_while_the_key_is_in_work_makes_it_due_afterw
 
 
 @pytest.mark.parametrize("delay", [0, -1])
-async def test_no_delay_means_at_once(queue, delay):
+async def test_no_delay_means_at_once(queue: WorkQueue[str], delay: float) -> None:
     queue.add_after("a", delay)
     assert await take_all(queue) == ["a"]
 
 
-async def test_a_delayed_key_keeps_the_priority_with_which_it_ran(queue, clock):
+async def test_a_delayed_key_keeps_the_priority_with_which_it_ran(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("resynced", RESYNC)
     await queue.get()
     queue.add_after("resynced", 1)
@@ -221,13 +330,15 @@ async def test_a_delayed_key_keeps_the_priority_with_which_it_ran(queue, clock):
     assert await take_all(queue) == ["changed", "resynced"]
 
 
-async def test_one_timer_serves_all_delays(queue, clock):
+async def test_one_timer_serves_all_delays(queue: WorkQueue[str], clock: FakeClock) -> None:
     for number in range(100):
         queue.add_after(f"key-{number}", 200 - number)
     assert clock.pending == 1
 
 
-async def test_moving_delayed_keys_forward_again_and_again_takes_no_memory(queue, clock):
+async def test_moving_delayed_keys_forward_again_and_again_takes_no_memory(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
     for step in range(10_000):
         queue.add_after("a", 20_000 - step)
     assert len(queue._heap) < 100
@@ -235,14 +346,14 @@ async def test_moving_delayed_keys_forward_again_and_again_takes_no_memory(queue
     assert await take_all(queue) == ["a"]
 
 
-async def test_a_timer_that_goes_off_early_is_set_again(clock):
+async def test_a_timer_that_goes_off_early_is_set_again(clock: FakeClock) -> None:
     early: list[Callable[[], object]] = []
     delays: list[float] = []
 
-    def call_later(delay: float, callback: Callable[[], object]) -> FakeTimer:
+    def call_later(delay: float, callback: Callable[[], object]) -> Timer:
         delays.append(delay)
         early.append(callback)
-        return FakeTimer(callback)
+        return Timer(callback)
 
     queue: WorkQueue[str] = WorkQueue(f"queue-{uuid.uuid4()}", now=clock, call_later=call_later)
     queue.add_after("a", 1)
@@ -267,31 +378,33 @@ async def delay_of_rate_limited(queue: WorkQueue[str], clock: FakeClock, key: st
     return clock.now - start
 
 
-async def test_the_delay_doubles_with_every_failure_from_5_ms_to_1000_s(queue, clock):
+async def test_the_delay_doubles_with_every_failure_from_5_ms_to_1000_s(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
     delays = [await delay_of_rate_limited(queue, clock, "a") for _ in range(20)]
     assert delays == pytest.approx([min(0.005 * 2**n, 1000) for n in range(20)])
 
 
-async def test_the_longest_delay_can_be_set(clock):
-    queue: WorkQueue[str] = WorkQueue(f"queue-{uuid.uuid4()}", max_backoff=0.06, now=clock, call_later=clock.call_later)
+async def test_the_longest_delay_can_be_set(clock: FakeClock) -> None:
+    queue = queue_of(clock, max_backoff=0.06)
     delays = [await delay_of_rate_limited(queue, clock, "a") for _ in range(6)]
     assert delays == pytest.approx([0.005, 0.01, 0.02, 0.04, 0.06, 0.06])
 
 
-async def test_each_key_has_its_own_back_off(queue, clock):
+async def test_each_key_has_its_own_back_off(queue: WorkQueue[str], clock: FakeClock) -> None:
     for _ in range(5):
         await delay_of_rate_limited(queue, clock, "a")
     assert await delay_of_rate_limited(queue, clock, "b") == pytest.approx(0.005)
 
 
-async def test_a_key_that_was_forgotten_starts_from_the_beginning(queue, clock):
+async def test_a_key_that_was_forgotten_starts_from_the_beginning(queue: WorkQueue[str], clock: FakeClock) -> None:
     for _ in range(5):
         await delay_of_rate_limited(queue, clock, "a")
     queue.forget("a")
     assert await delay_of_rate_limited(queue, clock, "a") == pytest.approx(0.005)
 
 
-async def test_a_key_that_fails_forever_is_delayed_by_a_finite_time(queue, clock):
+async def test_a_key_that_fails_forever_is_delayed_by_a_finite_time(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue._failures["a"] = 10_000
     assert await delay_of_rate_limited(queue, clock, "a") == pytest.approx(1000)
 
@@ -299,7 +412,7 @@ async def test_a_key_that_fails_forever_is_delayed_by_a_finite_time(queue, clock
 # --- workers
 
 
-async def test_keys_reach_workers_that_wait(queue):
+async def test_keys_reach_workers_that_wait(queue: WorkQueue[str]) -> None:
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
     for key in "abc":
@@ -307,7 +420,7 @@ async def test_keys_reach_workers_that_wait(queue):
     assert sorted(await asyncio.gather(*waiters)) == ["a", "b", "c"]
 
 
-async def test_a_worker_that_is_cancelled_while_a_key_arrives_leaves_it_to_others(queue):
+async def test_a_worker_that_is_cancelled_while_a_key_arrives_leaves_it_to_others(queue: WorkQueue[str]) -> None:
     first, second = asyncio.create_task(queue.get()), asyncio.create_task(queue.get())
     await asyncio.sleep(0)
     queue.add("a")
@@ -316,7 +429,9 @@ async def test_a_worker_that_is_cancelled_while_a_key_arrives_leaves_it_to_other
     assert first.cancelled()
 
 
-async def test_shutting_down_wakes_all_who_wait_and_hands_out_nothing_more(queue, clock):
+async def test_shutting_down_wakes_all_who_wait_and_hands_out_nothing_more(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
     queue.add_after("a", 1)
@@ -332,7 +447,7 @@ async def test_shutting_down_wakes_all_who_wait_and_hands_out_nothing_more(queue
         await queue.get()
 
 
-async def test_a_key_in_work_can_be_done_after_shutting_down(queue):
+async def test_a_key_in_work_can_be_done_after_shutting_down(queue: WorkQueue[str]) -> None:
     queue.add("a")
     key = await queue.get()
     queue.add("a")
@@ -341,7 +456,7 @@ async def test_a_key_in_work_can_be_done_after_shutting_down(queue):
     assert len(queue) == 0
 
 
-async def test_the_loop_of_the_process_is_the_timer_unless_told_otherwise():
+async def test_the_loop_of_the_process_is_the_timer_unless_told_otherwise() -> None:
     queue: WorkQueue[str] = WorkQueue(f"queue-{uuid.uuid4()}")
     queue.add_after("a", 0.001)
     assert await asyncio.wait_for(queue.get(), 60) == "a"
@@ -350,7 +465,7 @@ async def test_the_loop_of_the_process_is_the_timer_unless_told_otherwise():
 # --- metrics
 
 
-async def test_all_series_of_a_queue_exist_from_the_start(queue):
+async def test_all_series_of_a_queue_exist_from_the_start(queue: WorkQueue[str]) -> None:
     for name in (
         "workqueue_adds_total",
         "workqueue_retries_total",
@@ -364,7 +479,7 @@ async def test_all_series_of_a_queue_exist_from_the_start(queue):
     assert metric(queue, "workqueue_depth", priority="-100") == 0
 
 
-async def test_the_depth_counts_what_is_due_and_not_what_is_delayed(queue):
+async def test_the_depth_counts_what_is_due_and_not_what_is_delayed(queue: WorkQueue[str]) -> None:
     queue.add("a")
     queue.add("b")
     queue.add("c", RESYNC)
@@ -376,7 +491,9 @@ async def test_the_depth_counts_what_is_due_and_not_what_is_delayed(queue):
     assert metric(queue, "workqueue_depth", priority="0") == 2
 
 
-async def test_adds_count_keys_that_become_due_and_retries_all_delayed_adds(queue, clock):
+async def test_adds_count_keys_that_become_due_and_retries_all_delayed_adds(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
     queue.add("a")
     queue.add("a")
     queue.add_after("b", 10)
@@ -387,7 +504,7 @@ async def test_adds_count_keys_that_become_due_and_retries_all_delayed_adds(queu
     assert metric(queue, "workqueue_adds_total") == 3
 
 
-async def test_waiting_and_working_are_timed(queue, clock):
+async def test_waiting_and_working_are_timed(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a")
     clock.advance(2)
     queue.add("a")
@@ -404,7 +521,7 @@ async def test_waiting_and_working_are_timed(queue, clock):
     assert metric(queue, "workqueue_longest_running_processor_seconds") == 1
 
 
-async def test_waiting_for_ones_own_run_to_end_counts_as_waiting(queue, clock):
+async def test_waiting_for_ones_own_run_to_end_counts_as_waiting(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a")
     await queue.get()
     queue.add("a")

@@ -1,10 +1,13 @@
 """What a store forgets: each object that goes, whatever was kept of it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Hashable, Sequence
+from typing import cast
 
 import pytest
+import structlog
 
-from kube.cache import Change, Store, View
+from kube.cache import Change, Store, View, _feed, without_managed_fields
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present
@@ -43,3 +46,138 @@ def test_nothing_is_left_of_an_object_that_goes(first: str | None, last: str | N
         (Key("ns", "s"), first, last),
         (Key("ns", "s"), last, None),
     ]
+
+
+def _brittle(obj: Object) -> str | None:
+    if labels(obj).get("mark") == "boom":
+        raise AttributeError("'str' object has no attribute 'get'")
+    return _mark(obj)
+
+
+def _brittle_index(mark: str | None) -> Sequence[Hashable]:
+    return cast("Sequence[Hashable]", ([],)) if mark == "unhashable" else ()
+
+
+@pytest.mark.parametrize("odd", ["boom", "unhashable"])
+def test_an_object_that_can_not_be_understood_concerns_itself_only(odd: str) -> None:
+    store = Store(View(SECRETS, _brittle, indexes=(("mark", _brittle_index),)))
+    source = store.source("")
+
+    def named(name: str, version: int, mark: str) -> Present:
+        obj = secret(version, mark)
+        obj["metadata"]["name"] = name
+        return Present(obj)
+
+    with structlog.testing.capture_logs() as logs:
+        for event in (
+            ListBegins(3),
+            named("odd", 1, odd),
+            named("changed", 2, "x"),
+            named("plain", 3, "x"),
+            ListEnds(3),
+        ):
+            source.apply(event)
+        assert sorted(k.name for k, _ in store.items()) == ["changed", "plain"]
+        assert store.synced.is_set()
+        source.apply(named("changed", 4, odd))
+        source.apply(named("plain", 5, "y"))
+    # What is not understood is not gone either.
+    assert {k.name: mark for k, mark in store.items()} == {"changed": "x", "plain": "y"}
+    assert [entry["object"] for entry in logs if entry["log_level"] == "error"] == [
+        "Secret ns/odd",
+        "Secret ns/changed",
+    ]
+    source.apply(named("odd", 6, "z"))
+    source.apply(named("changed", 7, "z"))
+    assert {k.name: mark for k, mark in store.items()} == {"odd": "z", "changed": "z", "plain": "y"}
+
+
+def _secret(name: str, version: int, namespace: str = "ns") -> Object:
+    return {"metadata": {"name": name, "namespace": namespace, "resourceVersion": str(version)}}
+
+
+def test_a_resync_tells_of_all_objects_again() -> None:
+    store = Store(View(SECRETS, without_managed_fields))
+    source = store.source("")
+    for event in (ListBegins(2), Present(_secret("a", 1)), Present(_secret("b", 2)), ListEnds(2)):
+        source.apply(event)
+    changes: list[Change[Object]] = []
+    unsubscribe = store.subscribe(changes.append)
+    store.resync()
+    unsubscribe()
+    store.resync()
+    told = [(change.key.name, change.old is change.new, change.initial) for change in changes]
+    assert told == [("a", False, True), ("b", False, True), ("a", True, True), ("b", True, True)]
+
+
+def test_a_handler_that_fails_keeps_no_other_from_being_told() -> None:
+    store = Store(View(SECRETS, without_managed_fields))
+    told: list[Key] = []
+
+    def fail(_: Change[Object]) -> None:
+        raise KeyError("x")
+
+    store.subscribe(fail)
+    store.subscribe(lambda change: told.append(change.key))
+    source = store.source("")
+    with structlog.testing.capture_logs() as logs:
+        for event in (ListBegins(1), Present(_secret("a", 1)), ListEnds(1)):
+            source.apply(event)
+    assert told == [Key("ns", "a")]
+    assert [entry["object"] for entry in logs] == ["Secret ns/a"]
+
+
+def test_a_list_that_is_older_than_an_own_write_does_not_remove_its_object() -> None:
+    store = Store(View(SECRETS, without_managed_fields))
+    source = store.source("")
+    source.apply(ListBegins(5))
+    store.observe(_secret("written", 7))
+    source.apply(ListEnds(5))
+    assert store.get(Key("ns", "written")) == _secret("written", 7)
+    source.apply(ListBegins(8))
+    source.apply(ListEnds(8))
+    assert len(store) == 0
+
+
+def test_a_list_of_one_namespace_says_nothing_of_others() -> None:
+    store = Store(View(SECRETS, without_managed_fields))
+    one, other = store.source("one"), store.source("other")
+    for source, namespace in ((one, "one"), (other, "other")):
+        assert not store.synced.is_set()
+        for event in (ListBegins(1), Present(_secret("s", 1, namespace)), ListEnds(1)):
+            source.apply(event)
+    assert store.synced.is_set()
+    one.apply(ListBegins(3))
+    one.apply(ListEnds(3))
+    assert [k.namespace for k, _ in store.items()] == ["other"]
+    store.observe(_secret("s", 2, "elsewhere"))
+    assert [k.namespace for k, _ in store.items()] == ["other"]
+
+
+async def test_a_watch_that_fails_in_its_own_code_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kube.cache._RESTART_SECONDS", 0.0)
+    listed = asyncio.Event()
+
+    class Watcher:
+        failed = started_over = False
+
+        async def events(self) -> AsyncGenerator[Event, None]:
+            yield ListBegins(1)
+            if not self.failed:
+                self.failed = True
+                raise KeyError("x")
+            yield ListEnds(1)
+            listed.set()
+            await asyncio.Event().wait()
+
+        def start_over(self) -> None:
+            self.started_over = True
+
+    watcher = Watcher()
+    store = Store(View(SECRETS, without_managed_fields))
+    feeding = asyncio.create_task(_feed(store.source(""), watcher))  # type: ignore[arg-type]
+    with structlog.testing.capture_logs() as logs:
+        await asyncio.wait_for(listed.wait(), 60)
+    feeding.cancel()
+    assert (watcher.started_over, store.synced.is_set()) == (True, True)
+    assert [entry["event"] for entry in logs] == ["A watch failed unexpectedly, starting over"]

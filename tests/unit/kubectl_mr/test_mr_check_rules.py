@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.overview.states import State
+from gardener.overview.states import State
 from kube.objects import Object
-from kubectl_mr.commands.check import Level, judged_bundle, judged_definition, judged_lease, judged_states, lines
+from kubectl_mr.commands.check import Level, bundle_finding, definition_finding, lease_finding, lines, state_findings
 from kubectl_mr.style import rendered
 from kubectl_mr.webhook_entries import by_address, entries_of
 from webhooks.certificates.pairs import make_ca
@@ -34,7 +34,7 @@ def definition(*, served: bool = True, established: str = "True", status: dict[s
     ],
 )
 def test_the_definition_has_to_serve_and_store_all(obj: Object, level: Level) -> None:
-    assert judged_definition(obj).level is level
+    assert definition_finding(obj).level is level
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_the_definition_has_to_serve_and_store_all(obj: Object, level: Level) ->
     ],
 )
 def test_an_agent_that_leads_has_renewed_its_lease(spec: Object, level: Level) -> None:
-    assert judged_lease({"metadata": {"namespace": "garden", "name": "x"}, "spec": spec}, NOW).level is level
+    assert lease_finding({"metadata": {"namespace": "garden", "name": "x"}, "spec": spec}, NOW).level is level
 
 
 def test_suspended_ones_are_not_forgotten() -> None:
-    found = judged_states({State.READY: ["a/b"], State.SUSPENDED: ["a/c"], State.PROGRESSING: ["a/d"]})
+    found = state_findings({State.READY: ["a/b"], State.SUSPENDED: ["a/c"], State.PROGRESSING: ["a/d"]})
     assert [rendered(line, colors=False) for line in lines(found)] == [
         "✔ 1 of 3 ManagedResources ready",
         "⚠ suspended: a/c",
@@ -62,12 +62,12 @@ def test_suspended_ones_are_not_forgotten() -> None:
 def test_bundles_are_judged_by_the_certificate_that_lasts_longest() -> None:
     made = datetime.now(UTC)
     bundle = make_ca("ca", now=made, lifetime=timedelta(days=365)).certificate_pem
-    assert judged_bundle(["x"], b"", NOW).level is Level.WARNING
-    assert judged_bundle(["x"], b"nonsense", NOW).level is Level.BAD
+    assert bundle_finding(["x"], b"", NOW).level is Level.WARNING
+    assert bundle_finding(["x"], b"nonsense", NOW).level is Level.BAD
     now = datetime.now(UTC)
-    assert judged_bundle(["x"], bundle, now).level is Level.GOOD
-    assert judged_bundle(["x"], bundle, now + timedelta(days=360)).level is Level.WARNING
-    assert judged_bundle(["x"], bundle, now + timedelta(days=4000)).level is Level.BAD
+    assert bundle_finding(["x"], bundle, now).level is Level.GOOD
+    assert bundle_finding(["x"], bundle, now + timedelta(days=360)).level is Level.WARNING
+    assert bundle_finding(["x"], bundle, now + timedelta(days=4000)).level is Level.BAD
 
 
 def test_entries_of_others_are_passed_over() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from kit.objects import managed_resource, obj, secret
 from kubectl_mr.__main__ import COMMANDS, app, load
 from kubectl_mr.completion import for_kubectl
 from kubectl_mr.errors import UserError, not_found
@@ -117,6 +118,20 @@ def test_without_a_kubeconfig_there_is_an_error_with_a_remedy(tmp_path: Path) ->
     assert "► name one by --kubeconfig" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command", [("create", "shop", "-f", "-"), ("reconcile", "shop"), ("resume", "shop"), ("wait", "shop")]
+)
+def test_a_timeout_that_is_no_duration_is_not_taken_for_a_defect(tmp_path: Path, command: tuple[str, ...]) -> None:
+    cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "me"}}
+    user = {"name": "me", "user": {"token": "t"}}
+    document = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"}
+    (tmp_path / "config").write_text(yaml.safe_dump(document))
+    result = run(*command, "--timeout", "soon", "--kubeconfig", str(tmp_path / "config"))
+    assert result.exit_code == 1
+    assert "► write a duration such as 90s, 5m or 1h30m" in result.stderr
+
+
 def test_names_that_are_nearly_right_are_told() -> None:
     assert not_found("ManagedResource", "a/shpo", ["a/shop", "a/other"], where="").hint == "did you mean a/shop?"
     assert "kubectl mr get" in not_found("ManagedResource", "a/x", [], where="").hint
@@ -142,16 +157,14 @@ def test_encode_finds_mistakes() -> None:
 
 
 def test_decode_says_what_is_broken() -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"x.br": "eHh4"}}
-    result = run("decode", "-", stdin=json.dumps(secret))
+    result = run("decode", "-", stdin=json.dumps(secret("a", data={"x.br": "eHh4"})))
     assert result.exit_code == 1
     assert "a, x.br: the Brotli stream is truncated" in result.stderr
 
 
 @pytest.mark.parametrize("content", [{"data": {"a": "no base64!"}}, {"data": {"a": 1}}, {"stringData": {"a": 1}}])
 def test_a_secret_that_no_api_server_would_take_is_an_error(content: dict[str, Any]) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, **content}
-    result = run("decode", "-", stdin=json.dumps(secret))
+    result = run("decode", "-", stdin=json.dumps(secret("a", **content)))
     assert result.exit_code == 1
     assert "the data of Secret a is not what a Secret holds" in result.stderr
 
@@ -168,19 +181,10 @@ def test_render_shows_manifests_in_order_with_stamps() -> None:
 
 
 def test_render_takes_managed_resources_with_their_secrets() -> None:
-    managed = {
-        "apiVersion": "resources.gardener.cloud/v1alpha1",
-        "kind": "ManagedResource",
-        "metadata": {"name": "hello", "namespace": "garden"},
-        "spec": {"secretRefs": [{"name": "hello"}], "injectLabels": {"a": "b"}},
-    }
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "hello", "namespace": "garden"},
-        "stringData": {"a.yaml": CONFIG_MAP},
-    }
-    result = run("render", "-f", "-", stdin=yaml.safe_dump_all([managed, secret]))
+    spec = {"secretRefs": [{"name": "hello"}], "injectLabels": {"a": "b"}}
+    managed = managed_resource("garden/hello", spec=spec)
+    holding = secret("garden/hello", stringData={"a.yaml": CONFIG_MAP})
+    result = run("render", "-f", "-", stdin=yaml.safe_dump_all([managed, holding]))
     assert result.exit_code == 0, result.output
     [config_map] = yaml.safe_load_all(result.stdout)
     assert config_map["metadata"]["labels"]["a"] == "b"
@@ -219,7 +223,7 @@ def test_a_kustomization_is_built_by_whoever_can(tmp_path: Path, monkeypatch: py
     assert "name: greeting" in run("render", "-f", str(tmp_path)).stdout
     kustomize.write_text("#!/bin/sh\necho broken >&2; exit 1\n")
     failed = run("render", "-f", str(tmp_path))
-    assert (failed.exit_code, failed.stderr.strip().endswith("failed: broken")) == (1, True)
+    assert (failed.exit_code, failed.stderr.endswith("failed:\n  broken\n")) == (1, True)
 
 
 # --- admit
@@ -293,12 +297,7 @@ def test_admit_without_the_namespace_asks_as_for_one_without_labels(files: dict[
 
 
 def test_admit_tells_who_refuses_and_why(files: dict[str, str]) -> None:
-    record = {
-        "apiVersion": "extensions.gardener.cloud/v1alpha1",
-        "kind": "DNSRecord",
-        "metadata": {"name": "a", "namespace": "shop"},
-        "spec": {},
-    }
+    record = obj("extensions.gardener.cloud/v1alpha1 DNSRecord", "shop/a", spec={})
     path = Path(files["deployment"])
     path.write_text(json.dumps(record))
     result = run("admit", "-f", str(path), "--config", files["config"])

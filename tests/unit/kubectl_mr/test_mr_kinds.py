@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kit.objects import config_map, obj
 from kube.client import Selection
 from kube.errors import NotFound
 from kube.objects import Object
@@ -13,28 +14,19 @@ from kubectl_mr.offline import Kinds, OfflineClient, plural_of
 
 
 def entry(kind: str, plural: str, *short: str) -> dict[str, Any]:
-    return {
-        "resource": plural,
-        "responseKind": {"kind": kind},
-        "scope": "Namespaced",
-        "singularResource": kind.lower(),
-        "shortNames": list(short),
-    }
+    names = {"resource": plural, "singularResource": kind.lower(), "shortNames": list(short)}
+    return {**names, "responseKind": {"kind": kind}, "scope": "Namespaced"}
+
+
+def group(name: str = "", **versions: Object) -> Object:
+    served = [{"version": version, "resources": [resource]} for version, resource in versions.items()]
+    return {"metadata": {"name": name} if name else {}, "versions": served}
 
 
 GROUPS = [
-    {"metadata": {}, "versions": [{"version": "v1", "resources": [entry("Pod", "pods", "po")]}]},
-    {
-        "metadata": {"name": "apps"},
-        "versions": [
-            {"version": "v1", "resources": [entry("Deployment", "deployments", "deploy")]},
-            {"version": "v1beta1", "resources": [entry("Old", "olds")]},
-        ],
-    },
-    {
-        "metadata": {"name": "metrics.k8s.io"},
-        "versions": [{"version": "v1beta1", "resources": [entry("PodMetrics", "pods")]}],
-    },
+    group(v1=entry("Pod", "pods", "po")),
+    group("apps", v1=entry("Deployment", "deployments", "deploy"), v1beta1=entry("Old", "olds")),
+    group("metrics.k8s.io", v1beta1=entry("PodMetrics", "pods")),
 ]
 
 
@@ -64,11 +56,8 @@ def test_other_names_find_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "plural"),
     [
-        ("Pod", "pods"),
-        ("NetworkPolicy", "networkpolicies"),
-        ("Ingress", "ingresses"),
-        ("EndpointSlice", "endpointslices"),
-        ("Hvpa", "hvpas"),
+        *(("Pod", "pods"), ("NetworkPolicy", "networkpolicies"), ("Ingress", "ingresses")),
+        *(("EndpointSlice", "endpointslices"), ("Hvpa", "hvpas")),
     ],
 )
 def test_plurals_are_those_of_api_servers(kind: str, plural: str) -> None:
@@ -76,11 +65,8 @@ def test_plurals_are_those_of_api_servers(kind: str, plural: str) -> None:
 
 
 def test_custom_kinds_are_as_their_definitions_say() -> None:
-    definition: Object = {
-        "kind": "CustomResourceDefinition",
-        "spec": {"group": "example.com", "scope": "Cluster", "names": {"kind": "Mouse", "plural": "mice"}},
-    }
-    kinds = Kinds([definition])
+    spec = {"group": "example.com", "scope": "Cluster", "names": {"kind": "Mouse", "plural": "mice"}}
+    kinds = Kinds([{"kind": "CustomResourceDefinition", "spec": spec}])
     assert kinds.resource("example.com/v1", "Mouse").plural == "mice"
     assert not kinds.resource("example.com/v1", "Mouse").namespaced
     assert not kinds.resource("rbac.authorization.k8s.io/v1", "ClusterRole").namespaced
@@ -88,15 +74,8 @@ def test_custom_kinds_are_as_their_definitions_say() -> None:
 
 
 async def test_a_cluster_of_files_answers_like_one() -> None:
-    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-    one, two = (
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": "shop", "labels": {"n": name}},
-        }
-        for name in ("one", "two")
-    )
+    namespace = obj("v1 Namespace", "shop")
+    one, two = (config_map(f"shop/{name}", labels={"n": name}) for name in ("one", "two"))
     client = OfflineClient([namespace, one, two])
     assert await client.get(NAMESPACES, "shop") == namespace
     assert await client.get(CONFIG_MAPS, "one", namespace="shop") == one

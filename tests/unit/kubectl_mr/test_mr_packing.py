@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.managed_resource.decode import decode_secrets
-from agent.managed_resource.plan import data_of
+from gardener.managed_resource.decode import decode_secrets
+from gardener.managed_resource.plan import data_of
 from kube.objects import Object
 from kubectl_mr.errors import UserError
 from kubectl_mr.files import Text, demand_applicable, objects_in
@@ -20,7 +20,7 @@ def config_map(name: str, value: str = "x") -> bytes:
 
 
 def objects_of(made: list[Object]) -> list[str]:
-    return [item.object["metadata"]["name"] for item in decode_secrets(data_of(made)).objects]
+    return [item.object["metadata"]["name"] for item in decode_secrets([data_of(secret) for secret in made]).objects]
 
 
 @given(st.lists(st.sampled_from(["one", "two", "three"]), min_size=1, max_size=8), st.integers(60, 400))

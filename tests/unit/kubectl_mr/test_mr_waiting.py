@@ -4,27 +4,21 @@ from typing import Any
 
 import pytest
 
-from agent.overview.hints import hints
-from agent.overview.objects import Health, Live, Verdict, judged
+from gardener.overview.hints import hints
+from gardener.overview.objects import Health, HealthStatus, Live, health_status
+from kit.objects import conditions, config_map, managed_resource, obj
 from kube.objects import Object
 from kubectl_mr.commands.reconcile import demand_reconcilable
 from kubectl_mr.errors import UserError
 from kubectl_mr.style import rendered
 from kubectl_mr.waiting import Goal, picture, progress_of, seconds_of
 
-READY: dict[str, Any] = {
-    "observedGeneration": 1,
-    "conditions": [
-        {"type": "ResourcesApplied", "status": "True"},
-        {"type": "ResourcesHealthy", "status": "True"},
-        {"type": "ResourcesProgressing", "status": "False"},
-    ],
-}
-DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+READY: Object = {"observedGeneration": 1, "conditions": conditions()}
+DELETED: Object = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def managed(status: dict[str, Any] | None = None, **metadata: Any) -> Object:
-    return {"metadata": {"namespace": "garden", "name": "shop", "generation": 1, **metadata}, "status": status or {}}
+    return managed_resource("garden/shop", generation=1, status=status or {}, **metadata)
 
 
 def failed(message: str, reason: str = "ApplyFailed") -> Object:
@@ -33,15 +27,11 @@ def failed(message: str, reason: str = "ApplyFailed") -> Object:
 
 
 def held(name: str, *finalizers: str) -> Live:
-    obj: Object = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": "shop", "finalizers": list(finalizers), **DELETED},
-    }
-    return Live({"kind": "ConfigMap", "namespace": "shop", "name": name}, obj, judged(obj))
+    live = config_map(f"shop/{name}", finalizers=list(finalizers), **DELETED)
+    return Live({"kind": "ConfigMap", "namespace": "shop", "name": name}, live, health_status(live))
 
 
-MISSING = Live({"kind": "ConfigMap", "namespace": "shop", "name": "a"}, None, Verdict(Health.MISSING))
+MISSING = Live({"kind": "ConfigMap", "namespace": "shop", "name": "a"}, None, HealthStatus(Health.MISSING))
 
 
 def test_ready_is_reached_when_all_conditions_are_good() -> None:
@@ -82,13 +72,8 @@ def test_only_some_of_many_objects_are_shown() -> None:
 
 def test_a_namespace_tells_what_is_left_in_it() -> None:
     remaining = {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"}
-    namespace = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "shop", **DELETED},
-        "status": {"conditions": [remaining]},
-    }
-    assert judged(namespace).message == "pods. has 1 resource instances"
+    namespace = obj("v1 Namespace", "shop", status={"conditions": [remaining]}, **DELETED)
+    assert health_status(namespace).message == "pods. has 1 resource instances"
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,19 @@ from typing import Any
 
 import pytest
 
-from agent.managed_resource.invalid_update import (
+from agent.resource_manager.managed_resource.invalid_update import (
     PropagationPolicyError,
+    as_if_gone,
     deleted_text,
     may_be_replaced,
+    not_creatable_text,
     not_deleted_text,
     propagation_policy,
 )
 from kube.objects import Object
 
-IMMUTABLE = {
-    "reason": "FieldValueForbidden",
-    "message": "Forbidden: field is immutable when `immutable` is set",
-    "field": "data",
-}
+TEXT = "Forbidden: field is immutable when `immutable` is set"
+IMMUTABLE = {"reason": "FieldValueForbidden", "message": TEXT, "field": "data"}
 
 
 def obj(kind: str, api_version: str = "v1", **annotations: str) -> Object:
@@ -74,3 +73,41 @@ def test_the_deletion_is_told_as_a_failure() -> None:
     assert not_deleted_text("v1/ConfigMap/demo/cm", "why") == (
         "error deleting object \"v1/ConfigMap/demo/cm\" after 'invalid' update error: why"
     )
+
+
+def test_that_it_stays_is_told_with_both_reasons() -> None:
+    assert not_creatable_text("v1/ConfigMap/demo/cm", "why", "typo") == (
+        'error during apply of object "v1/ConfigMap/demo/cm": why; it was not deleted, since the API server would not '
+        "let it be created anew: typo"
+    )
+
+
+def service(**spec: Any) -> Object:
+    return {**obj("Service"), "spec": spec}
+
+
+LIVE = service(
+    clusterIP="10.0.0.1", clusterIPs=["10.0.0.1"], healthCheckNodePort=32000, ports=[{"port": 1, "nodePort": 30001}]
+)
+
+
+OTHER = service(clusterIP="10.0.0.2", ports=[{"port": 2, "nodePort": 30002}])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "asked"),
+    [
+        (LIVE, LIVE, service(ports=[{"port": 1}])),
+        (OTHER, LIVE, OTHER),
+        (service(clusterIP="None"), service(clusterIP="None"), service(clusterIP="None")),
+        (service(ports=[None, {"port": "x"}]), service(ports=None), service(ports=[{}, {"port": "x"}])),
+        (service(), obj("Service"), service()),
+    ],
+)
+def test_what_a_live_service_holds_is_not_asked_for(wanted: Object, live: Object, asked: Object) -> None:
+    assert as_if_gone(wanted, live) == {**asked, "spec": {"ports": [], **asked["spec"]}}
+
+
+def test_of_other_kinds_all_is_asked_for() -> None:
+    wanted = {**obj("Service", "serving.knative.dev/v1"), "spec": "anything"}
+    assert as_if_gone(wanted, wanted) is wanted

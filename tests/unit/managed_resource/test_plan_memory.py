@@ -1,30 +1,30 @@
-"""What a plan keeps in memory: of an object little more than its compressed manifest."""
+"""What a plan keeps in memory: of an object little more than its compressed manifest; and what is too large for it."""
 
 import orjson
 
-from agent.managed_resource.plan import LARGE, Basis, Plan, make_plan
+from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
+from gardener.managed_resource.decode import LARGEST_OBJECT
+from gardener.managed_resource.plan import LARGE, Basis, Plan
+from kit import objects
+from kit.objects import Served, obj
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, Resource
 
-
-class Served:
-    """Discovery of a cluster that serves ConfigMaps."""
-
-    async def find(self, _api_version: str, _kind: str) -> Resource:
-        return CONFIG_MAPS
+STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
 
 
 def config_map(name: str, text: str, **marks: str) -> Object:
-    meta = {"name": name, "namespace": "n", **({"labels": marks} if marks else {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"text": text}}
+    return objects.config_map(f"n/{name}", data={"text": text}, **({"labels": marks} if marks else {}))
 
 
-async def plan_of(*objects: Object) -> Plan:
-    data = {f"{position}.yaml": orjson.dumps(obj) for position, obj in enumerate(objects)}
+async def plan_of(*objects: Object, **injected: str) -> Plan:
+    data = [(Key("n", "s"), {f"{position}.yaml": orjson.dumps(obj) for position, obj in enumerate(objects)})]
     return await make_plan(
-        basis=Basis((), ()),
-        data=[(Key("n", "s"), data)],
-        discovery=Served(),  # type: ignore[arg-type]
+        basis=Basis(tuple(injected.items()), ()),
+        data=data,
+        size=await size_of(data),
+        budget=planning_budget(),
+        discovery=Served(CONFIG_MAPS, STATEFUL_SETS),  # type: ignore[arg-type]
         managed_by="gardener",
         only_workloads=False,
     )
@@ -52,3 +52,38 @@ async def test_labels_of_an_object_of_its_own_are_not_given_to_others() -> None:
     labels = [wanted.reference["labels"] for wanted in plan.wanted()]
     managed_by = {"resources.gardener.cloud/managed-by": "gardener"}
     assert labels == [{"color": "red", **managed_by}, managed_by]
+
+
+# --- what is too large
+
+
+async def test_an_object_that_no_api_server_accepts_is_a_problem_of_its_own_and_is_not_kept() -> None:
+    plan = await plan_of(config_map("a", "x"), config_map("large", "x" * LARGEST_OBJECT), config_map("z", "x"))
+    problems = {wanted.key.name: wanted.problem for wanted in plan.wanted()}
+    assert (problems["a"], problems["z"]) == ("", "")
+    assert problems["large"].startswith('error during apply of object "v1/ConfigMap/n/large": the object has 31')
+    assert problems["large"].endswith("divide it; it is in '1.yaml' of secret 'n/s'")
+    assert [reference["name"] for reference in plan.references] == ["a", "large", "z"]
+    assert plan.size < 1000
+
+
+async def test_labels_that_are_injected_do_not_make_more_of_the_objects_than_there_may_be() -> None:
+    objects = [config_map(str(number), "x") for number in range(100)]
+    plan = await plan_of(*objects, long="x" * (1 << 20))
+    refused = [wanted.problem for wanted in plan.wanted() if wanted.problem]
+    assert len(refused) == 37
+    assert all("the objects have more than 67108864 bytes together; use several ManagedResources" in p for p in refused)
+
+
+async def test_labels_are_not_injected_into_templates_without_number() -> None:
+    stateful_set = obj("apps/v1 StatefulSet", "n/s", spec={"volumeClaimTemplates": [{}] * 1000})
+    plan = await plan_of(stateful_set, long="x" * 10_000)
+    [wanted] = plan.wanted()
+    assert "there are too many spec.volumeClaimTemplates" in wanted.problem
+
+
+async def test_what_is_decoded_in_a_thread_gives_the_same_plan() -> None:
+    texts = {str(number): "text " * 5000 for number in range(5)}
+    plan = await plan_of(*(config_map(name, text) for name, text in texts.items()))
+    assert {wanted.key.name: wanted.object()["data"]["text"] for wanted in plan.wanted()} == texts
+    assert plan.size > 5 * LARGE

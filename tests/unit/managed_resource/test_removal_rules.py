@@ -5,27 +5,25 @@ from typing import Any
 
 import pytest
 
-from agent.managed_resource.removal import (
-    Verdict,
+from agent.resource_manager.managed_resource.removal_rules import (
+    Disposition,
+    disposition,
     is_namespace,
     must_be_finalized,
     propagation_policy,
-    verdict,
     without_finalizers,
 )
-from kube.objects import Object, format_time
+from kit.objects import obj
+from kube.clock import format_time
+from kube.objects import Object
 
 G = "resources.gardener.cloud"
 OURS = "ns/mr"
 NOW = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def obj(kind: str, api_version: str = "v1", **meta: Any) -> Object:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", **meta}}
-
-
-def judged(live: Object, *, held: bool = False, collector: bool = False, announced: bool = False) -> Verdict:
-    return verdict(
+def disposed(live: Object, *, held: bool = False, collector: bool = False, announced: bool = False) -> Disposition:
+    return disposition(
         live,
         origin=OURS,
         held_by_other=lambda _: held,
@@ -36,72 +34,71 @@ def judged(live: Object, *, held: bool = False, collector: bool = False, announc
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("true", Verdict.KEEP), ("1", Verdict.KEEP), ("yes", Verdict.DELETE), ("false", Verdict.DELETE)],
+    [("true", Disposition.KEEP), ("1", Disposition.KEEP), ("yes", Disposition.DELETE), ("false", Disposition.DELETE)],
 )
-def test_an_object_that_says_so_is_kept(value: str, expected: Verdict) -> None:
-    assert judged(obj("ConfigMap", annotations={f"{G}/keep-object": value})) is expected
+def test_an_object_that_says_so_is_kept(value: str, expected: Disposition) -> None:
+    assert disposed(obj("v1 ConfigMap", "n", annotations={f"{G}/keep-object": value})) is expected
 
 
 @pytest.mark.parametrize(
     ("live", "collector", "expected"),
     [
-        (obj("Secret"), True, Verdict.COLLECTED),
-        (obj("ConfigMap"), True, Verdict.COLLECTED),
-        (obj("ConfigMap"), False, Verdict.DELETE),
-        (obj("Service"), True, Verdict.DELETE),
-        (obj("Secret", "example.com/v1"), True, Verdict.DELETE),
+        (obj("v1 Secret", "n"), True, Disposition.COLLECTED),
+        (obj("v1 ConfigMap", "n"), True, Disposition.COLLECTED),
+        (obj("v1 ConfigMap", "n"), False, Disposition.DELETE),
+        (obj("v1 Service", "n"), True, Disposition.DELETE),
+        (obj("example.com/v1 Secret", "n"), True, Disposition.DELETE),
     ],
 )
-def test_what_the_garbage_collector_takes_is_left_to_it(live: Object, collector: bool, expected: Verdict) -> None:
+def test_what_the_garbage_collector_takes_is_left_to_it(live: Object, collector: bool, expected: Disposition) -> None:
     live["metadata"]["labels"] = {f"{G}/garbage-collectable-reference": "true"}
-    assert judged(live, collector=collector) is expected
+    assert disposed(live, collector=collector) is expected
 
 
 @pytest.mark.parametrize(
     ("origin", "held", "expected"),
     [
-        (None, True, Verdict.DELETE),
-        (OURS, True, Verdict.DELETE),
-        ("other/mr", True, Verdict.HANDED_OVER),
-        ("other/mr", False, Verdict.DELETE),
+        (None, True, Disposition.DELETE),
+        (OURS, True, Disposition.DELETE),
+        ("other/mr", True, Disposition.HANDED_OVER),
+        ("other/mr", False, Disposition.DELETE),
     ],
 )
 def test_an_object_that_another_managed_resource_has_is_not_deleted(
-    origin: str | None, held: bool, expected: Verdict
+    origin: str | None, held: bool, expected: Disposition
 ) -> None:
     annotations = {f"{G}/origin": origin} if origin else {}
-    assert judged(obj("ConfigMap", annotations=annotations), held=held) is expected
+    assert disposed(obj("v1 ConfigMap", "n", annotations=annotations), held=held) is expected
 
 
-@pytest.mark.parametrize(("origin", "expected"), [(None, Verdict.FOREIGN), (OURS, Verdict.DELETE)])
-def test_what_was_about_to_be_created_and_has_no_stamp_was_there_before(origin: str | None, expected: Verdict) -> None:
+@pytest.mark.parametrize(("origin", "expected"), [(None, Disposition.FOREIGN), (OURS, Disposition.DELETE)])
+def test_what_was_about_to_be_created_and_has_no_stamp_was_there_before(
+    origin: str | None, expected: Disposition
+) -> None:
     annotations = {f"{G}/origin": origin} if origin else {}
-    assert judged(obj("ConfigMap", annotations=annotations), announced=True) is expected
+    assert disposed(obj("v1 ConfigMap", "n", annotations=annotations), announced=True) is expected
 
 
 @pytest.mark.parametrize("annotation", ["ignore", "mode"])
 def test_other_annotations_do_not_protect_from_removal(annotation: str) -> None:
-    live = obj("ConfigMap", annotations={f"{G}/{annotation}": "true", f"{G}/delete-on-invalid-update": "true"})
-    assert judged(live) is Verdict.DELETE
+    live = obj("v1 ConfigMap", "n", annotations={f"{G}/{annotation}": "true", f"{G}/delete-on-invalid-update": "true"})
+    assert disposed(live) is Disposition.DELETE
 
 
 @pytest.mark.parametrize(
     ("api_version", "policy"),
     [
-        ("apps/v1", "Foreground"),
-        ("extensions/v1beta1", "Foreground"),
-        ("batch/v1", "Foreground"),
-        ("v1", None),
-        ("example.com/v1", None),
+        *((version, "Foreground") for version in ("apps/v1", "extensions/v1beta1", "batch/v1")),
+        *(("v1", None), ("example.com/v1", None)),
     ],
 )
 def test_workloads_are_deleted_after_their_pods(api_version: str, policy: str | None) -> None:
-    assert propagation_policy(obj("X", api_version)) == policy
+    assert propagation_policy(obj(f"{api_version} X", "n")) == policy
 
 
 def waiting(after: str | None, *, since: int | None, kind: str = "ConfigMap", **meta: Any) -> Object:
     notes = {} if after is None else {f"{G}/finalize-deletion-after": after}
-    live = obj(kind, annotations=notes, **{"finalizers": ["x/y"], **meta})
+    live = obj(f"v1 {kind}", "n", annotations=notes, **{"finalizers": ["x/y"], **meta})
     if since is not None:
         live["metadata"]["deletionTimestamp"] = format_time(NOW - timedelta(seconds=since))
     return live
@@ -137,7 +134,13 @@ def test_what_is_no_duration_is_an_error(since: int | None) -> None:
 
 
 def test_a_namespace_is_finalized_as_a_whole() -> None:
-    live = {**obj("Namespace", finalizers=["x/y"], resourceVersion="7"), "spec": {"finalizers": ["kubernetes"], "a": 1}}
+    live = {
+        **obj("v1 Namespace", "n", finalizers=["x/y"], resourceVersion="7"),
+        "spec": {"finalizers": ["kubernetes"], "a": 1},
+    }
     assert is_namespace(live)
-    assert without_finalizers(live) == {**obj("Namespace", resourceVersion="7"), "spec": {"finalizers": [], "a": 1}}
+    assert without_finalizers(live) == {
+        **obj("v1 Namespace", "n", resourceVersion="7"),
+        "spec": {"finalizers": [], "a": 1},
+    }
     assert live["metadata"]["finalizers"] == ["x/y"]

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from agent.managed_resource import keys
-from agent.managed_resource.restrictions import Mandate, mandate_of, no_refusal, refusals_of
-from config.schema_restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
+from agent.resource_manager.managed_resource.permissions import Identity, identity_of, restriction_of
+from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
+from gardener import keys
+from gardener.managed_resource.plan import unrestricted
 from kube.errors import Forbidden, Invalid
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
@@ -30,9 +31,9 @@ def rule(*to: str, of: tuple[str, ...] = (), own: bool = False) -> NamespaceRule
 
 
 def test_nothing_is_refused_if_nothing_is_configured() -> None:
-    assert refusals_of(Restrictions(), "ns") is no_refusal
-    assert no_refusal(NAMESPACES, Key("", "kube-system")) == ""
-    assert mandate_of({"metadata": {"namespace": "ns", "name": "mr"}}, Impersonation()) == Mandate()
+    assert restriction_of(Restrictions(), "ns") is unrestricted
+    assert unrestricted(NAMESPACES, Key("", "kube-system")) == ""
+    assert identity_of({"metadata": {"namespace": "ns", "name": "mr"}}, Impersonation()) == Identity()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_nothing_is_refused_if_nothing_is_configured() -> None:
     ],
 )
 def test_kinds_are_allowed_and_denied_by_group_and_name(listed: KindLists, resource: Resource, refused_by: str) -> None:
-    text = refusals_of(Restrictions(namespaced_kinds=listed), "ns")(resource, OBJECT)
+    text = restriction_of(Restrictions(namespaced_kinds=listed), "ns")(resource, OBJECT)
     assert bool(text) == bool(refused_by)
     if refused_by:
         assert resource.kind in text
@@ -59,11 +60,11 @@ def test_kinds_are_allowed_and_denied_by_group_and_name(listed: KindLists, resou
 
 
 def test_kinds_in_namespaces_and_outside_have_lists_of_their_own() -> None:
-    refusal = refusals_of(Restrictions(cluster_scoped_kinds=lists(deny=(EVERYTHING,))), "ns")
-    assert refusal(CONFIG_MAPS, OBJECT) == ""
-    assert "clusterScopedKinds.deny" in refusal(CUSTOM_RESOURCE_DEFINITIONS, Key("", "x"))
-    refusal = refusals_of(Restrictions(namespaced_kinds=lists(allow=(kinds("", "ConfigMap"),))), "ns")
-    assert refusal(CUSTOM_RESOURCE_DEFINITIONS, Key("", "x")) == ""
+    restriction = restriction_of(Restrictions(cluster_scoped_kinds=lists(deny=(EVERYTHING,))), "ns")
+    assert restriction(CONFIG_MAPS, OBJECT) == ""
+    assert "clusterScopedKinds.deny" in restriction(CUSTOM_RESOURCE_DEFINITIONS, Key("", "x"))
+    restriction = restriction_of(Restrictions(namespaced_kinds=lists(allow=(kinds("", "ConfigMap"),))), "ns")
+    assert restriction(CUSTOM_RESOURCE_DEFINITIONS, Key("", "x")) == ""
 
 
 @pytest.mark.parametrize(
@@ -88,27 +89,27 @@ def test_kinds_in_namespaces_and_outside_have_lists_of_their_own() -> None:
 def test_namespaces_are_allowed_by_any_rule_for_the_managed_resource(
     rules: tuple[NamespaceRule, ...], own: str, wanted: str, allowed: bool
 ) -> None:
-    refusal = refusals_of(Restrictions(namespaces=rules), own)
-    text = refusal(CONFIG_MAPS, Key(wanted, "x"))
+    restriction = restriction_of(Restrictions(namespaces=rules), own)
+    text = restriction(CONFIG_MAPS, Key(wanted, "x"))
     assert (text == "") == allowed
     if text:
         assert f'"{own}"' in text
         assert f'"{wanted}"' in text
         assert "controllers.managedResource.restrictions.namespaces" in text
-    assert refusal(CUSTOM_RESOURCE_DEFINITIONS, Key("", wanted)) == ""
+    assert restriction(CUSTOM_RESOURCE_DEFINITIONS, Key("", wanted)) == ""
 
 
 def test_a_namespace_counts_as_being_in_itself() -> None:
-    refusal = refusals_of(Restrictions(namespaces=(rule(own=True),)), "a")
-    assert refusal(NAMESPACES, Key("", "a")) == ""
-    assert '"kube-system"' in refusal(NAMESPACES, Key("", "kube-system"))
+    restriction = restriction_of(Restrictions(namespaces=(rule(own=True),)), "a")
+    assert restriction(NAMESPACES, Key("", "a")) == ""
+    assert '"kube-system"' in restriction(NAMESPACES, Key("", "kube-system"))
 
 
 # --- as whom
 
 
 def managed_resource(asked: str | None) -> Object:
-    annotations = {} if asked is None else {keys.SERVICE_ACCOUNT: asked}
+    annotations = {} if asked is None else {keys.IMPERSONATED_SERVICE_ACCOUNT: asked}
     return {"metadata": {"namespace": "ns", "name": "mr", "annotations": annotations}}
 
 
@@ -129,7 +130,7 @@ def managed_resource(asked: str | None) -> Object:
 def test_the_account_is_that_of_the_annotation_or_the_default(
     settings: dict[str, Any], asked: str | None, account: str | None
 ) -> None:
-    assert mandate_of(managed_resource(asked), Impersonation(**settings)) == Mandate(
+    assert identity_of(managed_resource(asked), Impersonation(**settings)) == Identity(
         None if account is None else Key("ns", account)
     )
 
@@ -139,11 +140,11 @@ def test_the_account_is_that_of_the_annotation_or_the_default(
 )
 @pytest.mark.parametrize("settings", [{}, {"service_account_name": "default"}, {"required": True}])
 def test_a_hostile_annotation_does_not_fall_back_to_more_rights(hostile: str, settings: dict[str, Any]) -> None:
-    mandate = mandate_of(managed_resource(hostile), Impersonation(**settings))
-    assert mandate.account is None
-    assert mandate.problem.startswith("nothing is written or deleted: metadata.annotations[")
-    assert "must be the name of a ServiceAccount" in mandate.problem
-    assert len(mandate.problem) < 1000
+    identity = identity_of(managed_resource(hostile), Impersonation(**settings))
+    assert identity.account is None
+    assert identity.problem.startswith("nothing is written or deleted: metadata.annotations[")
+    assert "must be the name of a ServiceAccount" in identity.problem
+    assert len(identity.problem) < 1000
 
 
 @pytest.mark.parametrize(
@@ -157,19 +158,19 @@ def test_a_hostile_annotation_does_not_fall_back_to_more_rights(hostile: str, se
 def test_an_account_that_is_missing_or_not_allowed_is_a_problem(
     settings: dict[str, Any], asked: str | None, text: str
 ) -> None:
-    mandate = mandate_of(managed_resource(asked), Impersonation(**settings))
-    assert mandate.account is None
-    assert keys.SERVICE_ACCOUNT in mandate.problem
-    assert f"controllers.managedResource.restrictions.{text}".rpartition(".")[2] in mandate.problem
+    identity = identity_of(managed_resource(asked), Impersonation(**settings))
+    assert identity.account is None
+    assert keys.IMPERSONATED_SERVICE_ACCOUNT in identity.problem
+    assert f"controllers.managedResource.restrictions.{text}".rpartition(".")[2] in identity.problem
 
 
 def test_the_user_is_called_as_the_api_server_calls_a_service_account() -> None:
-    assert Mandate(Key("ns", "me")).user == "system:serviceaccount:ns:me"
-    assert Mandate().user == ""
+    assert Identity(Key("ns", "me")).user == "system:serviceaccount:ns:me"
+    assert Identity().user == ""
 
 
 def test_an_error_tells_who_was_refused_but_only_if_somebody_was() -> None:
     refused, invalid = Forbidden(403, message="no"), Invalid(422, message="bad")
-    assert Mandate(Key("ns", "me")).told(refused) == "as ServiceAccount ns/me: no"
-    assert Mandate(Key("ns", "me")).told(invalid) == "bad"
-    assert Mandate().told(refused) == "no"
+    assert Identity(Key("ns", "me")).error_text(refused) == "as ServiceAccount ns/me: no"
+    assert Identity(Key("ns", "me")).error_text(invalid) == "bad"
+    assert Identity().error_text(refused) == "no"

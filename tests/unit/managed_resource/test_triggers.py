@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from agent.managed_resource.triggers import asks_for_pass
+from agent.resource_manager.managed_resource.triggers import asks_for_pass
+from kit import objects
 from kube.cache import Change
 from kube.objects import Key, Object
 
@@ -15,11 +16,8 @@ OPERATION = "gardener.cloud/operation"
 
 def managed_resource(*, generation: int = 1, of: str | None = None, healthy: str | None = None, **meta: Any) -> Object:
     conditions = [{"type": "ResourcesHealthy", "status": healthy}] if healthy else []
-    return {
-        "metadata": {"name": "mr", "namespace": "ns", "generation": generation, **meta},
-        "spec": {"class": of, "secretRefs": []},
-        "status": {"conditions": conditions},
-    }
+    spec: Object = {"class": of, "secretRefs": []}
+    return objects.managed_resource("ns/mr", generation=generation, spec=spec, conditions=conditions, **meta)
 
 
 def asks(old: Object | None, new: Object | None, *, resource_class: str = "resources") -> bool:
@@ -28,6 +26,7 @@ def asks(old: Object | None, new: Object | None, *, resource_class: str = "resou
 
 
 PLAIN = managed_resource()
+OURS = managed_resource(finalizers=[FINALIZER])
 IGNORED = managed_resource(annotations={IGNORE: "true"})
 
 
@@ -60,23 +59,11 @@ IGNORED = managed_resource(annotations={IGNORE: "true"})
             True,
         ),
         (
-            "the class changes, and it is still to be cleaned up",
-            managed_resource(finalizers=[FINALIZER]),
-            managed_resource(generation=2, of="seed", finalizers=[FINALIZER]),
-            True,
+            *("the class changes, and it is still to be cleaned up", OURS),
+            *(managed_resource(generation=2, of="seed", finalizers=[FINALIZER]), True),
         ),
-        (
-            "class and finalizer are taken away in one go",
-            managed_resource(finalizers=[FINALIZER]),
-            managed_resource(generation=2, of="seed"),
-            True,
-        ),
-        (
-            "another class has cleaned up",
-            managed_resource(finalizers=[FINALIZER + "-seed"]),
-            managed_resource(finalizers=[]),
-            True,
-        ),
+        ("class and finalizer are taken away in one go", OURS, managed_resource(generation=2, of="seed"), True),
+        ("another class has cleaned up", managed_resource(finalizers=[FINALIZER + "-seed"]), PLAIN, True),
     ],
 )
 def test_a_pass_is_asked_for_when(what: str, old: Object | None, new: Object | None, expected: bool) -> None:

@@ -1,8 +1,10 @@
 """How `python -m benchmarks scale` finds the slope of a cost."""
 
+from dataclasses import astuple
+
 import pytest
 
-from benchmarks.fits import Fit, marginal, power, steps
+from benchmarks.fits import marginal, power, steps
 
 COUNTS = (10.0, 100.0, 300.0, 1000.0, 5000.0)
 
@@ -16,7 +18,9 @@ def test_the_exponent_of_a_power_is_found(exponent: float) -> None:
 
 
 def test_costs_of_nothing_are_left_out() -> None:
-    assert power([(1.0, 0.0), (10.0, 10.0), (100.0, 100.0)]) == Fit(pytest.approx(1.0), pytest.approx(1.0))
+    fit = power([(1.0, 0.0), (10.0, 10.0), (100.0, 100.0)])
+    assert fit is not None
+    assert astuple(fit) == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize("points", [[], [(1.0, 1.0)], [(2.0, 1.0), (2.0, 3.0)], [(1.0, 0.0), (2.0, 0.0)]])

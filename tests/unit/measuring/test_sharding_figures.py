@@ -3,24 +3,14 @@
 import json
 
 from benchmarks.sharding import setups, shared_writes
-from config.load import decode
+from config.resource_manager import decode
 from config.validation import check
 from devcluster.audit import Call
 
 
 def call(user: str, verb: str, name: str, resource: str = "configmaps", user_agent: str = "grm") -> Call:
-    return Call(
-        user_agent=user_agent,
-        user=user,
-        verb=verb,
-        resource=resource,
-        group="",
-        namespace="ns",
-        name=name,
-        status=200,
-        uri="",
-        event={},
-    )
+    about = {"resource": resource, "group": "", "namespace": "ns", "name": name}
+    return Call(user_agent=user_agent, user=user, verb=verb, **about, status=200, uri="", event={})
 
 
 def test_an_object_that_two_agents_write_is_found_for_both() -> None:

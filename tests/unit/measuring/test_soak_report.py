@@ -14,17 +14,8 @@ FACTS = {"commit": "abc", "system": "Linux", "processor": "2 x fast"}
 
 
 def sample(at: float, *, watches: int = 18) -> Sample:
-    return Sample(
-        at=at,
-        resident=70.0,
-        files=20,
-        threads=3,
-        cpu=at * 0.05,
-        calls=at * 10,
-        tasks=50,
-        watches=watches,
-        queued=0,
-    )
+    levels = {"files": 20, "threads": 3, "tasks": 50, "watches": watches, "queued": 0}
+    return Sample(at=at, resident=70.0, cpu=at * 0.05, calls=at * 10, **levels)
 
 
 def outcome(*, leak: int = 0, left: int = 0, log: str = "") -> Outcome:
@@ -38,9 +29,7 @@ def outcome(*, leak: int = 0, left: int = 0, log: str = "") -> Outcome:
     return Outcome(
         minutes=20,
         marks=MARKS,
-        processes=[
-            Process(name=name, limits="limit 1Gi", samples=samples, log=entries) for name in ("agent", "webhooks")
-        ],
+        processes=[Process(name=name, limits="1Gi", samples=samples, log=entries) for name in ("agent", "webhooks")],
         done=Counter(drift=7),
         failed=Counter({"nodes: Conflict": 1}),
         injected=Counter({"watch-reset": 3}),

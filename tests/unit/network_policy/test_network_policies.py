@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.network_policy import keys
-from agent.network_policy.annotations import wishes
-from agent.network_policy.facts import Backend, Namespace, Service, backends, client_labels, digest
-from agent.network_policy.policies import (
+from agent.shared.network_policy.annotations import policy_settings
+from agent.shared.network_policy.policies import (
+    NAMESPACE_LABEL,
     Desired,
     GatewayRoute,
     Rules,
@@ -17,9 +16,12 @@ from agent.network_policy.policies import (
     desired_policies,
     is_handled,
 )
+from agent.shared.network_policy.projections import Backend, Namespace, Service, backends, client_labels
+from gardener import keys
+from kube.bodies import digest
 from kube.objects import Key, Object
 
-PFX = keys.PREFIX
+PFX = keys.NETWORKING_PREFIX
 EVERYBODY = [
     {"namespaceSelector": {}, "podSelector": {}},
     {"ipBlock": {"cidr": "0.0.0.0/0"}},
@@ -49,11 +51,25 @@ def service(
 
 def namespaces(**labels: dict[str, str]) -> dict[str, Namespace]:
     return {
-        name.replace("_", "-"): Namespace(
-            {keys.NAMESPACE_LABEL: name.replace("_", "-"), **having}, is_terminating=False
-        )
+        name.replace("_", "-"): Namespace({NAMESPACE_LABEL: name.replace("_", "-"), **having}, is_terminating=False)
         for name, having in {"shop": {}, **labels}.items()
     }
+
+
+def existing(*names: str) -> dict[str, Namespace]:
+    return {name: Namespace({}, is_terminating=False) for name in names}
+
+
+def tcp(port: int) -> Object:
+    return {"protocol": "TCP", "port": port}
+
+
+def pods(**labels: str) -> Object:
+    return {"podSelector": {"matchLabels": labels}}
+
+
+def in_namespace(name: str) -> Object:
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
 
 def compute(of: Service, rules: Rules | None = None, **around: Any) -> Desired:
@@ -80,18 +96,16 @@ def text(desired: Desired, name: str) -> str:
 def test_each_port_of_a_service_leads_to_a_policy_at_its_pods_and_one_at_its_clients() -> None:
     desired = compute(service())
     assert names(desired) == ["shop/egress-to-db-tcp-8080", "shop/ingress-to-db-tcp-8080"]
-    clients = {"matchLabels": {f"{PFX}to-db-tcp-8080": "allowed"}}
+    clients = pods(**{f"{PFX}to-db-tcp-8080": "allowed"})
     assert spec(desired, "shop/ingress-to-db-tcp-8080") == {
-        "podSelector": {"matchLabels": {"app": "db"}},
+        **pods(app="db"),
         "policyTypes": ["Ingress"],
-        "ingress": [{"from": [{"podSelector": clients}], "ports": [{"protocol": "TCP", "port": 8080}]}],
+        "ingress": [{"from": [clients], "ports": [tcp(8080)]}],
     }
     assert spec(desired, "shop/egress-to-db-tcp-8080") == {
-        "podSelector": clients,
+        **clients,
         "policyTypes": ["Egress"],
-        "egress": [
-            {"to": [{"podSelector": {"matchLabels": {"app": "db"}}}], "ports": [{"protocol": "TCP", "port": 8080}]}
-        ],
+        "egress": [{"to": [pods(app="db")], "ports": [tcp(8080)]}],
     }
     assert text(desired, "shop/ingress-to-db-tcp-8080") == (
         "Allows ingress TCP traffic to port 8080 for pods selected by the shop/db service selector from pods running in "
@@ -171,25 +185,14 @@ def _clients(of: Object) -> Object:
 
 def test_namespace_and_pods_are_selected_by_one_peer() -> None:
     desired = shop_with_everything()
-    label = {"matchLabels": {f"{PFX}to-all-shops-db-tcp-13306": "allowed"}}
+    clients = pods(**{f"{PFX}to-all-shops-db-tcp-13306": "allowed"})
     assert spec(desired, "front/egress-to-shop-1-db-tcp-13306") == {
-        "podSelector": label,
+        **clients,
         "policyTypes": ["Egress"],
-        "egress": [
-            {
-                "to": [
-                    {
-                        "podSelector": {"matchLabels": {"app": "db"}},
-                        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop-1"}},
-                    }
-                ],
-                "ports": [{"protocol": "TCP", "port": 13306}],
-            }
-        ],
+        "egress": [{"to": [{**pods(app="db"), **in_namespace("shop-1")}], "ports": [tcp(13306)]}],
     }
-    assert spec(desired, "shop-1/ingress-to-db-tcp-13306-from-front")["ingress"][0]["from"] == [
-        {"podSelector": label, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "front"}}}
-    ]
+    (rule,) = spec(desired, "shop-1/ingress-to-db-tcp-13306-from-front")["ingress"]
+    assert rule["from"] == [{**clients, **in_namespace("front")}]
 
 
 @pytest.mark.parametrize(
@@ -234,11 +237,8 @@ def test_a_terminating_namespace_gets_no_policies_for_its_services() -> None:
 
 
 def test_ports_without_an_alias_count_like_the_services_own() -> None:
-    annotations = {f"{PFX}from--allowed-ports": '[{"port": 9, "protocol": "UDP"}]'}
-    of = Service.of(
-        {"metadata": {"name": "db", "namespace": "shop", "annotations": annotations}, "spec": {"selector": {"a": "b"}}}
-    )
-    desired = compute(of)
+    without_alias: Object = {"from--allowed-ports": [{"port": 9, "protocol": "UDP"}]}
+    desired = compute(service(ports=[], **without_alias))
     assert names(desired) == ["shop/egress-to-db-udp-9", "shop/ingress-to-db-udp-9"]
     assert f"{PFX}to-db-udp-9" in spec(desired, "shop/egress-to-db-udp-9")["podSelector"]["matchLabels"]
 
@@ -256,7 +256,7 @@ def test_ports_without_an_alias_count_like_the_services_own() -> None:
     ],
 )
 def test_the_alias_is_what_stands_between(annotation: str, alias: str | None) -> None:
-    found = wishes({f"{PFX}{annotation}": "[]"})
+    found = policy_settings({f"{PFX}{annotation}": "[]"})
     assert [name for name, _ in found.aliases] == ([] if alias is None else [alias])
     assert not found.problems
 
@@ -279,6 +279,9 @@ def test_ports_of_annotations_are_written_out(entry: Object, rule: Object) -> No
 # --- annotations that can't be understood
 
 
+EXPRESSION = '[{"matchExpressions": [{"key": "a", "operator": "%s"}]}]'
+
+
 @pytest.mark.parametrize(
     ("annotation", "value", "complaint"),
     [
@@ -286,16 +289,8 @@ def test_ports_of_annotations_are_written_out(entry: Object, rule: Object) -> No
         ("namespace-selectors", "", "is not the expected JSON list"),
         ("namespace-selectors", "{}", "is not the expected JSON list"),
         ("namespace-selectors", '[{"matchLabels": {"a": 1}}]', "is not the expected JSON list"),
-        (
-            "namespace-selectors",
-            '[{"matchExpressions": [{"key": "a", "operator": "Is"}]}]',
-            "not a valid selector operator",
-        ),
-        (
-            "namespace-selectors",
-            '[{"matchExpressions": [{"key": "a", "operator": "In"}]}]',
-            "[0].matchExpressions[0].values",
-        ),
+        ("namespace-selectors", EXPRESSION % "Is", "not a valid selector operator"),
+        ("namespace-selectors", EXPRESSION % "In", "[0].matchExpressions[0].values"),
         ("from-a-allowed-ports", "oops", "is not the expected JSON list"),
         ("from-a-allowed-ports", '[{"protocol": "TCP"}]', "[0].port: Required value"),
         ("from-a-allowed-ports", '[{"port": 0}]', "[0]: port 0 is not between 1 and 65535"),
@@ -315,7 +310,7 @@ def test_ports_of_annotations_are_written_out(entry: Object, rule: Object) -> No
 def test_what_is_wrong_with_an_annotation_is_told_and_concerns_it_alone(
     annotation: str, value: str, complaint: str
 ) -> None:
-    found = wishes({f"{PFX}{annotation}": value, f"{PFX}from-good-allowed-ports": '[{"port": 1}]'})
+    found = policy_settings({f"{PFX}{annotation}": value, f"{PFX}from-good-allowed-ports": '[{"port": 1}]'})
     (problem,) = found.problems
     assert problem.annotation == f"{PFX}{annotation}"
     assert complaint in problem.message
@@ -327,23 +322,15 @@ def test_what_is_wrong_with_an_annotation_is_told_and_concerns_it_alone(
 
 # --- the world
 
+DNS = {"protocol": "UDP", "port": "dns"}
+
 
 @pytest.mark.parametrize(
     ("ports", "names_everybody", "rule", "listed"),
     [
-        (
-            [{"port": "8443", "protocol": "TCP"}],
-            True,
-            {"from": EVERYBODY, "ports": [{"protocol": "TCP", "port": 8443}]},
-            "TCP/8443",
-        ),
-        ([{"port": 8443}], True, {"from": EVERYBODY, "ports": [{"protocol": "TCP", "port": 8443}]}, "8443"),
-        (
-            [{"port": 1, "protocol": "TCP"}, {"port": "dns", "protocol": "UDP"}],
-            False,
-            {"ports": [{"protocol": "TCP", "port": 1}, {"protocol": "UDP", "port": "dns"}]},
-            "TCP/1 UDP/dns",
-        ),
+        ([{"port": "8443", "protocol": "TCP"}], True, {"from": EVERYBODY, "ports": [tcp(8443)]}, "TCP/8443"),
+        ([{"port": 8443}], True, {"from": EVERYBODY, "ports": [tcp(8443)]}, "8443"),
+        ([tcp(1), DNS], False, {"ports": [tcp(1), DNS]}, "TCP/1 UDP/dns"),
         ([{"protocol": "UDP"}], True, {"from": EVERYBODY, "ports": [{"protocol": "UDP"}]}, "UDP"),
         ([], True, {"from": EVERYBODY}, ""),
         ("null", True, {"from": EVERYBODY}, ""),
@@ -353,11 +340,8 @@ def test_what_is_wrong_with_an_annotation_is_told_and_concerns_it_alone(
 def test_traffic_from_everywhere(ports: Any, names_everybody: bool, rule: Object, listed: str) -> None:
     desired = compute(service(ports=[], from_world_to_ports=ports), Rules(names_everybody=names_everybody))
     assert names(desired) == ["shop/ingress-to-db-from-world"]
-    assert spec(desired, "shop/ingress-to-db-from-world") == {
-        "podSelector": {"matchLabels": {"app": "db"}},
-        "policyTypes": ["Ingress"],
-        "ingress": [rule],
-    }
+    expected = {**pods(app="db"), "policyTypes": ["Ingress"], "ingress": [rule]}
+    assert spec(desired, "shop/ingress-to-db-from-world") == expected
     assert text(desired, "shop/ingress-to-db-from-world") == (
         f"Allows ingress traffic from everywhere to ports [{listed}] for pods selected by the shop/db service selector."
     )
@@ -366,55 +350,36 @@ def test_traffic_from_everywhere(ports: Any, names_everybody: bool, rule: Object
 # --- Ingresses
 
 
-def ingress(*paths: Any, namespace: str = "a") -> Object:
-    return {
-        "metadata": {"name": "i", "namespace": namespace},
-        "spec": {"rules": [{"host": "h"}, {"http": {"paths": [{"backend": path} for path in paths]}}]},
-    }
+def backends_of(*paths: Any) -> frozenset[Backend]:
+    rules = [{"host": "h"}, {"http": {"paths": [{"backend": path} for path in paths]}}]
+    return backends({"metadata": {"name": "i", "namespace": "a"}, "spec": {"rules": rules}})
+
+
+def ui(**port: Any) -> Object:
+    return {"service": {"name": "ui", "port": port}}
 
 
 NGINX = Rules(ingress_controller=("ic", {"matchLabels": {"c": "nginx"}}))
 UI = service("ui", "a", ports=[{"name": "web", "port": 443, "targetPort": 10250, "protocol": "TCP"}])
+WEB = {Backend(Key("a", "ui"), "web", 0)}
 
 
 def test_backends_of_an_ingress_are_its_services_by_name_or_number_of_the_port() -> None:
-    found = backends(
-        ingress(
-            {"service": {"name": "ui", "port": {"name": "web"}}},
-            {"service": {"name": "ui", "port": {"number": 443}}},
-            {"resource": {"kind": "Bucket"}},
-        )
-    )
+    found = backends_of(ui(name="web"), ui(number=443), {"resource": {"kind": "Bucket"}})
     assert found == {Backend(Key("a", "ui"), "web", 0), Backend(Key("a", "ui"), "", 443)}
     assert backends({"metadata": {"namespace": "a"}, "spec": {"defaultBackend": {"service": {"name": "ui"}}}}) == set()
 
 
 def test_the_ingress_controller_reaches_what_ingresses_lead_to() -> None:
-    around = {"namespaces": {"a": Namespace({}, is_terminating=False)}}
-    found = backends(
-        ingress(
-            {"service": {"name": "ui", "port": {"name": "web"}}},
-            {"service": {"name": "ui", "port": {"number": 443}}},
-            {"service": {"name": "ui", "port": {"number": 80}}},
-        )
-    )
-    desired = compute(UI, NGINX, backends=found, **around)
+    found = backends_of(ui(name="web"), ui(number=443), ui(number=80))
+    desired = compute(UI, NGINX, backends=found, namespaces=existing("a"))
     extra = [name for name in names(desired) if name.endswith("controller")]
     assert extra == [
         "a/ingress-to-ui-tcp-10250-from-ingress-controller",
         "ic/egress-to-a-ui-tcp-10250-from-ingress-controller",
     ]
-    assert spec(desired, extra[0])["ingress"] == [
-        {
-            "from": [
-                {
-                    "podSelector": {"matchLabels": {"c": "nginx"}},
-                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ic"}},
-                }
-            ],
-            "ports": [{"protocol": "TCP", "port": 10250}],
-        }
-    ]
+    controller = {**pods(c="nginx"), **in_namespace("ic")}
+    assert spec(desired, extra[0])["ingress"] == [{"from": [controller], "ports": [tcp(10250)]}]
     assert text(desired, extra[0]).endswith(
         "from ingress controller pods running in the ic namespace labeled with map[c:nginx]."
     )
@@ -422,11 +387,8 @@ def test_the_ingress_controller_reaches_what_ingresses_lead_to() -> None:
 
 
 def test_an_ingress_controller_in_the_services_namespace_needs_no_namespace_selector() -> None:
-    rules = Rules(
-        ingress_controller=("a", {"matchExpressions": [{"key": "c", "operator": "In", "values": ["x", "y"]}]})
-    )
-    around = {"namespaces": {"a": Namespace({}, is_terminating=False)}}
-    desired = compute(UI, rules, backends={Backend(Key("a", "ui"), "web", 0)}, **around)
+    selector = {"matchExpressions": [{"key": "c", "operator": "In", "values": ["x", "y"]}]}
+    desired = compute(UI, Rules(ingress_controller=("a", selector)), backends=WEB, namespaces=existing("a"))
     name = "a/egress-to-ui-tcp-10250-from-ingress-controller"
     assert name in names(desired)
     assert "namespaceSelector" not in spec(desired, name)["egress"][0]["to"][0]
@@ -435,66 +397,51 @@ def test_an_ingress_controller_in_the_services_namespace_needs_no_namespace_sele
 
 def test_an_unnamed_port_does_not_match_every_backend() -> None:
     unnamed = service("ui", "a", ports=[{"port": 443, "targetPort": 1}])
-    around = {"namespaces": {"a": Namespace({}, is_terminating=False)}, "backends": {Backend(Key("a", "ui"), "", 80)}}
-    assert not [name for name in names(compute(unnamed, NGINX, **around)) if "controller" in name]
+    desired = compute(unnamed, NGINX, namespaces=existing("a"), backends={Backend(Key("a", "ui"), "", 80)})
+    assert not [name for name in names(desired) if "controller" in name]
 
 
 # --- Istio
 
 
 def test_gateways_reach_what_virtual_services_lead_to() -> None:
-    around = {"namespaces": {"a": Namespace({}, is_terminating=False), "istio": Namespace({}, is_terminating=False)}}
     routes = [
         GatewayRoute(443, {"istio": "gw"}, frozenset({"a", "istio"})),
         GatewayRoute(1, {"x": "y"}, frozenset({"istio"})),
     ]
-    desired = compute(UI, routes=routes, **around)
-    assert {name for name in names(desired) if "10250-from" in name} == {
-        "a/egress-to-ui-tcp-10250-from-istio",
-        "a/ingress-to-ui-tcp-10250-from-istio",
-        "istio/egress-to-a-ui-tcp-10250-from-istio",
-    }
+    desired = compute(UI, routes=routes, namespaces=existing("a", "istio"))
+    policies = ("a/egress-to-ui", "a/ingress-to-ui", "istio/egress-to-a-ui")
+    found = {name for name in names(desired) if "10250-from" in name}
+    assert found == {f"{policy}-tcp-10250-from-istio" for policy in policies}
 
 
 def test_a_gateway_in_a_namespace_with_other_clients_shares_their_policy() -> None:
     both = service("ui", "a", ports=[{"port": 443, "targetPort": 1}], namespace_selectors=[{}])
-    present = {name: Namespace({}, is_terminating=False) for name in ("a", "gateways")}
-    desired = compute(both, namespaces=present, routes=[GatewayRoute(443, {"istio": "gw"}, frozenset({"gateways"}))])
+    route = GatewayRoute(443, {"istio": "gw"}, frozenset({"gateways"}))
+    desired = compute(both, namespaces=existing("a", "gateways"), routes=[route])
     (rule,) = spec(desired, "a/ingress-to-ui-tcp-1-from-gateways")["ingress"]
-    assert [peer["podSelector"]["matchLabels"] for peer in rule["from"]] == [
-        {f"{PFX}to-a-ui-tcp-1": "allowed"},
-        {"istio": "gw"},
-    ]
-    assert spec(desired, "gateways/egress-to-a-ui-tcp-1")["podSelector"] == {
-        "matchLabels": {f"{PFX}to-a-ui-tcp-1": "allowed"}
-    }
-    assert spec(desired, "gateways/egress-to-a-ui-tcp-1-from-istio")["podSelector"] == {"matchLabels": {"istio": "gw"}}
+    clients, gateways = {"matchLabels": {f"{PFX}to-a-ui-tcp-1": "allowed"}}, {"matchLabels": {"istio": "gw"}}
+    assert [peer["podSelector"] for peer in rule["from"]] == [clients, gateways]
+    assert spec(desired, "gateways/egress-to-a-ui-tcp-1")["podSelector"] == clients
+    assert spec(desired, "gateways/egress-to-a-ui-tcp-1-from-istio")["podSelector"] == gateways
 
 
 # --- long labels
 
 
 @pytest.mark.parametrize(
-    ("usual", "effective"),
+    ("usual", "hashed"),
     [
         ("to-shoot--team-payments--production-eu-kube-apiserver-tcp-443", None),
-        (
-            "to-shoot--team-payments--production-eu-west-kube-apiserver-tcp-443",
-            "to-shoot--team-payments--production-eu-west-kube-apiserve-97d60",
-        ),
-        (
-            "to-shoot--team-payments--production-eu-west-vpn-seed-server-tcp-9443",
-            "to-shoot--team-payments--production-eu-west-vpn-seed-serv-30016",
-        ),
-        (
-            "to-this-is-a-very-long-svc-name-which-will-exceed-max-length-tcp-5678",
-            "to-this-is-a-very-long-svc-name-which-will-exceed-max-len-7c268",
-        ),
+        ("to-shoot--team-payments--production-eu-west-kube-apiserver-tcp-443", "97d60"),
+        ("to-shoot--team-payments--production-eu-west-vpn-seed-server-tcp-9443", "30016"),
+        ("to-this-is-a-very-long-svc-name-which-will-exceed-max-length-tcp-5678", "7c268"),
         ("to-" + "x" * 60, None),
     ],
 )
-def test_labels_are_shortened_names_of_policies_are_not(usual: str, effective: str | None) -> None:
-    assert client_label(f"{PFX}{usual}") == f"{PFX}{effective or usual}"
+def test_labels_are_shortened_names_of_policies_are_not(usual: str, hashed: str | None) -> None:
+    expected = usual if hashed is None else f"{usual[:57]}-{hashed}"
+    assert client_label(f"{PFX}{usual}") == f"{PFX}{expected}"
 
 
 def test_a_shortened_label_is_told_once_for_both_policies() -> None:
@@ -507,8 +454,7 @@ def test_a_shortened_label_is_told_once_for_both_policies() -> None:
 
 def test_labels_of_others_are_never_shortened() -> None:
     long = {"matchLabels": {"example.com/" + "x" * 63: "y"}}
-    around = {"namespaces": {"a": Namespace({}, is_terminating=False)}, "backends": {Backend(Key("a", "ui"), "web", 0)}}
-    desired = compute(UI, Rules(ingress_controller=("a", long)), **around)
+    desired = compute(UI, Rules(ingress_controller=("a", long)), namespaces=existing("a"), backends=WEB)
     assert spec(desired, "a/egress-to-ui-tcp-10250-from-ingress-controller")["podSelector"] == long
 
 
@@ -518,26 +464,15 @@ def test_labels_of_others_are_never_shortened() -> None:
 def test_policies_only_for_pods_that_are_there_if_so_wanted() -> None:
     asking = {("shop", f"{PFX}to-db-tcp-8080"), ("n", f"{PFX}to-a")}
     of = service(namespace_selectors=[{}], from_a_allowed_ports=[{"port": 1}], from_world_to_ports=[])
-    desired = compute(
-        of,
-        Rules(requires_pods=True),
-        namespaces=namespaces(n={}),
-        has_client=lambda namespace, label: (namespace, label) in asking,
-    )
-    assert names(desired) == [
-        "shop/egress-to-db-tcp-8080",
-        "shop/ingress-to-db-from-world",
-        "shop/ingress-to-db-tcp-8080",
-    ]
+    asks = {"has_client": lambda namespace, label: (namespace, label) in asking}
+    desired = compute(of, Rules(requires_pods=True), namespaces=namespaces(n={}), **asks)
+    expected = ["egress-to-db-tcp-8080", "ingress-to-db-from-world", "ingress-to-db-tcp-8080"]
+    assert names(desired) == [f"shop/{name}" for name in expected]
 
 
 def test_only_allowed_labels_ask_for_anything() -> None:
-    pod = {
-        "metadata": {
-            "labels": {f"{PFX}to-a": "allowed", f"{PFX}to-b": "denied", f"{PFX}x": "allowed", "to-c": "allowed"}
-        }
-    }
-    assert client_labels(pod) == {f"{PFX}to-a"}
+    labels = {f"{PFX}to-a": "allowed", f"{PFX}to-b": "denied", f"{PFX}x": "allowed", "to-c": "allowed"}
+    assert client_labels({"metadata": {"labels": labels}}) == {f"{PFX}to-a"}
 
 
 # --- which Services

@@ -12,11 +12,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from network_model import Network, Pod
 
-from agent.network_policy import keys
-from agent.network_policy.facts import Backend, Namespace, Service
-from agent.network_policy.policies import Policy, Rules, Surroundings, client_label, desired_policies
+from agent.shared.network_policy.policies import (
+    NAMESPACE_LABEL,
+    Policy,
+    Rules,
+    Surroundings,
+    client_label,
+    desired_policies,
+)
+from agent.shared.network_policy.projections import Backend, Namespace, Service
+from gardener import keys
+from kit.network_model import Network, Pod
 from kube.objects import Key, Object
 
 INGRESS_CONTROLLER = Rules(ingress_controller=("b", {"matchLabels": {"role": "ingress"}}))
@@ -54,7 +61,8 @@ def service(namespace: str, name: str, *, port: int, annotations: dict[str, Any]
                 "namespace": namespace,
                 "name": name,
                 "annotations": {
-                    f"{keys.PREFIX}{k}": v if isinstance(v, str) else json.dumps(v) for k, v in annotations.items()
+                    f"{keys.NETWORKING_PREFIX}{k}": v if isinstance(v, str) else json.dumps(v)
+                    for k, v in annotations.items()
                 },
             },
             "spec": {"selector": {"app": name}, "ports": [{"port": 1, "targetPort": port, "protocol": "TCP"}]},
@@ -63,12 +71,12 @@ def service(namespace: str, name: str, *, port: int, annotations: dict[str, Any]
 
 
 def asking(namespace: str, *labels: str, **others: str) -> Pod:
-    marks = {client_label(f"{keys.PREFIX}{label}"): keys.ALLOWED for label in labels}
+    marks = {client_label(f"{keys.NETWORKING_PREFIX}{label}"): keys.ALLOWED for label in labels}
     return Pod(namespace, tuple({**marks, **others}.items()))
 
 
 NAMESPACES = {
-    name: {keys.NAMESPACE_LABEL: name, **labels}
+    name: {NAMESPACE_LABEL: name, **labels}
     for name, labels in {"shop-1": {}, "front": {"team": "web"}, "other": {"team": "db"}}.items()
 }
 DB = service(
@@ -129,14 +137,16 @@ def test_the_world_comes_in_and_pods_inside_still_need_their_label(
 # --- random clusters
 
 _LABELS = st.sampled_from([{}, {"team": "web"}, {"team": "db"}])
-_SELECTORS = st.sampled_from([None, [], [{}], [{"matchLabels": {"team": "web"}}], [{"matchLabels": {"team": "db"}}]])
+_SELECTORS: st.SearchStrategy[Any] = st.sampled_from(
+    [None, [], [{}], [{"matchLabels": {"team": "web"}}], [{"matchLabels": {"team": "db"}}]]
+)
 _ALIASES = st.sampled_from([None, "", "alias"])
 _NAMES = ("a", "b", "c")
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[dict[str, dict[str, str]], list[Service], set[Backend]]:
-    namespaces = {name: {keys.NAMESPACE_LABEL: name, **draw(_LABELS)} for name in _NAMES}
+    namespaces = {name: {NAMESPACE_LABEL: name, **draw(_LABELS)} for name in _NAMES}
     services, exposed = [], set()
     for namespace, name in draw(
         st.sets(st.tuples(st.sampled_from(_NAMES), st.sampled_from(["x", "y", "z" * 60])), max_size=4)
@@ -158,11 +168,11 @@ def labels_that_open(service: Service, client_namespace: str, port: int, *, sele
     own = client_namespace == service.key.namespace
     if not own and not selected:
         return
-    alias = service.wishes.namespace_alias
+    alias = service.settings.namespace_alias
     prefix = "" if own else f"{service.key.namespace if alias is None else alias}-"
     if port == service.ports[0].target.port:
         yield f"to-{prefix}{service.key.name}-tcp-{port}"
-    if port == 9 and service.wishes.aliases:
+    if port == 9 and service.settings.aliases:
         yield f"to-{prefix}scrapers"
 
 
@@ -180,7 +190,7 @@ def test_in_any_cluster_just_those_reach_a_service_who_ask_for_it_where_it_lets_
     namespaces, services, exposed = cluster
     after = network(namespaces, services, INGRESS_CONTROLLER, backends=exposed)
     for server, namespace, port in product(services, _NAMES, (80, 81, 9)):
-        selectors = server.wishes.namespace_selectors
+        selectors = server.settings.namespace_selectors
         having = namespaces[namespace].items()
         selected = any(selector["matchLabels"].items() <= having for selector in selectors)
         opening = set(labels_that_open(server, namespace, port, selected=selected))

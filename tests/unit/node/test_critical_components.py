@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.node.critical_components import keys
-from agent.node.critical_components.readiness import Waiting, waits_for, without_taint
-from agent.node.critical_components.scheduling import placement_of, runs_on
-from agent.node.critical_components.state import (
+from agent.resource_manager.node.critical_components.projections import (
     DaemonSetState,
     NodeState,
     PodState,
@@ -16,11 +13,14 @@ from agent.node.critical_components.state import (
     node_state,
     pod_state,
 )
+from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
+from gardener import keys
 from kube.objects import Key, Object
+from kube.scheduling import placement_of, runs_on
 
-CRITICAL_TAINT = {"key": keys.NOT_READY, "effect": "NoSchedule"}
+CRITICAL_TAINT = {"key": keys.CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
 OTHER_TAINT = {"key": "x", "value": "y", "effect": "NoExecute"}
-LABEL = {keys.CRITICAL: "true"}
+LABEL = {keys.CRITICAL_COMPONENT: "true"}
 EVERYTHING = [{"operator": "Exists"}]
 
 
@@ -83,13 +83,13 @@ def test_without_components_nothing_is_waited_for() -> None:
 
 
 def test_only_daemon_sets_that_run_there_are_waited_for() -> None:
-    tolerates_one = [{"key": keys.NOT_READY, "operator": "Exists"}]
+    tolerates_one = [{"key": keys.CRITICAL_COMPONENTS_NOT_READY, "operator": "Exists"}]
     found = judged(
         daemon_set("cni"),
         daemon_set("proxy", tolerations=tolerates_one),
         daemon_set("win", nodeSelector={"kubernetes.io/os": "windows"}),
         daemon_set("lazy", template_labels={}),
-        daemon_set("half", template_labels={keys.CRITICAL: "yes"}),
+        daemon_set("half", template_labels={keys.CRITICAL_COMPONENT: "yes"}),
         daemon_set("elsewhere", namespace="default"),
     )
     assert found == unscheduled("kube-system/cni")
@@ -139,8 +139,8 @@ def test_pods_that_are_finished_or_about_to_go_count_as_gone() -> None:
 
 
 def test_storage_drivers_are_waited_for() -> None:
-    wants = {f"{keys.WAIT_FOR_DRIVER}a": "disk", f"{keys.WAIT_FOR_DRIVER}b": "file", "other": "none"}
-    pods = [pod("p", wants=wants), pod("q", wants={f"{keys.WAIT_FOR_DRIVER}z": "disk"})]
+    wants = {f"{keys.WAIT_FOR_CSI_NODE_PREFIX}a": "disk", f"{keys.WAIT_FOR_CSI_NODE_PREFIX}b": "file", "other": "none"}
+    pods = [pod("p", wants=wants), pod("q", wants={f"{keys.WAIT_FOR_CSI_NODE_PREFIX}z": "disk"})]
     reason = "UnreadyRequiredCSIDrivers"
     text = "Unready required CSI drivers for Node: "
     assert judged(pods=pods) == Waiting(reason, f"{text}[disk file]")
@@ -149,7 +149,7 @@ def test_storage_drivers_are_waited_for() -> None:
 
 
 def test_the_checks_come_in_order() -> None:
-    wants = {f"{keys.WAIT_FOR_DRIVER}a": "disk"}
+    wants = {f"{keys.WAIT_FOR_CSI_NODE_PREFIX}a": "disk"}
     broken = [pod("p", ready="False", wants=wants)]
     assert judged(daemon_set("cni"), pods=broken) == unscheduled("kube-system/cni")
     assert judged(pods=broken) == unready("kube-system/p")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.node.high_availability_config.rules import SKIP, is_outdated
+from agent.resource_manager.node.high_availability_config.reconcile import is_outdated
+from gardener.keys import HIGH_AVAILABILITY_SKIP
 from kube.objects import Object
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -32,7 +33,7 @@ def test_the_first_constraint_over_hosts_decides(
 
 
 def test_what_the_webhook_skips_is_skipped() -> None:
-    skipped = workload((HOST, "DoNotSchedule"), **{SKIP: "false"})
+    skipped = workload((HOST, "DoNotSchedule"), **{HIGH_AVAILABILITY_SKIP: "false"})
     assert not is_outdated(skipped, several_nodes=False)
 
 

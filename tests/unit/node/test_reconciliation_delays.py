@@ -4,9 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.node.agent_reconciliation_delay.delays import delays
-from agent.node.agent_reconciliation_delay.reconcile import LONGEST_WAIT_SECONDS, QUIET_SECONDS, Unrest
-from kube.objects import parse_duration
+from agent.resource_manager.node.agent_reconciliation_delay.delays import delays
+from agent.resource_manager.node.agent_reconciliation_delay.reconcile import (
+    LONGEST_WAIT_SECONDS,
+    QUIET_SECONDS,
+    Debounce,
+)
+from kit.clock import FakeClock
+from kube.clock import parse_duration
 
 SEVEN = "0s 42.857142857s 1m25.714285714s 2m8.571428571s 2m51.428571428s 3m34.285714285s 4m17.142857142s"
 
@@ -50,35 +55,28 @@ def test_delays_are_between_the_bounds_and_grow(names: set[str], first: float, s
     assert all(least - 1e-6 <= each <= most for each in seconds)
 
 
-class Clock:
-    time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 def test_nothing_is_computed_while_nodes_come() -> None:
-    clock = Clock()
-    unrest = Unrest(now=clock)
-    assert unrest.left() == 0
-    unrest.stir()
-    assert unrest.left() == QUIET_SECONDS
-    clock.time += 0.75
-    unrest.stir()
-    assert unrest.left() == QUIET_SECONDS
-    clock.time += QUIET_SECONDS
-    assert unrest.left() == 0
-    unrest.stir()
-    assert unrest.left() == QUIET_SECONDS
+    clock = FakeClock()
+    unrest = Debounce(now=clock)
+    assert unrest.remaining() == 0
+    unrest.restart()
+    assert unrest.remaining() == QUIET_SECONDS
+    clock.now += 0.75
+    unrest.restart()
+    assert unrest.remaining() == QUIET_SECONDS
+    clock.now += QUIET_SECONDS
+    assert unrest.remaining() == 0
+    unrest.restart()
+    assert unrest.remaining() == QUIET_SECONDS
 
 
 def test_unrest_has_an_end() -> None:
-    clock = Clock()
-    unrest = Unrest(now=clock)
-    began = clock.time
-    while clock.time < began + LONGEST_WAIT_SECONDS:
-        unrest.stir()
-        assert unrest.left() > 0
-        clock.time += QUIET_SECONDS / 2
-    unrest.stir()
-    assert unrest.left() == 0
+    clock = FakeClock()
+    unrest = Debounce(now=clock)
+    began = clock.now
+    while clock.now < began + LONGEST_WAIT_SECONDS:
+        unrest.restart()
+        assert unrest.remaining() > 0
+        clock.now += QUIET_SECONDS / 2
+    unrest.restart()
+    assert unrest.remaining() == 0

@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from agent.node.critical_components import keys
-from agent.node.critical_components.reconcile import Stores, TaintRemover
-from agent.node.critical_components.state import CSI_NODES_VIEW, DAEMON_SETS_VIEW, NODES_VIEW, PODS_VIEW
+from agent.resource_manager.node.critical_components.projections import (
+    CSI_NODES_VIEW,
+    DAEMON_SETS_VIEW,
+    NODES_VIEW,
+    PODS_VIEW,
+)
+from agent.resource_manager.node.critical_components.reconcile import Reconciler, Stores, Waits
+from gardener import keys
+from kit.clock import FakeClock
 from kube.cache import Store
 from kube.client import Client, Transport
 from kube.connection import Connection, Fixed
@@ -36,7 +42,7 @@ class Recorder(EventRecorder):
 
 class World:
     def __init__(self, *, backoff: float = BACKOFF) -> None:
-        self.time = 0.0
+        self.clock = FakeClock(0.0)
         # Nobody is asked anything: all that is told comes from memory.
         nowhere = Connection("https://nowhere.invalid", tls=None, credentials=Fixed(None), identity=())
         client = Client(Transport(nowhere), user_agent="")
@@ -50,12 +56,13 @@ class World:
         self._pods = self.stores.pods.source("")
         self._nodes = self.stores.nodes.source("")
         self.recorder = Recorder(client)
-        self.remover = TaintRemover(
-            client=client, stores=self.stores, recorder=self.recorder, backoff=backoff, now=lambda: self.time
+        self.waits = Waits(now=self.clock)
+        self.reconciler = Reconciler(
+            client=client, stores=self.stores, waits=self.waits, recorder=self.recorder, backoff=backoff
         )
-        taint = {"key": keys.NOT_READY, "effect": "NoSchedule"}
+        taint = {"key": keys.CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
         self._nodes.apply(Present(self._object("Node", "w1", spec={"taints": [taint]})))
-        self.remover.begins("w1", seen=True)
+        self.waits.begins("w1", seen=True)
 
     def _object(self, kind: str, name: str, *, namespace: str = "", **fields: Any) -> Object:
         self._version += 1
@@ -71,7 +78,7 @@ class World:
     async def look(self) -> list[str]:
         """The names that are told."""
         self.recorder.told.clear()
-        result = await self.remover.reconcile(NODE)
+        result = await self.reconciler.reconcile(NODE)
         assert isinstance(result, RequeueAfter | Done)
         return [names for _, names in self.recorder.told]
 
@@ -81,7 +88,7 @@ async def test_the_same_reason_is_told_once() -> None:
     world.unready("a")
     assert await world.look() == ["kube-system/a"]
     for _ in range(5):
-        world.time += 100
+        world.clock.now += 100
         assert await world.look() == []
 
 
@@ -90,19 +97,19 @@ async def test_a_new_reason_is_told_when_the_last_is_old_enough() -> None:
     world.unready("a")
     assert await world.look() == ["kube-system/a"]
     world.unready("b")
-    world.time += BACKOFF / 2
+    world.clock.now += BACKOFF / 2
     assert await world.look() == []
     world.gone("a")
-    world.time += BACKOFF / 2
+    world.clock.now += BACKOFF / 2
     assert await world.look() == ["kube-system/b"]
 
 
-async def test_a_taint_that_comes_back_is_a_new_story() -> None:
+async def test_a_taint_that_comes_back_is_a_new_wait() -> None:
     world = World()
     world.unready("a")
     assert await world.look() == ["kube-system/a"]
-    world.remover.ends("w1")
-    world.remover.begins("w1", seen=True)
+    world.waits.ends("w1")
+    world.waits.begins("w1", seen=True)
     assert await world.look() == ["kube-system/a"]
 
 
@@ -110,8 +117,8 @@ async def test_a_taint_that_comes_back_is_a_new_story() -> None:
 async def test_a_node_that_waits_is_looked_at_again(backoff: float, expected: object) -> None:
     world = World(backoff=backoff)
     world.unready("a")
-    assert await world.remover.reconcile(NODE) == expected
+    assert await world.reconciler.reconcile(NODE) == expected
 
 
 async def test_a_node_that_is_unknown_is_nobodys_concern() -> None:
-    assert await World().remover.reconcile(Key("", "other")) == Done()
+    assert await World().reconciler.reconcile(Key("", "other")) == Done()

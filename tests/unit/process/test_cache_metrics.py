@@ -1,11 +1,14 @@
 """Which caches are told to be behind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+from typing import cast
 
 from prometheus_client import CollectorRegistry
 
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
-from process.cache_metrics import CacheCollector
+from process.caches import CacheCollector
+from process.clusters import Cluster
 
 
 class FakeCaches:
@@ -18,7 +21,8 @@ class FakeCaches:
 
 def told(**clusters: FakeCaches) -> dict[str, float]:
     collector, registry = CacheCollector(), CollectorRegistry()
-    collector.follow(clusters)
+    found = {name: SimpleNamespace(caches=caches) for name, caches in clusters.items()}
+    collector.follow(cast("Mapping[str, Cluster]", found), prefix="p")
     registry.register(collector)
     return {
         "/".join(sample.labels.values()): sample.value for family in registry.collect() for sample in family.samples

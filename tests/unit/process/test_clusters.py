@@ -5,11 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 
-from config.schema import ClientConnection
-from kube.connection import ConfigurationError, Connection, Fixed
-from process.clusters import endpoints, merged, same_cluster
+from config.blocks import ClientConnection
+from config.resource_manager import COMPONENT
+from config.resource_manager.schema import ResourceManagerConfiguration
+from kit import kubeconfigs
+from kit.kubeconfigs import written
+from kube.connection import Connection, Fixed
+from kube.kubeconfig import ConfigurationError
+from kube.objects import Object
+from process.clusters import Line, lines, merged, same_cluster
 
 HERE = Connection(server="https://a:443", tls=None, credentials=Fixed(), identity=("https://a:443", "token x", ""))
 ELSEWHERE = replace(HERE, server="https://b:443", identity=("https://b:443", "token x", ""))
@@ -33,12 +38,16 @@ def settings(*namespaces: str) -> ClientConnection:
     ids=["equal", "order of namespaces", "one restricted", "other namespaces", "other server", "other user"],
 )
 def test_only_the_same_server_user_and_namespaces_make_one_cluster(
-    source, source_settings, target, target_settings, expected
-):
+    source: Connection,
+    source_settings: ClientConnection,
+    target: Connection,
+    target_settings: ClientConnection,
+    expected: bool,
+) -> None:
     assert same_cluster(source, source_settings, target, target_settings) is expected
 
 
-def test_a_shared_connection_has_the_more_generous_limit_and_the_more_frequent_resync():
+def test_a_shared_connection_has_the_more_generous_limit_and_the_more_frequent_resync() -> None:
     source = ClientConnection(qps=10, burst=200, cache_resync_period=3600, namespaces=("a",))
     target = ClientConnection(qps=50, burst=20, cache_resync_period=60, namespaces=("a",))
     shared = merged(source, target)
@@ -46,54 +55,50 @@ def test_a_shared_connection_has_the_more_generous_limit_and_the_more_frequent_r
 
 
 @pytest.mark.parametrize("unlimited", ["source", "target"])
-def test_a_shared_connection_is_unlimited_if_one_of_both_is(unlimited: str):
+def test_a_shared_connection_is_unlimited_if_one_of_both_is(unlimited: str) -> None:
     limits = {"source": 10.0, "target": 20.0, unlimited: -1.0}
     assert merged(ClientConnection(qps=limits["source"]), ClientConnection(qps=limits["target"])).qps == -1
 
 
-def kubeconfig(path: Path, *, server: str = "https://a:443", user: dict[str, object] | None = None) -> str:
-    document = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": user if user is not None else {"token": "x"}}],
-    }
-    path.write_text(yaml.safe_dump(document))
-    return str(path)
+def kubeconfig(path: Path, *, server: str = "https://a:443", user: Object | None = None) -> str:
+    return str(written(path, kubeconfigs.kubeconfig(user or {"token": "x"}, server=server)))
 
 
-def test_without_a_kubeconfig_of_its_own_the_target_is_the_source(tmp_path: Path):
+def lines_of(source: ClientConnection, target: ClientConnection) -> list[Line]:
+    config = ResourceManagerConfiguration(source_client_connection=source, target_client_connection=target)
+    return lines(COMPONENT.connections(config), environment={})
+
+
+def test_without_a_kubeconfig_of_its_own_the_target_is_the_source(tmp_path: Path) -> None:
     source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"))
-    ends = endpoints(source, ClientConnection(), environment={})
-    assert ends.are_one
-    assert ends.source.connection.server == "https://a:443"
+    (both,) = lines_of(source, ClientConnection())
+    assert both.names == ("source", "target")
+    assert both.transport.connection.server == "https://a:443"
 
 
-def test_a_target_restricted_to_other_namespaces_has_a_connection_and_limits_of_its_own(tmp_path: Path):
+def test_a_target_restricted_to_other_namespaces_has_a_connection_and_limits_of_its_own(tmp_path: Path) -> None:
     source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"), qps=1)
-    ends = endpoints(source, ClientConnection(namespaces=("kube-system",), qps=2), environment={})
-    assert not ends.are_one
-    assert (ends.source.settings.qps, ends.target.settings.qps) == (1, 2)
-    assert ends.target.connection.server == "https://a:443"
+    found = lines_of(source, ClientConnection(namespaces=("kube-system",), qps=2))
+    assert [(line.names, line.settings.qps) for line in found] == [(("source",), 1), (("target",), 2)]
+    assert found[1].transport.connection.server == "https://a:443"
 
 
-def test_two_files_that_say_the_same_are_one_cluster(tmp_path: Path):
+def test_two_files_that_say_the_same_are_one_cluster(tmp_path: Path) -> None:
     paths = [kubeconfig(tmp_path / name) for name in ("source", "target")]
     source, target = (ClientConnection(kubeconfig=path) for path in paths)
-    assert endpoints(source, target, environment={}).are_one
+    assert len(lines_of(source, target)) == 1
 
 
-def test_two_servers_are_two_clusters(tmp_path: Path):
+def test_two_servers_are_two_clusters(tmp_path: Path) -> None:
     source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"))
     target = ClientConnection(kubeconfig=kubeconfig(tmp_path / "target", server="https://b:443"))
-    ends = endpoints(source, target, environment={})
-    assert not ends.are_one
-    assert ends.target.connection.server == "https://b:443"
+    found = lines_of(source, target)
+    assert [line.transport.connection.server for line in found] == ["https://a:443", "https://b:443"]
 
 
-def test_a_target_with_an_exec_plugin_is_refused(tmp_path: Path):
+def test_a_target_with_an_exec_plugin_is_refused(tmp_path: Path) -> None:
     source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"))
-    user = {"exec": {"command": "touch"}, "token": base64.b64encode(b"x").decode()}
+    user: Object = {"exec": {"command": "touch"}, "token": base64.b64encode(b"x").decode()}
     target = ClientConnection(kubeconfig=kubeconfig(tmp_path / "target", user=user))
     with pytest.raises(ConfigurationError, match=r'^exec configurations are not supported \(user "u"\)'):
-        endpoints(source, target, environment={})
+        lines_of(source, target)

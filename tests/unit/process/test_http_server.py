@@ -2,47 +2,50 @@
 
 import asyncio
 import contextlib
+import gc
 import gzip
 import socket
+import ssl
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 
 import aiohttp
 import pytest
+import uvloop
 from aiohttp import web
 
-from process.server import HttpServer, listen
+from devcluster.pki import Authority
+from kit.http import get, serving
+from process import listener
+from process.server import HttpServer
 
 
 async def answer(_request: web.BaseRequest) -> web.Response:
     return web.Response(text="here")
 
 
-@contextlib.asynccontextmanager
-async def serving(handler=answer, *, host="127.0.0.1", **settings):
-    server = HttpServer("probes", handler, host=host, port=0, **settings)
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.stop()
+async def measure(request: web.BaseRequest) -> web.Response:
+    return web.Response(text=str(len(await request.read())))
 
 
-async def get(url: str) -> tuple[int, str]:
-    async with aiohttp.ClientSession() as session, session.get(url) as response:
-        return response.status, await response.text()
+def is_serving(server: HttpServer) -> bool:
+    """By a call, after which mypy forgets what it was before."""
+    return server.serving
 
 
 @pytest.mark.parametrize(
     ("host", "address"), [("127.0.0.1", "127.0.0.1"), ("", "127.0.0.1"), ("::1", "[::1]"), ("", "[::1]")]
 )
-async def test_it_listens_on_ipv4_ipv6_without_brackets_and_on_both_for_the_empty_host(host, address):
+async def test_it_listens_on_ipv4_ipv6_without_brackets_and_on_both_for_the_empty_host(host: str, address: str) -> None:
     if ":" in address and not socket.has_dualstack_ipv6():
         pytest.skip("no IPv6 here")
-    async with serving(host=host) as server:
+    async with serving(answer, host=host) as server:
         assert await get(f"http://{address}:{server.port}/") == (200, "here")
 
 
-async def test_an_address_in_use_is_an_error_that_names_server_and_address():
-    async with serving() as first:
+async def test_an_address_in_use_is_an_error_that_names_server_and_address() -> None:
+    async with serving(answer) as first:
         second = HttpServer("metrics", answer, host="127.0.0.1", port=first.port)
         with pytest.raises(OSError, match="cannot listen") as caught:
             second.bind()
@@ -50,7 +53,7 @@ async def test_an_address_in_use_is_an_error_that_names_server_and_address():
         assert str(caught.value) == expected
 
 
-async def test_a_bound_server_that_never_started_gives_its_address_back():
+async def test_a_bound_server_that_never_started_gives_its_address_back() -> None:
     server = HttpServer("probes", answer, host="127.0.0.1", port=0)
     server.bind()
     port = server.port
@@ -58,16 +61,16 @@ async def test_a_bound_server_that_never_started_gives_its_address_back():
     socket.create_server(("127.0.0.1", port)).close()
 
 
-async def test_a_client_that_never_completes_its_header_is_cut_off():
-    async with serving(header_timeout=0.05) as server:
+async def test_a_client_that_never_completes_its_header_is_cut_off() -> None:
+    async with serving(answer, header_timeout=0.05) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
         assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
 
 
-async def test_a_slow_handler_is_not_taken_for_a_slow_header():
-    async def slow(_request):
+async def test_a_slow_handler_is_not_taken_for_a_slow_header() -> None:
+    async def slow(_request: web.BaseRequest) -> web.Response:
         await asyncio.sleep(1.5)
         return web.Response(text="late")
 
@@ -75,44 +78,182 @@ async def test_a_slow_handler_is_not_taken_for_a_slow_header():
         assert await get(f"http://127.0.0.1:{server.port}/") == (200, "late")
 
 
-async def test_connections_above_the_limit_are_closed_and_free_places_are_reused():
-    async with serving(max_connections=1) as server:
+async def test_an_idle_connection_makes_room_for_a_new_one() -> None:
+    async with serving(answer, max_connections=2) as server:
         url = f"http://127.0.0.1:{server.port}/"
-        _, holder = await asyncio.open_connection("127.0.0.1", server.port)
+        idle = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        assert await get(url) == (200, "here")
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(idle[0][0].read(), 60) == b""
+        assert not idle[1][0].at_eof()
+        for _, writer in idle:
+            writer.close()
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_handshakes_that_do_not_go_on_make_room_for_new_ones(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "_HANDSHAKE_SECONDS", 600.0)
+    authority = Authority.create("test")
+    files = authority.issue_server(["127.0.0.1"]).write(tmp_path, "server")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(files.certificate, files.key)
+    trusting = ssl.create_default_context(cadata=authority.bundle.decode())
+
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        async with serving(answer, tls=tls) as server:
+            silent = []
+            for _ in range(300):
+                silent.append(socket.create_connection(("127.0.0.1", server.port)))
+                silent[-1].setblocking(False)
+                await asyncio.sleep(0)
+            # The first ones are cut off, though they have much time left; the last ones are waited for.
+            async with asyncio.timeout(60):
+                for each in silent[:44]:
+                    with contextlib.suppress(ConnectionError):
+                        assert await loop.sock_recv(each, 1) == b""
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"https://127.0.0.1:{server.port}/", ssl=trusting) as response,
+            ):
+                assert await response.text() == "here"
+            with pytest.raises(BlockingIOError):
+                silent[-1].recv(1)
+        for each in silent:
+            each.close()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(play())
+
+
+async def test_connections_that_are_being_answered_stay_and_a_new_one_is_closed() -> None:
+    entered, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: web.BaseRequest) -> web.Response:
+        entered.set()
+        await may_end.wait()
+        return web.Response(text="finished")
+
+    async with serving(slow, max_connections=1) as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        first = asyncio.create_task(get(url))
+        await entered.wait()
         with pytest.raises(aiohttp.ClientConnectionError):
             await get(url)
-        holder.close()
-        await holder.wait_closed()
+        may_end.set()
+        assert await first == (200, "finished")
 
-        async def until_served():
+
+async def test_bodies_that_do_not_end_make_room_for_others() -> None:
+    async with serving(measure, max_buffered=320_000, max_body=200_000) as server:
+        held = [await begin_body(server.port, 100_000) for _ in range(4)]
+        url = f"http://127.0.0.1:{server.port}/"
+        async with aiohttp.ClientSession() as session, session.post(url, data=b"x" * 150_000) as response:
+            assert await response.text() == "150000"
+        for reader, writer in held[:3]:
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 60) == b""
+            writer.close()
+        reader, writer = held[3]
+        writer.write(b"x")
+        assert (await asyncio.wait_for(reader.read(15), 60)) == b"HTTP/1.1 200 OK"
+        writer.close()
+
+
+async def begin_body(port: int, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A request of which the last byte does not come."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"x" * (size - 1))
+    with contextlib.suppress(ConnectionError):
+        await writer.drain()
+    return reader, writer
+
+
+async def test_only_a_few_requests_may_be_sent_ahead_of_an_answer() -> None:
+    """So that what they hold counts until they are answered, too."""
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with serving(answer) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(request * 2)
+        for _ in range(2):
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\nhere"), 60)
+            assert b"Connection: close" not in head
+        writer.write(request * 10_000)
+        answers = b""
+        with contextlib.suppress(ConnectionError):
+            while part := await asyncio.wait_for(reader.read(1 << 16), 60):
+                answers += part
+        assert answers.count(b"HTTP/1.1 200 OK") < 1000
+        writer.close()
+
+
+async def test_requests_that_break_off_leave_nothing() -> None:
+    size, count = 5 << 20, 4
+    ended = asyncio.Semaphore(0)
+
+    async def read(request: web.BaseRequest) -> web.Response:
+        try:
+            return await measure(request)
+        finally:
+            ended.release()
+
+    gc.collect()
+    gc.disable()  # what it would find is memory until then, and it may take long
+    tracemalloc.start()
+    try:
+        async with serving(read, max_buffered=50 << 20, max_body=10 << 20) as server:
+            for _ in range(count):
+                reader, writer = await begin_body(server.port, size)
+                writer.transport.abort()
+                async with asyncio.timeout(60):
+                    await ended.acquire()
+                del reader, writer
+            await asyncio.sleep(0.1)
+            assert tracemalloc.get_traced_memory()[0] < size / 2
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+
+async def test_a_client_that_does_not_take_its_answer_is_cut_off() -> None:
+    async def much(_request: web.BaseRequest) -> web.Response:
+        return web.Response(body=b"x" * (32 << 20))
+
+    async with serving(much, request_timeout=0.2, max_connections=1) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+
+        async def until_served() -> int:
             while True:
                 with contextlib.suppress(aiohttp.ClientConnectionError):
-                    return await get(url)
+                    async with (
+                        aiohttp.ClientSession() as session,
+                        session.get(f"http://127.0.0.1:{server.port}/") as response,
+                    ):
+                        return response.status
                 await asyncio.sleep(0.01)
 
-        assert await asyncio.wait_for(until_served(), 60) == (200, "here")
+        assert await asyncio.wait_for(until_served(), 60) == 200
+        del reader
+        writer.transport.abort()
 
 
-async def test_a_header_that_is_too_long_is_refused():
-    async with serving() as server:
+async def test_a_header_that_is_too_long_is_refused() -> None:
+    async with serving(answer) as server:
         assert (await get(f"http://127.0.0.1:{server.port}/{'x' * 10_000}"))[0] == 400
 
 
-async def test_a_body_above_the_limit_is_refused():
-    async def read(request):
-        return web.Response(text=str(len(await request.read())))
-
-    async with serving(read, max_body=100) as server, aiohttp.ClientSession() as session:
+async def test_a_body_above_the_limit_is_refused() -> None:
+    async with serving(measure, max_body=100) as server, aiohttp.ClientSession() as session:
         for size, status in ((100, 200), (101, 413)):
             async with session.post(f"http://127.0.0.1:{server.port}/", data=b"x" * size) as response:
                 assert response.status == status
 
 
-async def test_a_body_that_never_ends_does_not_hold_the_connection():
-    async def read(request):
-        return web.Response(body=await request.read())
-
-    async with serving(read, request_timeout=0.05) as server:
+async def test_a_body_that_never_ends_does_not_hold_the_connection() -> None:
+    async with serving(measure, request_timeout=0.05) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
         answer = await asyncio.wait_for(reader.read(), 60)
@@ -120,10 +261,10 @@ async def test_a_body_that_never_ends_does_not_hold_the_connection():
         writer.close()
 
 
-async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog):
+async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
     gone = asyncio.Event()
 
-    async def read(request):
+    async def read(request: web.BaseRequest) -> web.Response:
         if request.method == "POST":
             try:
                 await request.read()
@@ -142,10 +283,10 @@ async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog):
     assert caplog.records == []
 
 
-async def test_stopping_lets_a_request_in_flight_finish():
+async def test_stopping_lets_a_request_in_flight_finish() -> None:
     entered = asyncio.Event()
 
-    async def slow(_request):
+    async def slow(_request: web.BaseRequest) -> web.Response:
         entered.set()
         await asyncio.sleep(0.05)
         return web.Response(text="finished")
@@ -158,15 +299,15 @@ async def test_stopping_lets_a_request_in_flight_finish():
         assert not server.serving
 
 
-async def test_while_it_lingers_it_answers_and_sends_clients_away():
-    async with serving(linger=3) as server, aiohttp.ClientSession() as session:
+async def test_while_it_lingers_it_answers_and_sends_clients_away() -> None:
+    async with serving(answer, linger=3) as server, aiohttp.ClientSession() as session:
         url = f"http://127.0.0.1:{server.port}/"
         async with session.get(url) as response:
             assert "Connection" not in response.headers
-        assert server.serving
+        assert is_serving(server)
         stopping = asyncio.create_task(server.stop())
         await asyncio.sleep(0)
-        assert not server.serving
+        assert not is_serving(server)
         async with session.get(url) as response:
             assert (response.status, response.headers["Connection"]) == (200, "close")
         await stopping
@@ -174,25 +315,10 @@ async def test_while_it_lingers_it_answers_and_sends_clients_away():
             await session.get(url)
 
 
-async def test_a_socket_that_listens_already_is_taken_as_it_is():
-    listening = listen("webhooks", "127.0.0.1", 0)
-    address = listening.getsockname()
-    server = HttpServer("webhooks", answer, listening=listening)
-    assert server.address == address
-    await server.start()
-    try:
-        assert await get(f"http://127.0.0.1:{server.port}/") == (200, "here")
-    finally:
-        await server.stop()
-
-
-async def test_compressed_bodies_stay_as_they_are():
-    async def length(request: web.BaseRequest) -> web.Response:
-        return web.Response(text=str(len(await request.read())))
-
+async def test_compressed_bodies_stay_as_they_are() -> None:
     content = gzip.compress(b"x" * 1_000_000)
     async with (
-        serving(length) as server,
+        serving(measure) as server,
         aiohttp.ClientSession() as session,
         session.post(
             f"http://127.0.0.1:{server.port}/", data=content, headers={"Content-Encoding": "gzip"}

@@ -3,7 +3,9 @@
 import io
 import json
 import logging
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, Self
 
 import pytest
 import structlog
@@ -13,12 +15,12 @@ from process.logging import Sampling, configure_logging, get_logger
 
 
 class Log:
-    def __init__(self):
+    def __init__(self) -> None:
         self.now = 1726757801.123
         self._bytes = io.BytesIO()
         self._stream = io.TextIOWrapper(self._bytes, encoding="utf-8")
 
-    def configure(self, **settings):
+    def configure(self, **settings: Any) -> Self:
         configure_logging(stream=self._stream, clock=lambda: self.now, **settings)
         return self
 
@@ -27,17 +29,17 @@ class Log:
         return self._bytes.getvalue().decode()
 
     @property
-    def entries(self) -> list[dict]:
+    def entries(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.text.splitlines()]
 
     @property
-    def entry(self) -> dict:
+    def entry(self) -> dict[str, Any]:
         (entry,) = self.entries
         return entry
 
 
 @pytest.fixture
-def log():
+def log() -> Iterator[Log]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield Log()
@@ -55,7 +57,7 @@ def raised(error: BaseException) -> BaseException:
         return caught
 
 
-def test_a_json_entry_has_level_time_logger_message_and_fields_in_this_order(log):
+def test_a_json_entry_has_level_time_logger_message_and_fields_in_this_order(log: Log) -> None:
     log.configure()
     get_logger("webhook.seccomp-profile").info("Hello", count=1)
     assert log.text == (
@@ -63,13 +65,13 @@ def test_a_json_entry_has_level_time_logger_message_and_fields_in_this_order(log
     )
 
 
-def test_an_unnamed_logger_leaves_the_key_out(log):
+def test_an_unnamed_logger_leaves_the_key_out(log: Log) -> None:
     log.configure()
     get_logger().info("Hello")
     assert log.text == '{"level":"info","ts":"2024-09-19T14:56:41.123Z","msg":"Hello"}\n'
 
 
-def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_message(log):
+def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_message(log: Log) -> None:
     log.configure(log_format="text")
     get_logger("a").info("one\ntwo\tthree", x="line\nbreak")
     get_logger().info("bare")
@@ -77,6 +79,23 @@ def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_mes
         '2024-09-19T14:56:41.123Z\tINFO\ta\tone\\ntwo\\tthree\t{"x":"line\\nbreak"}\n'
         "2024-09-19T14:56:41.123Z\tINFO\tbare\n"
     )
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+@pytest.mark.parametrize(
+    "hostile", ["\x1b[2J", "\x9b2J\x7f", "a\rb\u2028c\x85d", "\u202eabc\u200b", "one\n2024-09-19T14:56\tINFO"]
+)
+def test_nothing_that_a_terminal_obeys_and_no_line_of_somebody_else_is_in_an_entry(
+    log: Log, log_format: Literal["json", "text"], hostile: str
+) -> None:
+    log.configure(log_format=log_format)
+    get_logger(hostile).error(hostile, error=raised(ValueError(hostile)), field=hostile, **{hostile: hostile})
+    first, *others = log.text.removesuffix("\n").split("\n")
+    assert first.replace("\t", "").isprintable()
+    # Those of the stack trace.
+    assert all(line[0] == "\t" and line[1:].isprintable() for line in others)
+    if log_format == "json":
+        assert (log.entry["msg"], log.entry[hostile]) == (hostile, hostile)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +106,9 @@ def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_mes
         ("error", ["error", "error"]),
     ],
 )
-def test_a_level_shows_itself_and_what_is_more_severe_and_there_are_just_three(log, level, expected):
+def test_a_level_shows_itself_and_what_is_more_severe_and_there_are_just_three(
+    log: Log, level: str, expected: Any
+) -> None:
     log.configure(level=level)
     logger = get_logger()
     logger.debug("d")
@@ -98,7 +119,7 @@ def test_a_level_shows_itself_and_what_is_more_severe_and_there_are_just_three(l
     assert [entry["level"] for entry in log.entries] == expected
 
 
-def test_an_error_entry_tells_the_error_and_its_stack_trace(log):
+def test_an_error_entry_tells_the_error_and_its_stack_trace(log: Log) -> None:
     log.configure()
     get_logger().error("Reconciler error", error=raised(ValueError("bad thing")))
     assert log.entry["error"] == "bad thing"
@@ -106,7 +127,7 @@ def test_an_error_entry_tells_the_error_and_its_stack_trace(log):
     assert list(log.entry) == ["level", "ts", "msg", "error", "stacktrace"]
 
 
-def test_the_exception_in_flight_is_logged_too(log):
+def test_the_exception_in_flight_is_logged_too(log: Log) -> None:
     log.configure()
     try:
         raise KeyError("x")
@@ -117,7 +138,7 @@ def test_the_exception_in_flight_is_logged_too(log):
     assert log.entry["stacktrace"].startswith("Traceback")
 
 
-def test_an_error_that_is_only_noted_has_no_stack_trace(log):
+def test_an_error_that_is_only_noted_has_no_stack_trace(log: Log) -> None:
     log.configure()
     get_logger().info("Will try again", error=raised(TimeoutError()))
     assert log.entry["error"] == "TimeoutError"
@@ -147,7 +168,7 @@ def test_an_error_that_is_only_noted_has_no_stack_trace(log):
         ("\ud800", "\ud800"),
     ],
 )
-def test_field_values_are_rendered_for_people(log, value, expected):
+def test_field_values_are_rendered_for_people(log: Log, value: Any, expected: Any) -> None:
     log.configure()
     get_logger().info("m", field=value)
     assert log.entry["field"] == expected
@@ -167,7 +188,7 @@ def test_field_values_are_rendered_for_people(log, value, expected):
         "tls.key",
     ],
 )
-def test_fields_named_after_credentials_are_replaced_at_any_depth(log, name):
+def test_fields_named_after_credentials_are_replaced_at_any_depth(log: Log, name: str) -> None:
     log.configure()
     get_logger().info("m", **{name: "v3ry-secret"}, nested={"inner": [{name: b"v3ry-secret"}]})
     assert "v3ry-secret" not in log.text
@@ -184,16 +205,13 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln-bmF0_dXJl"
         (f"Authorization: Bearer {JWT}", "Authorization: Bearer [redacted]"),
         ("bearer abcdef.0123456789abcdef rejected", "bearer [redacted] rejected"),
         ("Get https://me:pw@host/x", "Get https://[redacted]@host/x"),
-        (
-            "x -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- y",
-            "x [redacted] y",
-        ),
+        ("x -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- y", "x [redacted] y"),
         ("-----BEGIN PRIVATE KEY-----\nMII", "[redacted]"),
         ("bearer token is missing", "bearer token is missing"),
         ("mail me@example.org: eyJ", "mail me@example.org: eyJ"),
     ],
 )
-def test_what_looks_like_a_credential_is_cut_out_of_any_text(log, text, expected):
+def test_what_looks_like_a_credential_is_cut_out_of_any_text(log: Log, text: str, expected: Any) -> None:
     log.configure()
     get_logger().error(text, field=text, listed=[text], error=raised(ValueError(text)))
     entry = log.entry
@@ -202,9 +220,9 @@ def test_what_looks_like_a_credential_is_cut_out_of_any_text(log, text, expected
     assert JWT not in entry["stacktrace"]
 
 
-def test_huge_values_are_cut_off(log):
+def test_huge_values_are_cut_off(log: Log) -> None:
     log.configure()
-    deep: list = []
+    deep: list[Any] = []
     for _ in range(100):
         deep = [deep]
     get_logger().info("x" * 10**6, many=list(range(10**5)), wide={str(i): i for i in range(10**4)}, deep=deep)
@@ -213,13 +231,13 @@ def test_huge_values_are_cut_off(log):
     assert log.entry["many"][-1] == "… 99900 more"
 
 
-def test_fields_cannot_replace_the_keys_of_the_contract(log):
+def test_fields_cannot_replace_the_keys_of_the_contract(log: Log) -> None:
     log.configure()
     get_logger().info("m", level="fatal", ts="never", msg="other")
     assert log.entry == {"level": "info", "ts": "2024-09-19T14:56:41.123Z", "msg": "m"}
 
 
-def test_context_variables_are_part_of_each_entry(log):
+def test_context_variables_are_part_of_each_entry(log: Log) -> None:
     log.configure()
     with structlog.contextvars.bound_contextvars(controller="health", reconcileID="1"):
         get_logger("x").bind(name="a").info("m")
@@ -228,35 +246,31 @@ def test_context_variables_are_part_of_each_entry(log):
     assert log.entry["name"] == "a"
 
 
-def test_loggers_of_the_standard_library_take_the_same_way(log):
+def test_loggers_of_the_standard_library_take_the_same_way(log: Log) -> None:
     log.configure()
     logging.getLogger("aiohttp.server").debug("off")
     logging.getLogger("aiohttp.server").warning("odd %s", JWT)
     logging.getLogger("asyncio").error("lost", exc_info=raised(ValueError("why")))
     warned, lost = log.entries
-    assert warned == {
-        "level": "info",
-        "ts": "2024-09-19T14:56:41.123Z",
-        "logger": "aiohttp.server",
-        "msg": "odd [redacted]",
-    }
+    about = {"level": "info", "ts": "2024-09-19T14:56:41.123Z", "logger": "aiohttp.server"}
+    assert warned == {**about, "msg": "odd [redacted]"}
     assert (lost["level"], lost["logger"], lost["error"]) == ("error", "asyncio", "why")
 
 
-def test_loggers_of_structlog_with_a_positional_name_take_the_same_way(log):
+def test_loggers_of_structlog_with_a_positional_name_take_the_same_way(log: Log) -> None:
     log.configure()
     structlog.get_logger("watch").bind(resource="pods").info("m")
     assert log.entry["logger"] == "watch"
 
 
-def test_a_reader_of_the_log_that_went_away_does_not_stop_the_work(log):
+def test_a_reader_of_the_log_that_went_away_does_not_stop_the_work(log: Log) -> None:
     log.configure()
     log._stream.close()
     get_logger("x").info("nobody hears this")
     logging.getLogger("y").info("nor this")
 
 
-def test_in_a_second_the_first_hundred_of_a_message_are_written_then_every_hundredth(log):
+def test_in_a_second_the_first_hundred_of_a_message_are_written_then_every_hundredth(log: Log) -> None:
     log.configure()
     logger = get_logger()
     for number in range(1, 351):
@@ -269,7 +283,7 @@ def test_in_a_second_the_first_hundred_of_a_message_are_written_then_every_hundr
     assert log.entries[-1]["number"] == 0
 
 
-def test_levels_are_sampled_apart(log):
+def test_levels_are_sampled_apart(log: Log) -> None:
     log.configure(level="debug")
     for _ in range(100):
         get_logger().info("same")
@@ -277,7 +291,7 @@ def test_levels_are_sampled_apart(log):
     assert len(log.entries) == 101
 
 
-def test_sampling_goes_on_after_the_clock_was_set_back(log):
+def test_sampling_goes_on_after_the_clock_was_set_back(log: Log) -> None:
     log.configure()
     for _ in range(150):
         get_logger().info("same")
@@ -286,7 +300,7 @@ def test_sampling_goes_on_after_the_clock_was_set_back(log):
     assert len(log.entries) == 101
 
 
-def test_messages_of_variable_text_do_not_fill_memory():
+def test_messages_of_variable_text_do_not_fill_memory() -> None:
     sampling = Sampling(lambda: 0.0)
     passed = 0
     for number in range(20_000):

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-import structlog
 from aiohttp.test_utils import make_mocked_request
 
+from kit.clock import FakeClock
 from process.probes import (
     NOT_SYNCED,
     PING,
@@ -13,28 +13,16 @@ from process.probes import (
     CheckStatus,
     HealthCheck,
     ProbeHandler,
-    ReadyWatches,
-    WatchState,
-    apiserver_check,
     cached,
     informer_sync,
-    informer_sync_liveness,
     render_aggregate,
 )
-
-
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Counted:
     """A check that counts its runs, fails on demand and takes as long as the test wants."""
 
-    def __init__(self, name="counted"):
+    def __init__(self, name: str = "counted") -> None:
         self.runs = 0
         self.failure: Exception | None = None
         self.entered = asyncio.Event()
@@ -42,7 +30,7 @@ class Counted:
         self.gate.set()
         self.check = HealthCheck(name, self._run)
 
-    async def _run(self):
+    async def _run(self) -> None:
         self.runs += 1
         self.entered.set()
         await self.gate.wait()
@@ -50,15 +38,15 @@ class Counted:
             raise self.failure
 
 
-def good(name):
+def good(name: str) -> HealthCheck:
     return informer_sync(name, lambda: True)
 
 
-def bad(name):
+def bad(name: str) -> HealthCheck:
     return informer_sync(name, lambda: False)
 
 
-async def probe(handler, path, method="GET"):
+async def probe(handler: ProbeHandler, path: str, method: str = "GET") -> tuple[int, str | None]:
     response = await handler(make_mocked_request(method, path))
     return response.status, response.text
 
@@ -116,33 +104,35 @@ healthz check failed
         (READY, "/readyz/ping", (404, "404 page not found\n")),
     ],
 )
-async def test_bodies_and_statuses_are_those_of_the_original(checks, path, expected):
+async def test_bodies_and_statuses_are_those_of_the_original(
+    checks: list[HealthCheck], path: str, expected: tuple[int, str]
+) -> None:
     assert await probe(ProbeHandler({"/healthz": [PING], "/readyz": checks}), path) == expected
 
 
-def test_several_unknown_excludes_are_listed_together():
+def test_several_unknown_excludes_are_listed_together() -> None:
     _, body = render_aggregate([CheckStatus("a", healthy=True)], verbose=True, unknown_excludes=["x", "y"])
     assert 'no matches for "x", "y"\n' in body
 
 
-async def test_answers_are_plain_text_that_browsers_do_not_sniff():
+async def test_answers_are_plain_text_that_browsers_do_not_sniff() -> None:
     response = await ProbeHandler({"/healthz": [PING]})(make_mocked_request("GET", "/healthz"))
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_probes_only_read():
+async def test_probes_only_read() -> None:
     status, _ = await probe(ProbeHandler({"/healthz": [PING]}), "/healthz", method="DELETE")
     assert status == 405
 
 
-async def test_an_excluded_check_is_not_run():
+async def test_an_excluded_check_is_not_run() -> None:
     counted = Counted()
     await probe(ProbeHandler({"/readyz": [counted.check]}), "/readyz?exclude=counted")
     assert counted.runs == 0
 
 
-async def test_probes_at_the_same_time_share_one_run_and_later_ones_run_again():
+async def test_probes_at_the_same_time_share_one_run_and_later_ones_run_again() -> None:
     counted = Counted()
     counted.gate.clear()
     handler = ProbeHandler({"/readyz": [counted.check]})
@@ -155,7 +145,7 @@ async def test_probes_at_the_same_time_share_one_run_and_later_ones_run_again():
     assert counted.runs == 2
 
 
-async def test_a_probe_that_goes_away_does_not_end_the_run_of_the_others():
+async def test_a_probe_that_goes_away_does_not_end_the_run_of_the_others() -> None:
     counted = Counted()
     counted.gate.clear()
     handler = ProbeHandler({"/readyz": [counted.check]})
@@ -168,14 +158,14 @@ async def test_a_probe_that_goes_away_does_not_end_the_run_of_the_others():
     assert counted.runs == 1
 
 
-async def test_a_check_that_hangs_fails_after_its_time_limit():
+async def test_a_check_that_hangs_fails_after_its_time_limit() -> None:
     counted = Counted()
     counted.gate.clear()
     handler = ProbeHandler({"/readyz": [counted.check]}, timeout=0.01)
     assert await probe(handler, "/readyz/counted") == (500, "internal server error: no result within 10ms\n")
 
 
-async def test_a_check_that_crashes_is_a_failed_check():
+async def test_a_check_that_crashes_is_a_failed_check() -> None:
     counted = Counted()
     counted.failure = ZeroDivisionError()
     status, body = await probe(ProbeHandler({"/readyz": [counted.check]}), "/readyz/counted")
@@ -183,12 +173,12 @@ async def test_a_check_that_crashes_is_a_failed_check():
 
 
 @pytest.mark.parametrize("failure", [None, OSError("refused")])
-async def test_a_cached_check_runs_once_in_five_seconds_good_or_bad(failure):
-    clock, counted = Clock(), Counted()
+async def test_a_cached_check_runs_once_in_five_seconds_good_or_bad(failure: Exception | None) -> None:
+    clock, counted = FakeClock(), Counted()
     counted.failure = failure
     check = cached(counted.check, clock=clock)
 
-    async def outcome():
+    async def outcome() -> str | None:
         try:
             await check.run()
         except CheckFailed as error:
@@ -206,89 +196,8 @@ async def test_a_cached_check_runs_once_in_five_seconds_good_or_bad(failure):
     assert counted.runs == 2
 
 
-async def test_a_cached_check_is_bounded_in_time():
+async def test_a_cached_check_is_bounded_in_time() -> None:
     counted = Counted()
     counted.gate.clear()
     with pytest.raises(CheckFailed, match="no result within 10ms"):
         await cached(counted.check, timeout=0.01).run()
-
-
-@pytest.mark.parametrize(
-    ("status", "reason"),
-    [
-        (200, None),
-        (503, "failed talking to the source cluster's kube-apiserver (status code: 503)"),
-    ],
-)
-async def test_the_api_server_is_healthy_when_it_answers_200(status, reason):
-    async def get_status():
-        return status
-
-    check = apiserver_check(get_status)
-    assert check.name == "apiserver-healthz"
-    if reason is None:
-        await check.run()
-    else:
-        with pytest.raises(CheckFailed) as caught:
-            await check.run()
-        assert str(caught.value) == reason
-
-
-async def test_liveness_fails_after_three_minutes_unsynced_between_probes():
-    clock, synced = Clock(), [False]
-    check = informer_sync_liveness("source-informer-sync", lambda: synced[0], clock=clock)
-    await check.run()
-    clock.now += 179.9
-    await check.run()
-    clock.now += 0.1
-    with pytest.raises(CheckFailed, match=NOT_SYNCED):
-        await check.run()
-
-
-async def test_liveness_logs_that_it_still_waits():
-    clock = Clock()
-    check = informer_sync_liveness("source-informer-sync", lambda: False, clock=clock)
-    with structlog.testing.capture_logs() as entries:
-        await check.run()
-        clock.now += 60
-        await check.run()
-    assert [entry["notSyncedFor"] for entry in entries] == ["0s", "1m0s"]
-    assert entries[1] == {
-        "log_level": "info",
-        "event": "Cache sync check failed, but deadline not yet exceeded",
-        "check": "source-informer-sync",
-        "notSyncedFor": "1m0s",
-        "deadline": "3m0s",
-        "error": NOT_SYNCED,
-    }
-
-
-async def test_liveness_forgets_as_soon_as_a_probe_sees_the_watches_synced():
-    clock, synced = Clock(), [False]
-    check = informer_sync_liveness("source-informer-sync", lambda: synced[0], clock=clock)
-    await check.run()
-    clock.now += 170
-    synced[0] = True
-    await check.run()
-    synced[0] = False
-    clock.now += 170
-    await check.run()
-    clock.now += 179
-    await check.run()
-
-
-@pytest.mark.parametrize(
-    ("watch", "counts"),
-    [
-        (WatchState("pods", synced=False, started_at=1000.0, needed_at_start=True), True),
-        (WatchState("pods", synced=True, started_at=0.0, needed_at_start=True), False),
-        (WatchState("pods", synced=False, started_at=995.0, needed_at_start=False), False),
-        (WatchState("pods", synced=False, started_at=990.0, needed_at_start=False), False),
-        (WatchState("pods", synced=False, started_at=989.9, needed_at_start=False), True),
-        (WatchState("pods", synced=True, started_at=0.0, needed_at_start=False), False),
-    ],
-)
-def test_a_late_watch_counts_for_readiness_only_after_ten_seconds(watch, counts):
-    watches = ReadyWatches(lambda: [watch, WatchState("nodes", True, 0.0, True)], clock=Clock())
-    assert watches.missing() == (["pods"] if counts else [])
-    assert watches() is not counts

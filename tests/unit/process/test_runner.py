@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
+import structlog
 
-from process.runner import Outcome, Runner
+from kit.clock import settle
+from process.runner import Groups, Outcome, Runner
 
 LATE = "failed waiting for all runnables to end within grace period of 5s: context deadline exceeded"
 
@@ -16,15 +18,15 @@ class LeadershipLost(Exception):
 class Journal(list[str]):
     """What happened so far, and a way to wait for what is still to happen."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._written = asyncio.Event()
 
-    def append(self, entry):
+    def append(self, entry: str) -> None:
         super().append(entry)
         self._written.set()
 
-    async def until(self, entry):
+    async def until(self, entry: str) -> None:
         async with asyncio.timeout(60):
             while entry not in self:
                 self._written.clear()
@@ -34,12 +36,21 @@ class Journal(list[str]):
 class Part:
     """A component whose every step the test controls."""
 
-    def __init__(self, name, journal, *, hold_start=False, hold_stop=False, start_error=None, stop_error=None):
+    def __init__(
+        self,
+        name: str,
+        journal: Journal,
+        *,
+        hold_start: bool = False,
+        hold_stop: bool = False,
+        start_error: Exception | None = None,
+        stop_error: Exception | None = None,
+    ) -> None:
         self.name = name
         self.journal = journal
         self.ready = asyncio.Event()
         self.may_stop = asyncio.Event()
-        self.run = asyncio.get_running_loop().create_future()
+        self.run: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.start_error = start_error
         self.stop_error = stop_error
         if not hold_start:
@@ -47,17 +58,17 @@ class Part:
         if not hold_stop:
             self.may_stop.set()
 
-    async def start(self):
+    async def start(self) -> None:
         self.journal.append(f"start {self.name}")
         await self.ready.wait()
         if self.start_error:
             raise self.start_error
         self.journal.append(f"ready {self.name}")
 
-    async def wait(self):
+    async def wait(self) -> None:
         await self.run
 
-    async def stop(self):
+    async def stop(self) -> None:
         self.journal.append(f"stop {self.name}")
         await self.may_stop.wait()
         self.journal.append(f"stopped {self.name}")
@@ -68,27 +79,31 @@ class Part:
 class Timer:
     """Stands in for sleeping: periods end when the test says so."""
 
-    def __init__(self):
-        self.periods = []
+    def __init__(self) -> None:
+        self.periods: list[float] = []
         self.over = asyncio.Event()
 
-    async def __call__(self, seconds):
+    async def __call__(self, seconds: float) -> None:
         self.periods.append(seconds)
         await self.over.wait()
 
 
 class Process:
-    def __init__(self, *groups, compose_error=None):
+    def __init__(self, *groups: list[Part], compose_error: Exception | None = None) -> None:
         self.timer = Timer()
         self._groups = groups
         self._compose_error = compose_error
         self.runner = Runner(self._compose, abort_on=(LeadershipLost,), sleep=self.timer)
         self.task = asyncio.create_task(self.runner.run())
 
-    async def _compose(self):
+    async def _compose(self) -> Groups:
         if self._compose_error:
             raise self._compose_error
         return self._groups
+
+    async def stopped(self) -> Outcome:
+        self.runner.request_stop()
+        return await self.outcome()
 
     async def outcome(self) -> Outcome:
         async with asyncio.timeout(60):
@@ -96,22 +111,21 @@ class Process:
 
 
 @pytest.fixture
-async def journal():
+async def journal() -> Journal:
     return Journal()
 
 
-async def test_groups_start_in_order_and_stop_in_reverse(journal):
+async def test_groups_start_in_order_and_stop_in_reverse(journal: Journal) -> None:
     process = Process([Part("http", journal)], [Part("cache", journal)], [Part("controllers", journal)])
     await journal.until("ready controllers")
-    process.runner.request_stop()
-    assert await process.outcome() == Outcome(0)
+    assert await process.stopped() == Outcome(0)
     assert journal == [
         *("start http", "ready http", "start cache", "ready cache", "start controllers", "ready controllers"),
         *("stop controllers", "stopped controllers", "stop cache", "stopped cache", "stop http", "stopped http"),
     ]
 
 
-async def test_members_of_a_group_start_and_stop_together(journal):
+async def test_members_of_a_group_start_and_stop_together(journal: Journal) -> None:
     first, second = (Part(name, journal, hold_start=True, hold_stop=True) for name in ("first", "second"))
     process = Process([first, second])
     await journal.until("start second")
@@ -126,31 +140,28 @@ async def test_members_of_a_group_start_and_stop_together(journal):
     assert await process.outcome() == Outcome(0)
 
 
-async def test_a_group_waits_until_the_one_before_is_ready(journal):
+async def test_a_group_waits_until_the_one_before_is_ready(journal: Journal) -> None:
     elector = Part("elector", journal, hold_start=True)
     process = Process([elector], [Part("controllers", journal)])
     await journal.until("start elector")
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await settle()
     assert journal == ["start elector"]
     elector.ready.set()
     await journal.until("ready controllers")
-    process.runner.request_stop()
-    assert await process.outcome() == Outcome(0)
+    assert await process.stopped() == Outcome(0)
 
 
-async def test_a_stop_while_waiting_to_become_ready_stops_what_was_started_and_nothing_else(journal):
+async def test_a_stop_while_waiting_to_become_ready_stops_what_was_started_and_nothing_else(journal: Journal) -> None:
     elector = Part("elector", journal, hold_start=True)
     process = Process([Part("http", journal)], [elector], [Part("controllers", journal)])
     await journal.until("start elector")
-    process.runner.request_stop()
-    assert await process.outcome() == Outcome(0)
+    assert await process.stopped() == Outcome(0)
     assert journal[-4:] == ["stop elector", "stopped elector", "stop http", "stopped http"]
     assert "start controllers" not in journal
 
 
-async def test_a_stop_may_be_asked_for_before_the_run_begins():
-    async def compose():
+async def test_a_stop_may_be_asked_for_before_the_run_begins() -> None:
+    async def compose() -> Groups:
         return []
 
     runner = Runner(compose)
@@ -158,11 +169,11 @@ async def test_a_stop_may_be_asked_for_before_the_run_begins():
     assert await runner.run() == Outcome(0)
 
 
-async def test_an_error_of_putting_things_together_ends_the_process_with_its_text():
+async def test_an_error_of_putting_things_together_ends_the_process_with_its_text() -> None:
     assert await Process(compose_error=ValueError("bad kubeconfig")).outcome() == Outcome(1, "bad kubeconfig")
 
 
-async def test_an_error_of_a_start_ends_the_process_and_what_was_started_is_stopped(journal):
+async def test_an_error_of_a_start_ends_the_process_and_what_was_started_is_stopped(journal: Journal) -> None:
     broken = Part("broken", journal, start_error=OSError("address in use"))
     process = Process([Part("http", journal)], [broken], [Part("never", journal)])
     assert await process.outcome() == Outcome(1, "address in use")
@@ -170,12 +181,12 @@ async def test_an_error_of_a_start_ends_the_process_and_what_was_started_is_stop
     assert "start never" not in journal
 
 
-async def test_errors_of_several_starts_are_all_told(journal):
+async def test_errors_of_several_starts_are_all_told(journal: Journal) -> None:
     parts = [Part(name, journal, start_error=OSError(name)) for name in ("one", "two", "one")]
     assert await Process(parts).outcome() == Outcome(1, "[one, two]")
 
 
-async def test_a_component_that_fails_while_running_ends_the_process_gracefully_with_its_text(journal):
+async def test_a_component_that_fails_while_running_ends_the_process_gracefully_with_its_text(journal: Journal) -> None:
     cache = Part("cache", journal)
     process = Process([cache], [Part("controllers", journal)])
     await journal.until("ready controllers")
@@ -184,7 +195,7 @@ async def test_a_component_that_fails_while_running_ends_the_process_gracefully_
     assert journal[-4:] == ["stop controllers", "stopped controllers", "stop cache", "stopped cache"]
 
 
-async def test_a_component_that_fails_while_others_still_start_ends_the_process(journal):
+async def test_a_component_that_fails_while_others_still_start_ends_the_process(journal: Journal) -> None:
     cache = Part("cache", journal)
     process = Process([cache], [Part("elector", journal, hold_start=True)])
     await journal.until("start elector")
@@ -192,7 +203,7 @@ async def test_a_component_that_fails_while_others_still_start_ends_the_process(
     assert await process.outcome() == Outcome(1, "watch broke")
 
 
-async def test_a_component_whose_work_is_cancelled_by_mistake_ends_the_process(journal):
+async def test_a_component_whose_work_is_cancelled_by_mistake_ends_the_process(journal: Journal) -> None:
     cache = Part("cache", journal)
     process = Process([cache])
     await journal.until("ready cache")
@@ -200,29 +211,26 @@ async def test_a_component_whose_work_is_cancelled_by_mistake_ends_the_process(j
     assert await process.outcome() == Outcome(1, "cache ended unexpectedly")
 
 
-async def test_a_component_with_nothing_left_to_fail_keeps_its_place(journal):
+async def test_a_component_with_nothing_left_to_fail_keeps_its_place(journal: Journal) -> None:
     server, cache = Part("server", journal), Part("cache", journal)
     process = Process([server, cache])
     await journal.until("ready cache")
     server.run.set_result(None)
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await settle()
     assert not process.task.done()
-    process.runner.request_stop()
-    assert await process.outcome() == Outcome(0)
+    assert await process.stopped() == Outcome(0)
     assert "stopped server" in journal
 
 
-async def test_errors_while_stopping_change_neither_order_nor_exit_code(journal):
+async def test_errors_while_stopping_change_neither_order_nor_exit_code(journal: Journal) -> None:
     bad = Part("bad", journal, stop_error=OSError("would not close"))
     process = Process([Part("http", journal)], [bad])
     await journal.until("ready bad")
-    process.runner.request_stop()
-    assert await process.outcome() == Outcome(0)
+    assert await process.stopped() == Outcome(0)
     assert journal[-1] == "stopped http"
 
 
-async def test_what_has_not_stopped_in_time_is_left_behind_and_the_rest_gets_a_last_chance(journal):
+async def test_what_has_not_stopped_in_time_is_left_behind_and_the_rest_gets_a_last_chance(journal: Journal) -> None:
     stuck = Part("stuck", journal, hold_stop=True)
     process = Process([Part("elector", journal)], [stuck])
     await journal.until("ready stuck")
@@ -236,7 +244,7 @@ async def test_what_has_not_stopped_in_time_is_left_behind_and_the_rest_gets_a_l
     assert "stopped stuck" not in journal
 
 
-async def test_the_last_chance_is_bounded_too(journal):
+async def test_the_last_chance_is_bounded_too(journal: Journal) -> None:
     process = Process([Part("also stuck", journal, hold_stop=True)], [Part("stuck", journal, hold_stop=True)])
     await journal.until("ready stuck")
     process.runner.request_stop()
@@ -247,7 +255,7 @@ async def test_the_last_chance_is_bounded_too(journal):
     assert process.timer.periods == [5.0, 1.0]
 
 
-async def test_a_failure_followed_by_a_late_stop_tells_both(journal):
+async def test_a_failure_followed_by_a_late_stop_tells_both(journal: Journal) -> None:
     stuck = Part("stuck", journal, hold_stop=True)
     process = Process([stuck])
     await journal.until("ready stuck")
@@ -257,16 +265,19 @@ async def test_a_failure_followed_by_a_late_stop_tells_both(journal):
     assert await process.outcome() == Outcome(1, f"[watch broke, {LATE}]")
 
 
-async def test_lost_leadership_ends_the_process_at_once_and_stops_nothing(journal):
+async def test_lost_leadership_ends_the_process_at_once_and_stops_nothing(journal: Journal) -> None:
     elector = Part("elector", journal)
     process = Process([elector], [Part("controllers", journal)])
     await journal.until("ready controllers")
-    elector.run.set_exception(LeadershipLost("leader election lost"))
-    assert await process.outcome() == Outcome(1, "leader election lost")
+    with structlog.testing.capture_logs() as logs:
+        elector.run.set_exception(LeadershipLost("leader election lost"))
+        assert await process.outcome() == Outcome(1, "leader election lost")
     assert "stop controllers" not in journal
+    # That all else ends with it is no error.
+    assert [entry["component"] for entry in logs] == ["elector"]
 
 
-async def test_leadership_lost_while_stopping_ends_the_process_at_once(journal):
+async def test_leadership_lost_while_stopping_ends_the_process_at_once(journal: Journal) -> None:
     elector = Part("elector", journal)
     process = Process([elector], [Part("controllers", journal, hold_stop=True)])
     await journal.until("ready controllers")

@@ -3,6 +3,8 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 
@@ -34,11 +36,15 @@ run_process(compose, grace_period=float(sys.argv[2]))
 """
 
 
-@pytest.fixture
-def start():
-    processes = []
+class Start(Protocol):
+    def __call__(self, behaviour: str, *, grace_period: float = ...) -> subprocess.Popen[str]: ...
 
-    def start(behaviour, *, grace_period=30.0):
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(behaviour: str, *, grace_period: float = 30.0) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, behaviour, str(grace_period)],
             stdout=subprocess.PIPE,
@@ -54,32 +60,37 @@ def start():
         process.communicate()
 
 
-def finish(process) -> tuple[int, str]:
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     output, _ = process.communicate(timeout=60)
     return process.returncode, output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_process_cleanly_and_silently(start, number):
+def test_a_signal_stops_the_process_cleanly_and_silently(start: Start, number: signal.Signals) -> None:
     process = start("obey")
-    assert process.stdout.readline() == "ready\n"
+    assert line_of(process) == "ready\n"
     process.send_signal(number)
     assert finish(process) == (0, "stopping\n")
 
 
 @pytest.mark.parametrize("behaviour", ["hang", "block"])
-def test_a_second_signal_ends_the_process_at_once_even_if_its_event_loop_is_stuck(start, behaviour):
+def test_a_second_signal_ends_the_process_at_once_even_if_its_event_loop_is_stuck(start: Start, behaviour: str) -> None:
     process = start(behaviour)
-    assert process.stdout.readline() == "ready\n"
+    assert line_of(process) == "ready\n"
     process.send_signal(signal.SIGTERM)
-    assert process.stdout.readline() == "stopping\n"
+    assert line_of(process) == "stopping\n"
     process.send_signal(signal.SIGTERM)
     assert finish(process) == (1, "")
 
 
-def test_exceeding_the_grace_period_is_an_error_that_is_told(start):
+def test_exceeding_the_grace_period_is_an_error_that_is_told(start: Start) -> None:
     process = start("hang", grace_period=0.1)
-    assert process.stdout.readline() == "ready\n"
+    assert line_of(process) == "ready\n"
     process.send_signal(signal.SIGTERM)
     assert finish(process) == (
         1,
@@ -87,5 +98,5 @@ def test_exceeding_the_grace_period_is_an_error_that_is_told(start):
     )
 
 
-def test_an_error_of_the_start_is_printed_and_ends_the_process(start):
+def test_an_error_of_the_start_is_printed_and_ends_the_process(start: Start) -> None:
     assert finish(start("fail")) == (1, "stopping\ncannot start\n")

@@ -7,20 +7,20 @@ import sys
 
 import pytest
 
-from process.version import user_agent, version
+from process.version import DISTRIBUTION, user_agent, version
 
 
-def test_an_override_wins():
+def test_an_override_wins() -> None:
     assert version("v9.9.9") == "v9.9.9"
 
 
-def test_the_installed_package_gives_the_version(monkeypatch):
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: {"resource-manager": "1.2.3"}[name])
+def test_the_installed_package_gives_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: {DISTRIBUTION: "1.2.3"}[name])
     assert version() == "v1.2.3"
 
 
-def test_a_source_tree_that_was_never_installed_has_a_version_too(monkeypatch):
-    def missing(name):
+def test_a_source_tree_that_was_never_installed_has_a_version_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
@@ -28,7 +28,9 @@ def test_a_source_tree_that_was_never_installed_has_a_version_too(monkeypatch):
 
 
 @pytest.mark.parametrize(("machine", "expected"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")])
-def test_the_user_agent_names_system_and_architecture_in_gos_terms(monkeypatch, machine, expected):
+def test_the_user_agent_names_system_and_architecture_in_gos_terms(
+    monkeypatch: pytest.MonkeyPatch, machine: str, expected: str
+) -> None:
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert user_agent("v1.2.3") == f"gardener-resource-manager/v1.2.3 (linux/{expected})"
+    assert user_agent("gardener-resource-manager", "v1.2.3") == f"gardener-resource-manager/v1.2.3 (linux/{expected})"

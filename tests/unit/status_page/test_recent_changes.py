@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from agent.changes import Action, RecentChanges, changed_fields
+from agent.resource_manager.changes import Action, RecentChanges, changed_fields, object_change
+from agent.resource_manager.managed_resource.change_set import ChangeSet
 from kube.objects import Key
 
 SHOP, DNS = Key("garden", "shop"), Key("garden", "dns")
@@ -39,10 +40,11 @@ def test_of_a_secret_not_even_the_names_in_it_are_told() -> None:
 
 
 def test_the_newest_come_first_and_the_oldest_go() -> None:
-    changes = RecentChanges(limit=2, clock=iter([1.0, 2.0, 3.0]).__next__)
-    changes.note(SHOP, Action.CREATED, CONFIG_MAP)
-    changes.note(SHOP, Action.PUT_RIGHT, CONFIG_MAP, before={"data": {"a": "1"}}, after={"data": {"a": "2"}})
-    changes.note(DNS, Action.DELETED, {"kind": "Namespace", "name": "n"})
+    changes = RecentChanges(limit=2)
+    before, after = ({"data": {"a": value}} for value in "12")
+    created = object_change(SHOP, Action.CREATED, CONFIG_MAP, at=1.0)
+    changes.add([created, object_change(SHOP, Action.PUT_RIGHT, CONFIG_MAP, at=2.0, before=before, after=after)])
+    changes.add([object_change(DNS, Action.DELETED, {"kind": "Namespace", "name": "n"}, at=3.0)])
     newest, older = changes.newest_first()
     assert (newest.at, newest.owner, newest.action, newest.kind, newest.key) == (
         3,
@@ -56,23 +58,21 @@ def test_the_newest_come_first_and_the_oldest_go() -> None:
 
 
 def test_an_entry_is_small_however_much_was_changed() -> None:
-    changes = RecentChanges(limit=1)
     before, after = ({"data": {f"{n}{'x' * 1000}": value for n in range(10_000)}} for value in ("1", "2"))
-    changes.note(SHOP, Action.CHANGED, CONFIG_MAP, before=before, after=after)
-    (change,) = changes.newest_first()
+    change = object_change(SHOP, Action.CHANGED, CONFIG_MAP, at=1.0, before=before, after=after)
     assert len(change.fields) == 8
     assert max(map(len, change.fields)) == 160
     assert change.more_fields == 92
 
 
-def test_without_room_nothing_is_kept_or_compared() -> None:
+def test_where_nobody_can_look_at_it_nothing_is_compared() -> None:
     class Untouchable(dict[str, Any]):
         def __iter__(self) -> Any:
             raise AssertionError
 
-    changes = RecentChanges(limit=0)
-    changes.note(SHOP, Action.CHANGED, CONFIG_MAP, before=Untouchable(a=1), after=Untouchable(a=2))
-    assert list(changes.newest_first()) == []
+    changes = ChangeSet(owner=SHOP, lists_objects=False)
+    changes.note(Action.CHANGED, CONFIG_MAP, before=Untouchable(a=1), after=Untouchable(a=2))
+    assert changes.objects == []
 
 
 def test_drift_is_what_others_had_changed_or_deleted() -> None:

@@ -1,10 +1,17 @@
 """Text never becomes markup, whatever it holds."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
-from agent.status_page.markup import Markup, element, joined, text
+from agent.resource_manager.status_page import rendering
+from agent.resource_manager.status_page.rendering import STATIC, environment
+
+TEMPLATE = environment.from_string('<p title="{{ it }}">{{ it }}</p>')
 
 
 @pytest.mark.parametrize(
@@ -13,31 +20,39 @@ from agent.status_page.markup import Markup, element, joined, text
         ("plain", "plain"),
         ("a < b & c > d", "a &lt; b &amp; c &gt; d"),
         ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
-        ("\"quoted\" 'twice'", "&quot;quoted&quot; &#x27;twice&#x27;"),
+        ("\"quoted\" 'twice'", "&#34;quoted&#34; &#39;twice&#39;"),
         ("two\nlines\tand a tab", "two\nlines\tand a tab"),
-        ("nothing\x00 bell\x07 escape\x1b", "nothing� bell� escape�"),
-        ("file\u202egnp.exe", "file�gnp.exe"),
+        ("nothing\x00 bell\x07 escape\x1b", r"nothing\x00 bell\x07 escape\x1b"),
+        ("file\u202egnp.exe", r"file\u202egnp.exe"),
         (7, "7"),
         (None, ""),
         (Markup("<b>"), "<b>"),
     ],
 )
 def test_what_is_not_markup_is_escaped(value: str | int | None, html: str) -> None:
-    assert text(value) == html
-
-
-def test_elements_take_children_and_attributes() -> None:
-    assert element("a", "x<y", element("b", "z"), href="/?a=1&b=2", class_="c", aria_label='"') == (
-        '<a href="/?a=1&amp;b=2" class="c" aria-label="&quot;">x&lt;y<b>z</b></a>'
-    )
-    assert (
-        element("input", type="checkbox", checked=True, disabled=False, name=None) == '<input type="checkbox" checked>'
-    )
-    assert joined(None, "a", Markup("<br>"), 1) == "a<br>1"
+    assert environment.from_string("{{ it }}").render(it=value) == html
 
 
 @given(st.text())
 def test_no_text_opens_an_element_or_leaves_an_attribute(value: str) -> None:
-    html = element("p", value, title=value)
+    html = TEMPLATE.render(it=value)
     assert html.count("<") == html.count(">") == 2
     assert html.count('"') == 2
+
+
+def test_what_is_not_there_is_an_error_of_the_template() -> None:
+    with pytest.raises(UndefinedError):
+        environment.from_string("{{ nothing }}").render()
+
+
+def test_no_template_takes_text_for_markup() -> None:
+    files = list((Path(rendering.__file__).parent / "templates").glob("*.html"))
+    assert files
+    for file in files:
+        assert "safe" not in file.read_text()
+        assert "autoescape" not in file.read_text()
+
+
+def test_files_are_served_at_paths_that_change_with_them() -> None:
+    assert [path.partition("-")[0] for path in STATIC] == ["/style", "/script", "/icon"]
+    assert all(content for content, _ in STATIC.values())

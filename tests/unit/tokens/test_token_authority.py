@@ -4,26 +4,16 @@ import base64
 from pathlib import Path
 
 import pytest
-import yaml
 
-from agent.token_requestor.authority import Authority
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from agent.shared.token_requestor.authority import Authority
+from kit import kubeconfigs
+from kit.clock import FakeClock
 
 
 def kubeconfig(path: Path, **cluster: str) -> str:
-    document = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "k"}}],
-        "clusters": [{"name": "other", "cluster": {}}, {"name": "k", "cluster": cluster}],
-    }
-    path.write_text(yaml.safe_dump(document))
-    return str(path)
+    document = kubeconfigs.kubeconfig(cluster=cluster)
+    document["clusters"].insert(0, {"name": "other", "cluster": {}})
+    return str(kubeconfigs.written(path, document))
 
 
 def test_it_is_in_the_kubeconfig(tmp_path: Path) -> None:
@@ -54,7 +44,7 @@ def test_what_can_not_be_read_is_as_none(tmp_path: Path, content: str) -> None:
 
 
 def test_it_is_read_again_now_and_then_and_kept_while_it_can_not_be_read(tmp_path: Path) -> None:
-    file, clock = tmp_path / "ca.crt", Clock()
+    file, clock = tmp_path / "ca.crt", FakeClock(0.0)
     file.write_bytes(b"first")
     authority = Authority("", in_cluster=file, now=clock)
     assert authority() == b"first"

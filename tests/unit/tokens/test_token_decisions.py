@@ -6,27 +6,31 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.token_requestor import keys
-from agent.token_requestor.contents import authority_in, placed, removed, token_in
-from agent.token_requestor.memory import LONGEST_PAUSE, Issued, Memories, Memory, Pace
-from agent.token_requestor.rules import Due, renew_after, renew_text, renew_time, usable_token, wanted_account
-from agent.token_requestor.tokens import Token, read_answer
-from agent.token_requestor.watched import TokenSecret, is_concerned, label_selector
-from agent.token_requestor.wish import InvalidSecretError, Wish, read_wish
+from agent.shared.token_requestor.contents import authority_in, placed, removed, token_in
+from agent.shared.token_requestor.memory import LONGEST_PAUSE, Issued, Memories, Memory, Pace
+from agent.shared.token_requestor.rules import Due, renew_after, renew_text, renew_time, usable_token, wanted_account
+from agent.shared.token_requestor.targets import MOST_BY_NAME, view_of
+from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
+from agent.shared.token_requestor.tokens import Token, read_answer
+from agent.shared.token_requestor.watched import TokenSecret, is_concerned, label_selector
+from gardener import keys
+from kit import objects
+from kit.objects import obj
+from kube.clock import parse_duration
 from kube.controller import ReconcileError
-from kube.objects import Key, Object, parse_duration
+from kube.objects import Key, Object
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LATER = "2024-05-01T13:00:00Z"
 CA = b"-----BEGIN CERTIFICATE-----"
 
 
-def wish(**annotations: str) -> Wish:
-    return read_wish({keys.NAME: "x", keys.NAMESPACE: "n", **annotations})
+def spec(**annotations: str) -> TokenSpec:
+    return parse_token_spec({keys.SERVICE_ACCOUNT_NAME: "x", keys.SERVICE_ACCOUNT_NAMESPACE: "n", **annotations})
 
 
-PLAIN = wish()
-WITH_CA = wish(**{keys.INJECT_CA_BUNDLE: "true"})
+PLAIN = spec()
+WITH_CA = spec(**{keys.INJECT_CA_BUNDLE: "true"})
 
 
 def kubeconfig(token: str = "", *, user: str = "u", ca: bytes = b"", cluster: str = "k") -> bytes:
@@ -167,10 +171,7 @@ def test_without_that_it_is_counted_by_ours() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        b"",
-        b"[]",
-        b"{}",
-        b'{"status": null}',
+        *(b"", b"[]", b"{}", b'{"status": null}'),
         b'{"status": {"token": "hush"}}',
         b'{"status": {"token": "hush", "expirationTimestamp": "soon"}}',
         b'{"status": {"token": "hush", "expirationTimestamp": 5}}',
@@ -227,13 +228,8 @@ def test_the_source_of_a_target_secret_keeps_nothing_of_it() -> None:
 
 
 def test_a_missing_account_is_made() -> None:
-    wanted = wanted_account(None, wish(**{keys.LABELS: '{"team":"a"}'}), merge_labels=False)
-    assert wanted == {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"namespace": "n", "name": "x", "labels": {"team": "a"}},
-        "automountServiceAccountToken": False,
-    }
+    wanted = wanted_account(None, spec(**{keys.SERVICE_ACCOUNT_LABELS: '{"team":"a"}'}), merge_labels=False)
+    assert wanted == obj("v1 ServiceAccount", "n/x", labels={"team": "a"}, automountServiceAccountToken=False)
 
 
 @pytest.mark.parametrize(
@@ -251,14 +247,11 @@ def test_a_missing_account_is_made() -> None:
 def test_labels_of_an_account_are_replaced_or_merged(
     having: dict[str, str], automount: bool | None, merge: bool, wanted: dict[str, str] | None
 ) -> None:
-    live: Object = {
-        "metadata": {"name": "x", "namespace": "n", "labels": having, "annotations": {"keep": "1"}},
-        "secrets": [{"name": "s"}],
-        "imagePullSecrets": [{"name": "p"}],
-    }
+    kept = {"annotations": {"keep": "1"}, "secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "p"}]}
+    live = obj("v1 ServiceAccount", "n/x", labels=having, **kept)
     if automount is not None:
         live["automountServiceAccountToken"] = automount
-    found = wanted_account(live, wish(**{keys.LABELS: '{"team":"a"}'}), merge_labels=merge)
+    found = wanted_account(live, spec(**{keys.SERVICE_ACCOUNT_LABELS: '{"team":"a"}'}), merge_labels=merge)
     if wanted is None:
         assert found is None
         return
@@ -271,15 +264,13 @@ def test_labels_of_an_account_are_replaced_or_merged(
 
 def secret(**changes: object) -> TokenSecret:
     meta: Object = {
-        "namespace": "ns",
-        "name": "s",
         "uid": "1",
         "resourceVersion": "5",
         "labels": {keys.PURPOSE: "token-requestor", keys.CLASS: "shoot"},
-        "annotations": {keys.NAME: "x", "other": "y"},
+        "annotations": {keys.SERVICE_ACCOUNT_NAME: "x", "other": "y"},
         **changes,
     }
-    return TokenSecret.of({"metadata": meta, "data": {"token": "dA==", "more": "eA=="}})
+    return TokenSecret.of(objects.secret("ns/s", data={"token": "dA==", "more": "eA=="}, **meta))
 
 
 @pytest.mark.parametrize(
@@ -308,14 +299,14 @@ def test_the_api_server_selects_the_class() -> None:
 
 
 def test_what_does_not_matter_makes_no_difference() -> None:
-    first, second = secret(), secret(resourceVersion="6", annotations={keys.NAME: "x", "other": "z"})
+    first, second = secret(), secret(resourceVersion="6", annotations={keys.SERVICE_ACCOUNT_NAME: "x", "other": "z"})
     assert first == second
-    assert first != secret(annotations={keys.NAME: "y"})
+    assert first != secret(annotations={keys.SERVICE_ACCOUNT_NAME: "y"})
     assert first.encoded == {"token": "dA=="}
 
 
 def test_tokens_are_not_shown() -> None:
-    issued = Issued(wish=PLAIN, token="hush", renew_at=1.0)
+    issued = Issued(spec=PLAIN, token="hush", renew_at=1.0)
     assert "hush" not in repr(issued)
     assert "dA==" not in repr(secret())
 
@@ -373,12 +364,12 @@ def test_a_review_is_remembered_for_the_token_it_was_about() -> None:
 
 
 def test_a_token_that_was_not_stored_is_used_while_it_is_what_is_wanted() -> None:
-    issued = Issued(wish=PLAIN, token="t", renew_at=100.0)
+    issued = Issued(spec=PLAIN, token="t", renew_at=100.0)
     assert issued.fits(PLAIN, 99)
     assert issued.fits(WITH_CA, 99)
     assert not issued.fits(PLAIN, 100)
-    assert not issued.fits(wish(**{keys.EXPIRATION: "1h"}), 99)
-    assert not issued.fits(wish(**{keys.NAME: "y"}), 99)
+    assert not issued.fits(spec(**{keys.TOKEN_EXPIRATION_DURATION: "1h"}), 99)
+    assert not issued.fits(spec(**{keys.SERVICE_ACCOUNT_NAME: "y"}), 99)
 
 
 def test_a_secret_made_anew_has_no_past() -> None:
@@ -391,3 +382,13 @@ def test_a_secret_made_anew_has_no_past() -> None:
     assert not memories.is_own_write(secret())
     memories.forget(Key("ns", "s"))
     assert len(memories) == 0
+
+
+# --- which target Secrets are watched, and how
+
+
+def test_a_few_target_secrets_are_watched_by_name_and_many_together() -> None:
+    targets = [Key("default", f"t-{number}") for number in range(MOST_BY_NAME + 1)]
+    few = {view_of(target, count=MOST_BY_NAME).field_selector for target in targets[1:]}
+    assert few == {f"metadata.name={target.name},metadata.namespace=default" for target in targets[1:]}
+    assert {view_of(target, count=MOST_BY_NAME + 1).field_selector for target in targets} == {""}

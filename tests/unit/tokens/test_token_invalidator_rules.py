@@ -2,12 +2,21 @@
 
 import pytest
 
-from agent.token_invalidator import keys
-from agent.token_invalidator.rules import Account, Labelled, account_matters, belongs_to, needed_labels, uses
+from agent.resource_manager.token_invalidator.rules import (
+    SERVICE_ACCOUNT_NAME,
+    SERVICE_ACCOUNT_UID,
+    Account,
+    Labelled,
+    account_matters,
+    belongs_to,
+    needed_labels,
+    uses,
+)
+from gardener import keys
 from kube.objects import Object
 
 PURPOSE = {keys.PURPOSE: "token-invalidator"}
-BOTH = {**PURPOSE, keys.CONSIDER: "true"}
+BOTH = {**PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER: "true"}
 
 
 def account(automount: bool | None = None, **labels: str) -> Account:
@@ -18,13 +27,13 @@ def account(automount: bool | None = None, **labels: str) -> Account:
 
 
 def secret(labels: dict[str, str], uid: str = "1") -> Labelled:
-    annotations = {keys.SERVICE_ACCOUNT_NAME: "sa", keys.SERVICE_ACCOUNT_UID: uid}
+    annotations = {SERVICE_ACCOUNT_NAME: "sa", SERVICE_ACCOUNT_UID: uid}
     found = Labelled.of({"metadata": {"namespace": "n", "name": "s", "labels": labels, "annotations": annotations}})
     assert found is not None
     return found
 
 
-SKIPPED = account(False, **{keys.SKIP: "false"})
+SKIPPED = account(False, **{keys.TOKEN_INVALIDATOR_SKIP: "false"})
 
 
 @pytest.mark.parametrize(
@@ -33,15 +42,15 @@ SKIPPED = account(False, **{keys.SKIP: "false"})
         (account(None), {}, PURPOSE),
         (account(True), {}, PURPOSE),
         (account(False), {}, BOTH),
-        (account(False), PURPOSE, {keys.CONSIDER: "true"}),
+        (account(False), PURPOSE, {keys.TOKEN_INVALIDATOR_CONSIDER: "true"}),
         (account(False), BOTH, {}),
-        (account(False), {**PURPOSE, keys.CONSIDER: "no"}, {}),
+        (account(False), {**PURPOSE, keys.TOKEN_INVALIDATOR_CONSIDER: "no"}, {}),
         (SKIPPED, {}, PURPOSE),
-        (SKIPPED, BOTH, {keys.CONSIDER: None}),
-        (account(True), BOTH, {keys.CONSIDER: None}),
-        (account(None), BOTH, {keys.CONSIDER: None}),
+        (SKIPPED, BOTH, {keys.TOKEN_INVALIDATOR_CONSIDER: None}),
+        (account(True), BOTH, {keys.TOKEN_INVALIDATOR_CONSIDER: None}),
+        (account(None), BOTH, {keys.TOKEN_INVALIDATOR_CONSIDER: None}),
         (account(True), PURPOSE, {}),
-        (account(False), {keys.PURPOSE: "token-requestor"}, {keys.CONSIDER: "true"}),
+        (account(False), {keys.PURPOSE: "token-requestor"}, {keys.TOKEN_INVALIDATOR_CONSIDER: "true"}),
         (account(True), {keys.PURPOSE: "token-requestor"}, {}),
     ],
 )
@@ -56,7 +65,7 @@ def test_a_secret_belongs_to_the_account_with_its_uid(uid: str, wanted: bool) ->
 
 def test_a_secret_without_the_annotation_is_none_of_ours() -> None:
     assert Labelled.of({"metadata": {"name": "s"}}) is None
-    assert Labelled.of({"metadata": {"name": "s", "annotations": {keys.SERVICE_ACCOUNT_NAME: ""}}}) is None
+    assert Labelled.of({"metadata": {"name": "s", "annotations": {SERVICE_ACCOUNT_NAME: ""}}}) is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,11 @@ def test_a_secret_without_the_annotation_is_none_of_ours() -> None:
         (account(None), account(True), True),
         (account(None), account(False), True),
         (account(False), SKIPPED, True),
-        (account(False, **{keys.SKIP: "a"}), account(False, **{keys.SKIP: "b"}), True),
+        (
+            account(False, **{keys.TOKEN_INVALIDATOR_SKIP: "a"}),
+            account(False, **{keys.TOKEN_INVALIDATOR_SKIP: "b"}),
+            True,
+        ),
         (account(False, other="a"), account(False, other="b"), False),
         (None, account(False), True),
         (account(False), None, False),

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agent.token_requestor import keys
-from agent.token_requestor.metrics import TokenCollector, is_overdue
-from agent.token_requestor.watched import TokenSecret
+from agent.shared.token_requestor.metrics import TokenCollector, is_overdue
+from agent.shared.token_requestor.watched import TokenSecret
+from gardener import keys
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def secret(renew_timestamp: str | None) -> TokenSecret:
-    annotated = {} if renew_timestamp is None else {keys.RENEW_TIMESTAMP: renew_timestamp}
+    annotated = {} if renew_timestamp is None else {keys.TOKEN_RENEW_TIMESTAMP: renew_timestamp}
     return TokenSecret.of({"metadata": {"namespace": "n", "name": "s", "uid": "u", "annotations": annotated}})
 
 
@@ -35,7 +35,7 @@ def test_tokens_are_counted_once_somebody_looks_after_them() -> None:
     collector, registry = TokenCollector(today=lambda: NOW), CollectorRegistry()
     registry.register(collector)
     assert [sample for family in registry.collect() for sample in family.samples] == []
-    collector.follow(lambda: map(secret, ["2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z", None]))
-    name = "resource_manager_requested_tokens"
+    collector.follow(lambda: map(secret, ["2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z", None]), prefix="gardenlet")
+    name = "gardenlet_requested_tokens"
     assert registry.get_sample_value(name, {"state": "current"}) == 2
     assert registry.get_sample_value(name, {"state": "overdue"}) == 1

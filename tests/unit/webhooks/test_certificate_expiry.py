@@ -51,12 +51,11 @@ def test_of_a_chain_the_first_one_counts() -> None:
 @pytest.mark.parametrize(
     "pem",
     [
-        b"",
-        b"nothing",
-        b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
-        b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n",
-        b"-----BEGIN CERTIFICATE-----\nMIL/\n-----END CERTIFICATE-----\n",
-        b"-----BEGIN CERTIFICATE-----\n\xff\xff\n-----END CERTIFICATE-----\n",
+        *(b"", b"nothing"),
+        *(
+            b"-----BEGIN CERTIFICATE-----\n%s-----END CERTIFICATE-----\n" % lines
+            for lines in (b"", b"MAA=\n", b"MIL/\n", b"\xff\xff\n")
+        ),
     ],
 )
 def test_what_is_none_is_an_error(pem: bytes) -> None:

@@ -41,7 +41,7 @@ from webhooks.certificates.rules import (
     renewal_of,
 )
 from webhooks.configurations import setting
-from webhooks.configurations.entries import Instance, Mode
+from webhooks.registration import Instance, Mode
 
 NOW = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
@@ -62,7 +62,7 @@ ORDERED = State(ca=NEW, bundle=(NEW.certificate,), published_at=NOW - DAY, servi
 
 
 def verify(serving: Pair, bundle: Sequence[x509.Certificate], name: str, at: datetime.datetime) -> None:
-    policy = PolicyBuilder().store(Store(bundle)).time(at)
+    policy = PolicyBuilder().store(Store(list(bundle))).time(at)
     subject = x509.DNSName(name) if not name[0].isdigit() else x509.IPAddress(ipaddress.ip_address(name))
     policy.build_server_verifier(subject).verify(serving.certificate, [])
 

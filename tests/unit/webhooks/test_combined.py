@@ -9,20 +9,21 @@ import jsonpatch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutating import facts_of, mapping, one_of, pods, record, request, several
-from mutating import really_answered as answered
 
-from config.load import decode
-from config.schema import ResourceManagerConfiguration
+from config.resource_manager import decode
+from config.resource_manager.schema import ResourceManagerConfiguration
+from kit.objects import config_map, obj
+from kit.webhooks.mutating import mapping, one_of, pods, record, request, several, state_of
+from kit.webhooks.mutating import really_answered as answered
 from kube.errors import NotFound, Unreachable
 from kube.objects import Object, labels, matches_label_selector
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Mutation, Refusal, Request
 from webhooks.combined import Link, chain, handler, is_enabled, links, mutations
 from webhooks.configurations import registrations
-from webhooks.configurations.entries import EVERYTHING, Instance, Mode, Registration, having, without
-from webhooks.facts import Facts
 from webhooks.generic import defaulter
 from webhooks.patch import difference
+from webhooks.registration import EVERYTHING, Instance, Mode, Registration, having, without
+from webhooks.state import State
 
 TYPE = {"apiVersion": "v1", "kind": "Pod"}
 KEYS = (
@@ -40,55 +41,28 @@ def configured(*sections: str) -> ResourceManagerConfiguration:
     return decode("webhooks:\n" + "".join(f"  {section}\n" for section in sections)).config
 
 
-def metadata(name: str, namespace: str = "", **others: Any) -> Object:
-    return {"name": name, **({"namespace": namespace} if namespace else {}), **others}
-
-
+INJECT = "apiserver-proxy.networking.gardener.cloud/inject"
+CONSIDER = "system-components-config.resources.gardener.cloud/consider"
 NAMESPACES: Mapping[str, dict[str, str]] = {
-    "plain": {"kubernetes.io/metadata.name": "plain"},
-    "garden": {"kubernetes.io/metadata.name": "garden", "gardener.cloud/role": "garden"},
-    "shoot--a": {"kubernetes.io/metadata.name": "shoot--a", "gardener.cloud/role": "shoot"},
-    "considered": {
-        "kubernetes.io/metadata.name": "considered",
-        "gardener.cloud/role": "extension",
-        "system-components-config.resources.gardener.cloud/consider": "true",
-    },
-    "kube-system": {"kubernetes.io/metadata.name": "kube-system"},
-    "without-proxy": {
-        "kubernetes.io/metadata.name": "without-proxy",
-        "apiserver-proxy.networking.gardener.cloud/inject": "disable",
-    },
+    name: {"kubernetes.io/metadata.name": name, **labels}
+    for name, labels in {
+        "plain": {},
+        "garden": {"gardener.cloud/role": "garden"},
+        "shoot--a": {"gardener.cloud/role": "shoot"},
+        "considered": {"gardener.cloud/role": "extension", CONSIDER: "true"},
+        "kube-system": {},
+        "without-proxy": {INJECT: "disable"},
+    }.items()
 }
-OBJECTS = [
+OBJECTS: list[Object] = [
+    *(obj("v1 Namespace", name, labels=dict(of)) for name, of in NAMESPACES.items()),
+    *(obj("v1 ServiceAccount", f"{name}/mounts-none", automountServiceAccountToken=False) for name in NAMESPACES),
     *(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata(name, labels=dict(of))}
-        for name, of in NAMESPACES.items()
-    ),
-    *(
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": metadata("mounts-none", name),
-            "automountServiceAccountToken": False,
-        }
-        for name in NAMESPACES
-    ),
-    *(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": metadata("istio-internal-load-balancing", name),
-            "data": {"hosts": hosts, "istio-namespace": "istio"},
-        }
+        config_map(f"{name}/istio-internal-load-balancing", data={"hosts": hosts, "istio-namespace": "istio"})
         for name, hosts in (("shoot--a", "api.a,api.b"), ("garden", ""))
     ),
-    {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata("istio-ingressgateway-internal", "istio"),
-        "spec": {"clusterIPs": ["10.0.0.1"]},
-    },
-    {"apiVersion": "v1", "kind": "Node", "metadata": metadata("n"), "spec": {"taints": [{"key": "d", "effect": "x"}]}},
+    obj("v1 Service", "istio/istio-ingressgateway-internal", spec={"clusterIPs": ["10.0.0.1"]}),
+    obj("v1 Node", "n", spec={"taints": [{"key": "d", "effect": "x"}]}),
 ]
 
 some_pods = pods(
@@ -99,7 +73,7 @@ some_pods = pods(
             "resources.gardener.cloud/managed-by",
             "projected-token-mount.resources.gardener.cloud/skip",
             "seccompprofile.resources.gardener.cloud/skip",
-            "apiserver-proxy.networking.gardener.cloud/inject",
+            INJECT,
         )
         | st.fixed_dictionaries(
             {},
@@ -108,7 +82,7 @@ some_pods = pods(
                 "resources.gardener.cloud/managed-by": st.just("gardener"),
                 "static-pod": one_of("true", "false"),
                 "pod-template-hash": st.just("h1"),
-                "apiserver-proxy.networking.gardener.cloud/inject": one_of("disable", "x"),
+                INJECT: one_of("disable", "x"),
             },
         ),
         annotations=st.dictionaries(
@@ -136,13 +110,13 @@ def patched(before: Object, answer: Changed) -> Object:
 
 async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handler], asked: Request) -> Object | Answer:
     """What an API server makes of a pod with such a configuration: the pod, or why it is refused."""
-    obj = copy.deepcopy(asked.object)
+    obj: Object = copy.deepcopy(asked.object)
     for entry in entries:
         if not matches_label_selector(entry.namespaces.json(), NAMESPACES[asked.namespace]):
             continue
         if not matches_label_selector(entry.objects.json(), labels(obj)):
             continue
-        answer = await handlers[entry.handler](request(obj, namespace=asked.namespace))
+        answer: Answer = await handlers[entry.webhook](request(obj, namespace=asked.namespace))
         if isinstance(answer, Changed):
             obj = patched(obj, answer)
         elif not isinstance(answer, Allowed):
@@ -151,13 +125,13 @@ async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handl
 
 
 def both_ways(config: ResourceManagerConfiguration, instance: Instance, asked: Request) -> tuple[Any, Any]:
-    facts = facts_of(config.webhooks, *OBJECTS)
-    separate = {name: defaulter(mutation) for name, mutation in mutations(config, facts).items()}
+    state = state_of(*OBJECTS)
+    separate = {name: defaulter(mutation) for name, mutation in mutations(config, state).items()}
     one = [e for e in registrations.mutating(config.webhooks, instance, combined=True) if e.is_for_pods]
     many = registrations.pods(config.webhooks, instance)
     handlers = dict(separate)
     if one:
-        handlers["pods"] = handler(config, instance.mode, facts)
+        handlers["pods"] = handler(config, instance.mode, state)
     return asyncio.run(admitted(one, handlers, asked)), asyncio.run(admitted(many, separate, asked))
 
 
@@ -212,9 +186,9 @@ def test_nothing_is_served_if_no_webhook_of_pods_is_enabled() -> None:
 
 def test_namespaces_are_watched_only_if_somebody_asks() -> None:
     config = configured("seccompProfile: {enabled: true}", "podSchedulerName: {enabled: true}")
-    facts = facts_of(config.webhooks, *OBJECTS)
-    combined = handler(config, Mode.RUNTIME, facts)
-    caches: Any = facts.target.caches
+    state = state_of(*OBJECTS)
+    combined = handler(config, Mode.RUNTIME, state)
+    caches: Any = state.target.caches
     assert caches.stores == {}
     answer = answered(combined, request({**TYPE}, namespace="garden"))
     assert answer.after["spec"]["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
@@ -222,9 +196,9 @@ def test_namespaces_are_watched_only_if_somebody_asks() -> None:
 
 
 def test_a_namespace_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhooks.facts._ARRIVAL_SECONDS", 0.01)
+    monkeypatch.setattr("webhooks.state._ARRIVAL_SECONDS", 0.01)
     config = configured("seccompProfile: {enabled: true}", "podSchedulerName: {enabled: true}")
-    combined = handler(config, Mode.RUNTIME, facts_of(config.webhooks, *OBJECTS))
+    combined = handler(config, Mode.RUNTIME, state_of(*OBJECTS))
     answer = answered(combined, request({**TYPE}, namespace="unknown"))
     assert isinstance(answer, Failure)
     assert answer.status["code"] == 404
@@ -233,7 +207,7 @@ def test_a_namespace_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("pod", [[], {"kind": "Secret"}, {"metadata": 1}, {"metadata": {"labels": []}}])
 def test_what_is_no_pod_is_an_error(pod: Any) -> None:
     config = configured(*KEYS)
-    combined = handler(config, Mode.RUNTIME, facts_of(config.webhooks, *OBJECTS))
+    combined = handler(config, Mode.RUNTIME, state_of(*OBJECTS))
     answer = answered(combined, request(pod, namespace="garden"))
     assert isinstance(answer, Errored)
     assert answer.code == 400
@@ -336,8 +310,8 @@ def test_what_the_api_server_has_checked_is_not_checked_again() -> None:
     config = configured(KEYS[4], KEYS[5])
     runtime = Instance(mode=Mode.RUNTIME)
     (one,) = registrations.mutating(config.webhooks, runtime, combined=True)
-    facts: Facts = facts_of(config.webhooks)
-    of = links(registrations.pods(config.webhooks, runtime), one, mutations(config, facts))
+    state: State = state_of()
+    of = links(registrations.pods(config.webhooks, runtime), one, mutations(config, state))
     assert [(found.name, found.namespaces, found.objects) for found in of] == [
         ("projected-token-mount", EVERYTHING, without("projected-token-mount.resources.gardener.cloud/skip")),
         ("seccomp-profile", EVERYTHING, without("seccompprofile.resources.gardener.cloud/skip")),

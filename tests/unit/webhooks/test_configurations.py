@@ -15,45 +15,31 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import facts_of
 
-from config.load import decode
-from config.schema import ResourceManagerConfiguration
-from config.schema_webhooks import Webhooks
+from config.resource_manager import decode
+from config.resource_manager.schema import ResourceManagerConfiguration
+from config.resource_manager.webhooks import Webhooks
+from kit.webhooks.mutating import state_of
 from kube.objects import Object, matches_label_selector
 from webhooks.configurations import command, setting
-from webhooks.configurations.entries import Instance, Mode, Selector
 from webhooks.configurations.install import difference
-from webhooks.configurations.objects import CaBundle, CertManager, Service, Url, configurations
-from webhooks.configurations.registrations import mutating, not_registered, pods, validating
+from webhooks.configurations.objects import CaBundle, CertManager, Service, Url
+from webhooks.configurations.registrations import configurations, mutating, not_registered, pods, validating
+from webhooks.registration import Instance, Mode, Selector
 from webhooks.routes import routes
 
 RUNTIME = Instance(mode=Mode.RUNTIME)
 TARGET = Instance(mode=Mode.TARGET)
+APP = "gardener-resource-manager"
 ALL_KEYS = (
-    "crdDeletionProtection",
-    "endpointSliceHints",
-    "extensionValidation",
-    "highAvailabilityConfig",
-    "kubernetesServiceHost",
-    "podKubeAPIServerLoadBalancing",
-    "podSchedulerName",
-    "podTopologySpreadConstraints",
-    "projectedTokenMount",
-    "seccompProfile",
-    "systemComponentsConfig",
-    "tokenInvalidator",
-    "vpaInPlaceUpdates",
+    *("crdDeletionProtection", "endpointSliceHints", "extensionValidation", "highAvailabilityConfig"),
+    *("kubernetesServiceHost", "podKubeAPIServerLoadBalancing", "podSchedulerName", "podTopologySpreadConstraints"),
+    *("projectedTokenMount", "seccompProfile", "systemComponentsConfig", "tokenInvalidator", "vpaInPlaceUpdates"),
 )
 POD_NAMES = [
-    "projected-token-mount",
-    "pod-scheduler-name",
-    "seccomp-profile",
-    "kubernetes-service-host",
-    "pod-kube-apiserver-load-balancing",
-    "pod-virtual-garden-kube-apiserver-load-balancing",
-    "system-components-config",
-    "pod-topology-spread-constraints",
+    *("projected-token-mount", "pod-scheduler-name", "seccomp-profile", "kubernetes-service-host"),
+    *("pod-kube-apiserver-load-balancing", "pod-virtual-garden-kube-apiserver-load-balancing"),
+    *("system-components-config", "pod-topology-spread-constraints"),
 ]
 
 
@@ -63,6 +49,12 @@ def enabled(*keys: str) -> Webhooks:
 
 ALL = enabled(*ALL_KEYS)
 OWN_CA = CaBundle(b"CA")
+
+
+def printed_by(capsys: pytest.CaptureFixture[str]) -> Object:
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    found: Object = printed
+    return found
 
 
 def generated(
@@ -80,19 +72,10 @@ def entry(name: str, instance: Instance = RUNTIME, webhooks: Webhooks = ALL, *, 
 
 
 def test_the_mutating_webhooks_stand_in_the_order_in_which_they_must_be_called() -> None:
+    first, *others, last = POD_NAMES
     assert [entry.name for entry in mutating(ALL, RUNTIME)] == [
-        "token-invalidator",
-        "projected-token-mount",
-        "high-availability-config",
-        "pod-scheduler-name",
-        "seccomp-profile",
-        "kubernetes-service-host",
-        "pod-kube-apiserver-load-balancing",
-        "pod-virtual-garden-kube-apiserver-load-balancing",
-        "system-components-config",
-        "endpoint-slice-hints",
-        "pod-topology-spread-constraints",
-        "vpa-in-place-updates",
+        *("token-invalidator", first, "high-availability-config", *others),
+        *("endpoint-slice-hints", last, "vpa-in-place-updates"),
     ]
 
 
@@ -103,7 +86,7 @@ def test_only_what_is_enabled_is_registered(key: str, combined: bool) -> None:
     entries = [*mutating(webhooks, RUNTIME, combined=combined), *validating(webhooks, RUNTIME)]
     assert entries
     if not combined:
-        assert {entry.handler.replace("-", "") for entry in entries} == {key.lower()}
+        assert {entry.webhook.replace("-", "") for entry in entries} == {key.lower()}
     assert len(generated(webhooks, combined=combined)) == 1
 
 
@@ -115,7 +98,7 @@ def test_nothing_is_generated_when_nothing_is_enabled() -> None:
 def test_an_api_server_is_sent_to_paths_that_are_served_and_to_all_of_them(key: str) -> None:
     webhooks = enabled(key)
     config = ResourceManagerConfiguration(webhooks=webhooks)
-    served = {route.path for route in routes(config, facts_of(webhooks)) if route.enabled}
+    served = {route.path for route in routes(config, state_of()) if route.enabled}
     separate = {entry.path for entry in [*mutating(webhooks, RUNTIME), *validating(webhooks, RUNTIME)]}
     combined = {entry.path for mode in (RUNTIME, TARGET) for entry in mutating(webhooks, mode, combined=True)}
     assert served == separate | combined
@@ -128,7 +111,7 @@ def test_a_target_instance_registers_no_validating_webhook_and_says_which() -> N
 
 
 SYSTEM = ["kube-system", "kubernetes-dashboard"]
-NAMESPACES = {
+NAMESPACES: dict[Mode, Object] = {
     Mode.RUNTIME: {
         "matchExpressions": [
             {"key": "gardener.cloud/role", "operator": "Exists"},
@@ -148,53 +131,39 @@ def absent(key: str) -> Object:
     return {"key": key, "operator": "DoesNotExist"}
 
 
+def skipping(name: str) -> Object:
+    return absent(f"{name}.resources.gardener.cloud/skip")
+
+
+def expecting(*expressions: Object) -> Object:
+    return {"matchExpressions": list(expressions)}
+
+
 def writes(group: str, version: str, *resources: str) -> Object:
-    return {
-        "operations": ["CREATE", "UPDATE"],
-        "apiGroups": [group],
-        "apiVersions": version.split(","),
-        "resources": list(resources),
-    }
+    rule: Object = {"operations": ["CREATE", "UPDATE"], "apiGroups": [group]}
+    return {**rule, "apiVersions": version.split(","), "resources": list(resources)}
 
 
 @pytest.mark.parametrize(
     ("name", "rules", "objects", "others"),
     [
         (
-            "token-invalidator",
-            [writes("", "v1", "secrets")],
-            {"matchLabels": {"resources.gardener.cloud/purpose": "token-invalidator"}},
-            {},
+            *("token-invalidator", [writes("", "v1", "secrets")]),
+            *({"matchLabels": {"resources.gardener.cloud/purpose": "token-invalidator"}}, {}),
         ),
+        ("projected-token-mount", [PODS], expecting(skipping("projected-token-mount"), NOT_OURS, NO_STATIC_POD), {}),
+        ("seccomp-profile", [PODS], expecting(skipping("seccompprofile"), NOT_OURS, NO_STATIC_POD), {}),
         (
-            "projected-token-mount",
-            [PODS],
-            {
-                "matchExpressions": [
-                    absent("projected-token-mount.resources.gardener.cloud/skip"),
-                    NOT_OURS,
-                    NO_STATIC_POD,
-                ]
-            },
-            {},
-        ),
-        (
-            "seccomp-profile",
-            [PODS],
-            {"matchExpressions": [absent("seccompprofile.resources.gardener.cloud/skip"), NOT_OURS, NO_STATIC_POD]},
-            {},
-        ),
-        (
-            "endpoint-slice-hints",
-            [writes("discovery.k8s.io", "v1", "endpointslices")],
+            *("endpoint-slice-hints", [writes("discovery.k8s.io", "v1", "endpointslices")]),
             {"matchLabels": {"endpoint-slice-hints.resources.gardener.cloud/consider": "true"}},
             {"matchPolicy": "Equivalent"},
         ),
         (
-            "vpa-in-place-updates",
-            [writes("autoscaling.k8s.io", "v1", "verticalpodautoscalers")],
-            {"matchExpressions": [absent("vpa-in-place-updates.resources.gardener.cloud/skip")]},
-            {"matchPolicy": "Equivalent", "reinvocationPolicy": "Never"},
+            *("vpa-in-place-updates", [writes("autoscaling.k8s.io", "v1", "verticalpodautoscalers")]),
+            *(
+                expecting(skipping("vpa-in-place-updates")),
+                {"matchPolicy": "Equivalent", "reinvocationPolicy": "Never"},
+            ),
         ),
     ],
 )
@@ -241,18 +210,16 @@ def test_system_components_of_a_runtime_instance_are_in_namespaces_that_ask_for_
     runtime, target = entry("system-components-config"), entry("system-components-config", TARGET)
     assert runtime["namespaceSelector"]["matchLabels"] == {f"{prefix}/consider": "true"}
     assert target["namespaceSelector"] == NAMESPACES[Mode.TARGET]
-    expressions = [absent(f"{prefix}/skip"), NOT_OURS, NO_STATIC_POD]
-    assert runtime["objectSelector"] == {"matchExpressions": expressions}
-    assert target["objectSelector"] == {"matchLabels": MANAGED, "matchExpressions": expressions}
+    expected = expecting(absent(f"{prefix}/skip"), NOT_OURS, NO_STATIC_POD)
+    assert runtime["objectSelector"] == expected
+    assert target["objectSelector"] == {"matchLabels": MANAGED, **expected}
 
 
 def test_spread_constraints_of_a_target_instance_are_for_what_gardener_manages() -> None:
-    expressions = [NOT_OURS, absent("topology-spread-constraints.resources.gardener.cloud/skip"), NO_STATIC_POD]
-    assert entry("pod-topology-spread-constraints")["objectSelector"] == {"matchExpressions": expressions}
-    assert entry("pod-topology-spread-constraints", TARGET)["objectSelector"] == {
-        "matchLabels": MANAGED,
-        "matchExpressions": expressions,
-    }
+    expected = expecting(NOT_OURS, skipping("topology-spread-constraints"), NO_STATIC_POD)
+    assert entry("pod-topology-spread-constraints")["objectSelector"] == expected
+    target = entry("pod-topology-spread-constraints", TARGET)
+    assert target["objectSelector"] == {"matchLabels": MANAGED, **expected}
 
 
 @pytest.mark.parametrize("instance", [RUNTIME, TARGET])
@@ -272,28 +239,20 @@ def test_load_balancing_has_an_entry_for_shoots_and_one_for_the_virtual_garden()
     shoots = entry("pod-kube-apiserver-load-balancing")
     garden = entry("pod-virtual-garden-kube-apiserver-load-balancing")
     assert shoots["namespaceSelector"] == {"matchLabels": {"gardener.cloud/role": "shoot"}}
-    assert shoots["objectSelector"] == {"matchExpressions": [NO_STATIC_POD]}
+    assert shoots["objectSelector"] == expecting(NO_STATIC_POD)
     assert garden["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "garden"}}
-    assert garden["objectSelector"] == {"matchExpressions": [NOT_OURS, NO_STATIC_POD]}
+    assert garden["objectSelector"] == expecting(NOT_OURS, NO_STATIC_POD)
     assert shoots["rules"] == garden["rules"] == [PODS]
 
 
 def test_deletion_protection_has_an_entry_for_definitions_and_one_for_resources() -> None:
     definitions, resources = entry("crd-deletion-protection"), entry("cr-deletion-protection")
-    assert definitions["rules"] == [
-        {
-            "operations": ["DELETE"],
-            "apiGroups": ["apiextensions.k8s.io"],
-            "apiVersions": ["v1beta1", "v1"],
-            "resources": ["customresourcedefinitions"],
-        }
-    ]
+    written = writes("apiextensions.k8s.io", "v1beta1,v1", "customresourcedefinitions")
+    assert definitions["rules"] == [{**written, "operations": ["DELETE"]}]
     assert definitions["objectSelector"] == {"matchLabels": {"gardener.cloud/deletion-protected": "true"}}
     assert definitions["clientConfig"] == resources["clientConfig"]
-    assert [rule["apiGroups"] for rule in resources["rules"]] == [
-        ["druid.gardener.cloud"],
-        ["extensions.gardener.cloud"],
-    ]
+    groups = [rule["apiGroups"] for rule in resources["rules"]]
+    assert groups == [["druid.gardener.cloud"], ["extensions.gardener.cloud"]]
     assert "bastions" in resources["rules"][1]["resources"]
     assert "clusters" not in resources["rules"][1]["resources"]
     assert resources["objectSelector"] == resources["namespaceSelector"] == {}
@@ -301,11 +260,8 @@ def test_deletion_protection_has_an_entry_for_definitions_and_one_for_resources(
 
 def test_each_kind_of_extension_has_an_entry_with_its_own_path() -> None:
     entries = validating(enabled("extensionValidation"), RUNTIME)
-    assert [entry.name for entry in entries][5:8] == [
-        "validation.extensions.dnsrecords",
-        "validation.extensions.etcds",
-        "validation.extensions.extensions",
-    ]
+    names = [entry.name.removeprefix("validation.extensions.") for entry in entries]
+    assert names[5:8] == ["dnsrecords", "etcds", "extensions"]
     assert len(entries) == 13
     assert entries[0].path == "/validate-extensions-gardener-cloud-v1alpha1-backupbucket"
     assert entries[6].path == "/validate-druid-gardener-cloud-v1alpha1-etcd"
@@ -366,7 +322,7 @@ def test_combined_one_entry_stands_for_all_those_of_pods() -> None:
 @pytest.mark.parametrize("instance", [RUNTIME, TARGET])
 def test_the_combined_entry_is_asked_about_whatever_one_of_its_webhooks_is(instance: Instance) -> None:
     found = entry("pods", instance, combined=True)
-    assert found["objectSelector"] == {"matchExpressions": [NOT_OURS, NO_STATIC_POD]}
+    assert found["objectSelector"] == expecting(NOT_OURS, NO_STATIC_POD)
     assert found["namespaceSelector"] == {}
     assert (found["failurePolicy"], found["timeoutSeconds"]) == ("Fail", 10)
 
@@ -374,7 +330,7 @@ def test_the_combined_entry_is_asked_about_whatever_one_of_its_webhooks_is(insta
 def test_the_combined_entry_demands_what_all_its_webhooks_demand() -> None:
     found = entry("pods", RUNTIME, enabled("seccompProfile", "projectedTokenMount"), combined=True)
     assert found["namespaceSelector"] == NAMESPACES[Mode.RUNTIME]
-    assert found["objectSelector"] == {"matchExpressions": [NOT_OURS, NO_STATIC_POD]}
+    assert found["objectSelector"] == expecting(NOT_OURS, NO_STATIC_POD)
 
 
 def test_pods_of_other_instances_keep_the_one_entry_that_the_combined_one_must_not_have() -> None:
@@ -391,24 +347,15 @@ def test_the_combined_entry_may_fail_if_all_its_webhooks_may() -> None:
 
 # --- the objects
 
+VIRTUAL = Instance(mode=Mode.TARGET, prefix="virtual-garden-")
+
 
 @pytest.mark.parametrize(
     ("instance", "name", "labels"),
     [
-        (
-            RUNTIME,
-            "gardener-resource-manager",
-            {
-                "app": "gardener-resource-manager",
-                "remediation.webhook.shoot.gardener.cloud/exclude": "true",
-            },
-        ),
-        (TARGET, "gardener-resource-manager-shoot", {"app": "gardener-resource-manager"}),
-        (
-            Instance(mode=Mode.TARGET, prefix="virtual-garden-"),
-            "virtual-garden-gardener-resource-manager-shoot",
-            {"app": "virtual-garden-gardener-resource-manager"},
-        ),
+        (RUNTIME, APP, {"app": APP, "remediation.webhook.shoot.gardener.cloud/exclude": "true"}),
+        (TARGET, f"{APP}-shoot", {"app": APP}),
+        (VIRTUAL, f"virtual-garden-{APP}-shoot", {"app": f"virtual-garden-{APP}"}),
     ],
 )
 def test_names_and_labels_tell_whose_they_are(instance: Instance, name: str, labels: Object) -> None:
@@ -512,16 +459,14 @@ def run(files: Path, *arguments: str, environment: dict[str, str] | None = None)
 
 def test_what_is_printed_can_be_applied(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(files) == 0
-    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
-    assert printed["metadata"]["name"] == "gardener-resource-manager"
-    client_config = printed["webhooks"][0]["clientConfig"]
-    assert client_config["service"]["namespace"] == "garden"
+    printed = printed_by(capsys)
+    assert printed["metadata"]["name"] == APP
+    assert printed["webhooks"][0]["clientConfig"]["service"]["namespace"] == "garden"
 
 
 def test_a_private_key_in_the_file_of_the_ca_is_not_printed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(files) == 0
-    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
-    bundle = base64.b64decode(printed["webhooks"][0]["clientConfig"]["caBundle"])
+    bundle = base64.b64decode(printed_by(capsys)["webhooks"][0]["clientConfig"]["caBundle"])
     assert bundle == (files / "ca.crt").read_bytes().partition(b"KEY-----\n\n")[2]
 
 
@@ -530,8 +475,8 @@ def test_a_kubeconfig_of_a_target_cluster_makes_a_target_instance(
 ) -> None:
     environment = {"KUBECONFIG": "a", "TARGET_KUBECONFIG": "b"}
     assert run(files, environment=environment) == 0
-    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
-    assert printed["metadata"]["name"] == "gardener-resource-manager-shoot"
+    printed = printed_by(capsys)
+    assert printed["metadata"]["name"] == f"{APP}-shoot"
     url = "https://gardener-resource-manager.garden:443/webhooks/seccomp-profile"
     assert printed["webhooks"][0]["clientConfig"]["url"] == url
     assert run(files, "--mode", "runtime", environment=environment) == 0

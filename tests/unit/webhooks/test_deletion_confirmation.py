@@ -4,10 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from config.schema_webhooks import CRDDeletionProtection
+from config.resource_manager.webhooks import CRDDeletionProtection
+from kit.webhooks.mutating import request
 from kube.client import Client
 from kube.objects import Object
-from webhooks.admission import Allowed, Answer, Denied, Errored, Kind, Request, ResourceName
+from webhooks.admission import Allowed, Answer, Denied, Errored, Kind
 from webhooks.handlers import crd_deletion_protection
 
 EXTENSIONS = "extensions.gardener.cloud"
@@ -21,23 +22,16 @@ async def ask(
     group: str = EXTENSIONS,
     version: str = "v1alpha1",
     resource: str = "infrastructures",
+    operation: str = "DELETE",
+    coming: Any = None,
     protect_bastions: bool = False,
-    **changes: Any,
 ) -> Answer:
-    request = {
-        "uid": "1",
-        "kind": Kind(group, version, "Infrastructure"),
-        "resource": ResourceName(group, version, resource),
-        "operation": "DELETE",
-        "name": "i",
-        "namespace": "ns",
-        "old_object": obj,
-        **changes,
-    }
+    kind = Kind(group, version, "Infrastructure")
+    asked = request(coming, old=obj, kind=kind, plural=resource, name="i", operation=operation)
     settings = CRDDeletionProtection(enabled=True, protect_bastions=protect_bastions)
     # Whoever names an object is answered without asking the API server.
     handle = crd_deletion_protection.handler(settings, cast("Client", None))
-    return await handle(Request(**request))
+    return await handle(asked)
 
 
 def infrastructure(confirmation: str | None = None) -> Object:
@@ -74,17 +68,8 @@ async def test_other_operations_are_allowed(operation: str) -> None:
 @pytest.mark.parametrize(
     "resource",
     [
-        "backupbuckets",
-        "backupentries",
-        "containerruntimes",
-        "controlplanes",
-        "dnsrecords",
-        "extensions",
-        "infrastructures",
-        "networks",
-        "operatingsystemconfigs",
-        "selfhostedshootexposures",
-        "workers",
+        *("backupbuckets", "backupentries", "containerruntimes", "controlplanes", "dnsrecords", "extensions"),
+        *("infrastructures", "networks", "operatingsystemconfigs", "selfhostedshootexposures", "workers"),
     ],
 )
 async def test_extension_resources_are_protected(resource: str) -> None:
@@ -124,8 +109,8 @@ async def test_bastions_are_protected_if_that_is_wanted() -> None:
 
 
 async def test_the_object_that_is_going_counts_before_any_other() -> None:
-    assert await ask(infrastructure("true"), object=infrastructure()) == Allowed()
-    assert await ask(None, object=infrastructure("true")) == Allowed()
+    assert await ask(infrastructure("true"), coming=infrastructure()) == Allowed()
+    assert await ask(None, coming=infrastructure("true")) == Allowed()
     assert await ask(None) == Errored(500, "no object found in admission request")
 
 

@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import NO_FACTS, anything, behaves_well, damaged, mutated, patiently, record, several, words
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from kit.webhooks.mutating import NO_STATE, anything, behaves_well, damaged, mutated, patiently, record, several, words
 from webhooks.admission import Errored, Refusal
 from webhooks.handlers import endpoint_slice_hints
 
-mutation = endpoint_slice_hints.mutation(Webhook(enabled=True), NO_FACTS)
+mutation = endpoint_slice_hints.mutation(Webhook(enabled=True), NO_STATE)
 OTHER = {"forZones": [{"name": "other"}]}
 
 

@@ -2,44 +2,20 @@ from typing import Any
 
 import pytest
 
+from kit.webhooks import mutating
 from kube.errors import NotFound, Unreachable
-from webhooks.admission import (
-    Allowed,
-    Answer,
-    Changed,
-    Denied,
-    Errored,
-    Failure,
-    Kind,
-    Mutation,
-    Refusal,
-    Request,
-    ResourceName,
-)
+from kube.objects import Object
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Mutation, Refusal, Request
 from webhooks.generic import copied, defaulter, validator
 
 NOTHING = Errored(400, "there is no content to decode")
-NOT_FOUND = NotFound(404, message='serviceaccounts "a" not found', reason="NotFound", details={"name": "a"})
-NOT_FOUND_STATUS = {
-    "status": "Failure",
-    "message": 'serviceaccounts "a" not found',
-    "reason": "NotFound",
-    "details": {"name": "a"},
-    "code": 404,
-}
+MISSING: Object = {"message": 'serviceaccounts "a" not found', "reason": "NotFound", "details": {"name": "a"}}
+NOT_FOUND = NotFound(404, **MISSING)
+NOT_FOUND_STATUS = {"status": "Failure", "code": 404, **MISSING}
 
 
 def request(operation: str = "CREATE", *, obj: Any = None, old: Any = None) -> Request:
-    return Request(
-        uid="u",
-        kind=Kind("", "v1", "Pod"),
-        resource=ResourceName("", "v1", "pods"),
-        operation=operation,
-        name="n",
-        namespace="ns",
-        object=obj,
-        old_object=old,
-    )
+    return mutating.request(obj, old=old, operation=operation)
 
 
 async def label(_: Request, obj: Any) -> None:

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import (
+
+from config.resource_manager.webhooks import HighAvailabilityConfig
+from kit.objects import obj
+from kit.webhooks.mutating import (
     answered,
     behaves_well,
     damaged,
-    facts_of,
     mapping,
     one_of,
     patiently,
@@ -17,54 +19,54 @@ from mutating import (
     record,
     request,
     several,
+    state_of,
     words,
 )
-
-from config.schema_webhooks import HighAvailabilityConfig, Webhooks
 from kube.objects import Object
-from webhooks import facts as facts_module
+from webhooks import state as state_module
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Kind, Refusal
 from webhooks.handlers import high_availability_config
-from webhooks.handlers.high_availability_config import situation
-from webhooks.handlers.high_availability_config.affinity import ZONE
-from webhooks.handlers.high_availability_config.spread import HOST
+from webhooks.handlers.high_availability_config import requirements
+from webhooks.handlers.high_availability_config.scheduling import HOST, ZONE
 
 DEPLOYMENT, STATEFUL_SET = Kind("apps", "v1", "Deployment"), Kind("apps", "v1", "StatefulSet")
 HPA, HVPA = Kind("autoscaling", "v2", "HorizontalPodAutoscaler"), Kind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
+VPA = Kind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")
 PREFIX = "high-availability-config.resources.gardener.cloud/"
+
+
+def prefixed(annotations: dict[str, str]) -> dict[str, str]:
+    return {PREFIX + key.replace("_", "-"): value for key, value in annotations.items()}
 
 
 def namespace(name: str, **annotations: str) -> Object:
     """`failure_tolerance_type` and so on, without the prefix."""
-    prefixed = {PREFIX + key.replace("_", "-"): value for key, value in annotations.items()}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": prefixed}}
+    return obj("v1 Namespace", name, annotations=prefixed(annotations))
 
 
 def hpa(most: int, *, of: str, namespace: str = "ns", name: str = "h", **reference: str) -> Object:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": of, **reference}
-    metadata = {"namespace": namespace, "name": name}
     spec = {"scaleTargetRef": target, "maxReplicas": most}
-    return {"apiVersion": "autoscaling/v2", "kind": HPA.kind, "metadata": metadata, "spec": spec}
+    return obj("autoscaling/v2 HorizontalPodAutoscaler", f"{namespace}/{name}", spec=spec)
 
 
 def hvpa(most: int, *, of: str, deploy: Any = True, namespace: str = "ns", name: str = "v") -> Object:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": of}
     spec = {"targetRef": target, "hpa": {"deploy": deploy, "template": {"spec": {"maxReplicas": most}}}}
-    metadata = {"namespace": namespace, "name": name}
-    return {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "metadata": metadata, "spec": spec}
+    return obj("autoscaling.k8s.io/v1alpha1 Hvpa", f"{namespace}/{name}", spec=spec)
 
 
 def handler_of(*objects: Object, namespaces: tuple[str, ...] = (), **settings: Any) -> Handler:
     config = HighAvailabilityConfig(enabled=True, **settings)
-    facts = facts_of(Webhooks(high_availability_config=config), *objects, namespaces=namespaces)
-    return high_availability_config.handler(config, facts)
+    state = state_of(*objects, namespaces=namespaces)
+    return high_availability_config.handler(config, state)
 
 
 def workload(current: int | None, component_type: str = "", pod: Any = None, **annotations: str) -> Object:
     return {
         "metadata": {
-            "labels": {situation.TYPE: component_type} if component_type else {},
-            "annotations": {PREFIX + key.replace("_", "-"): value for key, value in annotations.items()},
+            "labels": {requirements.TYPE: component_type} if component_type else {},
+            "annotations": prefixed(annotations),
         },
         "spec": {
             "replicas": current,
@@ -77,11 +79,13 @@ def workload(current: int | None, component_type: str = "", pod: Any = None, **a
 def spec_after(handler: Handler, obj: Object, kind: Kind = DEPLOYMENT, name: str = "d") -> Object:
     answer = answered(handler, request(obj, kind=kind, name=name))
     assert isinstance(answer, Changed), answer
-    return answer.after["spec"]
+    spec: Object = answer.after["spec"]
+    return spec
 
 
 def pod_after(handler: Handler, obj: Object, kind: Kind = DEPLOYMENT, name: str = "d") -> Object:
-    return spec_after(handler, obj, kind, name)["template"]["spec"]
+    spec: Object = spec_after(handler, obj, kind, name)["template"]["spec"]
+    return spec
 
 
 SELECTOR = {"matchLabels": {"app": "x"}}
@@ -89,13 +93,8 @@ SOFT_HOSTS = {"topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "ScheduleA
 
 
 def hard(key: str, skew: int, domains: int) -> Object:
-    return {
-        "topologyKey": key,
-        "maxSkew": skew,
-        "minDomains": domains,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": SELECTOR,
-    }
+    strict = {"whenUnsatisfiable": "DoNotSchedule", "labelSelector": SELECTOR}
+    return {"topologyKey": key, "maxSkew": skew, "minDomains": domains, **strict}
 
 
 def in_zones(*zones: str) -> Object:
@@ -159,12 +158,12 @@ def test_other_versions_of_autoscalers_are_denied(version: str) -> None:
 
 
 def test_an_hvpa_gets_bounds_in_its_template() -> None:
-    obj = hvpa(1, of="d")
-    obj["metadata"]["labels"] = {situation.TYPE: "server"}
-    obj["spec"]["hpa"]["template"]["spec"]["minReplicas"] = 1
-    after = spec_after(handler_of(namespace("ns")), obj, HVPA)
+    before = hvpa(1, of="d")
+    before["metadata"]["labels"] = {requirements.TYPE: "server"}
+    before["spec"]["hpa"]["template"]["spec"]["minReplicas"] = 1
+    after = spec_after(handler_of(namespace("ns")), before, HVPA)
     assert after["hpa"] == {"deploy": True, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}}
-    assert after["targetRef"] == obj["spec"]["targetRef"]
+    assert after["targetRef"] == before["spec"]["targetRef"]
 
 
 @pytest.mark.parametrize("spec", [{}, {"hpa": None}, {"hpa": {"deploy": True}}, {"hpa": {"template": {"spec": None}}}])
@@ -177,10 +176,7 @@ def test_an_hvpa_without_bounds_stays_as_it_is(spec: Object) -> None:
     [
         (Kind("apps", "v1", "DaemonSet"), "unexpected resource: DaemonSet.apps"),
         (Kind("", "v1", "Pod"), "unexpected resource: Pod"),
-        (
-            Kind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler"),
-            "unexpected resource: VerticalPodAutoscaler.autoscaling.k8s.io",
-        ),
+        (VPA, "unexpected resource: VerticalPodAutoscaler.autoscaling.k8s.io"),
     ],
 )
 def test_other_kinds_are_allowed_without_a_look_at_anything(kind: Kind, message: str) -> None:
@@ -197,7 +193,7 @@ def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -
 
 
 def test_a_missing_namespace_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts_module, "_ARRIVAL_SECONDS", 0.01)
+    monkeypatch.setattr(state_module, "_ARRIVAL_SECONDS", 0.01)
     asked = request(workload(1), kind=DEPLOYMENT, namespace="missing")
     assert really_answered(handler_of(namespace("ns")), asked) == Errored(500, 'namespaces "missing" not found')
 
@@ -210,16 +206,16 @@ def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:
     assert 'namespace "ns" is not watched' in answer.message
 
 
+NO_DEPLOYMENT = "unable to decode into Deployment:"
+
+
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
         (None, "there is no content to decode"),
-        ("x", "unable to decode into Deployment: expected an object"),
+        ("x", f"{NO_DEPLOYMENT} expected an object"),
         ({"apiVersion": "v1", "kind": "Pod"}, "unable to decode v1, Kind=Pod into Deployment"),
-        (
-            {"spec": {"replicas": "3"}},
-            "unable to decode into Deployment: Expected `int | null`, got `str` - at `$.spec.replicas`",
-        ),
+        ({"spec": {"replicas": "3"}}, f"{NO_DEPLOYMENT} Expected `int | null`, got `str` - at `$.spec.replicas`"),
     ],
 )
 def test_what_cannot_be_decoded_is_denied(obj: Any, message: str) -> None:
@@ -228,7 +224,7 @@ def test_what_cannot_be_decoded_is_denied(obj: Any, message: str) -> None:
 
 def test_an_annotation_that_is_no_number_is_denied() -> None:
     asked = request(workload(1, "server", replicas="x"), kind=DEPLOYMENT)
-    message = f'annotation "{situation.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax'
+    message = f'annotation "{requirements.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax'
     assert answered(handler_of(namespace("ns")), asked) == Denied(message)
 
 
@@ -275,7 +271,7 @@ def test_a_workload_without_a_name_yet_is_not_scaled() -> None:
 
 
 def nodes(count: int) -> list[Object]:
-    return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number}"}} for number in range(count)]
+    return [obj("v1 Node", f"n{number}") for number in range(count)]
 
 
 def test_the_latest_behavior_counts_pods_of_the_same_rollout_and_spreads_evenly() -> None:
@@ -292,9 +288,8 @@ def test_the_latest_behavior_counts_pods_of_the_same_rollout_and_spreads_evenly(
 
 def test_the_latest_behavior_adds_the_key_also_where_nothing_is_spread() -> None:
     foreign = {"topologyKey": HOST}
-    pod = pod_after(
-        handler_of(namespace("ns"), behavior="latest"), workload(1, pod={"topologySpreadConstraints": [foreign]})
-    )
+    handler = handler_of(namespace("ns"), behavior="latest")
+    pod = pod_after(handler, workload(1, pod={"topologySpreadConstraints": [foreign]}))
     assert pod["topologySpreadConstraints"] == [{"topologyKey": HOST, "matchLabelKeys": ["pod-template-hash"]}]
 
 
@@ -342,16 +337,14 @@ def test_numbers_that_a_status_always_has_are_there(kind: Kind, status: Any, aft
 KINDS = [DEPLOYMENT, STATEFUL_SET, HPA, HVPA]
 HANDLERS = [
     handler_of(
-        namespace("ns", failure_tolerance_type=tolerance, zones=zones)
-        if tolerance != "none"
-        else namespace("ns", zones=zones),
+        namespace("ns", zones=zones, **tolerance),
         hpa(4, of="d"),
         *nodes(2),
         behavior=behavior,
         default_not_ready_toleration_seconds=60,
         default_unreachable_toleration_seconds=0,
     )
-    for tolerance in ("none", "", "zone")
+    for tolerance in ({}, {"failure_tolerance_type": ""}, {"failure_tolerance_type": "zone"})
     for zones in ("", "a", "a,b")
     for behavior in ("seed", "latest")
 ]
@@ -372,7 +365,9 @@ pod_specs = record(
     topologySpreadConstraints=constraints,
     tolerations=tolerations,
 )
-metadatas = record(labels=mapping(situation.TYPE), annotations=mapping(situation.REPLICAS, situation.HOST_SPREAD))
+metadatas = record(
+    labels=mapping(requirements.TYPE), annotations=mapping(requirements.REPLICAS, requirements.HOST_SPREAD)
+)
 workloads = record(
     metadata=metadatas,
     spec=record(

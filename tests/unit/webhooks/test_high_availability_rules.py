@@ -4,20 +4,19 @@ from typing import Any
 
 import pytest
 
-from config.schema_webhooks import HighAvailabilityConfig
+from config.resource_manager.webhooks import HighAvailabilityConfig
 from webhooks.admission import Denied, Refusal
-from webhooks.handlers.high_availability_config import affinity, replicas, scaling, spread, tolerations
-from webhooks.handlers.high_availability_config.affinity import ZONE
-from webhooks.handlers.high_availability_config.situation import (
+from webhooks.handlers.high_availability_config import replicas, scheduling
+from webhooks.handlers.high_availability_config.requirements import (
     FAILURE_TOLERANCE_TYPE,
     REPLICAS,
     TYPE,
     ZONE_PINNING,
     ZONES,
-    Situation,
+    Requirements,
     of_namespace,
 )
-from webhooks.handlers.high_availability_config.spread import HOST
+from webhooks.handlers.high_availability_config.scheduling import HOST, ZONE
 
 # --- what a namespace says
 
@@ -157,24 +156,24 @@ def test_only_autoscalers_may_want_more(current: Any, needed: Any, is_scaled: bo
 )
 def test_bounds_are_raised_to_what_is_needed(before: tuple[int, Any], needed: int, after: tuple[int, int]) -> None:
     spec = {"minReplicas": before[0], "metrics": []} | ({} if before[1] is None else {"maxReplicas": before[1]})
-    assert scaling.with_bounds(spec, needed) == {"minReplicas": after[0], "maxReplicas": after[1], "metrics": []}
+    assert replicas.with_bounds(spec, needed) == {"minReplicas": after[0], "maxReplicas": after[1], "metrics": []}
 
 
 # --- affinity
 
 
 @pytest.mark.parametrize(
-    ("situation", "binds"),
+    ("requirements", "binds"),
     [
-        (Situation(zones=("a",)), False),
-        (Situation(zones=("a",), zone_pinning=True), True),
-        (Situation(zones=("a",), failure_tolerance=""), True),
-        (Situation(zones=("a",), failure_tolerance="node"), True),
-        (Situation(failure_tolerance="zone", zone_pinning=True), False),
+        (Requirements(zones=("a",)), False),
+        (Requirements(zones=("a",), zone_pinning=True), True),
+        (Requirements(zones=("a",), failure_tolerance=""), True),
+        (Requirements(zones=("a",), failure_tolerance="node"), True),
+        (Requirements(failure_tolerance="zone", zone_pinning=True), False),
     ],
 )
-def test_pods_are_bound_to_zones_if_these_are_given_and_meant(situation: Situation, binds: bool) -> None:
-    assert affinity.binds(situation) is binds
+def test_pods_are_bound_to_zones_if_these_are_given_and_meant(requirements: Requirements, binds: bool) -> None:
+    assert scheduling.needs_zones(requirements) is binds
 
 
 IN_ZONES = {"key": ZONE, "operator": "In", "values": ["a", "b"]}
@@ -210,8 +209,8 @@ def affinity_of(*terms: Any, **others: Any) -> Any:
     ],
 )
 def test_every_alternative_is_bound_to_the_zones(before: Any, after: Any) -> None:
-    assert affinity.with_zones(before, ("a", "b")) == after
-    assert affinity.with_zones(after, ("a", "b")) == after
+    assert scheduling.with_zones(before, ("a", "b")) == after
+    assert scheduling.with_zones(after, ("a", "b")) == after
 
 
 # --- spread
@@ -230,10 +229,10 @@ def spread_of(
     existing: Any = None,
 ) -> Any:
     names = tuple(f"z{number}" for number in range(zones))
-    return spread.constraints(
+    return scheduling.constraints(
         existing,
-        spread.Spread(
-            situation=Situation(failure_tolerance=tolerance, zones=names),
+        scheduling.Spread(
+            requirements=Requirements(failure_tolerance=tolerance, zones=names),
             replicas=replica_count,
             most_replicas=max(most, replica_count),
             strictly_over_hosts=strictly,
@@ -327,15 +326,15 @@ def test_constraints_for_other_topologies_stay_and_come_first() -> None:
 def test_hosts_are_a_must_where_their_failure_has_to_be_survived(
     tolerance: str | None, host_spread: bool, several_nodes: bool, strictly: bool
 ) -> None:
-    situation = Situation(failure_tolerance=tolerance)
-    result = spread.over_hosts_strictly(situation, host_spread=host_spread, several_nodes=several_nodes)
+    requirements = Requirements(failure_tolerance=tolerance)
+    result = scheduling.over_hosts_strictly(requirements, host_spread=host_spread, several_nodes=several_nodes)
     assert result is strictly
 
 
 # --- tolerations
 
-NOT_READY = {"key": tolerations.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
-UNREACHABLE = {"key": tolerations.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+NOT_READY = {"key": scheduling.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+UNREACHABLE = {"key": scheduling.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
 
 
 @pytest.mark.parametrize(
@@ -345,27 +344,27 @@ UNREACHABLE = {"key": tolerations.UNREACHABLE, "operator": "Exists", "effect": "
         pytest.param([], [NOT_READY, UNREACHABLE], id="empty"),
         pytest.param([{"operator": "Exists"}], [{"operator": "Exists"}, NOT_READY, UNREACHABLE], id="catch-all"),
         pytest.param(
-            [{"key": tolerations.NOT_READY, "effect": "NoSchedule"}],
-            [{"key": tolerations.NOT_READY, "effect": "NoSchedule"}, NOT_READY, UNREACHABLE],
+            [{"key": scheduling.NOT_READY, "effect": "NoSchedule"}],
+            [{"key": scheduling.NOT_READY, "effect": "NoSchedule"}, NOT_READY, UNREACHABLE],
             id="another effect",
         ),
         pytest.param(
-            [{"key": tolerations.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
-            [{"key": tolerations.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
+            [{"key": scheduling.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
+            [{"key": scheduling.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
             id="there are some",
         ),
         pytest.param(
-            [{"key": tolerations.UNREACHABLE, "effect": ""}],
-            [{"key": tolerations.UNREACHABLE, "effect": ""}, NOT_READY],
+            [{"key": scheduling.UNREACHABLE, "effect": ""}],
+            [{"key": scheduling.UNREACHABLE, "effect": ""}, NOT_READY],
             id="an empty effect is any",
         ),
     ],
 )
 def test_pods_without_a_toleration_get_the_default_one(before: Any, after: Any) -> None:
     settings = HighAvailabilityConfig(default_not_ready_toleration_seconds=60, default_unreachable_toleration_seconds=0)
-    assert tolerations.with_defaults(before, settings) == after
+    assert scheduling.with_tolerations(before, settings) == after
 
 
 @pytest.mark.parametrize("before", [None, [], [{"key": "a"}]])
 def test_tolerations_are_left_alone_without_defaults(before: Any) -> None:
-    assert tolerations.with_defaults(before, HighAvailabilityConfig()) == before
+    assert scheduling.with_tolerations(before, HighAvailabilityConfig()) == before

@@ -2,13 +2,24 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from mutating import NO_FACTS, behaves_well, damaged, mutated, one_of, patiently, pods, record, several, words
 
-from config.schema_webhooks import KubernetesServiceHost
+from config.resource_manager.webhooks import KubernetesServiceHost
+from kit.webhooks.mutating import (
+    NO_STATE,
+    behaves_well,
+    damaged,
+    mutated,
+    one_of,
+    patiently,
+    pods,
+    record,
+    several,
+    words,
+)
 from webhooks.admission import Errored, Refusal
 from webhooks.handlers import kubernetes_service_host
 
-mutation = kubernetes_service_host.mutation(KubernetesServiceHost(enabled=True, host="api.example.com"), NO_FACTS)
+mutation = kubernetes_service_host.mutation(KubernetesServiceHost(enabled=True, host="api.example.com"), NO_STATE)
 HOST = {"name": "KUBERNETES_SERVICE_HOST", "value": "api.example.com"}
 OTHER = {"name": "A", "value": "b"}
 

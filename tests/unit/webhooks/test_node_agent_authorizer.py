@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -10,43 +10,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
 from kube.errors import NotFound
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
 from webhooks.handlers.node_agent_authorizer.review import V1, V1BETA1, Unreadable, decode, encode, encode_error
 from webhooks.handlers.node_agent_authorizer.rules import (
     ALLOW,
     COMMON_SECRETS,
-    GROUP,
+    CONTROL_PLANE_SECRETS,
     NO_OPINION,
-    USER_PREFIX,
     Attributes,
     Decision,
     FieldSelector,
-    Node,
     Requirement,
     authorize,
     deny,
     equalities,
 )
 
-USER = f"{USER_PREFIX}m1"
-AGENT_SECRET = "worker.gardener.cloud/gardener-node-agent-secret-name"
+USER = f"{NODE_AGENT_USER_PREFIX}m1"
+LEASES, CSRS = "leases.coordination.k8s.io", "certificatesigningrequests.certificates.k8s.io"
+JSON = "application/json"
 
 
 @dataclass
 class Known:
     """Machine m1 is node n1, with pod ns/p."""
 
-    nodes: dict[str, Node] = field(default_factory=lambda: {"m1": Node("n1", {AGENT_SECRET: "osc-1"})})
+    nodes: dict[str, str] = field(default_factory=lambda: {"m1": "n1"})
+    is_told_by_machines: bool = True
     asked: list[str] = field(default_factory=list)
 
-    async def node_of(self, machine: str) -> Node | None:
+    async def node_of(self, machine: str) -> str | None:
         self.asked.append(f"node {machine}")
         return self.nodes.get(machine)
 
-    async def secrets_of(self, machine: str) -> Sequence[str]:
+    async def configs_of(self, machine: str) -> Sequence[str] | None:
+        self.asked.append(f"configs {machine}")
+        return ["osc-1"] if self.is_told_by_machines else None
+
+    async def secrets_of(self, machine: str) -> Sequence[str] | None:
         self.asked.append(f"secrets {machine}")
-        return ["osc-1", "referred"]
+        return ["osc-1", "referred"] if self.is_told_by_machines else None
 
     async def user_of_request(self, name: str) -> str:
         self.asked.append(f"csr {name}")
@@ -64,7 +69,7 @@ def wants(verb: str, kind: str, name: str = "", namespace: str = "", **others: A
     plural, _, group = resource.partition(".")
     return Attributes(
         user=others.pop("user", USER),
-        groups=others.pop("groups", ("system:authenticated", GROUP)),
+        groups=others.pop("groups", ("system:authenticated", NODE_AGENTS_GROUP)),
         verb=verb,
         group=group,
         resource=plural,
@@ -79,6 +84,14 @@ async def decided(asked: Attributes, known: Known | None = None, *, with_selecto
     return await authorize(asked, known or Known(), with_selectors=with_selectors)
 
 
+async def decided_unasked(asked: Attributes) -> Decision:
+    """What needs no look at any cluster."""
+    known = Known()
+    decision = await decided(asked, known)
+    assert known.asked == []
+    return decision
+
+
 # --- who
 
 
@@ -88,14 +101,12 @@ async def decided(asked: Attributes, known: Known | None = None, *, with_selecto
         (wants("get", "nodes", user="system:node:n1"), NO_OPINION),
         (wants("get", "nodes", groups=("system:authenticated",)), NO_OPINION),
         (wants("get", "nodes", groups=()), NO_OPINION),
-        (wants("get", "nodes", user=USER_PREFIX), deny()),
+        (wants("get", "nodes", user=NODE_AGENT_USER_PREFIX), deny()),
         (wants("list", "nodes"), ALLOW),
     ],
 )
 async def test_only_node_agents_are_decided_about(asked: Attributes, expected: Decision) -> None:
-    known = Known()
-    assert await decided(asked, known) == expected
-    assert known.asked == []
+    assert await decided_unasked(asked) == expected
 
 
 # --- what, without a look at a cluster
@@ -115,33 +126,26 @@ SUBRESOURCES = "only the following subresources are allowed for this resource ty
         (wants("create", "pods"), f"{VERBS}[get list watch delete]"),
         (wants("get", "pods/log"), f"{SUBRESOURCES}[]"),
         (wants("update", "secrets"), f"{VERBS}[get list watch]"),
-        (wants("delete", "leases.coordination.k8s.io"), f"{VERBS}[get list watch create update]"),
-        (wants("list", "certificatesigningrequests.certificates.k8s.io"), f"{VERBS}[get create]"),
-        (wants("create", "certificatesigningrequests.certificates.k8s.io/approval"), f"{SUBRESOURCES}[]"),
+        (wants("delete", LEASES), f"{VERBS}[get list watch create update]"),
+        (wants("list", CSRS), f"{VERBS}[get create]"),
+        (wants("create", f"{CSRS}/approval"), f"{SUBRESOURCES}[]"),
         (wants("get", "events"), f"{VERBS}[create patch]"),
         (wants("update", "events.events.k8s.io"), f"{VERBS}[create patch]"),
     ],
 )
 async def test_what_no_agent_needs_is_denied_without_a_look(asked: Attributes, reason: str) -> None:
-    known = Known()
-    assert await decided(asked, known) == deny(reason)
-    assert known.asked == []
+    assert await decided_unasked(asked) == deny(reason)
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        wants("create", "events"),
-        wants("patch", "events.events.k8s.io"),
-        wants("list", "nodes"),
-        wants("watch", "nodes"),
-        wants("create", "certificatesigningrequests.certificates.k8s.io"),
+        *(wants("create", "events"), wants("patch", "events.events.k8s.io")),
+        *(wants("list", "nodes"), wants("watch", "nodes"), wants("create", CSRS)),
     ],
 )
 async def test_what_every_agent_may_is_allowed_without_a_look(asked: Attributes) -> None:
-    known = Known()
-    assert await decided(asked, known) == ALLOW
-    assert known.asked == []
+    assert await decided_unasked(asked) == ALLOW
 
 
 # --- its own
@@ -149,6 +153,7 @@ async def test_what_every_agent_may_is_allowed_without_a_look(asked: Attributes)
 NOT_ITS_LEASE = deny(
     'this gardener-node-agent can only access leases [gardener-node-agent-n1 osc-1] in "kube-system" namespace'
 )
+NOT_ITS_REQUEST = deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{USER}"')
 NOT_ITS_SECRET = deny(
     f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)} osc-1 referred] in "kube-system" namespace'
 )
@@ -157,18 +162,15 @@ NOT_ITS_SECRET = deny(
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (wants("get", "certificatesigningrequests.certificates.k8s.io", "mine"), ALLOW),
-        (
-            wants("get", "certificatesigningrequests.certificates.k8s.io", "other"),
-            deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{USER}"'),
-        ),
-        (wants("get", "leases.coordination.k8s.io", "gardener-node-agent-n1", "kube-system"), ALLOW),
-        (wants("update", "leases.coordination.k8s.io", "osc-1", "kube-system"), ALLOW),
-        (wants("create", "leases.coordination.k8s.io", "", "kube-system"), ALLOW),
-        (wants("create", "leases.coordination.k8s.io", "", "default"), NOT_ITS_LEASE),
-        (wants("get", "leases.coordination.k8s.io", "gardener-node-agent-n1", "default"), NOT_ITS_LEASE),
-        (wants("update", "leases.coordination.k8s.io", "gardener-node-agent-n2", "kube-system"), NOT_ITS_LEASE),
-        (wants("list", "leases.coordination.k8s.io", "", "kube-system"), NOT_ITS_LEASE),
+        (wants("get", CSRS, "mine"), ALLOW),
+        (wants("get", CSRS, "other"), NOT_ITS_REQUEST),
+        (wants("get", LEASES, "gardener-node-agent-n1", "kube-system"), ALLOW),
+        (wants("update", LEASES, "osc-1", "kube-system"), ALLOW),
+        (wants("create", LEASES, "", "kube-system"), ALLOW),
+        (wants("create", LEASES, "", "default"), NOT_ITS_LEASE),
+        (wants("get", LEASES, "gardener-node-agent-n1", "default"), NOT_ITS_LEASE),
+        (wants("update", LEASES, "gardener-node-agent-n2", "kube-system"), NOT_ITS_LEASE),
+        (wants("list", LEASES, "", "kube-system"), NOT_ITS_LEASE),
         (wants("get", "nodes", "n1"), ALLOW),
         (wants("patch", "nodes/status", "n1"), ALLOW),
         (wants("update", "nodes", "n2"), deny('this gardener-node-agent can only access node "n1"')),
@@ -192,7 +194,7 @@ async def test_an_agent_may_read_and_write_its_own_and_nothing_else(asked: Attri
 @pytest.mark.parametrize(
     "asked",
     [
-        wants("get", "leases.coordination.k8s.io", "gardener-node-agent-n1", "kube-system"),
+        wants("get", LEASES, "gardener-node-agent-n1", "kube-system"),
         wants("get", "nodes", "m1"),
         wants("get", "pods", "p", "ns"),
         wants("list", "pods"),
@@ -202,9 +204,47 @@ async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> 
     assert await decided(asked, Known(nodes={})) == deny('no node for "m1" found')
 
 
+ITS_LEASE = deny('this gardener-node-agent can only access leases [gardener-node-agent-n1] in "kube-system" namespace')
+COMMON_ONLY = deny(
+    f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)}] in "kube-system" namespace'
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (wants("get", LEASES, "gardener-node-agent-n1", "kube-system"), ALLOW),
+        (wants("get", LEASES, "osc-1", "kube-system"), NO_OPINION),
+        (wants("get", LEASES, "osc-1", "default"), ITS_LEASE),
+        (wants("list", LEASES, "", "kube-system"), ITS_LEASE),
+        (wants("get", "secrets", "gardener-valitail", "kube-system"), ALLOW),
+        (wants("get", "secrets", "osc-1", "kube-system"), NO_OPINION),
+        (wants("get", "secrets", "referred", "kube-system"), NO_OPINION),
+        (wants("get", "secrets", "osc-1", "default"), COMMON_ONLY),
+        (wants("list", "secrets", "", "kube-system"), COMMON_ONLY),
+    ],
+)
+async def test_where_no_machine_tells_what_is_its_own_others_may_decide(asked: Attributes, expected: Decision) -> None:
+    assert await decided(asked, Known(is_told_by_machines=False)) == expected
+
+
+@pytest.mark.parametrize("name", COMMON_SECRETS)
+async def test_a_name_that_is_neither_a_machine_nor_a_node_is_told_nothing(name: str) -> None:
+    asked = wants("get", "secrets", name, "kube-system")
+    assert await decided(asked, Known(nodes={}, is_told_by_machines=False)) == NO_OPINION
+    assert await decided(asked, Known(nodes={})) == ALLOW, "its Machine is about to become a Node"
+
+
+@pytest.mark.parametrize("name", CONTROL_PLANE_SECRETS)
+@pytest.mark.parametrize("is_told_by_machines", [False, True])
+async def test_no_agent_is_an_administrator_by_being_one(name: str, is_told_by_machines: bool) -> None:
+    known = Known(is_told_by_machines=is_told_by_machines)
+    assert await decided(wants("get", "secrets", name, "kube-system"), known) == NO_OPINION
+
+
 async def test_what_cannot_be_found_out_is_an_error() -> None:
     with pytest.raises(NotFound):
-        await decided(wants("get", "certificatesigningrequests.certificates.k8s.io", "unknown"))
+        await decided(wants("get", CSRS, "unknown"))
 
 
 def selecting(operator: str, *values: str, key: str = "spec.nodeName") -> FieldSelector:
@@ -241,10 +281,7 @@ async def test_pods_are_listed_by_node_if_selectors_count(
 @pytest.mark.parametrize(
     "selector",
     [
-        selecting("In"),
-        selecting("In", "n1", "n2"),
-        selecting("Exists"),
-        selecting("Like", "n1"),
+        *(selecting(*asked) for asked in (("In",), ("In", "n1", "n2"), ("Exists",), ("Like", "n1"))),
         FieldSelector(raw="spec.nodeName"),
     ],
 )
@@ -289,7 +326,17 @@ def test_the_secrets_of_files_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[", "- a", "spec: 1", "spec: {files: 1}", "a: &a [1]\nb: *a", "[" * 100 + "]" * 100, "spec: {files: [1]}"]
+    "text",
+    [
+        "[",
+        "- a",
+        "spec: 1",
+        "spec: {files: 1}",
+        "a: &a [1]\nb: *a",
+        "[" * 100 + "]" * 100,
+        "spec: {files: [1]}",
+        pytest.param("spec: {files: [" + "{}," * 300_000 + "]}", id="too many values"),
+    ],
 )
 def test_a_config_that_cannot_be_read_is_named(text: str) -> None:
     with pytest.raises(ValueError, match='^osc.yaml of secret "kube-system/osc" is no OperatingSystemConfig$'):
@@ -312,44 +359,43 @@ RESOURCE = {
 }
 
 
+NO_REQUIREMENT = {"fieldSelector": {"requirements": [1]}}
+
+
 @pytest.mark.parametrize(("api_version", "groups"), [(V1, "groups"), (V1BETA1, "group")])
-@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])
+@pytest.mark.parametrize("content_type", [JSON, "application/json; charset=utf-8"])
 def test_a_review_is_read(api_version: str, groups: str, content_type: str) -> None:
     body = review(api_version, user="u", resourceAttributes=RESOURCE, **{groups: ["g"]})
     read = decode(body, content_type)
     assert read.api_version == api_version
-    assert read.attributes == Attributes(
-        user="u",
-        groups=("g",),
-        verb="list",
-        resource="pods",
-        namespace="ns",
-        field_selector=selecting("In", "n1"),
-    )
+    of_pods = wants("list", "pods", namespace="ns", field_selector=selecting("In", "n1"))
+    assert read.attributes == replace(of_pods, user="u", groups=("g",))
 
 
 def test_a_request_for_a_path_is_no_resource_request() -> None:
-    read = decode(review(V1, user="u", nonResourceAttributes={"path": "/healthz", "verb": "get"}), "application/json")
+    read = decode(review(V1, user="u", nonResourceAttributes={"path": "/healthz", "verb": "get"}), JSON)
     assert not read.attributes.is_resource_request
 
 
 @pytest.mark.parametrize(
     ("body", "content_type", "code", "text"),
     [
-        (b"", "application/json", 422, "request body is empty"),
+        (b"", JSON, 422, "request body is empty"),
         (b"{}", "text/plain", 400, "contentType=text/plain, expected application/json"),
         (b"{}", "", 400, "contentType=, expected application/json"),
-        (b"{", "application/json", 400, "couldn't get version/kind"),
-        (b"[]", "application/json", 400, "no SubjectAccessReview"),
-        (b'{"apiVersion":"v1","kind":"Pod"}', "application/json", 400, 'no kind "Pod" is registered'),
-        (review(V1, user=1), "application/json", 400, "user has to be a string"),
-        (review(V1, groups="g"), "application/json", 400, "groups has to be a list of strings"),
-        (review(V1, resourceAttributes=[]), "application/json", 400, "resourceAttributes has to be an object"),
-        (
-            review(V1, resourceAttributes={"fieldSelector": {"requirements": [1]}}),
-            "application/json",
-            400,
-            "requirements has to be a list of objects",
+        (b"{", JSON, 400, "couldn't get version/kind"),
+        (b"[]", JSON, 400, "no SubjectAccessReview"),
+        (b'{"apiVersion":"v1","kind":"Pod"}', JSON, 400, 'no kind "Pod" is registered'),
+        (review(V1, user=1), JSON, 400, "user has to be a string"),
+        (review(V1, groups="g"), JSON, 400, "groups has to be a list of strings"),
+        (review(V1, resourceAttributes=[]), JSON, 400, "resourceAttributes has to be an object"),
+        (review(V1, resourceAttributes=NO_REQUIREMENT), JSON, 400, "requirements has to be a list of objects"),
+        pytest.param(
+            review(V1, groups=[{}]).replace(b"{}", b",".join([b"{}"] * 1_000_000)),
+            JSON,
+            413,
+            "too many values: limit is 100000",
+            id="too many values",
         ),
     ],
 )
@@ -400,6 +446,6 @@ def test_an_error_is_written() -> None:
 )
 def test_garbage_is_refused(body: bytes) -> None:
     try:
-        assert decode(body, "application/json").api_version == V1
+        assert decode(body, JSON).api_version == V1
     except Unreadable as error:
         assert error.code in {400, 422}

@@ -2,11 +2,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from mutating import (
+
+from config.resource_manager.webhooks import Webhook
+from kit import objects
+from kit.webhooks.mutating import (
     answered,
     behaves_well,
     damaged,
-    facts_of,
     mapping,
     mutated,
     one_of,
@@ -15,13 +17,13 @@ from mutating import (
     record,
     request,
     several,
+    state_of,
     words,
 )
-
-from config.schema_webhooks import Webhook, Webhooks
 from kube.errors import NotFound
 from kube.names import label_name_problems
 from webhooks.admission import Denied, Refusal
+from webhooks.generic import defaulter
 from webhooks.handlers import pod_kube_apiserver_load_balancing
 from webhooks.handlers.pod_kube_apiserver_load_balancing import allowance
 
@@ -29,12 +31,11 @@ on = Webhook(enabled=True)
 
 
 def config_map(namespace: str, data: Any, name: str = "istio-internal-load-balancing") -> Any:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}, "data": data}
+    return objects.config_map(f"{namespace}/{name}", data=data)
 
 
 def service(namespace: str, *ips: str, name: str = "istio-ingressgateway-internal") -> Any:
-    metadata = {"namespace": namespace, "name": name}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIPs": list(ips)}}
+    return objects.obj("v1 Service", f"{namespace}/{name}", spec={"clusterIPs": list(ips)})
 
 
 OBJECTS = (
@@ -48,8 +49,8 @@ OBJECTS = (
     service("istio", "10.0.0.1", "fd00::1"),
     service("missing", "10.0.0.2", name="other"),
 )
-facts = facts_of(Webhooks(pod_kube_apiserver_load_balancing=on), *OBJECTS)
-mutation = pod_kube_apiserver_load_balancing.mutation(on, facts)
+state = state_of(*OBJECTS)
+mutation = pod_kube_apiserver_load_balancing.mutation(on, state)
 
 ALLOWED = {"networking.resources.gardener.cloud/to-istio-istio-ingressgateway-internal-tcp-9443": "allowed"}
 ALIASES = [{"ip": ip, "hostnames": ["api.a", " api.b"]} for ip in ("10.0.0.1", "fd00::1")]
@@ -108,8 +109,10 @@ def test_a_missing_gateway_is_an_error(namespace: str) -> None:
 
 
 def test_namespaces_that_are_not_watched_are_named() -> None:
-    only_ns = facts_of(Webhooks(pod_kube_apiserver_load_balancing=on), *OBJECTS, namespaces=["ns"])
-    answer = answered(pod_kube_apiserver_load_balancing.handler(on, only_ns), request(pod(BY_SECRET), namespace="x"))
+    only_ns = state_of(*OBJECTS, namespaces=["ns"])
+    answer = answered(
+        defaulter(pod_kube_apiserver_load_balancing.mutation(on, only_ns)), request(pod(BY_SECRET), namespace="x")
+    )
     assert answer == Denied(
         'namespace "x" is not watched: add it to targetClientConnection.namespaces, '
         "or do not let the webhook be asked about it"

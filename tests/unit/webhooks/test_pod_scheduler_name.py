@@ -2,14 +2,26 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from mutating import NO_FACTS, answered, behaves_well, damaged, mutated, one_of, patiently, pods, record, request
 
-from config.schema_webhooks import PodSchedulerName
+from config.resource_manager.webhooks import PodSchedulerName
+from kit.webhooks.mutating import (
+    NO_STATE,
+    answered,
+    behaves_well,
+    damaged,
+    mutated,
+    one_of,
+    patiently,
+    pods,
+    record,
+    request,
+)
 from webhooks.admission import Changed
+from webhooks.generic import defaulter
 from webhooks.handlers import pod_scheduler_name
 
 settings = PodSchedulerName(enabled=True, scheduler_name="bin-packing-scheduler")
-mutation = pod_scheduler_name.mutation(settings, NO_FACTS)
+mutation = pod_scheduler_name.mutation(settings, NO_STATE)
 
 
 @pytest.mark.parametrize(
@@ -28,8 +40,7 @@ def test_pods_that_ask_for_no_scheduler_get_the_configured_one(before: Any, afte
 
 
 def test_the_handler_answers_with_the_pod_before_and_after() -> None:
-    handler = pod_scheduler_name.handler(settings, NO_FACTS)
-    answer = answered(handler, request({"spec": {}}))
+    answer = answered(defaulter(mutation), request({"spec": {}}))
     assert answer == Changed({"spec": {}}, {"spec": {"schedulerName": "bin-packing-scheduler"}})
 
 

@@ -2,13 +2,25 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from mutating import NO_FACTS, behaves_well, damaged, mapping, mutated, one_of, patiently, pods, record, several, words
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from kit.webhooks.mutating import (
+    NO_STATE,
+    behaves_well,
+    damaged,
+    mapping,
+    mutated,
+    one_of,
+    patiently,
+    pods,
+    record,
+    several,
+    words,
+)
 from webhooks.handlers import pod_topology_spread_constraints
 from webhooks.handlers.pod_topology_spread_constraints import HASH
 
-mutation = pod_topology_spread_constraints.mutation(Webhook(enabled=True), NO_FACTS)
+mutation = pod_topology_spread_constraints.mutation(Webhook(enabled=True), NO_STATE)
 
 
 def pod(*constraints: Any, labels: Any = None) -> Any:
@@ -31,43 +43,36 @@ def test_constraints_select_pods_of_the_same_rollout() -> None:
     assert mutated(mutation, before) == after
 
 
-SELECTING = {"matchLabels": {"app": "a", HASH: "h1"}}
+SELECTING, BY_HASH = {"matchLabels": {"app": "a", HASH: "h1"}}, {"matchLabels": {HASH: "h1"}}
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param({"labelSelector": None}, {"labelSelector": {"matchLabels": {HASH: "h1"}}}, id="null selector"),
+        pytest.param({"labelSelector": None}, {"labelSelector": BY_HASH}, id="null selector"),
         pytest.param(
             {"labelSelector": {"matchLabels": {"app": "a"}}}, {"labelSelector": SELECTING}, id="other labels stay"
         ),
         *(
             pytest.param(
-                {"labelSelector": {"matchExpressions": [{"key": HASH, "operator": operator}]}},
-                {
-                    "labelSelector": {
-                        "matchExpressions": [{"key": HASH, "operator": operator}],
-                        "matchLabels": {HASH: "h1"},
-                    }
-                },
+                {"labelSelector": expression},
+                {"labelSelector": {**expression, **BY_HASH}},
                 id=f"{operator} is no choice",
             )
             for operator in ("NotIn", "DoesNotExist")
+            for expression in ({"matchExpressions": [{"key": HASH, "operator": operator}]},)
         ),
-        pytest.param(
-            {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": ["x", HASH, "y", HASH]},
-            {"labelSelector": SELECTING, "matchLabelKeys": ["x", "y"]},
-            id="the key is not named twice",
-        ),
-        pytest.param(
-            {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": [HASH]},
-            {"labelSelector": SELECTING},
-            id="no empty list of keys",
-        ),
-        pytest.param(
-            {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": ["x"]},
-            {"labelSelector": SELECTING, "matchLabelKeys": ["x"]},
-            id="other keys stay",
+        *(
+            pytest.param(
+                {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": given},
+                {"labelSelector": SELECTING, **({"matchLabelKeys": kept} if kept else {})},
+                id=name,
+            )
+            for name, given, kept in (
+                ("the key is not named twice", ["x", HASH, "y", HASH], ["x", "y"]),
+                ("no empty list of keys", [HASH], []),
+                ("other keys stay", ["x"], ["x"]),
+            )
         ),
     ],
 )

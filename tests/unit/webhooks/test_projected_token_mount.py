@@ -3,13 +3,25 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import behaves_well, damaged, facts_of, mapping, mutated, one_of, patiently, pods, record, several, words
 
-from config.schema_webhooks import ProjectedTokenMount, Webhooks
+from config.resource_manager.webhooks import ProjectedTokenMount
+from gardener.keys import PROJECTED_TOKEN_EXPIRATION
+from kit.webhooks.mutating import (
+    behaves_well,
+    damaged,
+    mapping,
+    mutated,
+    one_of,
+    patiently,
+    pods,
+    record,
+    several,
+    state_of,
+    words,
+)
 from kube.errors import NotFound
 from webhooks.admission import Denied, Refusal
 from webhooks.handlers import projected_token_mount
-from webhooks.handlers.projected_token_mount import EXPIRATION
 
 settings = ProjectedTokenMount(enabled=True)
 
@@ -20,39 +32,25 @@ def service_account(name: str, **fields: Any) -> Any:
 
 mutation = projected_token_mount.mutation(
     settings,
-    facts_of(
-        Webhooks(projected_token_mount=settings),
+    state_of(
         service_account("mounts-none", automountServiceAccountToken=False),
         service_account("mounts", automountServiceAccountToken=True),
         service_account("says-nothing"),
         service_account("default", automountServiceAccountToken=False),
     ),
 )
-MOUNT = {
-    "name": "kube-api-access-gardener",
-    "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
-    "readOnly": True,
-}
+NAME, PATH = "kube-api-access-gardener", "/var/run/secrets/kubernetes.io/serviceaccount"
+MOUNT = {"name": NAME, "mountPath": PATH, "readOnly": True}
 
 
 def volume(seconds: int = 43200) -> Any:
-    return {
-        "name": "kube-api-access-gardener",
-        "projected": {
-            "defaultMode": 420,
-            "sources": [
-                {"serviceAccountToken": {"expirationSeconds": seconds, "path": "token"}},
-                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-                {
-                    "downwardAPI": {
-                        "items": [
-                            {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}, "path": "namespace"}
-                        ]
-                    }
-                },
-            ],
-        },
-    }
+    field = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": seconds, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [{"fieldRef": field, "path": "namespace"}]}},
+    ]
+    return {"name": NAME, "projected": {"defaultMode": 420, "sources": sources}}
 
 
 def pod(*, annotations: Any = None, **spec: Any) -> Any:
@@ -81,6 +79,18 @@ def test_all_containers_get_the_token() -> None:
     assert mutated(mutation, before) == after
 
 
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/", "/var/run//secrets/kubernetes.io/serviceaccount"])
+def test_a_container_that_mounts_something_of_its_own_there_keeps_it(path: str) -> None:
+    own = {"volumeMounts": [{"name": "own", "mountPath": path}]}
+    before = pod(containers=[own, {"name": "c"}], initContainers=[own, {"name": "i"}])
+    after = pod(
+        volumes=[volume()],
+        containers=[own, {"name": "c", "volumeMounts": [MOUNT]}],
+        initContainers=[own, {"name": "i", "volumeMounts": [MOUNT]}],
+    )
+    assert mutated(mutation, before) == after
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -91,6 +101,10 @@ def test_all_containers_get_the_token() -> None:
 )
 def test_pods_get_it_also_if(changed: Any) -> None:
     assert mutated(mutation, changed)["spec"]["volumes"][-1] == volume()
+
+
+OWN_MOUNT = {"volumeMounts": [{"name": "own", "mountPath": PATH}]}
+NO_NUMBER = {PROJECTED_TOKEN_EXPIRATION: "x"}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +118,8 @@ def test_pods_get_it_also_if(changed: Any) -> None:
         pytest.param(pod(serviceAccountName="says-nothing"), id="the ServiceAccount mounts its token by default"),
         pytest.param(pod(automountServiceAccountToken=False), id="the pod wants no token"),
         pytest.param(pod(volumes=[{"name": "kube-api-access-x"}]), id="there is a token"),
-        pytest.param(pod(annotations={EXPIRATION: "x"}, automountServiceAccountToken=False), id="no need to parse"),
+        pytest.param(pod(containers=[OWN_MOUNT]), id="all containers mount something of their own there"),
+        pytest.param(pod(annotations=NO_NUMBER, automountServiceAccountToken=False), id="no need to parse"),
     ],
 )
 def test_pods_are_left_alone_if(unchanged: Any) -> None:
@@ -128,7 +143,8 @@ def test_a_missing_service_account_is_an_error_even_if_no_token_is_wanted(unneed
     ("text", "seconds"), [("600", 600), ("+3600", 3600), ("0086400", 86400), ("4294967296", 2**32)]
 )
 def test_an_annotation_overrides_the_expiration(text: str, seconds: int) -> None:
-    assert mutated(mutation, pod(annotations={EXPIRATION: text}))["spec"]["volumes"] == [volume(seconds)]
+    changed = mutated(mutation, pod(annotations={PROJECTED_TOKEN_EXPIRATION: text}))
+    assert changed["spec"]["volumes"] == [volume(seconds)]
 
 
 @pytest.mark.parametrize(
@@ -149,14 +165,14 @@ def test_an_annotation_overrides_the_expiration(text: str, seconds: int) -> None
 )
 def test_an_expiration_that_cannot_be_is_refused(text: str, problem: str) -> None:
     with pytest.raises(Refusal) as refused:
-        mutated(mutation, pod(annotations={EXPIRATION: text}))
+        mutated(mutation, pod(annotations={PROJECTED_TOKEN_EXPIRATION: text}))
     message = f'annotation "projected-token-mount.resources.gardener.cloud/expiration-seconds": {problem}'
     assert refused.value.answer == Denied(message)
 
 
-containers = several(record(name=words, volumeMounts=several(record(name=words))))
+containers = several(record(name=words, volumeMounts=several(record(name=words, mountPath=one_of("/v", PATH)))))
 some_pods = pods(
-    record(annotations=mapping(EXPIRATION)),
+    record(annotations=mapping(PROJECTED_TOKEN_EXPIRATION)),
     serviceAccountName=one_of("default", "mounts", "mounts-none", "missing"),
     automountServiceAccountToken=st.booleans(),
     volumes=several(record(name=one_of("v", "kube-api-access-1"))),

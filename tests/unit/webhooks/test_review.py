@@ -7,23 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from webhooks.admission import (
-    Allowed,
-    Answer,
-    Changed,
-    Denied,
-    Errored,
-    Failure,
-    Handler,
-    Kind,
-    Request,
-    ResourceName,
-)
+from kube.objects import Object
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Kind, Request, ResourceName
 from webhooks.generic import defaulter
 from webhooks.review import TOO_LARGE, Reviewer, read
 
 JSON = "application/json"
-REQUEST = {
+REQUEST: Object = {
     "uid": "u1",
     "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
     "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
@@ -35,6 +25,7 @@ REQUEST = {
     "dryRun": True,
 }
 
+NO_REVIEW = "unable to decode into AdmissionReview:"
 EXPECTED = "expected AdmissionReview of admission.k8s.io/v1"
 
 
@@ -51,9 +42,8 @@ def answering(answer: Answer) -> Handler:
 
 
 async def reviewed(answer: Answer, content: bytes | None = None, *, content_type: str = JSON) -> Any:
-    return json.loads(
-        await Reviewer("test", answering(answer), path="/test")(body() if content is None else content, content_type)
-    )
+    reviewer = Reviewer("test", answering(answer), path="/test")
+    return json.loads(await reviewer(body() if content is None else content, content_type))
 
 
 # --- what is asked
@@ -88,20 +78,14 @@ def test_nulls_and_missing_fields_are_empty() -> None:
     [
         (b"", "request body is empty"),
         (b"{", "unexpected end of data: line 1 column 2 (char 1)"),
-        (b'"text"', "unable to decode into AdmissionReview: Expected `object`, got `str`"),
+        (b'"text"', f"{NO_REVIEW} Expected `object`, got `str`"),
         (b"\xff", "str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)"),
         (body(None), "AdmissionReview has no request"),
         (b"{}", "AdmissionReview has no request"),
         (body(kind="Pod"), f'no kind "Pod" is registered for version "admission.k8s.io/v1"; {EXPECTED}'),
         (body(apiVersion="v1"), f'no kind "AdmissionReview" is registered for version "v1"; {EXPECTED}'),
-        (
-            body({"uid": 3}),
-            "unable to decode into AdmissionReview: Expected `str | null`, got `int` - at `$.request.uid`",
-        ),
-        (
-            body({"dryRun": "yes"}),
-            "unable to decode into AdmissionReview: Expected `bool | null`, got `str` - at `$.request.dryRun`",
-        ),
+        (body({"uid": 3}), f"{NO_REVIEW} Expected `str | null`, got `int` - at `$.request.uid`"),
+        (body({"dryRun": "yes"}), f"{NO_REVIEW} Expected `bool | null`, got `str` - at `$.request.dryRun`"),
     ],
 )
 async def test_what_is_no_review_is_answered_without_a_uid(content: bytes, message: str) -> None:
@@ -129,6 +113,33 @@ async def test_a_body_of_seven_mebibytes_is_too_large_and_one_byte_less_is_not()
     assert response["status"] == {"code": 413, "message": "request entity is too large; limit is 7340032 bytes"}
 
 
+async def test_millions_of_values_are_too_many() -> None:
+    millions = body({**REQUEST, "object": {}}).replace(b"{}", b"[" + b",".join([b"{}"] * 2_000_000) + b"]")
+    response = (await reviewed(Allowed(), millions))["response"]
+    assert response["status"] == {"code": 413, "message": "too many values: limit is 100000"}
+
+
+@pytest.mark.parametrize("count", [10_000, 10_001])
+async def test_a_patch_has_so_many_operations_and_no_more(count: int) -> None:
+    before: Object = {f"{number}": {} for number in range(count)}
+    after: Object = {name: {"a": 1} for name in before}
+    response = (await reviewed(Changed(before, after)))["response"]
+    assert ("patch" in response) is response["allowed"] is (count == 10_000)
+    if count > 10_000:
+        message = "the patch would have more than 10000 operations"
+        assert response == {"uid": "u1", "allowed": False, "status": {"code": 413, "message": message}}
+
+
+async def test_what_is_quoted_is_not_quoted_whole() -> None:
+    answers = [
+        await reviewed(Denied("x" * 1_000_000)),
+        await reviewed(Errored(400, "x" * 1_000_000)),
+        await reviewed(Allowed(), body(kind="x" * 1_000_000)),
+    ]
+    for answer in answers:
+        assert len(answer["response"]["status"]["message"]) == 32 * 1024 + 1
+
+
 async def test_size_is_checked_before_the_content_type_and_that_before_the_content() -> None:
     large = b" " * TOO_LARGE
     assert (await reviewed(Allowed(), large, content_type="x"))["response"]["status"]["code"] == 413
@@ -141,19 +152,14 @@ async def test_size_is_checked_before_the_content_type_and_that_before_the_conte
 @pytest.mark.parametrize(
     ("asked", "answered"),
     [
-        ("admission.k8s.io/v1", "admission.k8s.io/v1"),
         ("admission.k8s.io/v1beta1", "admission.k8s.io/v1beta1"),
-        (..., "admission.k8s.io/v1"),
-        (None, "admission.k8s.io/v1"),
+        *((asked, "admission.k8s.io/v1") for asked in ("admission.k8s.io/v1", ..., None)),
     ],
 )
 async def test_the_answer_is_in_the_version_of_the_question(asked: Any, answered: str) -> None:
     answer = await reviewed(Allowed(), body(apiVersion=asked, kind=... if asked is ... else "AdmissionReview"))
-    assert answer == {
-        "apiVersion": answered,
-        "kind": "AdmissionReview",
-        "response": {"uid": "u1", "allowed": True, "status": {"code": 200}},
-    }
+    response = {"uid": "u1", "allowed": True, "status": {"code": 200}}
+    assert answer == {"apiVersion": answered, "kind": "AdmissionReview", "response": response}
 
 
 STATUS = {"status": "Failure", "code": 404, "reason": "NotFound", "message": "m", "details": {"name": "n"}}
@@ -175,7 +181,7 @@ async def test_answers_without_a_patch(answer: Answer, allowed: bool, status: An
 
 
 async def test_a_change_is_answered_with_its_patch() -> None:
-    before = {"spec": {"containers": []}}
+    before: Object = {"spec": {"containers": []}}
     after = {"spec": {"containers": [], "schedulerName": "bin-packing-scheduler"}}
     assert (await reviewed(Changed(before, after)))["response"] == {
         "uid": "u1",
@@ -202,15 +208,9 @@ async def test_a_crash_is_answered_and_counted() -> None:
 
     before = REGISTRY.get_sample_value("controller_runtime_webhook_panics_total") or 0
     answer = json.loads(await Reviewer("test", crash, path="/test")(body(), JSON))
-    assert answer == {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": {
-            "uid": "u1",
-            "allowed": False,
-            "status": {"code": 500, "message": "panic: 'spec' [recovered]"},
-        },
-    }
+    status = {"code": 500, "message": "panic: 'spec' [recovered]"}
+    response = {"uid": "u1", "allowed": False, "status": status}
+    assert answer == {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     assert REGISTRY.get_sample_value("controller_runtime_webhook_panics_total") == before + 1
 
 

@@ -2,47 +2,41 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from mutating import NO_FACTS, behaves_well, damaged, mutated, one_of, patiently, pods, record, words
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from kit.webhooks.mutating import NO_STATE, behaves_well, damaged, mutated, one_of, patiently, pods, record, words
 from webhooks.admission import Errored, Refusal
 from webhooks.handlers import seccomp_profile
 
-mutation = seccomp_profile.mutation(Webhook(enabled=True), NO_FACTS)
+mutation = seccomp_profile.mutation(Webhook(enabled=True), NO_STATE)
 DEFAULT = {"type": "RuntimeDefault"}
+
+
+CONTAINERS = {"containers": [{"securityContext": {"seccompProfile": {"type": "Unconfined"}}}]}
+
+
+def pod(profile: Any, **spec: Any) -> Any:
+    return {"spec": {**spec, "securityContext": {"seccompProfile": profile}}}
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param({}, {"spec": {"securityContext": {"seccompProfile": DEFAULT}}}, id="no spec"),
-        pytest.param({"spec": None}, {"spec": {"securityContext": {"seccompProfile": DEFAULT}}}, id="null spec"),
+        pytest.param({}, pod(DEFAULT), id="no spec"),
+        pytest.param({"spec": None}, pod(DEFAULT), id="null spec"),
         pytest.param(
             {"spec": {"securityContext": {"runAsUser": 1}}},
             {"spec": {"securityContext": {"runAsUser": 1, "seccompProfile": DEFAULT}}},
             id="other fields of the security context stay",
         ),
         pytest.param(
-            {"spec": {"securityContext": {"seccompProfile": {"type": "", "localhostProfile": "x"}}}},
-            {"spec": {"securityContext": {"seccompProfile": DEFAULT}}},
+            pod({"type": "", "localhostProfile": "x"}),
+            pod(DEFAULT),
             id="a profile without a type is replaced as a whole",
         ),
-        pytest.param(
-            {"spec": {"containers": [{"securityContext": {"seccompProfile": {"type": "Unconfined"}}}]}},
-            {
-                "spec": {
-                    "containers": [{"securityContext": {"seccompProfile": {"type": "Unconfined"}}}],
-                    "securityContext": {"seccompProfile": DEFAULT},
-                }
-            },
-            id="containers are not looked at",
-        ),
+        pytest.param({"spec": CONTAINERS}, pod(DEFAULT, **CONTAINERS), id="containers are not looked at"),
         *(
-            pytest.param(
-                {"spec": {"securityContext": {"seccompProfile": {"type": chosen}}}},
-                {"spec": {"securityContext": {"seccompProfile": {"type": chosen}}}},
-                id=f"{chosen} stays",
-            )
+            pytest.param(pod({"type": chosen}), pod({"type": chosen}), id=f"{chosen} stays")
             for chosen in ("Unconfined", "RuntimeDefault", "Localhost", "other")
         ),
     ],
@@ -51,15 +45,15 @@ def test_pods_without_a_profile_get_the_default_one(before: Any, after: Any) -> 
     assert mutated(mutation, before) == after
 
 
+NO_POD = "unable to decode into Pod:"
+
+
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
-        (
-            {"spec": {"securityContext": {"seccompProfile": "x"}}},
-            "unable to decode into Pod: Expected `object | null`, got `str` - at `$.spec.securityContext.seccompProfile`",
-        ),
+        (pod("x"), f"{NO_POD} Expected `object | null`, got `str` - at `$.spec.securityContext.seccompProfile`"),
         ({"apiVersion": "v1", "kind": "ConfigMap"}, "unable to decode v1, Kind=ConfigMap into Pod"),
-        ([], "unable to decode into Pod: expected an object"),
+        ([], f"{NO_POD} expected an object"),
     ],
 )
 def test_what_is_no_pod_cannot_be_decoded(obj: Any, message: str) -> None:

@@ -1,11 +1,24 @@
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import behaves_well, damaged, facts_of, mapping, mutated, one_of, patiently, pods, record, several, words
 
-from config.schema_webhooks import SystemComponentsConfig, Toleration, Webhooks
+from config.resource_manager.webhooks import SystemComponentsConfig, Toleration
+from kit.webhooks.mutating import (
+    behaves_well,
+    damaged,
+    mapping,
+    mutated,
+    one_of,
+    patiently,
+    pods,
+    record,
+    several,
+    state_of,
+    words,
+)
 from kube.objects import Key
 from webhooks.admission import Mutation
 from webhooks.handlers import system_components_config
@@ -31,7 +44,7 @@ NODE = node(
 
 def mutation_of(*nodes: Any, **fields: Any) -> Mutation:
     settings = SystemComponentsConfig(enabled=True, **fields)
-    return system_components_config.mutation(settings, facts_of(Webhooks(system_components_config=settings), *nodes))
+    return system_components_config.mutation(settings, state_of(*nodes))
 
 
 def tolerations_after(mutation: Mutation, *tolerations: Any) -> Any:
@@ -54,11 +67,8 @@ def test_only_selected_nodes_count() -> None:
 
 
 def test_without_a_selector_all_nodes_count() -> None:
-    assert tolerations_after(mutation_of(NODE, node("other", {"key": "o"}, labels={}))) == [
-        D,
-        E,
-        {"key": "o", "operator": "Exists"},
-    ]
+    mutation = mutation_of(NODE, node("other", {"key": "o"}, labels={}))
+    assert tolerations_after(mutation) == [D, E, {"key": "o", "operator": "Exists"}]
 
 
 @pytest.mark.parametrize(
@@ -100,11 +110,7 @@ def test_each_toleration_is_told_once(own: Any, after: Any) -> None:
 
 @pytest.mark.parametrize(
     ("own", "after"),
-    [
-        (None, {"a": "1", "b": "2"}),
-        ({}, {"a": "1", "b": "2"}),
-        ({"a": "0", "c": "3"}, {"a": "1", "b": "2", "c": "3"}),
-    ],
+    [(None, {"a": "1", "b": "2"}), ({}, {"a": "1", "b": "2"}), ({"a": "0", "c": "3"}, {"a": "1", "b": "2", "c": "3"})],
 )
 def test_the_node_selector_is_merged(own: Any, after: Any) -> None:
     mutation = mutation_of(pod_node_selector={"a": "1", "b": "2"})
@@ -132,17 +138,19 @@ def test_nothing_to_add_is_no_change(pod: Any) -> None:
     assert mutated(mutation_of(node("n")), pod) == pod
 
 
-def test_what_pods_tolerate_follows_the_nodes() -> None:
+def test_what_pods_tolerate_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = Mock(wraps=system_components_config.needed)
+    monkeypatch.setattr(system_components_config, "needed", needed)
     settings = SystemComponentsConfig(enabled=True)
-    facts = facts_of(Webhooks(system_components_config=settings), NODE)
-    mutation = system_components_config.mutation(settings, facts)
+    state = state_of(NODE)
+    mutation = system_components_config.mutation(settings, state)
     assert tolerations_after(mutation) == [D, E]
-    before = facts.node_tolerations()
-    store = facts._system_nodes
+    store = state.lister(system_components_config.view({})).store
 
     same_taints = {**NODE, "metadata": {"name": "n", "resourceVersion": "10"}, "status": {"phase": "x"}}
     store._put(same_taints, initial=False)
-    assert facts.node_tolerations() is before
+    assert tolerations_after(mutation) == [D, E]
+    assert needed.call_count == 1, "heartbeats of Nodes cost nothing"
 
     tainted = node("n", {"key": "new"})
     tainted["metadata"]["resourceVersion"] = "11"

@@ -5,31 +5,26 @@ from typing import Any, cast
 
 import pytest
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener.keys import TOKEN_INVALIDATOR_CONSIDER
+from kit import objects
+from kit.webhooks.mutating import request
 from kube.objects import Object
-from webhooks.admission import Allowed, Changed, Errored, Kind, Request, ResourceName
-from webhooks.facts import Facts
-from webhooks.handlers.token_invalidator import CONSIDER, handler, invalidate
+from webhooks.admission import Allowed, Changed, Errored, Kind, Request
+from webhooks.generic import defaulter
+from webhooks.handlers.token_invalidator import invalidate, mutation
 from webhooks.patch import difference
+from webhooks.state import State
 
 VALID, INVALID = "dG9rZW4=", "AAAA"
 
 
 def secret(data: Any, **labels: str) -> Object:
-    obj: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": labels}, "type": "x"}
-    return obj if data is None else {**obj, "data": data}
+    return objects.secret("s", labels=labels, type="x", **({} if data is None else {"data": data}))
 
 
 def asked(obj: Any, operation: str = "UPDATE") -> Request:
-    return Request(
-        uid="u",
-        kind=Kind("", "v1", "Secret"),
-        resource=ResourceName("", "v1", "secrets"),
-        operation=operation,
-        name="s",
-        namespace="ns",
-        object=obj,
-    )
+    return request(obj, kind=Kind("", "v1", "Secret"), name="s", operation=operation)
 
 
 @pytest.mark.parametrize("label", ["true", "false", ""])
@@ -44,7 +39,7 @@ def asked(obj: Any, operation: str = "UPDATE") -> Request:
     ],
 )
 def test_a_secret_that_is_considered_has_an_invalid_token(label: str, data: Any, operations: list[Object]) -> None:
-    before = secret(data, **{CONSIDER: label})
+    before = secret(data, **{TOKEN_INVALIDATOR_CONSIDER: label})
     after = copy.deepcopy(before)
     invalidate(after)
     assert difference(before, after) == operations
@@ -71,14 +66,14 @@ def test_an_invalid_token_goes_when_the_secret_is_not_considered_any_more(data: 
     assert difference(before, after) == operations
 
 
-handle = handler(Webhook(enabled=True), cast("Facts", None))
+handle = defaulter(mutation(Webhook(enabled=True), cast("State", None)))
 
 
 async def test_the_handler_answers_with_what_is_changed() -> None:
-    obj = secret({"token": VALID}, **{CONSIDER: "true"})
+    obj = secret({"token": VALID}, **{TOKEN_INVALIDATOR_CONSIDER: "true"})
     answer = await handle(asked(obj))
     assert isinstance(answer, Changed)
-    assert answer.before == secret({"token": VALID}, **{CONSIDER: "true"})
+    assert answer.before == secret({"token": VALID}, **{TOKEN_INVALIDATOR_CONSIDER: "true"})
     assert answer.after["data"] == {"token": INVALID}
     assert await handle(asked(None, "DELETE")) == Allowed()
 

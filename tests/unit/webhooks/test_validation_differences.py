@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from validating import valid
 
+from kit.webhooks.validating import valid
 from kube.objects import Object
 from webhooks.handlers.extension_validation.bastion import Bastion
 from webhooks.handlers.extension_validation.container_runtime import ContainerRuntime
@@ -27,22 +27,17 @@ def pools(**pool: Any) -> Object:
     return {"pools": [pool]}
 
 
+CONFIG = {"providerConfig": {"a": 1}}
+A_POOL = " 0 0 0 map[] map[] [] { } 0  <nil> <nil> {{s}  <nil>} {<nil> <nil> 1 true} [] <nil> []" + 7 * " <nil>"
+NEW_YEAR = "2026-01-01T00:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("typed", "new", "old", "expected"),
     [
         (Infrastructure, {"providerConfig": {}}, {}, []),
-        (
-            Infrastructure,
-            {"providerConfig": {"a": 1}},
-            {},
-            ["DefaultSpec.ProviderConfig: runtime.RawExtension != <nil pointer>"],
-        ),
-        (
-            Infrastructure,
-            {"class": "a"},
-            {},
-            ["DefaultSpec.Class: v1alpha1.ExtensionClass != <nil pointer>"],
-        ),
+        (Infrastructure, CONFIG, {}, ["DefaultSpec.ProviderConfig: runtime.RawExtension != <nil pointer>"]),
+        (Infrastructure, {"class": "a"}, {}, ["DefaultSpec.Class: v1alpha1.ExtensionClass != <nil pointer>"]),
         (
             Infrastructure,
             {"providerConfig": {"a": 1, "b": [1, {"c": "d"}]}},
@@ -138,24 +133,14 @@ def pools(**pool: Any) -> Object:
         (
             Worker,
             pools(taints=[{"key": "a", "timeAdded": "2026-01-01T01:00:00+01:00"}]),
-            pools(
-                taints=[
-                    {"key": "a", "timeAdded": "2026-01-01T00:00:00Z"},
-                    {"key": "b", "timeAdded": "2026-01-01T00:00:00Z"},
-                ]
-            ),
+            pools(taints=[{"key": name, "timeAdded": NEW_YEAR} for name in "ab"]),
             ["Pools.slice[0].Taints.slice[1]: <no value> != {b   2026-01-01T00:00:00Z}"],
         ),
         (
             Worker,
             {"pools": [{"userDataSecretRef": {"name": "s"}, "volume": {"size": "1", "encrypted": True}}]},
             {"pools": []},
-            [
-                (
-                    "Pools.slice[0]: { 0 0 0 map[] map[] [] { } 0  <nil> <nil> {{s}  <nil>} {<nil> <nil> 1 true} [] <nil> [] "
-                    "<nil> <nil> <nil> <nil> <nil> <nil> <nil>} != <no value>"
-                )
-            ],
+            [f"Pools.slice[0]: {{{A_POOL}}} != <no value>"],
         ),
     ],
 )

@@ -1,18 +1,27 @@
 """What all kinds of extension resources have in common, and the simple rules of each."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from validating import BY_NAME, DELETING, SPECS, answer, errors, request, undecodable, valid
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from kit.webhooks.validating import (
+    BY_NAME,
+    DELETING,
+    IMMUTABLE,
+    NEEDED,
+    SPECS,
+    answer,
+    errors,
+    request,
+    undecodable,
+    valid,
+)
 from kube.objects import Object
 from webhooks.admission import Allowed, Errored, Failure, Refusal
 from webhooks.handlers import extension_validation
-from webhooks.handlers.extension_validation.kinds import KINDS
-
-NEEDED = "Required value: field is required"
-IMMUTABLE = "field is immutable"
+from webhooks.handlers.extension_validation import KINDS
+from webhooks.state import State
 
 REQUIRED = {
     "BackupBucket": ["type", "region", "secretRef.name"],
@@ -86,13 +95,13 @@ def without(obj: Object, path: str, value: Any) -> Object:
 
 
 def test_each_kind_has_its_path() -> None:
-    paths = list(extension_validation.handlers(Webhook(enabled=True)))
+    paths = [webhook.path for webhook in extension_validation.WEBHOOKS]
     assert [path.rsplit("-", 1)[1] for path in paths] == [kind.lower() for kind in BY_NAME]
     assert set(SPECS) == set(BY_NAME)
     assert paths[0] == "/validate-extensions-gardener-cloud-v1alpha1-backupbucket"
     assert "/validate-druid-gardener-cloud-v1alpha1-etcd" in paths
     assert "/validate-extensions-gardener-cloud-v1alpha1-selfhostedshootexposure" in paths
-    assert [kind.resource for kind in KINDS][5:7] == ["dnsrecords", "etcds"]
+    assert [kind.resource.plural for kind in KINDS][5:7] == ["dnsrecords", "etcds"]
 
 
 @pytest.mark.parametrize("kind", SPECS)
@@ -104,7 +113,7 @@ def test_a_valid_object_is_accepted_and_may_be_updated_with_itself(kind: str) ->
 
 @pytest.mark.parametrize("kind", SPECS)
 async def test_the_handler_asks_the_rules_of_its_kind(kind: str) -> None:
-    handle = extension_validation.handlers(Webhook(enabled=True))[BY_NAME[kind].path]
+    handle = BY_NAME[kind].webhook().handler(Webhook(enabled=True), cast("State", None))
     assert await handle(request(kind, valid(kind))) == Allowed()
     assert isinstance(await handle(request(kind, valid(kind, meta={"name": "X"}))), Failure)
     assert isinstance(await handle(request(kind, valid(kind), valid(kind, meta={"uid": "other"}))), Failure)
@@ -283,4 +292,4 @@ def test_what_is_nested_too_deeply_to_be_compared_is_refused() -> None:
 def test_a_deleted_object_must_be_decodable(kind: str) -> None:
     BY_NAME[kind].delete(request(kind, None), valid(kind))
     with pytest.raises(Refusal):
-        BY_NAME[kind].delete(request(kind, None), [])
+        BY_NAME[kind].delete(request(kind, None), cast("Object", []))

@@ -3,16 +3,18 @@
 from typing import Any
 
 import pytest
-from validating import errors, undecodable, valid
 
+from kit.webhooks.validating import IMMUTABLE, errors, undecodable, valid
 from kube.objects import Object
 
-IMMUTABLE = "field is immutable"
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
     "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
+LONG, GRACE = "a" * 254, "deletionGracePeriodSeconds"
+LABEL = "a valid label must be an empty string or consist of"
+BOTH = "finalizer orphan and foregroundDeletion cannot be both set"
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 
 
@@ -29,10 +31,7 @@ def updated(old: Object, new: Object) -> list[str]:
     [
         ({"name": "a.b-c"}, []),
         ({"name": "A"}, [f'metadata.name: Invalid value: "A": {SUBDOMAIN}']),
-        (
-            {"name": "a" * 254},
-            [f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 characters'],
-        ),
+        ({"name": LONG}, [f'metadata.name: Invalid value: "{LONG}": must be no more than 253 characters']),
         ({"name": ""}, ["metadata.name: Required value: name or generateName is required"]),
         ({"name": "", "generateName": "a-"}, ["metadata.name: Required value: name or generateName is required"]),
         ({"generateName": "a-"}, []),
@@ -58,10 +57,7 @@ def test_backups_have_no_namespace(kind: str) -> None:
     [
         ({"labels": {"a/b": "c", "x": ""}}, []),
         ({"labels": {"-": "c"}}, ['metadata.labels: Invalid value: "-": name part']),
-        (
-            {"labels": {"a": "-"}},
-            ['metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of'],
-        ),
+        ({"labels": {"a": "-"}}, [f'metadata.labels: Invalid value: "-": {LABEL}']),
         ({"annotations": {"A.b/C": "any thing"}}, []),
         ({"annotations": {"a b": ""}}, ['metadata.annotations: Invalid value: "a b": name part']),
         ({"annotations": {"A/B/C": ""}}, ['metadata.annotations: Invalid value: "A/B/C": a qualified name']),
@@ -73,12 +69,7 @@ def test_backups_have_no_namespace(kind: str) -> None:
         ({"finalizers": ["orphan"]}, []),
         (
             {"finalizers": ["orphan", "foregroundDeletion"]},
-            [
-                (
-                    'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: '
-                    "finalizer orphan and foregroundDeletion cannot be both set"
-                )
-            ],
+            [f'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: {BOTH}'],
         ),
     ],
 )
@@ -98,10 +89,8 @@ def test_labels_annotations_and_finalizers(meta: Object, found: list[str]) -> No
         (
             [{}],
             [
-                'metadata.ownerReferences[0].apiVersion: Invalid value: "": version must not be empty',
-                'metadata.ownerReferences[0].kind: Invalid value: "": must not be empty',
-                'metadata.ownerReferences[0].name: Invalid value: "": must not be empty',
-                'metadata.ownerReferences[0].uid: Invalid value: "": must not be empty',
+                f'metadata.ownerReferences[0].{field}: Invalid value: "": {what}must not be empty'
+                for field, what in (("apiVersion", "version "), ("kind", ""), ("name", ""), ("uid", ""))
             ],
         ),
     ],
@@ -141,17 +130,9 @@ def test_an_event_owns_nothing() -> None:
             [f'creationTimestamp: Invalid value: "2026-01-01T00:00:01Z": {IMMUTABLE}'],
         ),
         ({"creationTimestamp": "2026-01-01T00:00:00Z"}, {"creationTimestamp": "2026-01-01T01:00:00+01:00"}, []),
-        (
-            {"deletionTimestamp": "2026-01-01T00:00:00Z"},
-            {},
-            [f"deletionTimestamp: Invalid value: null: {IMMUTABLE}"],
-        ),
-        (
-            {"deletionGracePeriodSeconds": 0},
-            {"deletionGracePeriodSeconds": 1},
-            [f"deletionGracePeriodSeconds: Invalid value: 1: {IMMUTABLE}"],
-        ),
-        ({"deletionGracePeriodSeconds": 0}, {}, [f"deletionGracePeriodSeconds: Invalid value: null: {IMMUTABLE}"]),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, {}, [f"deletionTimestamp: Invalid value: null: {IMMUTABLE}"]),
+        ({GRACE: 0}, {GRACE: 1}, [f"{GRACE}: Invalid value: 1: {IMMUTABLE}"]),
+        ({GRACE: 0}, {}, [f"{GRACE}: Invalid value: null: {IMMUTABLE}"]),
         ({"labels": {"a": "b"}}, {}, []),
     ],
 )
@@ -176,6 +157,5 @@ def test_what_is_wrong_with_labels_annotations_and_owners_is_found_twice_on_upda
 
 @pytest.mark.parametrize("time", ["", "yesterday", "2026-01-01", "2026-01-01T00:00:00", 1])
 def test_times_that_are_none_cannot_be_decoded(time: Any) -> None:
-    assert "metadata.deletionTimestamp" in undecodable(
-        "Extension", valid("Extension", meta={"deletionTimestamp": time})
-    )
+    extension = valid("Extension", meta={"deletionTimestamp": time})
+    assert "metadata.deletionTimestamp" in undecodable("Extension", extension)

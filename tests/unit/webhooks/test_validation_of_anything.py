@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from validating import BY_NAME, DELETING, SPECS, answer, errors, valid
 
+from kit.webhooks.validating import BY_NAME, DELETING, SPECS, answer, errors, valid
 from webhooks.admission import Allowed, Errored, Failure
 
 SCALARS = (

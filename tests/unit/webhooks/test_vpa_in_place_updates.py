@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import NO_FACTS, anything, behaves_well, damaged, mapping, mutated, one_of, patiently, record
 
-from config.schema_webhooks import Webhook
+from config.resource_manager.webhooks import Webhook
+from gardener.keys import VPA_UPDATED_IN_PLACE
+from kit.webhooks.mutating import NO_STATE, anything, behaves_well, damaged, mapping, mutated, one_of, patiently, record
 from webhooks.handlers import vpa_in_place_updates
-from webhooks.handlers.vpa_in_place_updates import MUTATED
 
-mutation = vpa_in_place_updates.mutation(Webhook(enabled=True), NO_FACTS)
+mutation = vpa_in_place_updates.mutation(Webhook(enabled=True), NO_STATE)
 IN_PLACE = {"updatePolicy": {"updateMode": "InPlaceOrRecreate"}}
 
 
@@ -30,12 +30,15 @@ IN_PLACE = {"updatePolicy": {"updateMode": "InPlaceOrRecreate"}}
     ],
 )
 def test_pods_are_not_evicted_without_need(before: Any, after: Any) -> None:
-    assert mutated(mutation, {"spec": before}) == {"spec": after, "metadata": {"labels": {MUTATED: "true"}}}
+    assert mutated(mutation, {"spec": before}) == {
+        "spec": after,
+        "metadata": {"labels": {VPA_UPDATED_IN_PLACE: "true"}},
+    }
 
 
 def test_other_labels_stay() -> None:
     before = {"metadata": {"labels": {"a": "b"}}, "spec": {"updatePolicy": {"updateMode": "Auto"}}}
-    assert mutated(mutation, before)["metadata"] == {"labels": {"a": "b", MUTATED: "true"}}
+    assert mutated(mutation, before)["metadata"] == {"labels": {"a": "b", VPA_UPDATED_IN_PLACE: "true"}}
 
 
 @pytest.mark.parametrize("mode", ["Off", "Initial", "InPlaceOrRecreate", "", "other"])
@@ -47,7 +50,7 @@ def test_other_modes_are_a_choice(mode: str) -> None:
 autoscalers = record(
     apiVersion=st.just("autoscaling.k8s.io/v1"),
     kind=st.just("VerticalPodAutoscaler"),
-    metadata=record(labels=mapping(MUTATED)),
+    metadata=record(labels=mapping(VPA_UPDATED_IN_PLACE)),
     spec=record(updatePolicy=record(updateMode=one_of("Auto", "Off", "Recreate"), minReplicas=anything)),
 )
 
@@ -55,5 +58,5 @@ autoscalers = record(
 @patiently
 @given(autoscalers | damaged(autoscalers))
 def test_it_behaves_well(obj: Any) -> None:
-    touches = ["spec.updatePolicy.updateMode", f"metadata.labels.{MUTATED}"]
+    touches = ["spec.updatePolicy.updateMode", f"metadata.labels.{VPA_UPDATED_IN_PLACE}"]
     behaves_well(lambda found: mutated(mutation, found), obj, touches=touches)

@@ -1,15 +1,12 @@
-from collections.abc import Sequence
+from prometheus_client import CollectorRegistry, generate_latest
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-
-from webhooks.merged_metrics import Family, MergedMetrics, Sample, families_of, merged
 from webhooks.metrics import RequestMetrics
 
 PATH = "/webhooks/x"
 BUCKETS = ["1e-08", "1e-07", "1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1.0", "10.0", "100.0", "1000.0"]
 
 
-def exposition(*collectors: RequestMetrics | MergedMetrics) -> list[str]:
+def exposition(*collectors: RequestMetrics) -> list[str]:
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)
@@ -56,58 +53,6 @@ def test_requests_are_counted_by_status_and_duration() -> None:
 def test_a_path_has_one_count_however_often_it_is_asked_for() -> None:
     metrics = RequestMetrics()
     assert metrics.of(PATH) is metrics.of(PATH)
-
-
-# --- of several processes
-
-
-def gauge(name: str, value: float, **labels: str) -> Family:
-    return Family(name, "what it is", "gauge", [Sample(name, labels, value)])
-
-
-def values(processes: Sequence[Sequence[Family]]) -> dict[tuple[str, str], float]:
-    return {
-        (sample.name, ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))): sample.value
-        for metric in merged(processes)
-        for sample in metric.samples
-    }
-
-
-def test_numbers_of_processes_are_added_series_by_series() -> None:
-    first = [gauge("depth", 1, queue="a"), gauge("open_files", 10)]
-    second = [gauge("depth", 2, queue="a"), gauge("open_files", 20)]
-    third = [gauge("depth", 4, queue="b")]
-    assert values([first, second, third]) == {
-        ("depth", "queue=a"): 3,
-        ("depth", "queue=b"): 4,
-        ("open_files", ""): 30,
-    }
-
-
-def test_what_is_the_same_for_all_is_told_by_the_first() -> None:
-    names = ["resource_manager_config_hash", "process_start_time_seconds", "process_max_fds"]
-    processes = [[gauge(name, value) for name in names] for value in (7, 8)]
-    assert values(processes) == {(name, ""): 7 for name in names}
-
-
-def test_merged_metrics_are_told_like_those_of_one_process() -> None:
-    one, two, together = CollectorRegistry(), CollectorRegistry(), CollectorRegistry()
-    for registry, count in ((one, 1), (two, 2), (together, 3)):
-        Counter("requests", "All requests.", ["code"], registry=registry).labels("200").inc(count)
-        Gauge("in_flight", "Those of now.", registry=registry).set(count)
-        metrics = RequestMetrics()
-        registry.register(metrics)
-        for _ in range(count):
-            metrics.of(PATH).answered(200, 0.5)
-    collected = MergedMetrics()
-    collected.update([families_of(one), families_of(two)])
-    registry = CollectorRegistry()
-    registry.register(collected)
-
-    def lines(text: bytes) -> list[str]:
-        return sorted(line for line in text.decode().splitlines() if "_created" not in line)
-
-    assert lines(generate_latest(registry)) == lines(generate_latest(together))
 
 
 def test_refusals_are_counted_by_the_code_of_the_answer() -> None:

@@ -1,5 +1,6 @@
 """HTTP around the webhooks: what is found, counted, and answered when something breaks."""
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -8,20 +9,14 @@ import aiohttp
 import pytest
 import structlog
 
-from process.server import HttpServer
-from webhooks.review import TOO_LARGE
-from webhooks.server import Disabled, Endpoint, Requests
+from kit import http
+from kit.clock import FakeClock
+from kit.eventually import soon
+from webhooks.review import TOO_LARGE, Endpoint
+from webhooks.server import Disabled, Requests
 
 ANSWER = b'{"response":{}}'
 JSON = {"Content-Type": "application/json"}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def echo(body: bytes, content_type: str) -> bytes:
@@ -34,12 +29,8 @@ async def broken(_body: bytes, _content_type: str) -> bytes:
 
 @contextlib.asynccontextmanager
 async def serving(requests: Requests) -> AsyncIterator[str]:
-    server = HttpServer("webhooks", requests, host="127.0.0.1", port=0, max_body=TOO_LARGE - 1)
-    await server.start()
-    try:
+    async with http.serving(requests, max_body=TOO_LARGE - 1) as server:
         yield f"http://127.0.0.1:{server.port}"
-    finally:
-        await server.stop()
 
 
 async def post(
@@ -103,8 +94,29 @@ def asked(logs: list[structlog.typing.EventDict]) -> list[tuple[str, str, str]]:
     return [(entry["log_level"], entry["path"], entry.get("setting", "")) for entry in logs]
 
 
+async def test_large_reviews_that_wait_for_an_api_server_keep_no_others_waiting() -> None:
+    begun, answers = 0, asyncio.Event()
+
+    async def waiting(_body: bytes, _content_type: str) -> bytes:
+        nonlocal begun
+        begun += 1
+        await answers.wait()
+        return ANSWER
+
+    async def ready(_body: bytes, _content_type: str) -> bytes:
+        return ANSWER
+
+    large = b"x" * (600 << 10)
+    async with serving(Requests({"/waiting": waiting, "/ready": ready})) as url:
+        waiters = [asyncio.create_task(post(f"{url}/waiting", large)) for _ in range(5)]
+        await soon(lambda: begun == len(waiters))
+        assert (await asyncio.wait_for(post(f"{url}/ready", large), 60))[1] == ANSWER
+        answers.set()
+        assert [body for _, body, _ in await asyncio.gather(*waiters)] == [ANSWER] * len(waiters)
+
+
 async def test_who_asks_for_what_is_off_is_told_in_the_log_once_a_minute() -> None:
-    clock = Clock()
+    clock = FakeClock(0.0)
     off = [Disabled("/off", "off", "webhooks.off.enabled"), Disabled("/out", "out", "webhooks.out.enabled")]
     with structlog.testing.capture_logs() as logs:
         async with serving(Requests({}, off, clock=clock)) as url:

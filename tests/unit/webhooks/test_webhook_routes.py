@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 
 from config.fields import members
-from config.load import decode
-from config.schema import ResourceManagerConfiguration
-from config.schema_webhooks import Webhooks
+from config.resource_manager import decode
+from config.resource_manager.schema import ResourceManagerConfiguration
+from config.resource_manager.webhooks import Webhooks
 from process.clusters import Cluster
-from webhooks.facts import Facts
 from webhooks.routes import Route, disabled, enabled, routes
+from webhooks.state import State
 
 PATHS = {
     "crdDeletionProtection": {"/webhooks/validate-crd-deletion"},
@@ -52,7 +52,7 @@ def table(*switched_on: str) -> list[Route]:
     needed: dict[str, Any] = {"kubernetesServiceHost": {"host": "api.example.com"}}
     config = configuration({name: {"enabled": True, **needed.get(name, {})} for name in switched_on})
     cluster = cast("Cluster", NoCluster())
-    return routes(config, Facts(config, cluster, cluster))
+    return routes(config, State(cluster, cluster))
 
 
 def configuration(webhooks: Any) -> ResourceManagerConfiguration:

@@ -4,15 +4,38 @@ One webhook a kind, since the API server is told the kinds by webhook. `typed` d
 module of a kind its own; `rules` puts a webhook together from them.
 """
 
-from collections.abc import Mapping
+from typing import Any
 
-from config.schema_webhooks import Webhook
-from webhooks.admission import Handler
-from webhooks.handlers.extension_validation.kinds import KINDS
+from webhooks.handlers.extension_validation.backup_bucket import BACKUP_BUCKET
+from webhooks.handlers.extension_validation.backup_entry import BACKUP_ENTRY
+from webhooks.handlers.extension_validation.bastion import BASTION
+from webhooks.handlers.extension_validation.container_runtime import CONTAINER_RUNTIME
+from webhooks.handlers.extension_validation.control_plane import CONTROL_PLANE
+from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
+from webhooks.handlers.extension_validation.etcd import ETCD
+from webhooks.handlers.extension_validation.extension import EXTENSION
+from webhooks.handlers.extension_validation.infrastructure import INFRASTRUCTURE
+from webhooks.handlers.extension_validation.network import NETWORK
+from webhooks.handlers.extension_validation.operating_system_config import OPERATING_SYSTEM_CONFIG
+from webhooks.handlers.extension_validation.rules import Kind
+from webhooks.handlers.extension_validation.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE
+from webhooks.handlers.extension_validation.worker import WORKER
 
-NAME = "extension-validation"
+KINDS: tuple[Kind[Any], ...] = (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    BASTION,
+    CONTAINER_RUNTIME,
+    CONTROL_PLANE,
+    DNS_RECORD,
+    ETCD,
+    EXTENSION,
+    INFRASTRUCTURE,
+    NETWORK,
+    OPERATING_SYSTEM_CONFIG,
+    SELF_HOSTED_SHOOT_EXPOSURE,
+    WORKER,
+)
+"""In the order of the entries of the webhook configuration."""
 
-
-def handlers(_settings: Webhook) -> Mapping[str, Handler]:
-    """By path."""
-    return {kind.path: kind.handler() for kind in KINDS}
+WEBHOOKS = tuple(kind.webhook() for kind in KINDS)

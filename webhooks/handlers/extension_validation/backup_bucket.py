@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
-from kube.validation import FieldError
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, immutable, need
+from gardener.extensions import BACKUP_BUCKETS
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference
 
 
 class BackupBucketSpec(DefaultSpec):
@@ -13,22 +11,10 @@ class BackupBucket(Resource):
     spec: BackupBucketSpec = BackupBucketSpec()
 
 
-def _errors(bucket: BackupBucket) -> Iterator[FieldError]:
-    yield from need("spec.type", bucket.spec.type)
-    yield from need("spec.region", bucket.spec.region)
-    yield from need("spec.secretRef.name", bucket.spec.secret_ref.name)
-
-
-def _changes(new: BackupBucket, old: BackupBucket) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.region", new.spec.region, old.spec.region)
-
-
 BACKUP_BUCKET = Kind(
     typed=BackupBucket,
-    resource="backupbuckets",
+    resource=BACKUP_BUCKETS,
     noun="backup bucket",
-    errors=_errors,
-    changes=_changes,
-    namespaced=False,
+    required=("spec.type", "spec.region", "spec.secretRef.name"),
+    immutable=("spec.type", "spec.region"),
 )

@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
-from kube.validation import FieldError
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, immutable, need
+from gardener.extensions import BACKUP_ENTRIES
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference
 from webhooks.handlers.extension_validation.typed import Raw
 
 
@@ -16,22 +14,10 @@ class BackupEntry(Resource):
     spec: BackupEntrySpec = BackupEntrySpec()
 
 
-def _errors(entry: BackupEntry) -> Iterator[FieldError]:
-    yield from need("spec.type", entry.spec.type)
-    yield from need("spec.bucketName", entry.spec.bucket_name)
-    yield from need("spec.region", entry.spec.region)
-    yield from need("spec.secretRef.name", entry.spec.secret_ref.name)
-
-
-def _changes(new: BackupEntry, old: BackupEntry) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-
-
 BACKUP_ENTRY = Kind(
     typed=BackupEntry,
-    resource="backupentries",
+    resource=BACKUP_ENTRIES,
     noun="backup entry",
-    errors=_errors,
-    changes=_changes,
-    namespaced=False,
+    required=("spec.type", "spec.bucketName", "spec.region", "spec.secretRef.name"),
+    immutable=("spec.type",),
 )

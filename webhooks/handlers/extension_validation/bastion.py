@@ -1,9 +1,7 @@
-from collections.abc import Iterator
-
 import msgspec
 
-from kube.validation import FieldError
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from gardener.extensions import BASTIONS
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource
 from webhooks.handlers.extension_validation.typed import Typed
 
 
@@ -25,15 +23,10 @@ class Bastion(Resource):
     spec: BastionSpec = BastionSpec()
 
 
-def _errors(bastion: Bastion) -> Iterator[FieldError]:
-    yield from need("spec.type", bastion.spec.type)
-    yield from need("spec.userData", bastion.spec.user_data)
-    yield from need("spec.ingress", bastion.spec.ingress)
-
-
-def _changes(new: Bastion, old: Bastion) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.userData", new.spec.user_data, old.spec.user_data)
-
-
-BASTION = Kind(typed=Bastion, resource="bastions", noun="bastion", errors=_errors, changes=_changes)
+BASTION = Kind(
+    typed=Bastion,
+    resource=BASTIONS,
+    noun="bastion",
+    required=("spec.type", "spec.userData", "spec.ingress"),
+    immutable=("spec.type", "spec.userData"),
+)

@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
-from kube.validation import FieldError
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from gardener.extensions import CONTAINER_RUNTIMES
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource
 from webhooks.handlers.extension_validation.typed import Typed
 
 
@@ -30,21 +28,10 @@ class ContainerRuntime(Resource):
     spec: ContainerRuntimeSpec = ContainerRuntimeSpec()
 
 
-def _errors(runtime: ContainerRuntime) -> Iterator[FieldError]:
-    yield from need("spec.type", runtime.spec.type)
-    yield from need("spec.binaryPath", runtime.spec.binary_path)
-    yield from need("spec.workerPool.name", runtime.spec.worker_pool.name)
-
-
-def _changes(new: ContainerRuntime, old: ContainerRuntime) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.workerPool.name", new.spec.worker_pool.name, old.spec.worker_pool.name)
-
-
 CONTAINER_RUNTIME = Kind(
     typed=ContainerRuntime,
-    resource="containerruntimes",
+    resource=CONTAINER_RUNTIMES,
     noun="container runtime",
-    errors=_errors,
-    changes=_changes,
+    required=("spec.type", "spec.binaryPath", "spec.workerPool.name"),
+    immutable=("spec.type", "spec.workerPool.name"),
 )

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby, islice
 from typing import Any
 
-from kube.objects import format_time
+from kube.clock import format_time
 from webhooks.handlers.extension_validation.typed import Typed, members
 
 _MOST_ENTRIES = 10

@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
+from gardener.extensions import DNS_RECORDS
 from kube.validation import FieldError, invalid, not_supported
 from webhooks.handlers.extension_validation.addresses import domain_name_errors, ip_errors
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, immutable, need
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, need
 from webhooks.shapes import Int64
 
 _TYPES = ("A", "AAAA", "CNAME", "TXT")
@@ -25,8 +26,6 @@ class DNSRecord(Resource):
 
 def _errors(record: DNSRecord) -> Iterator[FieldError]:
     spec = record.spec
-    yield from need("spec.type", spec.type)
-    yield from need("spec.secretRef.name", spec.secret_ref.name)
     for path, value in (("spec.region", spec.region), ("spec.zone", spec.zone)):
         if value == "":
             yield invalid(path, value, "field cannot be empty if specified")
@@ -53,10 +52,11 @@ def _value_errors(path: str, value: str, record_type: str) -> Iterator[FieldErro
             yield from domain_name_errors(path, value)
 
 
-def _changes(new: DNSRecord, old: DNSRecord) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.name", new.spec.name, old.spec.name)
-    yield from immutable("spec.recordType", new.spec.record_type, old.spec.record_type)
-
-
-DNS_RECORD = Kind(typed=DNSRecord, resource="dnsrecords", noun="dns record", errors=_errors, changes=_changes)
+DNS_RECORD = Kind(
+    typed=DNSRecord,
+    resource=DNS_RECORDS,
+    noun="dns record",
+    required=("spec.type", "spec.secretRef.name"),
+    errors=_errors,
+    immutable=("spec.type", "spec.name", "spec.recordType"),
+)

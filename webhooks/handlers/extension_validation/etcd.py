@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gardener.extensions import ETCDS
 from kube.validation import FieldError, invalid
 from webhooks.handlers.extension_validation.difference import differences
 from webhooks.handlers.extension_validation.metadata import IMMUTABLE
@@ -72,10 +73,9 @@ def _frozen(_kind: Kind[Any], new: Etcd, old: Etcd) -> FieldError | None:
 
 ETCD = Kind(
     typed=Etcd,
-    resource="etcds",
+    resource=ETCDS,
     noun="etcd",
     errors=_errors,
     changes=_changes,
     frozen=_frozen,
-    group="druid.gardener.cloud",
 )

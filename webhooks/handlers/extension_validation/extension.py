@@ -1,7 +1,5 @@
-from collections.abc import Sequence
-
-from kube.validation import FieldError
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from gardener.extensions import EXTENSIONS
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource
 
 
 class ExtensionSpec(DefaultSpec):
@@ -12,12 +10,10 @@ class Extension(Resource):
     spec: ExtensionSpec = ExtensionSpec()
 
 
-def _errors(extension: Extension) -> Sequence[FieldError]:
-    return need("spec.type", extension.spec.type)
-
-
-def _changes(new: Extension, old: Extension) -> Sequence[FieldError]:
-    return immutable("spec.type", new.spec.type, old.spec.type)
-
-
-EXTENSION = Kind(typed=Extension, resource="extensions", noun="extension", errors=_errors, changes=_changes)
+EXTENSION = Kind(
+    typed=Extension,
+    resource=EXTENSIONS,
+    noun="extension",
+    required=("spec.type",),
+    immutable=("spec.type",),
+)

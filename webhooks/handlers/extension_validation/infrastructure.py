@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
-from kube.validation import FieldError
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, immutable, need
+from gardener.extensions import INFRASTRUCTURES
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference
 
 
 class InfrastructureSpec(DefaultSpec):
@@ -14,21 +12,10 @@ class Infrastructure(Resource):
     spec: InfrastructureSpec = InfrastructureSpec()
 
 
-def _errors(infrastructure: Infrastructure) -> Iterator[FieldError]:
-    yield from need("spec.type", infrastructure.spec.type)
-    yield from need("spec.region", infrastructure.spec.region)
-    yield from need("spec.secretRef.name", infrastructure.spec.secret_ref.name)
-
-
-def _changes(new: Infrastructure, old: Infrastructure) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.region", new.spec.region, old.spec.region)
-
-
 INFRASTRUCTURE = Kind(
     typed=Infrastructure,
-    resource="infrastructures",
+    resource=INFRASTRUCTURES,
     noun="infrastructure",
-    errors=_errors,
-    changes=_changes,
+    required=("spec.type", "spec.region", "spec.secretRef.name"),
+    immutable=("spec.type", "spec.region"),
 )

@@ -2,9 +2,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from gardener.extensions import NETWORKS
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported
 from webhooks.handlers.extension_validation.addresses import IPNetwork, parse_cidr
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 
 _FAMILIES = ("IPv4", "IPv6")
 _POD_CIDR, _SERVICE_CIDR, _IP_FAMILIES = "spec.podCIDR", "spec.serviceCIDR", "spec.ipFamilies"
@@ -22,7 +23,6 @@ class Network(Resource):
 
 def _errors(network: Network) -> Iterator[FieldError]:
     spec = network.spec
-    yield from need("spec.type", spec.type)
     families = spec.ip_families or []
     wrong = False
     for error in _family_errors(families):
@@ -72,9 +72,14 @@ def _changes(new: Network, old: Network) -> Iterator[FieldError]:
     if families != before and sorted((families, before), key=len) != [["IPv4"], ["IPv4", "IPv6"]]:
         shown = f"oldIPFamilies=[{' '.join(before)}], newIPFamilies=[{' '.join(families)}]"
         yield forbidden(_IP_FAMILIES, f"unsupported IP family update: {shown}")
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable(_POD_CIDR, new.spec.pod_cidr, old.spec.pod_cidr)
-    yield from immutable(_SERVICE_CIDR, new.spec.service_cidr, old.spec.service_cidr)
 
 
-NETWORK = Kind(typed=Network, resource="networks", noun="network", errors=_errors, changes=_changes)
+NETWORK = Kind(
+    typed=Network,
+    resource=NETWORKS,
+    noun="network",
+    required=("spec.type",),
+    errors=_errors,
+    immutable=("spec.type", _POD_CIDR, _SERVICE_CIDR),
+    changes=_changes,
+)

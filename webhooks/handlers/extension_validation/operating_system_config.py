@@ -3,10 +3,11 @@ from typing import Annotated
 
 import msgspec
 
+from gardener.extensions import OPERATING_SYSTEM_CONFIGS
 from kube.names import dns_subdomain_problems
 from kube.validation import FieldError, duplicate, invalid, not_supported, required
 from webhooks.handlers.extension_validation.containerd import CRIConfig, cri_errors
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 from webhooks.handlers.extension_validation.typed import GoName, Quantity, Time, Typed, Uint32, as_json
 
 _PURPOSES = ("provision", "reconcile")
@@ -133,7 +134,6 @@ def _errors(config: OperatingSystemConfig) -> Iterator[FieldError]:
     spec, status = config.spec, config.status
     files, more_files = spec.files or [], status.extension_files or []
     paths = {file.path for file in (*files, *more_files)}
-    yield from need("spec.purpose", spec.purpose)
     if spec.purpose and spec.purpose not in _PURPOSES:
         yield not_supported("spec.purpose", spec.purpose, _PURPOSES)
     if spec.cri_config is not None:
@@ -199,15 +199,11 @@ def _repeated_paths(*lists: tuple[str, Sequence[File]]) -> Iterator[FieldError]:
             others.add(file.host_name)
 
 
-def _changes(new: OperatingSystemConfig, old: OperatingSystemConfig) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.purpose", new.spec.purpose, old.spec.purpose)
-
-
 OPERATING_SYSTEM_CONFIG = Kind(
     typed=OperatingSystemConfig,
-    resource="operatingsystemconfigs",
+    resource=OPERATING_SYSTEM_CONFIGS,
     noun="operatingsystemconfig",
+    required=("spec.purpose",),
     errors=_errors,
-    changes=_changes,
+    immutable=("spec.type", "spec.purpose"),
 )

@@ -11,17 +11,19 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
+from config.resource_manager import webhooks as schema
+from kube import resources as kubernetes
 from kube.objects import Object
 from kube.validation import FieldError, forbidden, invalid, invalid_status, required
-from webhooks.admission import Errored, Failure, Handler, Refusal, Request
+from webhooks.admission import Errored, Failure, Refusal, Request
+from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.generic import validator
 from webhooks.handlers.extension_validation import metadata
 from webhooks.handlers.extension_validation.difference import differences
 from webhooks.handlers.extension_validation.metadata import IMMUTABLE, ObjectMeta
-from webhooks.handlers.extension_validation.typed import GoName, Raw, Typed, as_json, decode
+from webhooks.handlers.extension_validation.typed import GoName, Raw, Typed, as_json, decode, value_at
+from webhooks.registration import WRITE, Rule
 
-GROUP = "extensions.gardener.cloud"
-VERSION = "v1alpha1"
 _MOST_ERRORS = 200
 
 
@@ -73,27 +75,40 @@ def frozen_spec(kind: "Kind[Any]", new: Any, old: Any) -> FieldError | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[T]):
-    """The rules of a kind. `errors` are those of the object as it is, `changes` those of an update."""
+    """The rules of a kind."""
 
     typed: type[T]
-    resource: str
+    resource: kubernetes.Resource
     noun: str
-    errors: Callable[[T], Iterable[FieldError]]
-    changes: Callable[[T, T], Iterable[FieldError]]
+    required: tuple[str, ...] = ()
+    """Paths of the fields that must not be empty; checked before `errors`."""
+    errors: Callable[[T], Iterable[FieldError]] = lambda _: ()
+    """Further rules for the object as it is."""
+    immutable: tuple[str, ...] = ()
+    """Paths of the fields that an update must leave as they are; checked after `changes`."""
+    changes: Callable[[T, T], Iterable[FieldError]] = lambda _new, _old: ()
+    """Further rules for an update."""
     frozen: Callable[["Kind[Any]", T, T], FieldError | None] = frozen_spec
-    group: str = GROUP
-    namespaced: bool = True
 
     @property
     def name(self) -> str:
-        return self.typed.__name__
+        return self.resource.kind
 
-    @property
-    def path(self) -> str:
-        return f"/validate-{self.group.replace('.', '-')}-{VERSION}-{self.name.lower()}"
-
-    def handler(self) -> Handler:
-        return validator(self.create, self.update, self.delete)
+    def webhook(self) -> HandlerWebhook[schema.Webhook]:
+        group, version = self.resource.group, self.resource.version
+        return HandlerWebhook(
+            name="extension-validation",
+            path=f"/validate-{group.replace('.', '-')}-{version}-{self.name.lower()}",
+            settings=schema.Webhook,
+            handler=lambda _settings, _state: validator(self.create, self.update, self.delete),
+            validating=True,
+            entries=(
+                Entry(
+                    name=f"validation.extensions.{self.resource.plural}",
+                    rules=(Rule(WRITE, group, (version,), (self.resource.plural,)),),
+                ),
+            ),
+        )
 
     def create(self, _request: Request, obj: Object) -> None:
         """Raises: Refusal."""
@@ -111,7 +126,7 @@ class Kind(Generic[T]):
 
     def _decode(self, obj: Any) -> T:
         decoded = decode(self.typed, obj, kind=self.name)
-        expected = (f"{self.group}/{VERSION}", self.name)
+        expected = (self.resource.api_version, self.name)
         # Without apiVersion and kind an object is taken for what it should be.
         if (decoded.api_version or expected[0], decoded.kind or expected[1]) != expected:
             message = f"unable to decode {decoded.api_version}, Kind={decoded.kind} into {self.name}"
@@ -119,7 +134,9 @@ class Kind(Generic[T]):
         return decoded
 
     def _object_errors(self, new: T) -> Iterator[FieldError]:
-        yield from metadata.object_errors(new.metadata, namespaced=self.namespaced)
+        yield from metadata.object_errors(new.metadata, namespaced=self.resource.namespaced)
+        for path in self.required:
+            yield from need(path, value_at(new, path))
         yield from self.errors(new)
 
     def _update_errors(self, new: T, old: T) -> Iterator[FieldError]:
@@ -129,6 +146,8 @@ class Kind(Generic[T]):
             yield error
         else:
             yield from self.changes(new, old)
+            for path in self.immutable:
+                yield from immutable(path, value_at(new, path), value_at(old, path))
         yield from self._object_errors(new)
 
     def _refuse(self, new: T, errors: Iterator[FieldError]) -> None:
@@ -138,5 +157,5 @@ class Kind(Generic[T]):
         except RecursionError:
             raise Refusal(Errored(400, f"unable to check {self.name}: nested too deeply")) from None
         if found:
-            status = invalid_status(group=self.group, kind=self.name, name=new.metadata.name, errors=found)
+            status = invalid_status(group=self.resource.group, kind=self.name, name=new.metadata.name, errors=found)
             raise Refusal(Failure(status))

@@ -1,10 +1,11 @@
 from collections.abc import Iterator
 
+from gardener.extensions import SELF_HOSTED_SHOOT_EXPOSURES
 from kube.names import dns_subdomain_problems
 from kube.objects import group_of
 from kube.validation import FieldError, invalid, not_supported, required
 from webhooks.handlers.extension_validation.addresses import ip_errors
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, immutable, need
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 from webhooks.handlers.extension_validation.typed import Typed
 from webhooks.shapes import Int32
 
@@ -48,7 +49,6 @@ class SelfHostedShootExposure(Resource):
 
 def _errors(exposure: SelfHostedShootExposure) -> Iterator[FieldError]:
     spec = exposure.spec
-    yield from need("spec.type", spec.type)
     if spec.credentials_ref is not None:
         yield from _credentials_errors(spec.credentials_ref, exposure.metadata.namespace)
     if not 1 <= spec.port <= _HIGHEST_PORT:
@@ -100,14 +100,11 @@ def _address_errors(path: str, address: NodeAddress) -> Iterator[FieldError]:
             yield invalid(where, address.address, f'invalid address for unsupported address type "{address.type}"')
 
 
-def _changes(new: SelfHostedShootExposure, old: SelfHostedShootExposure) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-
-
 SELF_HOSTED_SHOOT_EXPOSURE = Kind(
     typed=SelfHostedShootExposure,
-    resource="selfhostedshootexposures",
+    resource=SELF_HOSTED_SHOOT_EXPOSURES,
     noun="SelfHostedShootExposure",
+    required=("spec.type",),
     errors=_errors,
-    changes=_changes,
+    immutable=("spec.type",),
 )

@@ -20,7 +20,8 @@ from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_a
 
 import msgspec
 
-from kube.objects import format_time, parse_duration, parse_quantity
+from kube.clock import format_time, parse_duration
+from kube.quantities import parse_quantity
 from kube.validation import Value
 from webhooks.admission import Errored, Refusal
 from webhooks.shapes import Int32, Int64
@@ -186,6 +187,20 @@ def _go_type(hint: Any) -> str:
         if hint == known:
             return name
     return f"{hint.package}.{hint.__name__}"
+
+
+def value_at(obj: Typed, path: str) -> Any:
+    """What is at a path such as `spec.secretRef.name`; nothing on the way may be missing."""
+    value: Any = obj
+    for step in path.split("."):
+        typed: type[Typed] = type(value)
+        value = getattr(value, _attributes(typed)[step])
+    return value
+
+
+@cache
+def _attributes(typed: type[Typed]) -> dict[str, str]:
+    return dict(zip(typed.__struct_encode_fields__, typed.__struct_fields__, strict=True))
 
 
 def as_json(value: Any) -> Value:

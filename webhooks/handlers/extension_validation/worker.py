@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from gardener.extensions import WORKERS
 from kube.validation import FieldError, invalid, not_supported
-from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, immutable, need
+from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, SecretReference, need
 from webhooks.handlers.extension_validation.typed import Duration, GoName, Quantity, Raw, Time, Typed
 from webhooks.shapes import Int32
 
@@ -130,9 +131,6 @@ class Worker(Resource):
 
 def _errors(worker: Worker) -> Iterator[FieldError]:
     spec = worker.spec
-    yield from need("spec.type", spec.type)
-    yield from need("spec.region", spec.region)
-    yield from need("spec.secretRef.name", spec.secret_ref.name)
     for index, pool in enumerate(spec.pools or ()):
         yield from _pool_errors(f"spec.pools[{index}]", pool)
 
@@ -162,9 +160,11 @@ def _is_counted(resource: str) -> bool:
     return extended or resource in _COUNTED
 
 
-def _changes(new: Worker, old: Worker) -> Iterator[FieldError]:
-    yield from immutable("spec.type", new.spec.type, old.spec.type)
-    yield from immutable("spec.region", new.spec.region, old.spec.region)
-
-
-WORKER = Kind(typed=Worker, resource="workers", noun="worker", errors=_errors, changes=_changes)
+WORKER = Kind(
+    typed=Worker,
+    resource=WORKERS,
+    noun="worker",
+    required=("spec.type", "spec.region", "spec.secretRef.name"),
+    errors=_errors,
+    immutable=("spec.type", "spec.region"),
+)

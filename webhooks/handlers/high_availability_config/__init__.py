@@ -1,25 +1,25 @@
 """high-availability-config: workloads get as many replicas, spread in such a way, as their namespace must survive.
 
 Deployments and StatefulSets get replicas, node affinity, topology spread constraints and tolerations; autoscalers get
-bounds that fit. Each rule is a function from the present value of a field to the right one, in a module of its own.
+bounds that fit. Each rule is a function from the present value of a field to the right one.
 
 Errors have codes of their own here, so that the handler is not made like those of the other webhooks: what can't be
 found out is 500, and an object that can't be decoded is denied.
 """
 
-from config.schema_webhooks import HighAvailabilityConfig
+from config.resource_manager.webhooks import HighAvailabilityConfig
+from gardener.keys import HIGH_AVAILABILITY_PREFIX
 from kube.errors import NotFound
 from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Handler, Refusal, Request
-from webhooks.facts import Facts, NotCovered, Target
+from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.generic import NOTHING_TO_DECODE
-from webhooks.handlers.high_availability_config import fields, scaling, status, workload
-from webhooks.handlers.high_availability_config.situation import Situation, of_namespace
-from webhooks.handlers.high_availability_config.workload import Surroundings
+from webhooks.handlers.high_availability_config import fields, replicas, workload
+from webhooks.handlers.high_availability_config.cluster import ClusterLister, ClusterState, Target
+from webhooks.handlers.high_availability_config.requirements import Requirements, of_namespace
+from webhooks.registration import WRITE, Rule, having, without
 from webhooks.shapes import Shape, WrongShape
-
-NAME = "high-availability-config"
-PATH = "/webhooks/high-availability-config"
+from webhooks.state import NAMESPACES_VIEW, NotCovered, State
 
 _WORKLOADS = {("apps", "Deployment"): fields.DEPLOYMENT, ("apps", "StatefulSet"): fields.STATEFUL_SET}
 _BOUNDS = {
@@ -28,18 +28,21 @@ _BOUNDS = {
 }
 
 
-def handler(settings: HighAvailabilityConfig, facts: Facts) -> Handler:
+def handler(settings: HighAvailabilityConfig, state: State) -> Handler:
+    state.lister(NAMESPACES_VIEW)
+    lister = ClusterLister(settings, state)
+
     async def handle(request: Request) -> Answer:
         group, _, kind = request.kind
         if (group, kind) not in _WORKLOADS and (group, kind) not in _BOUNDS:
             return Allowed(f"unexpected resource: {kind}.{group}" if group else f"unexpected resource: {kind}")
         try:
-            situation = of_namespace((await facts.namespace(request.namespace)).annotations)
-            surroundings = _surroundings(request, settings, facts)
+            requirements = of_namespace((await state.namespace(request.namespace)).annotations)
+            cluster = _cluster_state(request, lister)
         except (NotFound, NotCovered) as error:
             return Errored(500, str(error))
         try:
-            return Changed(request.object, changed(request, situation, surroundings, settings))
+            return Changed(request.object, changed(request, requirements, cluster, settings))
         except WrongShape as error:
             return Denied(str(error))
         except Refusal as refusal:
@@ -48,19 +51,16 @@ def handler(settings: HighAvailabilityConfig, facts: Facts) -> Handler:
     return handle
 
 
-def _surroundings(request: Request, settings: HighAvailabilityConfig, facts: Facts) -> Surroundings:
+def _cluster_state(request: Request, lister: ClusterLister) -> ClusterState:
     """Raises: NotCovered."""
     group, version, kind = request.kind
     if (group, kind) not in _WORKLOADS:
-        return Surroundings()
-    return Surroundings(
-        max_replicas=facts.max_replicas(Target(request.namespace, f"{group}/{version}", kind, request.name)),
-        several_nodes=settings.behavior != "latest" or facts.several_nodes(),
-    )
+        return ClusterState()
+    return lister.state_for(Target(request.namespace, f"{group}/{version}", kind, request.name))
 
 
 def changed(
-    request: Request, situation: Situation, surroundings: Surroundings, settings: HighAvailabilityConfig
+    request: Request, requirements: Requirements, cluster: ClusterState, settings: HighAvailabilityConfig
 ) -> Object:
     """The object of the request as it should be.
 
@@ -74,12 +74,12 @@ def changed(
         raise WrongShape(NOTHING_TO_DECODE)
     shape.check(request.object)
     if (group, kind) in _BOUNDS:
-        available = scaling.highly_available(request.object, bounds_at=_BOUNDS[group, kind], situation=situation)
+        available = replicas.of_autoscaler(request.object, bounds_at=_BOUNDS[group, kind], requirements=requirements)
     else:
         available = workload.highly_available(
-            request.object, kind=kind, situation=situation, surroundings=surroundings, settings=settings
+            request.object, kind=kind, requirements=requirements, cluster=cluster, settings=settings
         )
-    return status.completed(available, kind)
+    return _with_status(available, kind)
 
 
 def _shape(group: str, version: str, kind: str) -> Shape:
@@ -90,3 +90,40 @@ def _shape(group: str, version: str, kind: str) -> Shape:
     if version not in fields.HPAS:
         raise WrongShape(f'autoscaling version "{version}" in request is not supported')
     return fields.HPAS[version]
+
+
+_STATUS = {
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "HorizontalPodAutoscaler": {"desiredReplicas": 0},
+}
+
+
+def _with_status(obj: Object, kind: str) -> Object:
+    """With numbers that each has in its status, once an API server has seen it.
+
+    The original writes them as zeros where they are missing, whatever else it changes, and so do we, to answer as it
+    does. It means nothing in a cluster: API servers send objects that have them, and take no status from a patch.
+    """
+    status: Object = obj.get("status") or {}
+    missing = {name: zero for name, zero in _STATUS.get(kind, {}).items() if status.get(name) is None}
+    return {**obj, "status": {**status, **missing}} if missing else obj
+
+
+WEBHOOK = HandlerWebhook(
+    name="high-availability-config",
+    path="/webhooks/high-availability-config",
+    settings=HighAvailabilityConfig,
+    handler=handler,
+    entries=(
+        Entry(
+            rules=(
+                Rule(WRITE, "apps", ("v1",), ("deployments", "statefulsets")),
+                Rule(WRITE, "autoscaling", ("v2beta1", "v2"), ("horizontalpodautoscalers",)),
+                Rule(WRITE, "autoscaling.k8s.io", ("v1alpha1",), ("hvpas",)),
+            ),
+            namespaces=lambda instance: instance.namespaces() & having(f"{HIGH_AVAILABILITY_PREFIX}consider", "true"),
+            objects=lambda instance: instance.managed() & without(f"{HIGH_AVAILABILITY_PREFIX}skip"),
+            match_policy="Equivalent",
+        ),
+    ),
+)

@@ -1,9 +1,14 @@
-"""How many replicas a component needs: two, or one for a controller where no failure has to be survived."""
+"""How many replicas a component needs: two, or one for a controller where no failure has to be survived.
+
+Autoscalers do not go below that.
+"""
+
+from collections.abc import Sequence
 
 from kube.objects import Object, annotations, labels
 from webhooks.admission import Denied, Refusal
-from webhooks.handlers.high_availability_config.situation import REPLICAS, TYPE
-from webhooks.handlers.values import integer
+from webhooks.handlers.high_availability_config.requirements import REPLICAS, TYPE, Requirements
+from webhooks.values import integer
 
 _CONTROLLER = "controller"
 _MOST = 2**31 - 1
@@ -39,3 +44,37 @@ def _parsed(text: str) -> int:
     if not 0 <= number <= _MOST:
         raise Refusal(Denied(f'annotation "{REPLICAS}": must be between 0 and {_MOST}, got {number}'))
     return number
+
+
+def of_autoscaler(obj: Object, *, bounds_at: Sequence[str], requirements: Requirements) -> Object:
+    """An autoscaler as it should be; `bounds_at` is where it has `minReplicas` and `maxReplicas`.
+
+    Raises:
+        Refusal: an annotation makes no sense.
+    """
+    bounds = obj
+    for field in bounds_at:
+        bounds = bounds.get(field) or {}
+    lowest = needed(obj, bounds.get("minReplicas"), failure_tolerance=requirements.failure_tolerance)
+    return obj if lowest is None else _with(obj, bounds_at, with_bounds(bounds, lowest))
+
+
+def with_bounds(spec: Object, needed: int) -> Object:
+    """An upper bound below the lower one is raised to what is needed, and not further.
+
+    So where somebody's own bounds contradict each other, it is the API server that says so.
+    """
+    lowest = spec["minReplicas"]
+    bounds = {}
+    if lowest < needed:
+        bounds["minReplicas"] = lowest = needed
+    if (spec.get("maxReplicas") or 0) < lowest:
+        bounds["maxReplicas"] = needed
+    return {**spec, **bounds}
+
+
+def _with(obj: Object, path: Sequence[str], value: Object) -> Object:
+    """A copy of the object with something else at a path."""
+    if not path:
+        return value
+    return {**obj, path[0]: _with(obj[path[0]], path[1:], value)}

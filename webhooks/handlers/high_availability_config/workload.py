@@ -1,38 +1,29 @@
 """A Deployment or StatefulSet, put together anew around the values that the rules change."""
 
 from copy import deepcopy
-from dataclasses import dataclass
 
-from config.schema_webhooks import HighAvailabilityConfig
+from config.resource_manager.webhooks import HighAvailabilityConfig
 from kube.objects import Object, annotations, is_truthy, labels
-from webhooks.handlers.high_availability_config import affinity, replicas, spread, tolerations
-from webhooks.handlers.high_availability_config.situation import HOST_SPREAD, Situation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What is known beside a workload and its namespace."""
-
-    max_replicas: int | None = None
-    """As many replicas as an autoscaler may make of it; None: there is none."""
-    several_nodes: bool = True
+from webhooks.handlers.high_availability_config import replicas, scheduling
+from webhooks.handlers.high_availability_config.cluster import ClusterState
+from webhooks.handlers.high_availability_config.requirements import HOST_SPREAD, Requirements
 
 
 def highly_available(
-    obj: Object, *, kind: str, situation: Situation, surroundings: Surroundings, settings: HighAvailabilityConfig
+    obj: Object, *, kind: str, requirements: Requirements, cluster: ClusterState, settings: HighAvailabilityConfig
 ) -> Object:
     """Raises: Refusal: an annotation makes no sense."""
     spec = obj.get("spec") or {}
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
-    wanted = _replicas(obj, situation, surroundings)
+    wanted = _replicas(obj, requirements, cluster)
     constraints = _constraints(
-        obj, kind=kind, replica_count=wanted or 0, situation=situation, surroundings=surroundings, settings=settings
+        obj, kind=kind, replica_count=wanted or 0, requirements=requirements, cluster=cluster, settings=settings
     )
     changed_pod = {
         **pod,
-        **_unless_same(pod, "affinity", _affinity(pod, situation)),
-        **_unless_same(pod, "tolerations", tolerations.with_defaults(pod.get("tolerations"), settings)),
+        **_unless_same(pod, "affinity", _affinity(pod, requirements)),
+        **_unless_same(pod, "tolerations", scheduling.with_tolerations(pod.get("tolerations"), settings)),
         **_unless_same(pod, "topologySpreadConstraints", constraints),
     }
     changed_template = {**template, **_unless_same(template, "spec", changed_pod or template.get("spec"))}
@@ -49,15 +40,15 @@ def _unless_same(parent: Object, field: str, value: object) -> Object:
     return {} if parent.get(field) == value else {field: value}
 
 
-def _replicas(obj: Object, situation: Situation, surroundings: Surroundings) -> int | None:
+def _replicas(obj: Object, requirements: Requirements, cluster: ClusterState) -> int | None:
     current: int | None = (obj.get("spec") or {}).get("replicas")
-    needed = replicas.needed(obj, current, failure_tolerance=situation.failure_tolerance)
-    return replicas.of_workload(current, needed, is_scaled=surroundings.max_replicas is not None)
+    needed = replicas.needed(obj, current, failure_tolerance=requirements.failure_tolerance)
+    return replicas.of_workload(current, needed, is_scaled=cluster.max_replicas is not None)
 
 
-def _affinity(pod: Object, situation: Situation) -> Object | None:
+def _affinity(pod: Object, requirements: Requirements) -> Object | None:
     existing: Object | None = pod.get("affinity")
-    return affinity.with_zones(existing, situation.zones) if affinity.binds(situation) else existing
+    return scheduling.with_zones(existing, requirements.zones) if scheduling.needs_zones(requirements) else existing
 
 
 def _constraints(
@@ -65,29 +56,29 @@ def _constraints(
     *,
     kind: str,
     replica_count: int,
-    situation: Situation,
-    surroundings: Surroundings,
+    requirements: Requirements,
+    cluster: ClusterState,
     settings: HighAvailabilityConfig,
 ) -> list[Object] | None:
     spec = obj.get("spec") or {}
     template = spec.get("template") or {}
     latest, is_stateful_set = settings.behavior == "latest", kind == "StatefulSet"
-    wanted = spread.constraints(
+    wanted = scheduling.constraints(
         (template.get("spec") or {}).get("topologySpreadConstraints"),
-        spread.Spread(
-            situation=situation,
+        scheduling.Spread(
+            requirements=requirements,
             replicas=replica_count,
-            most_replicas=max(replica_count, surroundings.max_replicas or 0),
-            strictly_over_hosts=spread.over_hosts_strictly(
-                situation,
+            most_replicas=max(replica_count, cluster.max_replicas or 0),
+            strictly_over_hosts=scheduling.over_hosts_strictly(
+                requirements,
                 host_spread=is_truthy(annotations(obj).get(HOST_SPREAD)),
-                several_nodes=surroundings.several_nodes,
+                several_nodes=cluster.several_nodes,
             ),
             even_over_zones=latest,
             selector=_selector(spec, template, prefer_own=latest and is_stateful_set),
         ),
     )
-    return spread.with_hash_key(wanted) if latest and not is_stateful_set else wanted
+    return scheduling.with_hash_key(wanted) if latest and not is_stateful_set else wanted
 
 
 def _selector(spec: Object, template: Object, *, prefer_own: bool) -> Object:

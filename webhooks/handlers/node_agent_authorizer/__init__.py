@@ -5,31 +5,28 @@ An authorization webhook has no webhook configuration and speaks SubjectAccessRe
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import structlog
 
-from config.schema_webhooks import NodeAgentAuthorizer
+from config.resource_manager.webhooks import NodeAgentAuthorizer
 from process.clusters import Cluster
+from webhooks.descriptor import AuthorizationWebhook
 from webhooks.handlers.node_agent_authorizer.lookups import Lookups
 from webhooks.handlers.node_agent_authorizer.review import Unreadable, decode, encode, encode_error
 from webhooks.handlers.node_agent_authorizer.rules import authorize
+from webhooks.review import Endpoint
 
 NAME = "node-agent-authorizer"
-PATH = "/webhooks/auth/nodeagent"
 
 _DEADLINE = 10.0
-
-Authorizer = Callable[[bytes, str], Awaitable[bytes]]
-"""From a request's body and its content type to the answer's body, which always goes with HTTP status 200."""
 
 log = structlog.get_logger(f"webhook.{NAME}")
 
 
 def authorizer(
     settings: NodeAgentAuthorizer, source: Cluster, target: Cluster, *, deadline: float = _DEADLINE
-) -> Authorizer:
-    """What answers at `PATH`; it never raises."""
+) -> Endpoint:
+    """What answers; it never raises."""
     machines = source.client if settings.machine_namespace else None
     lookups = Lookups(machines=machines, machine_namespace=settings.machine_namespace or "", target=target.client)
 
@@ -49,3 +46,11 @@ def authorizer(
         return encode(review.api_version, decision)
 
     return answer
+
+
+WEBHOOK = AuthorizationWebhook(
+    name=NAME,
+    path="/webhooks/auth/nodeagent",
+    settings=NodeAgentAuthorizer,
+    authorizer=lambda settings, state: authorizer(settings, state.source, state.target),
+)

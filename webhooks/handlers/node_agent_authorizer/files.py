@@ -13,9 +13,10 @@ from typing import Any
 import yaml
 
 from kube.objects import Object, metadata
+from kube.yaml import check_structure
 
 KEY = "osc.yaml"
-_DEEPEST_NESTING = 64
+_MOST_EVENTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +46,7 @@ def references(secret: Object) -> tuple[Reference, ...]:
 
 
 def _load(text: bytes) -> Any:
-    depth = 0
-    for event in yaml.parse(text, yaml.CSafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not supported")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST_NESTING:
-            raise yaml.YAMLError(f"nested deeper than {_DEEPEST_NESTING} levels")
+    check_structure(text, aliases=False, events=_MOST_EVENTS)
     return yaml.load(text, yaml.CSafeLoader)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 
 from kube.objects import Object
-from webhooks.handlers.node_agent_authorizer.rules import Attributes, Decision, FieldSelector, Requirement, Verdict
+from webhooks.bounds import TooManyValues, demand_few_values
+from webhooks.handlers.node_agent_authorizer.rules import Attributes, Decision, Effect, FieldSelector, Requirement
 
 KIND = "SubjectAccessReview"
 V1, V1BETA1 = "authorization.k8s.io/v1", "authorization.k8s.io/v1beta1"
@@ -35,7 +36,10 @@ def decode(body: bytes, content_type: str) -> Review:
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise Unreadable(400, f"contentType={content_type}, expected application/json")
     try:
+        demand_few_values(body)
         review = orjson.loads(body)
+    except TooManyValues as error:
+        raise Unreadable(413, str(error)) from error
     except orjson.JSONDecodeError as error:
         raise Unreadable(400, f"couldn't get version/kind; json parse error: {error}") from error
     if not isinstance(review, dict):
@@ -50,8 +54,8 @@ def decode(body: bytes, content_type: str) -> Review:
 
 
 def encode(api_version: str, decision: Decision) -> bytes:
-    status: Object = {"allowed": decision.verdict is Verdict.ALLOW}
-    if decision.verdict is Verdict.DENY:
+    status: Object = {"allowed": decision.effect is Effect.ALLOW}
+    if decision.effect is Effect.DENY:
         status["denied"] = True
     if decision.reason:
         status["reason"] = decision.reason

@@ -1,28 +1,30 @@
 """What a node agent may do: its own Node, Lease and certificate requests, the pods of its Node, a few Secrets.
 
 A node agent is known by its user name, which ends in the name of its machine. What a rule has to know of the clusters
-it asks `Knowledge` for, as late as it can, so that most requests need no look-up or one.
+it asks `Sources` for, as late as it can, so that most requests need no look-up or one.
+
+An agent may write its own Node, so nothing that it may do follows from what is written there. Which Secrets are for it
+is known from its Machine. Where nobody but the Node says so, there is no opinion: RBAC decides, if it follows.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-USER_PREFIX = "gardener.cloud:node-agent:machine:"
-GROUP = "gardener.cloud:node-agents"
+from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
+
 NAMESPACE = "kube-system"
-AGENT_SECRET_LABEL = "worker.gardener.cloud/gardener-node-agent-secret-name"
-COMMON_SECRETS = (
-    "gardener-valitail",
-    "gardener-opentelemetry-collector",
+COMMON_SECRETS = ("gardener-valitail", "gardener-opentelemetry-collector")
+CONTROL_PLANE_SECRETS = (
     "shoot-access-kube-controller-manager",
     "shoot-access-kube-scheduler",
     "shoot-access-cluster-admin",
 )
+"""For machines with a control plane, which nothing tells from others; a client with these Secrets is all of them."""
 
 
-class Verdict(Enum):
+class Effect(Enum):
     ALLOW = auto()
     DENY = auto()
     NO_OPINION = auto()
@@ -30,16 +32,16 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    verdict: Verdict
+    effect: Effect
     reason: str = ""
 
 
-ALLOW = Decision(Verdict.ALLOW)
-NO_OPINION = Decision(Verdict.NO_OPINION)
+ALLOW = Decision(Effect.ALLOW)
+NO_OPINION = Decision(Effect.NO_OPINION)
 
 
 def deny(reason: str = "") -> Decision:
-    return Decision(Verdict.DENY, reason)
+    return Decision(Effect.DENY, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +75,17 @@ class Attributes:
     field_selector: FieldSelector = FieldSelector()
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    name: str
-    labels: Mapping[str, str]
-
-
-class Knowledge(Protocol):
+class Sources(Protocol):
     """What rules ask the clusters. All methods raise KubeError if a cluster does not tell."""
 
-    async def node_of(self, machine: str) -> Node | None:
-        """The Node of a machine; None if there is none."""
+    async def node_of(self, machine: str) -> str | None:
+        """The name of the Node of a machine; None if there is none."""
 
-    async def secrets_of(self, machine: str) -> Sequence[str]:
-        """The Secrets with what has to be on the Node of a machine, and what they refer to."""
+    async def configs_of(self, machine: str) -> Sequence[str] | None:
+        """The Secrets with what has to be on the Node of a machine; None: there are no Machines to tell."""
+
+    async def secrets_of(self, machine: str) -> Sequence[str] | None:
+        """The same, and what they refer to."""
 
     async def user_of_request(self, name: str) -> str:
         """Who made a CertificateSigningRequest."""
@@ -101,23 +100,23 @@ class _Case:
 
     asked: Attributes
     machine: str
-    knows: Knowledge
+    sources: Sources
     with_selectors: bool
 
 
 _Rule = Callable[[_Case], Awaitable[Decision]]
 
 
-async def authorize(asked: Attributes, knows: Knowledge, *, with_selectors: bool) -> Decision:
+async def authorize(asked: Attributes, sources: Sources, *, with_selectors: bool) -> Decision:
     """The decision about a request.
 
     Raises:
         KubeError: something that has to be known could not be found out.
         ValueError: the request's field selector is invalid.
     """
-    if not asked.user.startswith(USER_PREFIX) or GROUP not in asked.groups:
+    if not asked.user.startswith(NODE_AGENT_USER_PREFIX) or NODE_AGENTS_GROUP not in asked.groups:
         return NO_OPINION
-    machine = asked.user.removeprefix(USER_PREFIX)
+    machine = asked.user.removeprefix(NODE_AGENT_USER_PREFIX)
     kind = _KINDS.get((asked.group, asked.resource)) if asked.is_resource_request else None
     if not machine or kind is None:
         return deny()
@@ -125,12 +124,12 @@ async def authorize(asked: Attributes, knows: Knowledge, *, with_selectors: bool
         return deny(f"only the following subresources are allowed for this resource type: {_listed(kind.subresources)}")
     if asked.verb not in kind.verbs:
         return deny(f"only the following verbs are allowed for this resource type: {_listed(kind.verbs)}")
-    return await kind.rule(_Case(asked=asked, machine=machine, knows=knows, with_selectors=with_selectors))
+    return await kind.rule(_Case(asked=asked, machine=machine, sources=sources, with_selectors=with_selectors))
 
 
 async def _certificate_signing_requests(case: _Case) -> Decision:
     asked = case.asked
-    if asked.verb == "create" or await case.knows.user_of_request(asked.name) == asked.user:
+    if asked.verb == "create" or await case.sources.user_of_request(asked.name) == asked.user:
         return ALLOW
     return deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{asked.user}"')
 
@@ -141,13 +140,18 @@ async def _events(_: _Case) -> Decision:
 
 async def _leases(case: _Case) -> Decision:
     asked = case.asked
-    node = await case.knows.node_of(case.machine)
+    node = await case.sources.node_of(case.machine)
     if node is None:
         return _no_node(case)
-    of_agent = node.labels.get(AGENT_SECRET_LABEL)
-    names = [f"gardener-node-agent-{node.name}", *([of_agent] if of_agent else [])]
+    names = [f"gardener-node-agent-{node}"]
     if asked.namespace == NAMESPACE and (asked.verb == "create" or asked.name in names):
         return ALLOW
+    configs = await case.sources.configs_of(case.machine)
+    names += configs or ()
+    if asked.namespace == NAMESPACE and asked.name in names:
+        return ALLOW
+    if asked.namespace == NAMESPACE and asked.name and configs is None:
+        return NO_OPINION
     return deny(f'this gardener-node-agent can only access leases {_listed(names)} in "{NAMESPACE}" namespace')
 
 
@@ -155,34 +159,36 @@ async def _nodes(case: _Case) -> Decision:
     # An agent finds its Node by the hostname, before it knows the Node's name.
     if case.asked.verb in {"list", "watch"}:
         return ALLOW
-    node = await case.knows.node_of(case.machine)
+    node = await case.sources.node_of(case.machine)
     if node is None:
         return _no_node(case)
-    return (
-        ALLOW if case.asked.name == node.name else deny(f'this gardener-node-agent can only access node "{node.name}"')
-    )
+    return ALLOW if case.asked.name == node else deny(f'this gardener-node-agent can only access node "{node}"')
 
 
 async def _pods(case: _Case) -> Decision:
     asked = case.asked
-    node = await case.knows.node_of(case.machine)
+    node = await case.sources.node_of(case.machine)
     if node is None:
         return _no_node(case)
     if asked.verb in {"list", "watch"}:
-        if not case.with_selectors or ("spec.nodeName", node.name) in equalities(asked.field_selector):
+        if not case.with_selectors or ("spec.nodeName", node) in equalities(asked.field_selector):
             return ALLOW
         if not asked.name:
-            return deny(f"can only list/watch pods with spec.nodeName={node.name} field selector")
-    if await case.knows.node_name_of_pod(asked.namespace, asked.name) == node.name:
+            return deny(f"can only list/watch pods with spec.nodeName={node} field selector")
+    if await case.sources.node_name_of_pod(asked.namespace, asked.name) == node:
         return ALLOW
-    return deny(f'pod "{asked.namespace}/{asked.name}" does not belong to node "{node.name}"')
+    return deny(f'pod "{asked.namespace}/{asked.name}" does not belong to node "{node}"')
 
 
 async def _secrets(case: _Case) -> Decision:
     asked = case.asked
-    names = [*COMMON_SECRETS, *await case.knows.secrets_of(case.machine)]
+    secrets = await case.sources.secrets_of(case.machine)
+    names = [*COMMON_SECRETS, *(secrets or ())]
     if asked.namespace == NAMESPACE and asked.name in names:
-        return ALLOW
+        is_known = secrets is not None or await case.sources.node_of(case.machine) is not None
+        return ALLOW if is_known else NO_OPINION
+    if asked.namespace == NAMESPACE and (asked.name in CONTROL_PLANE_SECRETS or (asked.name and secrets is None)):
+        return NO_OPINION
     return deny(f'gardener-node-agent can only access secrets {_listed(names)} in "{NAMESPACE}" namespace')
 
 

@@ -1,8 +1,0 @@
-"""The controller `node-agent-reconciliation-delay`.
-
-Node agents act on a new configuration after a delay that an annotation of their Node tells. The delays are spread
-evenly, so that the agents of a cluster don't all restart the same thing at once.
-
-    delays       how delays are spread
-    reconcile    all Nodes: which need another annotation, and the patches
-"""

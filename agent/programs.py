@@ -1,0 +1,29 @@
+"""Which programs the agent can be; the `kind` in its configuration file says which one it is.
+
+What a program consists of is imported only if it is the one: its schema, its control loops, and what it serves.
+"""
+
+from typing import TYPE_CHECKING
+
+from config import resource_manager
+from process.program import Program
+
+if TYPE_CHECKING:
+    from config.resource_manager.schema import ResourceManagerConfiguration
+    from process.program import Compose
+
+
+def _resource_manager() -> "Compose[ResourceManagerConfiguration]":
+    from agent.resource_manager.app import compose
+
+    return compose
+
+
+PROGRAMS = (
+    Program(
+        name="resource-manager-agent",
+        summary="Applies what ManagedResources in the source cluster hold to the target cluster, and keeps it so.",
+        component=resource_manager.COMPONENT,
+        compose=_resource_manager,
+    ),
+)

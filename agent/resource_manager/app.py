@@ -1,0 +1,69 @@
+"""What the resource manager consists of, beside what all programs do; see `process.composition`.
+
+caches          of ManagedResources and their Secrets: every replica holds them, to be able to take over at once
+servers         the status page, if it is wanted
+work            bootstrap, then the control loops
+"""
+
+from collections.abc import Sequence
+
+from agent.resource_manager.bootstrap import cluster_identity
+from agent.resource_manager.changes import KEPT, RecentChanges
+from agent.resource_manager.context import Context
+from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, hold_ready
+from agent.resource_manager.managed_resource.source import Source
+from agent.resource_manager.status_page.knowledge import Knowledge
+from config.resource_manager.schema import ResourceManagerConfiguration
+from kube.loop import ControlLoop
+from process.composition import Composition
+from process.controllers import Controllers
+from process.memory import keep_large_apart
+from process.runner import Groups
+from process.server import HttpServer
+
+
+def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
+    """Raises: OSError: the address of a server is taken."""
+    keep_large_apart()
+    config = base.config
+    CONTROLLERS.load(config)
+    source, target = base.clusters["source"], base.clusters["target"]
+    # From here on watches run: readiness must not see a moment without the watches it depends on.
+    held = hold_ready(source)
+    page = config.server.status_page
+    changes = RecentChanges(limit=KEPT if page.port else 0)
+    knowledge = _knowledge(config, held, changes)
+
+    async def control_loops() -> Sequence[ControlLoop]:
+        context = Context(
+            config=config,
+            source=source,
+            target=target,
+            recorder=base.recorders["source"],
+            target_recorder=base.recorders["target"],
+            cluster_id=await cluster_identity(config.controllers.cluster_id, source.client),
+            changes=changes,
+        )
+        return compose_controllers(context, held=held, knowledge=knowledge)
+
+    servers: list[HttpServer] = []
+    if page.port:
+        # Imported only if it is wanted: that takes time.
+        from agent.resource_manager.status_page.server import status_page_server
+
+        servers.append(status_page_server(knowledge, host=page.bind_address, port=page.port))
+    return base.groups(
+        servers=servers,
+        work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)],
+    )
+
+
+def _knowledge(config: ResourceManagerConfiguration, held: Source, changes: RecentChanges) -> Knowledge:
+    election = config.leader_election
+    return Knowledge(
+        managed_resources=held.managed_resources,
+        secrets=held.secrets,
+        changes=changes,
+        resource_class=config.controllers.resource_class,
+        lease=f"{election.resource_namespace}/{election.resource_name}" if election.leader_elect else "",
+    )

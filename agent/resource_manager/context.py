@@ -1,0 +1,25 @@
+"""What control loops get: the seam between the process and the controllers."""
+
+from dataclasses import dataclass, field
+
+from agent.resource_manager.changes import RecentChanges
+from config.resource_manager.schema import ResourceManagerConfiguration
+from kube.events import EventRecorder
+from process.clusters import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What control loops are made from."""
+
+    config: ResourceManagerConfiguration
+    source: Cluster
+    target: Cluster
+    recorder: EventRecorder
+    """Writes events into the source cluster."""
+    target_recorder: EventRecorder
+    """Writes events into the target cluster; the same one if the clusters are one."""
+    cluster_id: str
+    """Identity of the source cluster, part of the origin of objects; empty: none."""
+    changes: RecentChanges = field(default_factory=lambda: RecentChanges(limit=0))
+    """What is done to objects is noted here, for the status page."""

@@ -1,0 +1,143 @@
+"""Which control loops there are: what a leader runs, and what every replica holds ready for them."""
+
+from collections.abc import Sequence
+
+from agent.resource_manager import managed_resource_metrics
+from agent.resource_manager.context import Context
+from agent.resource_manager.health.controller import declare_health, declare_progress
+from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
+from agent.resource_manager.managed_resource.source import Source
+from agent.resource_manager.managed_resource_metrics import Sources
+from agent.resource_manager.status_page.knowledge import Knowledge, Leading
+from agent.table import Declare, Table
+from config.resource_manager import COMPONENT
+from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener import keys
+from gardener.kinds import MANAGED_RESOURCES
+from kube.loop import ControlLoop
+from kube.managed_kinds import ManagedKinds
+from kube.status import StatusWriter
+from process.clusters import Cluster
+
+_SECRETS_BYTES = 16 << 20
+
+
+def hold_ready(source: Cluster) -> Source:
+    """The caches that every replica keeps, so that it can take over at once."""
+    return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
+
+
+CONTROLLERS = Table[ResourceManagerConfiguration, Context]()
+"""Those that can be switched off."""
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.csr_approver.enabled)
+def csr_approver() -> Declare[Context]:
+    from agent.resource_manager.csr_approver.controller import declare
+
+    return declare
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.garbage_collector.enabled)
+def garbage_collector() -> Declare[Context]:
+    from agent.resource_manager.garbage_collector.controller import declare
+
+    return declare
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.istio_cluster_configuration.enabled)
+def istio_cluster_configuration() -> Declare[Context]:
+    from agent.resource_manager.istio_cluster_configuration.controller import declare
+
+    return declare
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.network_policy.enabled)
+def network_policy() -> Declare[Context]:
+    from agent.shared.network_policy.controller import declare
+
+    return lambda context: declare(
+        context.config.controllers.network_policy, cluster=context.target, recorder=context.target_recorder
+    )
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.node_agent_reconciliation_delay.enabled)
+def node_agent_reconciliation_delay() -> Declare[Context]:
+    from agent.resource_manager.node.agent_reconciliation_delay.controller import declare
+
+    return declare
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.node_critical_components.enabled)
+def node_critical_components() -> Declare[Context]:
+    from agent.resource_manager.node.critical_components.controller import declare
+
+    return declare
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.token_invalidator.enabled)
+def token_invalidator() -> Declare[Context]:
+    from agent.resource_manager.token_invalidator.controller import declare
+
+    return declare
+
+
+@CONTROLLERS.enabled_by(lambda config: config.controllers.token_requestor.enabled)
+def token_requestor() -> Declare[Context]:
+    from agent.shared.token_requestor.controller import declare
+
+    return lambda context: declare(
+        context.config.controllers.token_requestor,
+        source=context.source,
+        target=context.target,
+        recorder=context.recorder,
+        kubeconfig=COMPONENT.connections(context.config)["target"].kubeconfig,
+        metrics_prefix=COMPONENT.metrics_prefix,
+    )
+
+
+# It has no switch of its own: it is of use to the webhook alone.
+@CONTROLLERS.enabled_by(lambda config: config.webhooks.high_availability_config.enabled)
+def node_high_availability_config() -> Declare[Context]:
+    from agent.resource_manager.node.high_availability_config.controller import declare
+
+    return declare
+
+
+def compose_controllers(context: Context, *, held: Source, knowledge: Knowledge | None = None) -> Sequence[ControlLoop]:
+    """The control loops that the configuration switches on; called when this process begins to lead.
+
+    Args: knowledge: of the status page, which can ask them from then on.
+    """
+    controllers = context.config.controllers
+    managed_by = controllers.managed_resource.managed_by_label_value
+    kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
+    status = StatusWriter(context.source.client, held.managed_resources, MANAGED_RESOURCES)
+    managed = ManagedResourceLoop(context, source=held, kinds=kinds, status=status)
+    health, progress = declare_health(context, kinds, status), declare_progress(context, kinds, status)
+    managed_resource_metrics.managed_resources.follow(
+        Sources(
+            managed_resources=managed.managed_resources,
+            last_applied=managed.last_applied,
+            repairs=managed.repairs,
+            unhealthy=health.reconciler.findings,
+            progressing=progress.reconciler.findings,
+            limit=context.config.server.metrics.managed_resource_series_limit,
+        )
+    )
+    if knowledge is not None:
+        knowledge.lead(
+            Leading(
+                secrets_of_objects=managed.secrets_of_objects,
+                is_being_deleted=managed.is_being_deleted,
+                unhealthy=health.check.remembered,
+                progressing=progress.check.remembered,
+                pods_of=progress.check.pods_of,
+            )
+        )
+    return [
+        managed.loop,
+        health.loop,
+        progress.loop,
+        *(declare(context) for declare in CONTROLLERS.load(context.config)),
+    ]

@@ -1,0 +1,43 @@
+"""The controller `csr-approver`: decides on CertificateSigningRequests of the target cluster.
+
+Only the requests themselves are watched. A request is looked at when it comes or changes, until somebody has decided on
+it; there is no periodic run.
+"""
+
+from functools import partial
+
+from agent.resource_manager.context import Context
+from agent.resource_manager.csr_approver import metrics
+from agent.resource_manager.csr_approver.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.lookups import ClusterLookups, warn_without_machines
+from agent.resource_manager.csr_approver.reconcile import Reconciler, Watched
+from kube.cache import Change, View
+from kube.loop import ControlLoop, enqueue
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+
+_REQUESTS = View(CERTIFICATE_SIGNING_REQUESTS, Watched.of)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, target = context.config.controllers.csr_approver, context.target
+    metrics.begin()
+    loop = ControlLoop("csr-approver", kind=CERTIFICATE_SIGNING_REQUESTS, workers=settings.concurrent_syncs)
+    requests = loop.watch(target.caches, _REQUESTS, enqueue(when=_is_pending))
+    lookups = ClusterLookups(
+        source=context.source.client, target=target.client, machine_namespace=settings.machine_namespace
+    )
+    loop.on_start(partial(warn_without_machines, context.source.discovery, settings.machine_namespace))
+    return loop.reconciled_by(
+        Reconciler(
+            client=target.client,
+            requests=requests,
+            lookups=lookups,
+            recorder=context.target_recorder,
+            rules=Rules(address_types=frozenset(settings.node_address_types)),
+            grace=settings.denial_grace_period,
+        )
+    )
+
+
+def _is_pending(change: Change[Watched]) -> bool:
+    return change.new is not None and change.new.pending is not None

@@ -1,0 +1,21 @@
+"""What was decided."""
+
+from prometheus_client import Counter
+
+from agent.resource_manager.csr_approver.decisions import Check
+from agent.resource_manager.csr_approver.request import SIGNERS
+
+APPROVED = "approved"
+
+csr_approver_decisions_total = Counter(
+    "csr_approver_decisions_total",
+    "Decisions on CertificateSigningRequests; the reason is approved, or which check failed.",
+    ("signer", "reason"),
+)
+
+
+def begin() -> None:
+    """All series exist from the beginning, so that their first increase is seen."""
+    for signer in SIGNERS:
+        for reason in (APPROVED, *Check):
+            csr_approver_decisions_total.labels(signer, reason)

@@ -1,0 +1,114 @@
+"""One CertificateSigningRequest, from its arrival to the decision."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from agent.resource_manager.csr_approver import decisions
+from agent.resource_manager.csr_approver.decide import Lookups, decide
+from agent.resource_manager.csr_approver.decisions import REQUEST_APPROVED, REQUEST_DENIED, Approval, Denial, NoOpinion
+from agent.resource_manager.csr_approver.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.metrics import APPROVED, csr_approver_decisions_total
+from agent.resource_manager.csr_approver.request import SIGNERS, is_pending, signer_of
+from kube.cache import Store, without_managed_fields
+from kube.client import Client
+from kube.clock import parse_time
+from kube.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.errors import Conflict, KubeError, NotFound
+from kube.events import EventRecorder
+from kube.objects import Key, Object, metadata
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+
+_REPORTER = "csr-approver"
+_LONGEST_GRACE_PAUSE = 2.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is kept of a request."""
+
+    pending: Object | None
+    """The whole of it while there is something to decide."""
+
+    @classmethod
+    def of(cls, csr: Object) -> "Watched":
+        if signer_of(csr) not in SIGNERS or not is_pending(csr):
+            return cls(None)
+        return cls(without_managed_fields(csr))
+
+
+class Reconciler:
+    """Args:
+    client: of the target cluster, where requests are.
+    grace: seconds of a request's life in which it is not denied for what may change in the cluster.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        requests: Store[Watched],
+        lookups: Lookups,
+        recorder: EventRecorder,
+        rules: Rules,
+        grace: float,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._requests = requests
+        self._lookups = lookups
+        self._recorder = recorder
+        self._rules = rules
+        self._grace = grace
+        self._now = now
+
+    async def reconcile(self, key: Key) -> Result:
+        watched = self._requests.get(key)
+        if watched is None or watched.pending is None:
+            return Done()
+        csr = watched.pending
+        try:
+            decision = await decide(csr, self._lookups, self._rules)
+        except KubeError as error:
+            raise ReconcileError(f"failed when checking for approval conditions: {error}") from error
+        if isinstance(decision, NoOpinion):
+            log.debug("A request for a client certificate is none of ours")
+            return Done()
+        if isinstance(decision, Denial) and decision.may_change and (left := self._grace_left(csr)) > 0:
+            log.info("A request is not denied yet", reason=decision.reason)
+            return RequeueAfter(min(left, _LONGEST_GRACE_PAUSE))
+        await self._write(csr, decision)
+        return Done()
+
+    def _grace_left(self, csr: Object) -> float:
+        age = (self._now() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
+        return self._grace - age
+
+    async def _write(self, csr: Object, decision: Approval | Denial) -> None:
+        signer = signer_of(csr)
+        try:
+            # Its resourceVersion and uid make sure that this is the request that was looked at, still undecided.
+            written = await self._client.replace(
+                CERTIFICATE_SIGNING_REQUESTS, decisions.decided(csr, decision, signer=signer), subresource="approval"
+            )
+        except NotFound:
+            return
+        except Conflict as error:
+            raise ReconcileError(f"the request changed meanwhile: {error}") from error
+        self._requests.observe(written)
+        approves = isinstance(decision, Approval)
+        check = APPROVED if isinstance(decision, Approval) else str(decision.check)
+        csr_approver_decisions_total.labels(signer, check).inc()
+        text = decisions.message(decision, signer=signer)
+        log.info("Decided on a request", decision=text, signer=signer)
+        self._recorder.event(
+            csr,
+            "Normal" if approves else "Warning",
+            REQUEST_APPROVED if approves else REQUEST_DENIED,
+            text,
+            reporter=_REPORTER,
+        )

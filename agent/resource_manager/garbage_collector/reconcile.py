@@ -1,0 +1,187 @@
+"""One round: list what may be collected, drop what is referred to, delete the rest.
+
+A list that fails ends the round before anything is deleted, since a reference that is not seen would cost an object
+that pods need. Only a kind that is not served, as discovery says, needs no list. Only metadata are read, page by page,
+and nothing is kept of them but the candidates.
+
+The world goes on while a round does. Each object is deleted only as it was listed (uid and resourceVersion), so one
+that was touched or made anew stays. References don't touch what they refer to; therefore what is about to be deleted is
+taken in portions, and for each portion all references in its namespaces are read once more just before.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime
+
+import structlog
+
+from agent.resource_manager.garbage_collector import metrics
+from agent.resource_manager.garbage_collector.candidates import RESOURCES, SELECTOR, Candidate, candidates
+from agent.resource_manager.garbage_collector.metrics import Outcome
+from config.resource_manager.controllers import GarbageCollector
+from gardener.kinds import MANAGED_RESOURCES, PROMETHEUSES
+from gardener.references.keys import Name, references
+from kube.client import Client, Form, Selection
+from kube.controller import ReconcileError, RequeueAfter, Result
+from kube.errors import Conflict, KindNotServed, KubeError, NotFound
+from kube.objects import Key, Object, metadata
+from kube.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS, Resource
+
+USERS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS, PODS, CRON_JOBS, MANAGED_RESOURCES, PROMETHEUSES)
+"""The kinds whose objects refer to ConfigMaps and Secrets by annotations, in the order in which they are listed."""
+
+_PORTION = 500
+"""How many objects are deleted between two looks at the references."""
+_AT_ONCE = 20
+_SINGLE_NAMESPACES = 5
+"""Up to so many namespaces are read one by one; for more, all are read together."""
+_TOLD = 50
+"""How many names a log entry or an error holds."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+Unused = dict[Name, Candidate]
+
+
+class Reconciler:
+    """Args: namespaces: nothing outside of them is touched; none: all."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        settings: GarbageCollector,
+        namespaces: Sequence[str],
+        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._namespaces = namespaces
+        self._settings = settings
+        self._utcnow = utcnow
+
+    async def reconcile(self, _: Key) -> Result:
+        """Raises ReconcileError: a list failed, or objects could not be deleted."""
+        unused = await self._candidates()
+        if unused:
+            old_enough = set(unused)
+            await self._drop_used(unused)
+            errors = await (self._report_dry_run(unused) if self._settings.dry_run else self._delete(unused))
+            for name in old_enough - unused.keys():
+                metrics.count(name.kind, Outcome.IN_USE)
+            if errors:
+                raise ReconcileError(_summary(errors))
+        return RequeueAfter(self._settings.sync_period)
+
+    # --- looking
+
+    async def _candidates(self) -> Unused:
+        found: Unused = {}
+        for kind, resource in RESOURCES.items():
+            try:
+                async for page in self._pages(resource, self._namespaces, SELECTOR):
+                    old = candidates(kind, page, now=self._utcnow(), minimum_age=self._settings.minimum_object_lifetime)
+                    found.update((candidate.name, candidate) for candidate in old)
+            except (KubeError, ValueError) as error:
+                raise ReconcileError(f"failed listing {kind}s: {error}") from error
+        return found
+
+    async def _drop_used(self, unused: Unused) -> None:
+        """Take out what is referred to now."""
+        namespaces: Collection[str] = {name.namespace for name in unused}
+        if len(namespaces) > _SINGLE_NAMESPACES:
+            namespaces = self._namespaces
+        for resource in USERS:
+            if not unused:
+                return
+            try:
+                async for page in self._pages(resource, sorted(namespaces)):
+                    for name in (name for obj in page for name in references(obj)):
+                        unused.pop(name, None)
+            except KindNotServed:
+                continue  # nobody can have objects of it
+            except KubeError as error:
+                gvk = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+                raise ReconcileError(f"failed listing objects of gvk {gvk}: {error}") from error
+
+    async def _pages(
+        self, resource: Resource, namespaces: Collection[str], label_selector: str = ""
+    ) -> AsyncIterator[Sequence[Object]]:
+        for namespace in namespaces or ("",):
+            token = ""
+            while True:
+                page = await self._client.list_page(
+                    resource, Selection(namespace, label_selector), form=Form.METADATA, continue_token=token
+                )
+                yield page["items"]
+                token = metadata(page).get("continue") or ""
+                if not token:
+                    break
+
+    # --- acting
+
+    async def _report_dry_run(self, unused: Unused) -> Sequence[str]:
+        _log("Objects would be deleted", unused)
+        for name in unused:
+            metrics.count(name.kind, Outcome.DRY_RUN)
+        return ()
+
+    async def _delete(self, unused: Unused) -> Sequence[str]:
+        """Returns why objects could not be deleted; takes out what is in use after all."""
+        errors: list[str] = []
+        for portion in _portions(unused):
+            chosen = dict(portion)
+            await self._drop_used(chosen)
+            for name in portion.keys() - chosen.keys():
+                del unused[name]
+            at_once = asyncio.Semaphore(_AT_ONCE)
+            outcomes = await asyncio.gather(*(self._delete_one(each, at_once, errors) for each in chosen.values()))
+            deleted = [name for name, outcome in zip(chosen, outcomes, strict=True) if outcome is Outcome.DELETED]
+            _log("Objects that nothing refers to were deleted", deleted)
+            for name, outcome in zip(chosen, outcomes, strict=True):
+                metrics.count(name.kind, outcome)
+        return errors
+
+    async def _delete_one(self, candidate: Candidate, at_once: asyncio.Semaphore, errors: list[str]) -> Outcome:
+        name = candidate.name
+        async with at_once:
+            try:
+                await self._client.delete(
+                    RESOURCES[name.kind],
+                    name.name,
+                    namespace=name.namespace,
+                    uid=candidate.uid,
+                    resource_version=candidate.resource_version,
+                )
+            except NotFound:
+                return Outcome.DELETED  # by somebody else
+            except Conflict:
+                return Outcome.CHANGED
+            except KubeError as error:
+                errors.append(str(error))
+                return Outcome.FAILED
+        return Outcome.DELETED
+
+
+def _portions(unused: Unused) -> Iterator[Unused]:
+    """By namespaces, so that the references in few of them have to be read for each."""
+    names = sorted(unused, key=lambda name: (name.namespace, name.kind, name.name))
+    for start in range(0, len(names), _PORTION):
+        yield {name: unused[name] for name in names[start : start + _PORTION]}
+
+
+def _log(message: str, names: Collection[Name]) -> None:
+    """One entry a kind and namespace."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name in names:
+        groups[name.kind, name.namespace].append(name.name)
+    for (kind, namespace), found in groups.items():
+        log.info(message, kind=kind, objects_in=namespace, names=found[:_TOLD], count=len(found))
+
+
+def _summary(errors: Sequence[str]) -> str:
+    if len(errors) == 1:
+        return f"Could not delete all unused resources: 1 error occurred: {errors[0]}"
+    more = [f"and {len(errors) - _TOLD} more"] if len(errors) > _TOLD else []
+    told = ", ".join([*errors[:_TOLD], *more])
+    return f"Could not delete all unused resources: {len(errors)} errors occurred: [{told}]"

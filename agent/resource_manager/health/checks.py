@@ -1,0 +1,170 @@
+"""One look at all objects of a ManagedResource, for their health or their progress.
+
+Both go through the objects in the order in which the status lists them. The first finding decides the condition; from
+there on only what is in memory is looked at, since more findings are for the log alone and not worth a request.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from agent.resource_manager.health.conditions import health_condition, progress_condition
+from agent.resource_manager.health.objects import Kind, NotKnown, Objects
+from agent.resource_manager.health.pods import Pods
+from agent.resource_manager.health.projections import NOTHING, ObjectHealth
+from agent.resource_manager.health.warnings import Warnings
+from gardener.health.checks import deployment
+from gardener.health.findings import (
+    Finding,
+    Reference,
+    may_have_events,
+    missing,
+    pods_finding,
+    progress_api_version,
+    with_events,
+)
+from kube.conditions import Condition
+from kube.errors import KindNotServed
+from kube.objects import Key
+
+
+class Check(Protocol):
+    async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
+        """What is not as it should be. Raises KubeError if the first finding can't be made."""
+
+    def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
+        """The first of them, if it is known without a request. Raises NotKnown."""
+
+    def remembered(self, reference: Reference) -> Finding | None:
+        """What the watches know of one object; nothing is asked or watched for it. Raises NotKnown."""
+
+    async def forget(self, managed_resource: Key) -> None:
+        """Watch nothing for it any more."""
+
+    def condition(self, findings: Sequence[Finding]) -> Condition:
+        """What its condition has to be."""
+
+
+class HealthCheck:
+    condition = staticmethod(health_condition)
+
+    def __init__(self, *, objects: Objects, warnings: Warnings) -> None:
+        self._objects = objects
+        self._warnings = warnings
+
+    async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
+        kinds = await self._objects.watch(managed_resource, {(r.api_version, r.kind) for r in references})
+        found: list[Finding] = []
+        for reference in references:
+            kind = kinds[reference.api_version, reference.kind]
+            known = self._objects.known(kind, reference)
+            if known is not None:
+                finding = known.finding
+            else:
+                finding = await self._read(managed_resource, kind, reference, may_read=not found)
+            if finding is not None:
+                found.append(finding)
+        if found and may_have_events(found[0]):
+            found[0] = with_events(found[0], await self._warnings.about(found[0]))
+        return found
+
+    def first_finding(self, _: Key, references: Sequence[Reference]) -> Finding | None:
+        for reference in references:
+            finding = self._objects.remembered(reference.api_version, reference).finding
+            if finding is None:
+                continue
+            if may_have_events(finding):
+                warnings = self._warnings.known(finding)
+                if warnings is None:
+                    raise NotKnown
+                finding = with_events(finding, warnings)
+            return finding
+        return None
+
+    def remembered(self, reference: Reference) -> Finding | None:
+        return self._objects.remembered(reference.api_version, reference).finding
+
+    async def forget(self, managed_resource: Key) -> None:
+        await self._objects.watch(managed_resource, ())
+
+    async def _read(self, managed_resource: Key, kind: Kind, reference: Reference, *, may_read: bool) -> Finding | None:
+        try:
+            read = await self._objects.read(managed_resource, kind, reference, may_read=may_read)
+        except KindNotServed as error:
+            return missing(reference, unknown_kind=str(error))
+        except NotKnown:
+            return None
+        return missing(reference) if read is None else read.finding
+
+
+class ProgressCheck:
+    """What does not exist is skipped here: it is the business of the health check."""
+
+    condition = staticmethod(progress_condition)
+
+    def __init__(self, *, objects: Objects, pods: Pods) -> None:
+        self._objects = objects
+        self._pods = pods
+
+    async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
+        rolled_out = [(r, version) for r in references if (version := progress_api_version(r)) is not None]
+        names = {(version, reference.kind) for reference, version in rolled_out}
+        kinds = await self._objects.watch(managed_resource, names)
+        if (deployment.RULE.api_version, deployment.RULE.kind) in names:
+            await self._pods.use(managed_resource)
+        else:
+            self._pods.forget(managed_resource)
+        found: list[Finding] = []
+        for reference, version in rolled_out:
+            kind, may_read = kinds[version, reference.kind], not found
+            known = self._objects.known(kind, reference)
+            if known is None:
+                known = await self._read(managed_resource, kind, reference, may_read=may_read)
+            finding = known.finding
+            if known.pods is not None and may_read:
+                finding = pods_finding(reference, known.pods, await self._pods.count(known.pods))
+            if finding is not None:
+                found.append(finding)
+        return found
+
+    def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
+        for reference in references:
+            version = progress_api_version(reference)
+            if version is None:
+                continue
+            kept = self._objects.remembered(version, reference)
+            finding = kept.finding
+            if kept.pods is not None:
+                pods = self._pods.watch(managed_resource)
+                count = self._pods.known_count(kept.pods)
+                if count is None:
+                    raise NotKnown(is_coming=not pods.synced.is_set())
+                finding = pods_finding(reference, kept.pods, count)
+            if finding is not None:
+                return finding
+        return None
+
+    def remembered(self, reference: Reference) -> Finding | None:
+        version = progress_api_version(reference)
+        if version is None:
+            return None
+        kept = self._objects.remembered(version, reference)
+        count = self.pods_of(reference)
+        if kept.pods is None or count is None:
+            return kept.finding
+        return pods_finding(reference, kept.pods, count)
+
+    def pods_of(self, reference: Reference) -> int | None:
+        """How many pods a Deployment has, if the watches know. Raises NotKnown."""
+        version = progress_api_version(reference)
+        wanted = self._objects.remembered(version, reference).pods if version is not None else None
+        return self._pods.known_count(wanted) if wanted is not None else None
+
+    async def forget(self, managed_resource: Key) -> None:
+        await self._objects.watch(managed_resource, ())
+        self._pods.forget(managed_resource)
+
+    async def _read(self, managed_resource: Key, kind: Kind, reference: Reference, *, may_read: bool) -> ObjectHealth:
+        with suppress(KindNotServed, NotKnown):
+            return await self._objects.read(managed_resource, kind, reference, may_read=may_read) or NOTHING
+        return NOTHING

@@ -1,0 +1,54 @@
+"""From the findings about all objects of a ManagedResource to its condition.
+
+Only the first finding is reported: programs parse reason and message, and the original reports no more.
+
+A status write wakes up everybody who watches, so it is done only for something new. The events of a Service are
+reported with their age, which would make each check something new; as long as only they differ, the condition is left
+alone for a while.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from agent.resource_manager.service_events import HEADING
+from gardener import conditions
+from gardener.health.findings import Finding
+from kube.clock import parse_time
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.objects import Object, condition
+
+EVENTS_KEPT_FOR = timedelta(minutes=5)
+"""How long a stored message stays if only its events have changed."""
+
+
+def health_condition(findings: Sequence[Finding]) -> Condition:
+    if findings:
+        return Condition(conditions.RESOURCES_HEALTHY, "False", findings[0].reason, findings[0].message)
+    return Condition(conditions.RESOURCES_HEALTHY, "True", "ResourcesHealthy", "All resources are healthy.")
+
+
+def progress_condition(findings: Sequence[Finding]) -> Condition:
+    if findings:
+        return Condition(conditions.RESOURCES_PROGRESSING, "True", findings[0].reason, findings[0].message)
+    text = "All resources have been fully rolled out."
+    return Condition(conditions.RESOURCES_PROGRESSING, "False", "ResourcesRolledOut", text)
+
+
+def conditions_to_write(managed_resource: Object, wanted: Condition, *, now: datetime) -> list[Object] | None:
+    """The new `status.conditions`, or None if the stored ones say so already."""
+    stored = conditions_of(managed_resource)
+    old = condition(managed_resource, wanted.type)
+    if old is not None and _differs_only_in_recent_events(old, wanted, now):
+        return None
+    new = with_conditions(stored, [wanted], now=now)
+    return None if new == stored else new
+
+
+def _differs_only_in_recent_events(old: Object, wanted: Condition, now: datetime) -> bool:
+    if (old.get("status"), old.get("reason")) != (wanted.status, wanted.reason):
+        return False
+    told, separator, _ = (old.get("message") or "").partition(HEADING)
+    to_tell, new_separator, _ = wanted.message.partition(HEADING)
+    if not (separator and new_separator and told == to_tell and old.get("lastUpdateTime")):
+        return False
+    return now - parse_time(old["lastUpdateTime"]) < EVENTS_KEPT_FOR

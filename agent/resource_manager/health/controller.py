@@ -1,0 +1,148 @@
+"""The controllers `health` and `health-progressing`.
+
+Each looks at a ManagedResource when something happened to it or to one of its objects, and once in a sync period.
+What is said about objects comes from watches, so a look costs no request, and neither does a condition that is stored
+already.
+
+What happened to an object leads to its ManagedResource by the annotation `origin`; pods lead to the Deployments that
+select them. The checks that follow are put off for a moment, so that what changes together is looked at together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from agent.resource_manager.api import MANAGED_RESOURCES_VIEW
+from agent.resource_manager.context import Context
+from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck
+from agent.resource_manager.health.objects import Objects
+from agent.resource_manager.health.pods import CountedPod, Pods
+from agent.resource_manager.health.predicates import SOON, delay, managed_resource_matters
+from agent.resource_manager.health.projections import (
+    ObjectHealth,
+    health_form,
+    progress_form,
+    project_health,
+    project_progress,
+)
+from agent.resource_manager.health.reconcile import LONGEST_PASS, Reconciler
+from agent.resource_manager.health.warnings import Warnings
+from gardener.health.checks.deployment import Bucket, buckets
+from gardener.kinds import MANAGED_RESOURCES
+from kube.cache import Change
+from kube.events import EventRecorder
+from kube.loop import ControlLoop, Queue, enqueue
+from kube.managed_kinds import ManagedKinds, Part
+from kube.objects import Object
+from kube.queue import CHANGE
+from kube.resources import DEPLOYMENTS, Resource
+from kube.status import StatusWriter
+
+C = TypeVar("C", bound=Check)
+
+_SERVED_SOON = 1.0
+"""Seconds from the news about a CRD until its kinds can be expected to be served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Generic[C]):
+    loop: ControlLoop
+    reconciler: Reconciler
+    check: C
+
+
+def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[HealthCheck]:
+    """Keeps the condition ResourcesHealthy."""
+    loop = _control_loop(context, "health")
+    project = partial(project_health, cluster_id=context.cluster_id)
+    part: Part[ObjectHealth]
+
+    def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
+        # What the first list of a kind holds is no news: who uses the kind has waited for it.
+        if part.is_listed(resource):
+            _enqueue_origin(loop.queue, status, change, existence_matters=True)
+
+    part = kinds.part(project, on_change=object_changed)
+    objects = Objects(part=part, project=project, form=health_form, cluster=context.target)
+    check = HealthCheck(objects=objects, warnings=Warnings(context.target.client))
+    return _declared(context, loop, objects, check, status, recorder=context.recorder)
+
+
+def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[ProgressCheck]:
+    """Keeps the condition ResourcesProgressing."""
+    loop = _control_loop(context, "health-progressing")
+    project = partial(project_progress, cluster_id=context.cluster_id)
+    part: Part[ObjectHealth]
+
+    def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
+        if part.is_listed(resource):
+            _enqueue_origin(loop.queue, status, change, existence_matters=False)
+
+    def pod_changed(pod: CountedPod) -> None:
+        for bucket in buckets(pod.namespace, pod.labels):
+            for _, kept in part.by_index(DEPLOYMENTS, bucket):
+                if kept.origin is not None and kept.pods is not None and kept.pods.select(pod.labels):
+                    loop.queue.add_after(kept.origin, SOON, CHANGE)
+
+    part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
+    pods = Pods(loop, client=context.target.client, caches=context.target.caches, on_change=pod_changed)
+    objects = Objects(part=part, project=project, form=progress_form, cluster=context.target)
+    return _declared(context, loop, objects, ProgressCheck(objects=objects, pods=pods), status)
+
+
+def bucket_of_pods(kept: ObjectHealth) -> Sequence[Bucket]:
+    return (kept.pods.bucket,) if kept.pods is not None else ()
+
+
+def _control_loop(context: Context, name: str) -> ControlLoop:
+    settings = context.config.controllers.health
+    time_limit = min(settings.sync_period, LONGEST_PASS)
+    return ControlLoop(name, kind=MANAGED_RESOURCES, workers=settings.concurrent_syncs, time_limit=time_limit)
+
+
+def _declared(
+    context: Context,
+    loop: ControlLoop,
+    objects: Objects,
+    check: C,
+    status: StatusWriter,
+    *,
+    recorder: EventRecorder | None = None,
+) -> Declared[C]:
+    """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
+    controllers = context.config.controllers
+
+    def matters(change: Change[Object]) -> bool:
+        # One that is gone is looked at as well: nothing is watched for it any more.
+        return change.new is None or managed_resource_matters(
+            change.old, change.new, resource_class=controllers.resource_class
+        )
+
+    def kinds_changed(group: str) -> None:
+        for user in objects.waiting_for(group):
+            loop.queue.add_after(user, _SERVED_SOON, CHANGE)
+
+    reconciler = Reconciler(
+        check=check,
+        status=status,
+        store=loop.watch(context.source.caches, MANAGED_RESOURCES_VIEW, enqueue(when=matters)),
+        resource_class=controllers.resource_class,
+        sync_period=controllers.health.sync_period,
+        recorder=recorder,
+    )
+    status.ask(reconciler.advice)
+    loop.on_kinds_changed(kinds_changed)
+    return Declared(loop.reconciled_by(reconciler), reconciler, check)
+
+
+def _enqueue_origin(
+    queue: Queue, status: StatusWriter, change: Change[ObjectHealth], *, existence_matters: bool
+) -> None:
+    seconds = delay(change.old, change.new, existence_matters=existence_matters)
+    if seconds is None:
+        return
+    for kept in (change.old, change.new):
+        if kept is not None and kept.origin is not None:
+            queue.add_after(kept.origin, max(seconds, status.patience), CHANGE)
+            status.reconsider(kept.origin)

@@ -1,0 +1,114 @@
+"""What is known of the objects that ManagedResources list: from the watches, and where these don't reach, by reading.
+
+An object that a watch should see but does not is read as well before anything is said about it: it may lack our label,
+as objects do that their manifest asks to be left alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from agent.resource_manager.health.projections import ObjectHealth, Project
+from gardener.health.findings import Reference
+from kube.client import Form
+from kube.errors import KindNotServed, KubeError, NotFound
+from kube.managed_kinds import Part
+from kube.objects import Key, group_of
+from kube.resources import Resource
+from process.clusters import Cluster
+
+KindName = tuple[str, str]
+"""apiVersion and kind."""
+Kind = Resource | KubeError
+"""What a name stands for, or why it stands for nothing."""
+
+
+class NotKnown(Exception):
+    """What is in memory does not suffice."""
+
+    def __init__(self, *, is_coming: bool = False) -> None:
+        super().__init__()
+        self.is_coming = is_coming
+        """A list is under way that will suffice."""
+
+
+class Objects:
+    """Args:
+    part: of the watches, that keeps what `project` returns.
+    form: what `project` needs of the objects of a kind.
+    """
+
+    def __init__(
+        self, *, part: Part[ObjectHealth], project: Project, form: Callable[[Resource], Form], cluster: Cluster
+    ) -> None:
+        self._part = part
+        self._project = project
+        self._form = form
+        self._client = cluster.client
+        self._discovery = cluster.discovery
+        self._unserved: dict[Key, frozenset[str]] = {}
+
+    async def watch(self, user: Key, names: Iterable[KindName]) -> Mapping[KindName, Kind]:
+        """Watch these kinds for a ManagedResource and no others for it; with each name what it stands for."""
+        kinds = {name: await self._find(name) for name in sorted(set(names))}
+        unserved = frozenset(group_of(k.api_version) for k in kinds.values() if isinstance(k, KindNotServed))
+        if unserved:
+            self._unserved[user] = unserved
+        else:
+            self._unserved.pop(user, None)
+        await self._part.use(user, [kind for kind in kinds.values() if isinstance(kind, Resource)])
+        return kinds
+
+    def waiting_for(self, group: str) -> list[Key]:
+        """The ManagedResources that list objects of kinds of this group that are not served."""
+        return [user for user, groups in self._unserved.items() if group in groups]
+
+    def known(self, kind: Kind, reference: Reference) -> ObjectHealth | None:
+        """What the watches know; of a Job that has finished and was cleaned up, what they knew last."""
+        if isinstance(kind, KubeError):
+            return None
+        name = _key(kind, reference)
+        return self._part.get(kind, name) or self._part.finished(kind, name)
+
+    def remembered(self, api_version: str, reference: Reference) -> ObjectHealth:
+        """What the watches know of an object; of an apiVersion that may differ from the one that is listed.
+
+        Raises:
+            NotKnown: it would have to be read.
+        """
+        resource = self._discovery.known(api_version, reference.kind)
+        kept = self.known(resource, reference) if resource is not None else None
+        if kept is None:
+            raise NotKnown
+        return kept
+
+    async def read(self, user: Key, resource: Kind, reference: Reference, *, may_read: bool) -> ObjectHealth | None:
+        """The object as it is right now, None if it does not exist.
+
+        Raises:
+            KindNotServed: its kind does not exist (any more).
+            NotKnown: it may not be read.
+            KubeError: it can't be read.
+        """
+        if isinstance(resource, KindNotServed) or (isinstance(resource, KubeError) and may_read):
+            raise resource.with_traceback(None)
+        if isinstance(resource, KubeError) or not may_read:
+            raise NotKnown
+        name = _key(resource, reference)
+        try:
+            obj = await self._client.get(resource, name.name, namespace=name.namespace, form=self._form(resource))
+        except NotFound:
+            return None
+        except KindNotServed:
+            self._discovery.invalidate(resource.group)
+            self._unserved[user] = self._unserved.get(user, frozenset()) | {resource.group}
+            raise
+        return self._project(resource, obj)
+
+    async def _find(self, name: KindName) -> Kind:
+        try:
+            return await self._discovery.find(*name)
+        except KubeError as error:
+            return error
+
+
+def _key(resource: Resource, reference: Reference) -> Key:
+    return Key(reference.namespace if resource.namespaced else "", reference.name)

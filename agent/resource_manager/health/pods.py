@@ -1,0 +1,102 @@
+"""The pods of the target cluster, as far as they are counted for Deployments.
+
+Pods don't carry our label, so all of them are watched, and of each only the labels are kept. There is a watch as
+long as some ManagedResource has Deployments.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gardener.health.checks.deployment import Bucket, PodsWanted, buckets, is_over
+from kube.cache import Caches, Change, Store, View
+from kube.client import Client, Selection
+from kube.loop import ControlLoop, Queue
+from kube.objects import Key, Object, key, label_selector_text, labels
+from kube.resources import PODS
+
+_LIST_SECONDS = 20.0
+_BY_BUCKET = "bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPod:
+    namespace: str
+    labels: Mapping[str, str]
+
+
+def counted(pod: Object) -> CountedPod | None:
+    """None for a pod that is over, and therefore not counted."""
+    return None if is_over(pod) else CountedPod(key(pod).namespace, labels(pod))
+
+
+def _buckets(pod: CountedPod | None) -> Sequence[Bucket]:
+    return buckets(pod.namespace, pod.labels) if pod is not None else ()
+
+
+_VIEW = View(PODS, counted, indexes=((_BY_BUCKET, _buckets),))
+
+
+class Pods:
+    """Args: on_change: called with a pod that counts from now on, or no more."""
+
+    def __init__(
+        self, loop: ControlLoop, *, client: Client, caches: Caches, on_change: Callable[[CountedPod], None]
+    ) -> None:
+        self._loop = loop
+        self._client = client
+        self._caches = caches
+        self._on_change = on_change
+        self._store: Store[CountedPod | None] | None = None
+        self._users: set[Key] = set()
+
+    async def use(self, user: Key) -> None:
+        """Watch pods for a ManagedResource; returns when they were listed, or could not be."""
+        if not self.watch(user).synced.is_set():
+            await self._caches.tried(_VIEW, timeout=_LIST_SECONDS)
+
+    def watch(self, user: Key) -> Store[CountedPod | None]:
+        """The same without waiting for the list."""
+        self._users.add(user)
+        if self._store is None:
+            self._store = self._loop.watch(self._caches, _VIEW, self._changed)
+        return self._store
+
+    def forget(self, user: Key) -> None:
+        """The ManagedResource has no Deployments (any more)."""
+        self._users.discard(user)
+        if not self._users and self._store is not None:
+            self._loop.unwatch(self._store)
+            self._store = None
+
+    async def count(self, wanted: PodsWanted) -> int:
+        """How many pods there are that a Deployment selects. Raises KubeError."""
+        known = self.known_count(wanted)
+        if known is not None:
+            return known
+        match_labels = (wanted.selector or {}).get("matchLabels") or {}
+        selection = Selection(wanted.namespace, label_selector_text(match_labels))
+        return _count(wanted, [counted(pod) for pod in await self._client.list(PODS, selection)])
+
+    def known_count(self, wanted: PodsWanted) -> int | None:
+        """The same, if the watch knows it."""
+        pods = self._known(wanted)
+        return None if pods is None else _count(wanted, pods)
+
+    def _known(self, wanted: PodsWanted) -> list[CountedPod | None] | None:
+        """Those that it may select."""
+        store = self._store
+        if store is None or not store.synced.is_set() or not self._caches.covers(PODS, wanted.namespace):
+            return None
+        return [pod for _, pod in store.by_index(_BY_BUCKET, wanted.bucket)]
+
+    def _changed(self, _: Queue, change: Change[CountedPod | None]) -> None:
+        # What the first list holds is no news: who uses the pods has waited for it.
+        if self._store is None or not self._store.synced.is_set() or change.old == change.new:
+            return
+        for pod in (change.old, change.new):
+            if pod is not None:
+                self._on_change(pod)
+
+
+def _count(wanted: PodsWanted, pods: Iterable[CountedPod | None]) -> int:
+    return sum(1 for pod in pods if pod is not None and wanted.select(pod.labels))

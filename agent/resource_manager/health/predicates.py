@@ -1,0 +1,62 @@
+"""Whether a ManagedResource is to be checked now, and which events lead to a check, of health or progress."""
+
+from enum import Enum, auto
+
+from agent.resource_manager.health.projections import NOTHING, ObjectHealth
+from gardener import conditions
+from gardener.responsibility import class_of, concerns, is_ignored, is_responsible
+from kube.objects import Object, condition, is_deleting
+
+SOON = 0.1
+"""Seconds: what changes together is looked at together."""
+LATER = 10.0
+"""Seconds until other words for a known problem are written: a roll-out of many pods finds new ones all the time."""
+
+
+class Eligibility(Enum):
+    CHECK = auto()
+    WAIT = auto()
+    """Not applied yet; look again after the sync period, and an event will come as well."""
+    STOP = auto()
+    """Nothing to do here until an event brings it back."""
+
+
+def eligibility(managed_resource: Object, *, resource_class: str) -> Eligibility:
+    if (
+        is_ignored(managed_resource)
+        or not is_responsible(managed_resource, resource_class=resource_class)
+        or is_deleting(managed_resource)
+    ):
+        return Eligibility.STOP
+    return Eligibility.WAIT if applied_status(managed_resource) in {None, "Progressing", "False"} else Eligibility.CHECK
+
+
+def applied_status(managed_resource: Object) -> str | None:
+    """The status of the condition that everything was applied; None without that condition."""
+    found = condition(managed_resource, conditions.RESOURCES_APPLIED)
+    return None if found is None else found.get("status")
+
+
+# --- events: the state before and after; `old` is None for a creation, `new` for a deletion
+
+
+def managed_resource_matters(old: Object | None, new: Object | None, *, resource_class: str) -> bool:
+    """Whether an event of a ManagedResource leads to a check of it."""
+    if new is None or is_ignored(new) or not concerns(new, resource_class=resource_class):
+        return False
+    return (
+        old is None or class_of(old) != class_of(new) or applied_status(old) != applied_status(new) or is_ignored(old)
+    )
+
+
+def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, existence_matters: bool) -> float | None:
+    """In how many seconds a check is due since a managed object changed; None if its ManagedResource looks the same.
+
+    `existence_matters` tells whether it is news that a fine object came or went.
+    """
+    if existence_matters and (old is None) != (new is None):
+        return SOON
+    before, after = old or NOTHING, new or NOTHING
+    if (before.finding is None) != (after.finding is None) or before.pods != after.pods:
+        return SOON
+    return None if before.finding == after.finding else LATER

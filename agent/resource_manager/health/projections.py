@@ -1,0 +1,101 @@
+"""What is kept in memory of a managed object: what is wrong with it, and whose it is.
+
+Objects are checked when the watch brings them, so that a store holds no more than the result. Most objects are fine,
+and the fine ones of a ManagedResource share one value, for as long as there are any.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+import structlog
+
+from gardener.health.checks.deployment import PodsWanted
+from gardener.health.checks.registry import health_rule, progress_rule
+from gardener.health.findings import Finding, Reference, health_finding, pods_wanted, progress_finding
+from gardener.keys import ORIGIN
+from gardener.responsibility import parse_origin, unexpected_origin
+from kube.client import Form
+from kube.objects import Key, Object, annotations, key
+from kube.resources import Resource
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class ObjectHealth:
+    origin: Key | None = None
+    """The ManagedResource that it belongs to."""
+    finding: Finding | None = None
+    pods: PodsWanted | None = None
+    """The pods that have to be counted as well, if there is no finding."""
+
+
+NOTHING = ObjectHealth()
+
+Project = Callable[[Resource, Object], ObjectHealth]
+
+
+def project_health(resource: Resource, obj: Object, *, cluster_id: str) -> ObjectHealth:
+    finding = health_finding(reference_to(resource, obj), obj)
+    origin = _origin(resource, obj, cluster_id)
+    return _fine(origin) if finding is None else ObjectHealth(origin, finding)
+
+
+def health_form(resource: Resource) -> Form:
+    """What of the objects of a kind is read to check their health."""
+    return Form.WHOLE if health_rule(resource.api_version, resource.kind) else Form.METADATA
+
+
+def project_progress(resource: Resource, obj: Object, *, cluster_id: str) -> ObjectHealth:
+    if progress_form(resource) is Form.METADATA:
+        return NOTHING
+    reference = reference_to(resource, obj)
+    origin = _origin(resource, obj, cluster_id)
+    finding = progress_finding(reference, obj)
+    wanted = pods_wanted(reference, obj) if finding is None else None
+    return _fine(origin) if finding is None and wanted is None else ObjectHealth(origin, finding, wanted)
+
+
+def progress_form(resource: Resource) -> Form:
+    """What of the objects of a kind is read to check their progress."""
+    return Form.WHOLE if progress_rule(resource.api_version, resource.kind) else Form.METADATA
+
+
+def reference_to(resource: Resource, obj: Object) -> Reference:
+    name = key(obj)
+    return Reference(resource.api_version, resource.kind, name.namespace, name.name)
+
+
+_FINE: WeakValueDictionary[Key | None, ObjectHealth] = WeakValueDictionary()
+
+
+def _fine(origin: Key | None) -> ObjectHealth:
+    kept = _FINE.get(origin)
+    if kept is None:
+        kept = _FINE[origin] = ObjectHealth(origin)
+    return kept
+
+
+def _origin(resource: Resource, obj: Object, cluster_id: str) -> Key | None:
+    try:
+        return origin(obj, cluster_id=cluster_id)
+    except ValueError as error:
+        name = f"{resource.kind} {key(obj)}"
+        log.error("An object does not tell its ManagedResource", object=name, error=str(error))
+        return None
+
+
+def origin(obj: Object, *, cluster_id: str) -> Key | None:
+    """The ManagedResource that the object belongs to; None if to none, or to one of another cluster.
+
+    Raises:
+        ValueError: the annotation is not `[<cluster id>:]<namespace>/<name>`.
+    """
+    text = annotations(obj).get(ORIGIN)
+    if text is None:
+        return None
+    found = parse_origin(text)
+    if ":" in found.key.namespace or not found.key.namespace or not found.key.name:
+        raise unexpected_origin(text)
+    return found.key if found.cluster_id == cluster_id else None

@@ -1,0 +1,158 @@
+"""One pass of a health controller over a ManagedResource: look at its objects, and write the condition if it is new.
+
+Mostly it has been written already: the writer of the status asks for `advice` whenever somebody writes, and what is
+known from memory goes along.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from agent.resource_manager.health.checks import Check
+from agent.resource_manager.health.conditions import conditions_to_write
+from agent.resource_manager.health.objects import NotKnown
+from agent.resource_manager.health.predicates import Eligibility, eligibility
+from gardener.health.findings import Finding, references
+from kube.cache import Store
+from kube.conditions import Condition
+from kube.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.errors import KubeError, NotFound
+from kube.events import EventRecorder
+from kube.objects import Key, Object, key
+from kube.queue import RESYNC
+from kube.status import Advice, StatusWriter
+
+LONGEST_PASS = 180.0
+"""Seconds; a pass gets as long as the sync period is, but no longer than this."""
+
+_LOGGED = 20
+
+_LASTING = timedelta(seconds=30)
+"""What lasts as long leads to an Event; a roll-out or a new node disturb for a moment."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Reconciler:
+    """Args:
+    store: of the ManagedResources.
+    recorder: of Events about objects that are not as they should be for a while; None: there are none.
+    """
+
+    def __init__(
+        self,
+        *,
+        check: Check,
+        status: StatusWriter,
+        store: Store[Object],
+        resource_class: str,
+        sync_period: float,
+        recorder: EventRecorder | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._check = check
+        self._status = status
+        self._store = store
+        self._resource_class = resource_class
+        self._sync_period = sync_period
+        self._now = now
+        self._recorder = recorder
+        self._logged: dict[Key, tuple[str, ...]] = {}
+        self._bad_since: dict[Key, datetime | None] = {}
+        """None once there was an Event."""
+
+    async def reconcile(self, name: Key) -> Result:
+        managed_resource = self._store.get(name)
+        if managed_resource is None or self._eligibility(managed_resource) is Eligibility.STOP:
+            self._logged.pop(name, None)
+            self._bad_since.pop(name, None)
+            await self._check.forget(name)
+            return Done()
+        if self._eligibility(managed_resource) is Eligibility.CHECK:
+            findings = await self._findings(name, managed_resource)
+            condition = self._check.condition(findings)
+            self._log(name, condition, findings)
+            self._warn_if_it_lasts(managed_resource, condition, len(findings))
+            await self._write(managed_resource, condition)
+        return RequeueAfter(self._sync_period * random.uniform(0.9, 1.1), RESYNC)  # noqa: S311 - spreads load
+
+    def findings(self, name: Key) -> int:
+        """How many objects of a ManagedResource were not as they should be when they were last looked at."""
+        return len(self._logged.get(name, ()))
+
+    def advice(self, managed_resource: Object) -> Advice | None:
+        """What is known of it from memory, to go along with what somebody else is about to write."""
+        if self._eligibility(managed_resource) is not Eligibility.CHECK:
+            return None
+        try:
+            finding = self._check.first_finding(key(managed_resource), references(managed_resource))
+        except NotKnown as unknown:
+            return Advice(lambda status: status, is_settled=False) if unknown.is_coming else None
+        condition = self._check.condition([] if finding is None else [finding])
+
+        def compute(status: Object) -> Object:
+            conditions = conditions_to_write({**managed_resource, "status": status}, condition, now=self._now())
+            return status if conditions is None else {**status, "conditions": conditions}
+
+        return Advice(compute, is_settled=finding is None)
+
+    def _eligibility(self, managed_resource: Object) -> Eligibility:
+        return eligibility(managed_resource, resource_class=self._resource_class)
+
+    async def _findings(self, name: Key, managed_resource: Object) -> list[Finding]:
+        seconds = min(self._sync_period, LONGEST_PASS) / 2  # leaves time for the write
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await self._check.findings(name, references(managed_resource))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ReconcileError(f"the objects could not be looked at within {seconds:g} seconds") from error
+
+    def _log(self, name: Key, condition: Condition, findings: list[Finding]) -> None:
+        """All findings, since the condition has only the first; nothing if they were logged already."""
+        messages = tuple(finding.message for finding in findings)
+        if self._logged.get(name, ()) == messages:
+            return
+        if messages:
+            self._logged[name] = messages
+        else:
+            del self._logged[name]
+        log.info(
+            "The state of objects changed", condition=condition.type, findings=messages[:_LOGGED], count=len(messages)
+        )
+
+    def _warn_if_it_lasts(self, managed_resource: Object, condition: Condition, count: int) -> None:
+        """By an Event, as the condition is overwritten by the next one and has the first object only."""
+        name, now = key(managed_resource), self._now()
+        if self._recorder is None or not count:
+            self._bad_since.pop(name, None)
+            return
+        since = self._bad_since.setdefault(name, now)
+        if since is not None and now - since >= _LASTING:
+            self._bad_since[name] = None
+            more = f" (and {count - 1} more)" if count > 1 else ""
+            self._recorder.event(managed_resource, "Warning", condition.reason, condition.message + more)
+
+    async def _write(self, managed_resource: Object, condition: Condition) -> None:
+        looked_at = (managed_resource.get("status") or {}).get("resources")
+        # The look may have taken a while, and the other controllers write the same status.
+        managed_resource = self._store.get(key(managed_resource)) or managed_resource
+
+        def compute(status: Object) -> Object:
+            present = {**managed_resource, "status": status}
+            if self._eligibility(present) is not Eligibility.CHECK or status.get("resources") != looked_at:
+                return status  # the condition is about what was; an event brings the next check
+            conditions = conditions_to_write(present, condition, now=self._now())
+            return status if conditions is None else {**status, "conditions": conditions}
+
+        try:
+            await self._status.update(managed_resource, compute)
+        except NotFound:
+            return  # gone meanwhile
+        except KubeError as error:
+            raise ReconcileError(f"could not update the ManagedResource status: {error}") from error

@@ -1,0 +1,83 @@
+"""The controller `istio-cluster-configuration`: EnvoyFilters for the DestinationRules of a namespace.
+
+A key is a namespace that has DestinationRules. For each namespace with Istio's ingress gateways it has at most one
+EnvoyFilter. All kinds are watched only where Istio is installed, which may happen later.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from agent.resource_manager.context import Context
+from agent.resource_manager.istio_cluster_configuration.patches import NAME, SUFFIX, resolve
+from agent.resource_manager.istio_cluster_configuration.projections import (
+    DestinationRule,
+    Existing,
+    Namespace,
+    Service,
+)
+from agent.resource_manager.istio_cluster_configuration.reconcile import Reconciler, Stores
+from gardener import keys, kinds
+from kube.cache import Change, Store, View
+from kube.loop import ControlLoop, changed_or_listed, enqueue_mapped
+from kube.objects import Key
+from kube.resources import NAMESPACES, SERVICES
+
+
+def _own_namespace(rule: DestinationRule) -> tuple[str, ...]:
+    return (rule.key.namespace,)
+
+
+def _service(rule: DestinationRule) -> tuple[Key, ...]:
+    service = rule.service()
+    return (service,) if service is not None else ()
+
+
+_INDEXES = (("namespace", _own_namespace), ("service", _service))
+RULES_VIEW = View(kinds.DESTINATION_RULES, DestinationRule.of, indexes=_INDEXES)
+SERVICES_VIEW = View(SERVICES, Service.of)
+NAMESPACES_VIEW = View(NAMESPACES, Namespace.of)
+FILTERS_VIEW = View(kinds.ENVOY_FILTERS, Existing.of, label_selector=f"{keys.MANAGED_BY}={NAME}")
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, caches = context.config.controllers.istio_cluster_configuration, context.target.caches
+    loop = ControlLoop(NAME, kind=NAMESPACES, workers=settings.concurrent_syncs)
+    reconciler = Reconciler(context.target.client)
+
+    def begin() -> None:
+        rules = loop.watch(caches, RULES_VIEW, enqueue_mapped(_namespace_of_rule, when=changed_or_listed))
+        reconciler.stores = Stores(
+            rules=rules,
+            services=loop.watch(caches, SERVICES_VIEW, enqueue_mapped(partial(_namespaces_for_service, rules))),
+            namespaces=loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(partial(_namespaces_exporting_to, rules))),
+            filters=loop.watch(caches, FILTERS_VIEW, enqueue_mapped(_namespace_of_filter, when=changed_or_listed)),
+        )
+
+    loop.when_served(context.target.discovery, (kinds.DESTINATION_RULES, kinds.ENVOY_FILTERS), begin)
+    return loop.reconciled_by(reconciler)
+
+
+def _namespace_of_rule(change: Change[DestinationRule]) -> tuple[Key, ...]:
+    return (Key("", change.key.namespace),)
+
+
+def _namespaces_for_service(rules: Store[DestinationRule], change: Change[Service]) -> Iterable[Key]:
+    return (Key("", rule.key.namespace) for _, rule in rules.by_index("service", change.key))
+
+
+def _namespaces_exporting_to(rules: Store[DestinationRule], change: Change[Namespace]) -> Iterable[Key]:
+    """Those whose filters have to be where ingress gateways came or went."""
+    before, after = (
+        state is not None and state.is_ingress and not state.is_terminating for state in (change.old, change.new)
+    )
+    if before == after:
+        return ()
+    return {
+        Key("", rule.key.namespace)
+        for _, rule in rules.items()
+        if resolve(rule.export_to, rule.key.namespace, [change.key.name])
+    }
+
+
+def _namespace_of_filter(change: Change[Existing]) -> tuple[Key, ...]:
+    return (Key("", change.key.name.removesuffix(SUFFIX)),)

@@ -1,0 +1,103 @@
+"""One pass over a namespace that has DestinationRules: compute its EnvoyFilters, write the difference."""
+
+import asyncio
+from dataclasses import dataclass
+
+from agent.resource_manager.istio_cluster_configuration.patches import SUFFIX, config_patches, envoy_filter
+from agent.resource_manager.istio_cluster_configuration.projections import (
+    DestinationRule,
+    Existing,
+    Namespace,
+    Service,
+    decided,
+)
+from gardener import kinds
+from kube.cache import Store
+from kube.client import JSON_PATCH, Client
+from kube.controller import Done, ReconcileError, Result
+from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.objects import Key, Object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    rules: Store[DestinationRule]
+    services: Store[Service]
+    namespaces: Store[Namespace]
+    filters: Store[Existing]
+
+    async def synced(self) -> None:
+        for store in (self.rules, self.services, self.namespaces, self.filters):
+            await store.synced.wait()
+
+
+class Reconciler:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.stores: Stores
+        """Set when the kinds are served; there are no keys before that."""
+
+    async def reconcile(self, key: Key) -> Result:
+        await self.stores.synced()
+        source = self.stores.namespaces.get(key)
+        if source is None or source.is_terminating:
+            return Done()  # its filters go with it
+        rules = [rule for _, rule in self.stores.rules.by_index("namespace", key.name)]
+        patches = config_patches(rules, self.stores.services.get, self._ingress_namespaces())
+        wanted = {
+            Key(target, f"{key.name}{SUFFIX}"): envoy_filter(key.name, source.uid, target, found)
+            for target, found in patches.items()
+            if found
+        }
+        present = [each for each in self.stores.filters.items() if each[0].name == f"{key.name}{SUFFIX}"]
+        work = [self._write(name, body) for name, body in wanted.items()]
+        work += [self._delete(name, existing) for name, existing in present if name not in wanted]
+        results = await asyncio.gather(*work, return_exceptions=True)
+        errors = [result for result in results if isinstance(result, Exception)]
+        if errors:
+            raise ExceptionGroup("EnvoyFilters could not be written", errors)
+        return Done()
+
+    def _ingress_namespaces(self) -> list[str]:
+        return sorted(
+            key.name
+            for key, namespace in self.stores.namespaces.items()
+            if namespace.is_ingress and not namespace.is_terminating
+        )
+
+    async def _write(self, name: Key, body: Object) -> None:
+        present = self.stores.filters.get(name)
+        if present is not None and present.digest == decided(body):
+            return
+        try:
+            written = await (self._update(name, body, present) if present else self._create(name, body))
+        except KubeError as error:
+            raise ReconcileError(f"writing EnvoyFilter {name} failed: {error}") from error
+        self.stores.filters.observe(written)
+
+    async def _create(self, name: Key, body: Object) -> Object:
+        try:
+            return await self._client.create(kinds.ENVOY_FILTERS, body)
+        except AlreadyExists:  # without our label
+            live = await self._client.get(kinds.ENVOY_FILTERS, name.name, namespace=name.namespace)
+            return await self._update(name, body, Existing.of(live))
+
+    async def _update(self, name: Key, body: Object, present: Existing) -> Object:
+        meta = body["metadata"]
+        patch = [
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": present.version},
+            {"op": "add", "path": "/metadata/labels", "value": meta["labels"]},
+            {"op": "add", "path": "/metadata/ownerReferences", "value": meta["ownerReferences"]},
+            {"op": "add", "path": "/spec/configPatches", "value": body["spec"]["configPatches"]},
+        ]
+        return await self._client.patch(
+            kinds.ENVOY_FILTERS, name.name, patch, namespace=name.namespace, content_type=JSON_PATCH
+        )
+
+    async def _delete(self, name: Key, present: Existing) -> None:
+        try:
+            await self._client.delete(kinds.ENVOY_FILTERS, name.name, namespace=name.namespace, uid=present.uid)
+        except NotFound:
+            pass
+        except KubeError as error:
+            raise ReconcileError(f"deleting EnvoyFilter {name} failed: {error}") from error

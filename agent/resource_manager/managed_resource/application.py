@@ -1,0 +1,318 @@
+"""Creating and updating one object of a ManagedResource.
+
+An object costs nothing if it is as it was after the last pass and its manifest is still the same, one call if it is
+new or has to be changed, and a read before that only if nothing is known of it.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from agent.resource_manager.changes import Action
+from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.invalid_update import (
+    PropagationPolicyError,
+    as_if_gone,
+    deleted_text,
+    may_be_replaced,
+    not_creatable_text,
+    not_deleted_text,
+    propagation_policy,
+)
+from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.permissions import Owner
+from agent.resource_manager.managed_resource.target import Target
+from agent.resource_manager.managed_resource.threads import OBJECTS
+from gardener import keys
+from gardener.managed_resource.autoscaling import Scaled, is_scaled
+from gardener.managed_resource.difference import content_hash, is_drifted, needs_update
+from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
+from gardener.managed_resource.messages import apply_error_text, held_text
+from gardener.managed_resource.plan import LARGE, Wanted
+from gardener.managed_resource.redaction import without_secrets
+from kube.client import Client
+from kube.errors import AlreadyExists, Conflict, Invalid, KindNotServed, KubeError, NotFound
+from kube.objects import Object, annotations, is_deleting, metadata, uid
+from kube.resources import Resource
+
+_ATTEMPTS = 4
+_OFF_THE_LOOP = 256 << 10
+"""Bytes of a manifest from which on what is computed from it may take long enough that others would feel it."""
+_COPIES = 6
+"""How many times its size a large object takes while it is written: parsed, merged, as JSON, encrypted, the answer."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ApplyError(Exception):
+    """An object could not be applied; the message is for the condition."""
+
+
+class HeldError(ApplyError):
+    """Another ManagedResource has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyOptions:
+    """What holds for all objects of one pass."""
+
+    owner: Owner
+    client: Client
+    """By which is written, as the owner's identity says."""
+    overwrite: Overwrite
+    equivalences: Equivalences
+    scaled: Scaled
+    previous: Mapping[str, Object]
+    """The old references by the object keys of the wanted ones."""
+    is_settled: bool
+    """The last complete pass, perhaps of an earlier process, applied these same manifests."""
+    always_update: bool
+    applied: dict[str, bytes]
+    """Fingerprints of what this process has applied, by object key."""
+
+
+async def without_its_secrets(text: str, wanted: Wanted) -> str:
+    """The text of an error, which may quote the object."""
+    return await _computed(wanted, lambda: without_secrets(text, wanted.object()))
+
+
+async def _computed(wanted: Wanted, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The value of a pure function of a manifest, in a thread if it is large."""
+    if len(wanted.manifest) < _OFF_THE_LOOP:
+        return compute(*args, **kwargs)
+    return await OBJECTS.compute(compute, *args, **kwargs)
+
+
+class Application:
+    """One object that is to be as it is wanted."""
+
+    def __init__(
+        self, wanted: Wanted, resource: Resource, options: ApplyOptions, *, target: Target, ownership: Ownership
+    ) -> None:
+        self._wanted = wanted
+        self._resource = resource
+        self._options = options
+        self._target = target
+        self._ownership = ownership
+        self._horizontally_scaled = self._is_scaled(options.scaled.horizontally)
+        self._vertically_scaled = self._is_scaled(options.scaled.vertically)
+        self._fingerprint = wanted.digest + bytes(
+            (
+                self._horizontally_scaled,
+                self._vertically_scaled,
+                options.overwrite.labels,
+                options.overwrite.annotations,
+            )
+        )
+
+    def _is_scaled(self, targets: frozenset[str]) -> bool:
+        if not targets:
+            return False
+        key = self._wanted.key
+        named = {**self._wanted.reference, "metadata": {"namespace": key.namespace, "name": key.name}}
+        return is_scaled(named, targets, self._options.equivalences)
+
+    def is_up_to_date(self) -> bool:
+        """Whether it is known, without asking anybody, that there is nothing to do."""
+        if self._wanted.is_ignored or self._options.always_update:
+            return False
+        return (self._is_known() and self._target.is_accepted(self._resource, self._wanted.key)) or self._has_finished()
+
+    def _has_finished(self) -> bool:
+        """Whether just this has run and is over; under another manifest it would run again."""
+        last = self._options.applied.get(self._wanted.name, b"")
+        return last.startswith(self._wanted.digest) and self._target.has_finished(self._resource, self._wanted.key)
+
+    def _is_known(self) -> bool:
+        """Whether this process has applied just this."""
+        return self._options.applied.get(self._wanted.name) == self._fingerprint
+
+    async def run(self, changes: ChangeSet) -> str:
+        """The text of an error if it could not be applied, which may quote the object."""
+        identity = self._options.owner.identity
+        try:
+            await (self._run_ignored(changes) if self._wanted.is_ignored else self._run(changes))
+        except (ApplyError, Conflict) as error:
+            return str(error)
+        except KindNotServed as error:
+            self._target.discovery.invalidate(self._resource.group)
+            return apply_error_text(self._wanted.text, str(error))
+        except (KubeError, MergeError) as error:
+            return apply_error_text(self._wanted.text, identity.error_text(error))
+        return ""
+
+    async def _run_ignored(self, changes: ChangeSet) -> None:
+        live = await self._read()
+        if live is not None:
+            with contextlib.suppress(Conflict, HeldError):  # it is only marked, for when it is given up
+                await self._check_holder(live)
+        body = await _computed(self._wanted, lambda: merge_ignored(self._wanted.object(), live))
+        if body is None:
+            return
+        if live is None:
+            await self._options.client.create(self._resource, body)
+            changes.created += 1
+            changes.note(Action.CREATED, self._wanted.reference)
+        else:
+            written = await self._options.client.replace(self._resource, body)
+            changes.updated += 1
+            changes.note(Action.CHANGED, self._wanted.reference, before=live, after=written)
+
+    async def _run(self, changes: ChangeSet) -> None:
+        if self._has_finished():
+            return
+        size = len(self._wanted.manifest)
+        if size < _OFF_THE_LOOP:
+            await self._apply(changes)
+            return
+        async with self._target.memory.hold(_COPIES * size):
+            await self._apply(changes)
+
+    async def _apply(self, changes: ChangeSet) -> None:
+        await self._turn()
+        manifest = await _computed(self._wanted, self._wanted.object)
+        last = self._options.applied.get(self._wanted.name)
+        same_manifest = self._options.is_settled if last is None else last.startswith(self._wanted.digest)
+        live = None if self._is_absent() else await self._read()
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await self._write(manifest, live, changes, same_manifest=same_manifest)
+            except AlreadyExists:
+                live = await self._read(again=True)
+            except (Conflict, NotFound):
+                if live is None:
+                    raise
+                live = await self._read(again=True)
+        return await self._write(manifest, live, changes, same_manifest=same_manifest)
+
+    def _is_absent(self) -> bool:
+        """Whether it is not there as far as is known: then it is created without asking first."""
+        key, account = self._wanted.key, self._options.owner.identity.account
+        is_unknown = self._target.observed(self._resource, key) is None and self._target.sees(self._resource, key)
+        return is_unknown and account is None
+
+    async def _read(self, *, again: bool = False) -> Object | None:
+        """The live object; for a ServiceAccount what is not ours yet is only read as what the account itself may see.
+
+        So nobody learns by an attempt to take an object over what is in it, who has it, or whether it exists.
+        """
+        target, resource, key, owner = self._target, self._resource, self._wanted.key, self._options.owner
+        if owner.identity.account is None:
+            return await (target.read_live if again else target.read)(resource, key)
+        observed = target.observed(resource, key)
+        if not again and observed is not None and observed.origin == owner.origin:
+            return await target.read(resource, key)
+        return await target.read_live(resource, key, client=self._options.client)
+
+    async def _check_holder(self, live: Object) -> None:
+        """Raises HeldError."""
+        owner, origin = self._options.owner, annotations(live).get(keys.ORIGIN)
+        if not origin or origin == owner.origin:
+            return
+        holder = await self._ownership.holder_by_now(owner.name, origin, self._wanted.name)
+        if holder is None:
+            return
+        if holder.is_elsewhere:
+            await self._claim(live)
+        raise HeldError(held_text(self._wanted.text, str(holder.name), is_certain=holder.is_certain))
+
+    async def _claim(self, live: Object) -> None:
+        """Mark the object, so that its holder's agent leaves it to us when it is given up; see `ownership`."""
+        owner, claimant = self._options.owner, annotations(live).get(keys.CLAIMED_BY)
+        if claimant == owner.origin or is_deleting(live):
+            return
+        if claimant and await self._ownership.is_claimed(owner.name, claimant, self._wanted.name):
+            return
+        note = {keys.CLAIMED_BY: owner.origin}
+        await self._target.annotate(self._resource, live, note, client=self._options.client)
+
+    async def _write(self, manifest: Object, live: Object | None, changes: ChangeSet, *, same_manifest: bool) -> None:
+        if live is not None:
+            await self._check_holder(live)
+        merged = await _computed(self._wanted, self._merged, manifest, live)
+        if live is None:
+            await self._accept(await self._options.client.create(self._resource, merged))
+            changes.created += 1
+            changes.note(Action.MADE_AGAIN if same_manifest else Action.CREATED, self._wanted.reference)
+            return
+        differs = await _computed(self._wanted, is_drifted if same_manifest else needs_update, merged, live)
+        if not differs and not self._options.always_update:
+            await self._accept(live)
+            return
+        try:
+            written = await self._options.client.replace(self._resource, merged)
+        except Invalid as error:
+            await self._replace(manifest, live, merged, error, changes)
+            return
+        await self._accept(written)
+        changes.updated += 1
+        if differs:
+            action = Action.PUT_RIGHT if same_manifest else Action.CHANGED
+            changes.note(action, self._wanted.reference, before=live, after=written)
+
+    def _merged(self, manifest: Object, live: Object | None) -> Object:
+        return merge(
+            manifest,
+            live,
+            origin=self._options.owner.origin,
+            previous=self._options.previous.get(self._wanted.name),
+            overwrite=self._options.overwrite,
+            horizontally_scaled=self._horizontally_scaled,
+            vertically_scaled=self._vertically_scaled,
+        )
+
+    async def _turn(self) -> None:
+        if len(self._wanted.manifest) >= LARGE:
+            await self._target.turn()
+
+    async def _accept(self, live: Object) -> None:
+        await self._turn()
+        content = await _computed(self._wanted, content_hash, live)
+        self._target.accept(self._resource, live, content)
+        self._options.applied[self._wanted.name] = self._fingerprint
+
+    async def _replace(
+        self, manifest: Object, live: Object, merged: Object, refused: Invalid, changes: ChangeSet
+    ) -> None:
+        """Delete what can't be updated, if that is allowed; the next pass creates it. Raises ApplyError."""
+        text, error_text = self._wanted.text, self._options.owner.identity.error_text
+        if not may_be_replaced(merged, refused.causes):
+            raise refused
+        try:
+            policy = propagation_policy(merged, resource=text)
+            await self._try_to_create(manifest, live, refused)
+            await self._options.client.delete(
+                self._resource,
+                self._wanted.key.name,
+                namespace=self._wanted.key.namespace,
+                propagation=policy or "",
+                uid=uid(live),
+                resource_version=metadata(live)["resourceVersion"],
+            )
+        except PropagationPolicyError as error:
+            raise ApplyError(str(error)) from error
+        except NotFound:
+            pass
+        except Conflict:
+            raise  # it has changed: all is looked at anew
+        except KubeError as error:
+            raise ApplyError(not_deleted_text(text, error_text(error))) from error
+        changes.note(Action.DELETED, self._wanted.reference)
+        raise ApplyError(deleted_text(text, error_text(refused)))
+
+    async def _try_to_create(self, manifest: Object, live: Object, refused: Invalid) -> None:
+        """What the API server would not take anew either stays as it is. Raises ApplyError.
+
+        The live object is in the way, but that is found out last, after validation and admission.
+        """
+        new = self._merged(as_if_gone(manifest, live), None)
+        try:
+            await self._options.client.create(self._resource, new, dry_run=True)
+        except AlreadyExists:
+            return
+        except KubeError as error:
+            error_text = self._options.owner.identity.error_text
+            raise ApplyError(not_creatable_text(self._wanted.text, error_text(refused), error_text(error))) from error

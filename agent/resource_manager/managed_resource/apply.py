@@ -1,0 +1,145 @@
+"""Applying the objects that a ManagedResource asks for."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from agent.resource_manager.managed_resource.application import Application, ApplyOptions, without_its_secrets
+from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.permissions import Owner
+from agent.resource_manager.managed_resource.repairs import Repairs
+from agent.resource_manager.managed_resource.scaling import SCALABLE, Autoscalers
+from agent.resource_manager.managed_resource.target import Target
+from gardener.managed_resource.autoscaling import Scaled
+from gardener.managed_resource.inventory import InventoryDiff
+from gardener.managed_resource.merge import Overwrite
+from gardener.managed_resource.plan import Plan, Wanted
+from kube.giving_way import GivingWay
+from kube.objects import Key, Object
+
+_AT_A_STRETCH = 64
+"""Objects of which it is looked up in memory whether they are up to date, before others may have their turn."""
+_WORKERS = 10
+
+
+class Applier:
+    """Remembers what it applied. That can be lost at any time: then the cluster is looked at more closely, once.
+
+    Args:
+        always_update: everything is written once in so many seconds (not at every event in between); None: only what
+            differs.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Target,
+        ownership: Ownership,
+        autoscalers: Autoscalers,
+        repairs: Repairs,
+        always_update: float | None,
+    ) -> None:
+        self._target = target
+        self._ownership = ownership
+        self._autoscalers = autoscalers
+        self._repairs = repairs
+        self._always_update = always_update
+        self._applied: dict[Key, dict[str, bytes]] = {}
+        self._forced_at: dict[Key, float] = {}
+
+    def has_applied(self, name: Key) -> bool:
+        return bool(self._applied.get(name))
+
+    def forget(self, name: Key) -> None:
+        """Its objects are about to be removed, or are gone."""
+        self._applied.pop(name, None)
+        self._forced_at.pop(name, None)
+        self._repairs.forget(name)
+
+    async def options(self, owner: Owner, managed_resource: Object, plan: Plan, diff: InventoryDiff) -> ApplyOptions:
+        """Raises ListError, KubeError: autoscalers can't be told, so nothing may be applied."""
+        spec = managed_resource.get("spec") or {}
+        scaled = Scaled()
+        if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
+            scaled = await self._autoscalers.targets()
+        applied = self._applied.setdefault(owner.name, {})
+        for gone in applied.keys() - {wanted.name for wanted in plan.wanted()}:
+            del applied[gone]
+        return ApplyOptions(
+            owner=owner,
+            client=self._target.client_of(owner.identity.user),
+            overwrite=Overwrite(
+                labels=bool(spec.get("forceOverwriteLabels")),
+                annotations=bool(spec.get("forceOverwriteAnnotations")),
+            ),
+            equivalences=diff.equivalences,
+            scaled=scaled,
+            previous=diff.previous,
+            is_settled=diff.is_settled,
+            always_update=self._is_update_due(owner.name),
+            applied=applied,
+        )
+
+    def _is_update_due(self, name: Key) -> bool:
+        now = time.monotonic()
+        if self._always_update is None or now - self._forced_at.get(name, float("-inf")) < self._always_update:
+            return False
+        self._forced_at[name] = now
+        return True
+
+    def is_up_to_date(self, plan: Plan, options: ApplyOptions) -> bool:
+        """Whether nothing is to be written, as far as can be told from memory."""
+        return all(
+            application is not None and application.is_up_to_date()
+            for application in (self._application(wanted, options) for wanted in plan.wanted())
+        )
+
+    def _application(self, wanted: Wanted, options: ApplyOptions) -> Application | None:
+        """None: it can't be applied."""
+        if wanted.problem or wanted.resource is None:
+            return None
+        return Application(wanted, wanted.resource, options, target=self._target, ownership=self._ownership)
+
+    async def apply(self, plan: Plan, options: ApplyOptions, changes: ChangeSet, at_once: asyncio.Semaphore) -> None:
+        """Stage after stage; what fails is noted, the rest goes on."""
+        before = dict(options.applied)
+        giving_way = GivingWay()
+
+        async def apply_one(wanted: Wanted, application: Application | None) -> str:
+            """The text of an error, if there was one."""
+            async with at_once:
+                await giving_way.after_long()
+                error = wanted.problem if application is None else await application.run(changes)
+                return await without_its_secrets(error, wanted) if error else ""
+
+        try:
+            for stage in plan.stages:
+                outstanding = []
+                for position, wanted in enumerate(stage):
+                    if position % _AT_A_STRETCH == 0:
+                        await giving_way.after_long()
+                    application = self._application(wanted, options)
+                    if application is None or not application.is_up_to_date():
+                        outstanding.append((wanted, application))
+                changes.errors += filter(None, await _each(apply_one, outstanding))
+        finally:
+            changes.is_repair = bool(changes.created or changes.updated) and before == options.applied
+            if changes.is_repair:
+                self._repairs.add(options.owner.name, time.monotonic())
+
+
+async def _each(
+    apply_one: Callable[[Wanted, Application | None], Awaitable[str]],
+    outstanding: Sequence[tuple[Wanted, Application | None]],
+) -> list[str]:
+    """The results, in order; by a few tasks only, since to start thousands would hold the event loop."""
+    results = [""] * len(outstanding)
+    waiting = iter(enumerate(outstanding))
+
+    async def work() -> None:
+        for position, each in waiting:
+            results[position] = await apply_one(*each)
+
+    await asyncio.gather(*(work() for _ in outstanding[:_WORKERS]))
+    return results

@@ -1,0 +1,222 @@
+"""The ManagedResource controller: what it watches, and which ManagedResources an event concerns.
+
+source   ManagedResources    see `triggers`
+         Secrets             those that name it
+target   managed objects     the one that an object comes from, if the object is not as it was left
+         CustomResourceDefinitions (by `kinds_changed`)   those whose plans wait for a kind
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import structlog
+
+from agent.resource_manager.context import Context
+from agent.resource_manager.managed_resource.apply import Applier
+from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.permissions import restriction_of
+from agent.resource_manager.managed_resource.plans import Plans
+from agent.resource_manager.managed_resource.reconcile import Reconciler, Settings
+from agent.resource_manager.managed_resource.record import Record
+from agent.resource_manager.managed_resource.remove import Remover
+from agent.resource_manager.managed_resource.repairs import Repairs
+from agent.resource_manager.managed_resource.report import EARLIEST, Reporter
+from agent.resource_manager.managed_resource.scaling import Autoscalers
+from agent.resource_manager.managed_resource.source import SecretVersion, Source
+from agent.resource_manager.managed_resource.target import Target
+from agent.resource_manager.managed_resource.triggers import asks_for_pass, first_priority
+from agent.resource_manager.service_events import warnings_about
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
+from kube.cache import Change
+from kube.loop import ControlLoop
+from kube.managed_kinds import ManagedKinds
+from kube.objects import Key, Object, is_deleting, key
+from kube.queue import CHANGE, REMOVAL, Priority
+from kube.status import StatusWriter
+
+_BODIES = 64 << 20
+"""Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
+_LONGEST_PASS = 180.0
+_SERVED_SOON = 0.1
+_STATUS_SECONDS = 60.0
+"""What a pass may take beyond its time limit to say how it went."""
+
+
+class ManagedResourceLoop:
+    """See the module; `context` says where and with which configuration."""
+
+    def __init__(self, context: Context, *, source: Source, kinds: ManagedKinds, status: StatusWriter) -> None:
+        settings = context.config.controllers.managed_resource
+        self._class = context.config.controllers.resource_class
+        self._cluster_id = context.cluster_id
+        self._source = source
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self._kinds = kinds
+        self._target = Target(
+            client=context.target.client,
+            discovery=context.target.discovery,
+            kinds=kinds,
+            memory=_BODIES,
+            on_change=self._object_changed,
+        )
+        self._plans = Plans(
+            source,
+            context.target.discovery,
+            managed_by=settings.managed_by_label_value,
+            only_workloads=settings.inject_labels_only_into_workloads,
+            restriction=partial(restriction_of, settings.restrictions),
+        )
+        self._ownership = Ownership(
+            source=source,
+            plans=self._plans,
+            resource_class=self._class,
+            cluster_id=context.cluster_id,
+            is_one_cluster=context.source.transport.host == context.target.transport.host,
+            wake=self._wake,
+        )
+        self._record = Record(
+            client=source.client,
+            store=source.managed_resources,
+            status=status,
+            finalizer=finalizer_of(self._class),
+            retry=lambda name: self._wake((name,)),
+        )
+        self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
+        self._repairs = Repairs(longest=settings.sync_period)
+        self._reporter = Reporter(self._record, context.recorder, context.changes, sync_period=settings.sync_period)
+        limit = min(settings.sync_period, _LONGEST_PASS)
+        reconciler = Reconciler(
+            settings=Settings(resource_class=self._class, restrictions=settings.restrictions, time_limit=limit),
+            record=self._record,
+            plans=self._plans,
+            ownership=self._ownership,
+            target=self._target,
+            applier=Applier(
+                target=self._target,
+                ownership=self._ownership,
+                autoscalers=self._autoscalers,
+                repairs=self._repairs,
+                always_update=settings.sync_period * EARLIEST if settings.always_update else None,
+            ),
+            remover=Remover(
+                target=self._target,
+                ownership=self._ownership,
+                record=self._record,
+                garbage_collector=context.config.controllers.garbage_collector.enabled,
+                service_warnings=partial(warnings_about, context.target.client),
+            ),
+            reporter=self._reporter,
+        )
+        self.loop = ControlLoop(
+            "managedresource",
+            kind=MANAGED_RESOURCES,
+            workers=settings.concurrent_syncs,
+            time_limit=limit + _STATUS_SECONDS,
+            # Who mends a ManagedResource's surroundings must not wait longer than for the next regular pass.
+            max_backoff=settings.sync_period,
+            highest=self._highest_priority,
+        )
+        self.loop.on_start(self._start)
+        self.loop.on_kinds_changed(self._kinds_changed)
+        self.loop.on_close(self._close)
+        self.loop.reconciled_by(reconciler)
+        self._log = structlog.get_logger()
+
+    async def _start(self) -> None:
+        await self._source.synced()
+        self._unsubscribe = self._source.subscribe(
+            managed_resource=self._managed_resource_changed, secret=self._secret_changed
+        )
+
+    async def _close(self) -> None:
+        self._unsubscribe()
+        await self._record.flush()
+        await self._autoscalers.close()
+        await self._kinds.close()
+
+    def _kinds_changed(self, group: str) -> None:
+        """The kinds of a group were changed, or there are new ones."""
+        self._autoscalers.kinds_changed(group)
+        for name in self._plans.with_objects_of(group):
+            # The news about a CRD comes just before its kinds are served.
+            self.loop.queue.add_after(name, _SERVED_SOON)
+
+    def managed_resources(self) -> Iterator[tuple[Key, Object]]:
+        """Those that are ours."""
+        for name, managed_resource in self._source.managed_resources.items():
+            if concerns(managed_resource, resource_class=self._class):
+                yield name, managed_resource
+
+    def last_applied(self, name: Key) -> float | None:
+        """Seconds since 1970 when its objects were last all as they should be, as far as this process knows."""
+        return self._reporter.applied_at(name)
+
+    def repairs(self, name: Key) -> int:
+        """How often its objects were put right in short succession, until now."""
+        return self._repairs.lately(name, time.monotonic())
+
+    def secrets_of_objects(self, name: Key) -> dict[str, str]:
+        """The names of the Secrets that its objects come from, by object key, as they were planned last."""
+        plan = self._plans.last(name)
+        return {wanted.name: wanted.secret for wanted in plan.wanted()} if plan is not None else {}
+
+    def is_being_deleted(self, reference: Object) -> bool:
+        """Whether an object that some ManagedResource lists is on its way out, as the watches tell."""
+        resource = self._target.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
+        if resource is None:
+            return False
+        namespace = (reference.get("namespace") or "") if resource.namespaced else ""
+        observed = self._target.observed(resource, Key(namespace, reference.get("name") or ""))
+        return observed is not None and observed.deleting
+
+    # --- mapping events to keys
+
+    def _managed_resource_changed(self, change: Change[Object]) -> None:
+        subject = change.new or change.old
+        if subject is None:
+            return
+        is_ours = concerns(subject, resource_class=self._class)
+        if is_ours:
+            self._plans.outdate(change.key)
+        self._ownership.changed(change.key, is_elsewhere=not is_ours)
+        if asks_for_pass(change, resource_class=self._class):
+            self.loop.queue.add(change.key, first_priority(subject) if change.initial else CHANGE)
+
+    def _secret_changed(self, change: Change[SecretVersion]) -> None:
+        if change.old == change.new:
+            return
+        for managed_resource in self._source.users_of(change.key):
+            if not concerns(managed_resource, resource_class=self._class):
+                self._ownership.changed_elsewhere(key(managed_resource))
+                continue
+            if is_ignored(managed_resource) and not is_deleting(managed_resource):
+                continue
+            self._plans.outdate(key(managed_resource))
+            priority = first_priority(managed_resource) if change.initial else CHANGE
+            self.loop.queue.add(key(managed_resource), priority)
+
+    def _object_changed(self, origin: str) -> None:
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            self._log.debug("An object has an origin that can't be read", origin=origin)
+            return
+        managed_resource = self._source.managed_resources.get(found.key)
+        if found.cluster_id != self._cluster_id or managed_resource is None:
+            return
+        if not concerns(managed_resource, resource_class=self._class):
+            return
+        if is_ignored(managed_resource) and not is_deleting(managed_resource):
+            return
+        self.loop.queue.add_after(found.key, self._repairs.delay(found.key, time.monotonic()), CHANGE)
+
+    def _highest_priority(self, name: Key) -> Priority:
+        """A deletion of thousands at once must not keep others from being put right, whatever else they are due for."""
+        managed_resource = self._source.managed_resources.get(name)
+        return REMOVAL if managed_resource is None or is_deleting(managed_resource) else CHANGE
+
+    def _wake(self, names: Iterable[Key]) -> None:
+        for name in names:
+            self.loop.queue.add(name)

@@ -1,0 +1,244 @@
+"""Who has which object.
+
+The live object says which ManagedResource it comes from (its origin), and the plans say which want it (their claims).
+An object that its holder still wants is left to it; one that was given up goes to who wants it, without being deleted.
+Before an object is taken or removed, the claims of all ManagedResources are brought up to date: it may just have moved.
+
+The ManagedResources of another agent (of another class, or in namespaces that are not watched) have no plans here. Two
+agents learn of each other by the live object. Who wants one that such a ManagedResource has marks it with a claim. Who
+drops one with a claim asks whether the claimant still lists it, makes the claimant its origin, and leaves it alone:
+from then on it is the claimant's to keep or to delete. Marks, hand-overs and deletions have the resourceVersion as
+precondition: a claim comes before the deletion, and counts, or it fails. All rests on inventories, so it does not
+matter who dies when: the claimant lists the object before it marks it, and takes the mark off before it forgets it.
+
+The claimant's agent may be late, or not run just now. So what ManagedResources of other agents want whose news it has
+not seen yet is planned here, for once, and such an object is not deleted for a while: it is about to be claimed. Those
+in namespaces that are not watched are listed for that (`unwatched`), if source and target are one cluster; otherwise
+they are usually for other targets.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from agent.resource_manager.managed_resource.plans import Plans
+from agent.resource_manager.managed_resource.source import Source
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.inventory import PENDING, all_listed
+from gardener.managed_resource.references import key_of_reference
+from gardener.responsibility import Origin, concerns, is_ignored, parse_origin
+from kube.errors import Forbidden, NotFound
+from kube.objects import Key, Object, is_deleting, key
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The ManagedResource that has an object."""
+
+    name: Key
+    is_elsewhere: bool = False
+    """Another agent looks after it."""
+    is_certain: bool = True
+    """False: it may not be read, so it may be gone, or not want the object any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """At ManagedResources of other agents, before objects are removed. Times are monotonic."""
+
+    now: float
+    at: float
+    """When it was: an object that is unwanted for too short a time by then has to wait for another one."""
+    next_look: float
+    awaited: Mapping[str, Key] = field(default_factory=dict)
+    """Object keys, and the ManagedResources that have not claimed them yet, but are going to."""
+
+
+class Ownership:
+    """Args:
+    is_one_cluster: whether source and target are one, so that objects of all ManagedResources are in the same.
+    wake: has ManagedResources looked at, since an object became free for them.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        plans: Plans,
+        resource_class: str,
+        cluster_id: str,
+        is_one_cluster: bool,
+        wake: Callable[[Iterable[Key]], None],
+    ) -> None:
+        self._source = source
+        self._plans = plans
+        self._class = resource_class
+        self._cluster_id = cluster_id
+        self._looks_around = is_one_cluster and not source.sees_all
+        self._wake = wake
+        self._waiting: dict[Key, set[Key]] = {}
+        """Holders that other agents look after, and who waits for an object of theirs."""
+        self._may_claim: set[Key] = set()
+        """The ManagedResources that other agents look after, and that may want what they have not claimed yet."""
+
+    def origin(self, name: Key) -> str:
+        """What is stamped on the objects of a ManagedResource."""
+        return str(Origin(name, self._cluster_id))
+
+    def claim(self, name: Key, wanted: Iterable[str]) -> None:
+        """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
+        for given_up in self._plans.claims.replace(name, wanted):
+            self._wake(self._plans.claims.others(name, given_up))
+
+    def holder(self, own: Key, origin: str, object_key: str) -> Key | None:
+        """The other ManagedResource of this origin, if it exists and still wants the object."""
+        name = self._named(origin)
+        if name is None or name == own:
+            return None
+        other = self._source.managed_resources.get(name)
+        if other is None or is_deleting(other):
+            return None
+        if self._plans.has_plan(name):
+            return name if self._plans.claims.claims(name, object_key) else None
+        return name if _lists(other, object_key) else None
+
+    def _named(self, origin: str) -> Key | None:
+        """The ManagedResource of an origin; None: it is of another cluster, or the origin can't be read."""
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            return None
+        return found.key if found.cluster_id == self._cluster_id else None
+
+    async def holder_by_now(self, own: Key, origin: str, object_key: str) -> Holder | None:
+        """The same after a look at all that has changed: the object may just have been given up by the other.
+
+        One that another agent looks after, in a namespace that this one does not watch, is asked for.
+        """
+        elsewhere = self._unseen(origin)
+        if elsewhere is not None:
+            return await self._holder_elsewhere(elsewhere, object_key)
+        if self.holder(own, origin, object_key) is None:
+            return None
+        await self.look_at_all()
+        name = self.holder(own, origin, object_key)
+        if name is None:
+            return None
+        other = self._source.managed_resources.get(name)
+        if other is None or concerns(other, resource_class=self._class):
+            return Holder(name)
+        self._waiting.setdefault(name, set()).add(own)
+        return Holder(name, is_elsewhere=True)
+
+    def changed(self, name: Key, *, is_elsewhere: bool) -> None:
+        """A ManagedResource, which another agent may look after; who waits for an object of it may get that now."""
+        if not is_elsewhere:
+            self._may_claim.discard(name)
+            return
+        self.changed_elsewhere(name)
+        if waiting := self._waiting.pop(name, None):
+            self._wake(waiting)
+
+    def changed_elsewhere(self, name: Key) -> None:
+        """A ManagedResource that another agent looks after, or one of its Secrets."""
+        other = self._source.managed_resources.get(name)
+        if other is not None and self._is_at_work(other):
+            self._may_claim.add(name)
+        else:
+            self._may_claim.discard(name)
+
+    def _is_at_work(self, other: Object) -> bool:
+        """Of a ManagedResource of another agent: whether it may want what it has not claimed yet."""
+        if is_deleting(other) or is_ignored(other):
+            return False
+        return bool(_pending(other)) or self._source.is_news(other)
+
+    def _unseen(self, origin: str) -> Key | None:
+        """The ManagedResource of this origin, if it is in a namespace that is not watched."""
+        name = self._named(origin)
+        return None if name is None or self._source.sees(name.namespace) else name
+
+    async def _holder_elsewhere(self, name: Key, object_key: str) -> Holder | None:
+        try:
+            other = await self._read(name)
+        except Forbidden:
+            return Holder(name, is_elsewhere=True, is_certain=False)
+        is_kept = other is not None and not is_deleting(other) and _lists(other, object_key)
+        return Holder(name, is_elsewhere=True) if is_kept else None
+
+    async def is_claimed(self, own: Key, claimant: str, object_key: str) -> bool:
+        """Whether the ManagedResource of this origin waits for the object; who may not be read is believed."""
+        name = self._named(claimant)
+        if name is None or name == own:
+            return False
+        try:
+            other = await self._read(name)
+        except Forbidden:
+            return True
+        return other is not None and not is_deleting(other) and not is_ignored(other) and _lists(other, object_key)
+
+    async def _read(self, name: Key) -> Object | None:
+        """As it is now. Raises KubeError."""
+        try:
+            return await self._source.client.get(MANAGED_RESOURCES, name.name, namespace=name.namespace)
+        except NotFound:
+            return None
+
+    async def look_at_all(self) -> None:
+        """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""
+        self._wake(await self._plans.bring_up_to_date())
+
+    async def look(self, due: Iterable[float]) -> Look:
+        """At who is about to claim what is to be removed.
+
+        At rest nobody is: nothing is pending, and only what has changed since its agent wrote last is read.
+
+        Args: due: for objects that are to be removed the monotonic times from which on a look counts.
+
+        Raises:
+            KubeError: that can't be told.
+        """
+        at = next_look = now = time.monotonic()
+        since = max((moment for moment in due if moment <= now), default=None)
+        if since is not None and self._looks_around:
+            unwatched = self._source.unwatched
+            at = await unwatched.look(since=since, is_at_work=self._is_at_work, resource_class=self._class)
+            next_look = unwatched.next_look
+        return Look(now, at, next_look, await self._awaited())
+
+    async def _awaited(self) -> dict[str, Key]:
+        found: dict[str, Key] = {}
+        news = []
+        watched = (self._source.managed_resources.get(name) for name in self._may_claim)
+        for other in (*watched, *self._source.unwatched.managed_resources):
+            if other is None:
+                continue
+            found |= {key_of_reference(each): key(other) for each in _pending(other)}
+            if self._source.is_news(other):
+                news.append(other)
+        return {**found, **await self._plans.wanted_elsewhere(news)} if news else found
+
+    def is_held(self, own: Key, origin: str, object_key: str) -> bool:
+        """Whether an object of this origin must not be removed, as it is another's or may be."""
+        try:
+            found = parse_origin(origin)
+        except ValueError:
+            return False
+        if found.cluster_id != self._cluster_id or not self._source.sees(found.key.namespace):
+            return True
+        return self.holder(own, origin, object_key) is not None
+
+    def is_wanted_by_other(self, own: Key, object_key: str) -> bool:
+        for name in self._plans.claims.others(own, object_key):
+            other = self._source.managed_resources.get(name)
+            if other is not None and not is_deleting(other) and not is_ignored(other):
+                return True
+        return False
+
+
+def _pending(managed_resource: Object) -> list[Object]:
+    return (managed_resource.get("status") or {}).get(PENDING) or []
+
+
+def _lists(managed_resource: Object, object_key: str) -> bool:
+    return any(key_of_reference(reference) == object_key for reference in all_listed(managed_resource))

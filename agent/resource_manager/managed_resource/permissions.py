@@ -1,0 +1,171 @@
+"""What a ManagedResource may do, and as whom: rules of the configuration, without I/O.
+
+Everybody who may write ManagedResources and Secrets could otherwise do all that the agent may. Two things narrow that:
+
+restrictions    of kinds and namespaces, by the configuration; the same for a ManagedResource as long as this process
+                runs, so what is restricted is part of its plan
+impersonation   of the ServiceAccount as which is written, so that the API server decides; by the configuration and by
+                an annotation, which the author of the ManagedResource chooses, but only within its own namespace
+
+What is restricted is not written and not deleted. It is an error of that object alone, and lasts until the
+configuration or the ManagedResource changes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Self
+
+from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, Restrictions
+from gardener import keys
+from gardener.managed_resource.plan import Restriction, unrestricted
+from gardener.managed_resource.redaction import without_values
+from kube.errors import Forbidden
+from kube.names import dns_subdomain_problems
+from kube.objects import Key, Object, annotations, key
+from kube.resources import NAMESPACES, Resource
+from kube.validation import FieldError, forbidden, invalid, required
+
+_SECTION = "controllers.managedResource.restrictions"
+_ANNOTATION = f"metadata.annotations[{keys.IMPERSONATED_SERVICE_ACCOUNT}]"
+_ANY = "*"
+_SHOWN = 80
+"""Characters of a wrong value in a message."""
+
+
+class RestrictedError(Exception):
+    """An object may not be written or deleted; the message says by which rule."""
+
+
+# --- restrictions
+
+
+def restriction_of(restrictions: Restrictions, namespace: str) -> Restriction:
+    """For the ManagedResources of a namespace."""
+    lists = (restrictions.namespaced_kinds, restrictions.cluster_scoped_kinds)
+    if not restrictions.namespaces and not any(listed.allow or listed.deny for listed in lists):
+        return unrestricted
+
+    def restriction(resource: Resource, key: Key) -> str:
+        return _kind_problem(restrictions, resource) or _namespace_problem(restrictions, resource, key, namespace)
+
+    return restriction
+
+
+def _kind_problem(restrictions: Restrictions, resource: Resource) -> str:
+    lists, field = restrictions.cluster_scoped_kinds, "clusterScopedKinds"
+    if resource.namespaced:
+        lists, field = restrictions.namespaced_kinds, "namespacedKinds"
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    if _is_in(lists.deny, resource):
+        return f"ManagedResources may not have objects of kind {kind}, by {_SECTION}.{field}.deny"
+    if not _is_allowed(lists, resource):
+        return f"ManagedResources may not have objects of kind {kind}: it is not in {_SECTION}.{field}.allow"
+    return ""
+
+
+def _is_allowed(lists: KindLists, resource: Resource) -> bool:
+    return not lists.allow or _is_in(lists.allow, resource)
+
+
+def _is_in(listed: Iterable[Kinds], resource: Resource) -> bool:
+    return any(
+        not {_ANY, resource.group}.isdisjoint(entry.api_groups) and not {_ANY, resource.kind}.isdisjoint(entry.kinds)
+        for entry in listed
+    )
+
+
+def _namespace_problem(restrictions: Restrictions, resource: Resource, key: Key, own: str) -> str:
+    is_namespace = (resource.group, resource.kind) == (NAMESPACES.group, NAMESPACES.kind)
+    if not restrictions.namespaces or not (resource.namespaced or is_namespace):
+        return ""
+    # Who deletes a Namespace deletes all that is in it.
+    wanted = key.name if is_namespace else key.namespace
+    for rule in restrictions.namespaces:
+        if rule.from_ and not _fits(own, rule.from_):
+            continue
+        if (rule.to_own and wanted == own) or _fits(wanted, rule.to):
+            return ""
+    return f'ManagedResources of namespace "{own}" may not write to namespace "{wanted}", by {_SECTION}.namespaces'
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+# --- impersonation
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As whom is written for a ManagedResource, if at all."""
+
+    account: Key | None = None
+    """The ServiceAccount; None: the agent itself."""
+    problem: str = ""
+    """Why nothing may be written."""
+
+    @property
+    def user(self) -> str:
+        """What the API server calls the ServiceAccount; empty for the agent itself."""
+        return f"system:serviceaccount:{self.account.namespace}:{self.account.name}" if self.account else ""
+
+    def error_text(self, error: Exception) -> str:
+        """The text of an error, with the account that was refused, if that is what happened."""
+        text = without_values(str(error))
+        if self.account is None or not isinstance(error, Forbidden):
+            return text
+        return f"as ServiceAccount {self.account}: {text}"
+
+
+def identity_of(managed_resource: Object, impersonation: Impersonation) -> Identity:
+    asked = annotations(managed_resource).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
+    if problems := _problems_of(asked, impersonation):
+        return Identity(problem=f"nothing is written or deleted: {'; '.join(map(str, problems))}")
+    name = impersonation.service_account_name if asked is None else asked
+    return Identity(Key(key(managed_resource).namespace, name)) if name else Identity()
+
+
+def _problems_of(asked: str | None, impersonation: Impersonation) -> list[FieldError]:
+    field = f"{_SECTION}.impersonation"
+    if asked is None:
+        if impersonation.required and not impersonation.service_account_name:
+            detail = f"the name of the ServiceAccount as which objects are written, by {field}.required"
+            return [required(_ANNOTATION, detail)]
+        return []
+    shown = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}…"
+    if problems := dns_subdomain_problems(asked):
+        return [invalid(_ANNOTATION, shown, f"must be the name of a ServiceAccount: {'; '.join(problems)}")]
+    allowed = impersonation.allowed_service_account_names
+    if allowed and not _fits(asked, allowed):
+        return [forbidden(_ANNOTATION, f'"{shown}" is not in {field}.allowedServiceAccountNames')]
+    return []
+
+
+# --- both
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A ManagedResource for which objects are written and removed."""
+
+    name: Key
+    origin: str
+    """Stamped on its objects."""
+    identity: Identity
+    restriction: Restriction
+    """Of its namespace, by the configuration."""
+
+    @classmethod
+    def of(cls, managed_resource: Object, *, origin: str, restrictions: Restrictions) -> Self:
+        name = key(managed_resource)
+        identity = identity_of(managed_resource, restrictions.impersonation)
+        return cls(name, origin, identity, restriction_of(restrictions, name.namespace))
+
+    @property
+    def is_restricted(self) -> bool:
+        return bool(self.identity.problem) or self.restriction is not unrestricted
+
+    def problem(self, resource: Resource, key: Key) -> str:
+        """Why an object may not be written or deleted; empty if it may."""
+        return self.identity.problem or self.restriction(resource, key)

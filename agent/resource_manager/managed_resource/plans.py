@@ -1,0 +1,224 @@
+"""The plans of all ManagedResources, made when they are needed and kept as long as they hold."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+
+from agent.resource_manager.managed_resource.claims import Claims
+from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
+from agent.resource_manager.managed_resource.source import Source
+from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, data_of, secret_names
+from kube.discovery import Discovery
+from kube.errors import KindNotServed, KubeError
+from kube.objects import Key, Object, group_of, is_deleting, key
+from kube.resources import Resource
+
+_LARGE = 1 << 20
+"""Bytes to be decoded from which on others go first. Hardly any ManagedResource has as many."""
+_KEPT = 256 << 20
+"""Bytes of plans that are kept in memory; those that were not used for longest are made anew when they are needed."""
+
+
+class SecretError(Exception):
+    """A Secret that a ManagedResource names can't be read."""
+
+    def __init__(self, name: str, error: KubeError) -> None:
+        super().__init__(f"could not read secret '{name}': {error}")
+        self.error = error
+
+
+class LargePlanError(Exception):
+    """What is to be planned is large; the next attempt plans it, which should be when others had their turn."""
+
+
+class Plans:
+    """Args: restriction: from the namespace of a ManagedResource to what it may not write."""
+
+    def __init__(
+        self,
+        source: Source,
+        discovery: Discovery,
+        *,
+        managed_by: str,
+        only_workloads: bool,
+        restriction: Callable[[str], Restriction],
+    ) -> None:
+        self._source = source
+        self._discovery = discovery
+        self._managed_by = managed_by
+        self._only_workloads = only_workloads
+        self._restriction = restriction
+        self._plans: dict[Key, Plan | None] = {}
+        """None: it was not used for long, and is not kept."""
+        self._waited: set[Key] = set()
+        """Large ones that others were let go before, see LargePlanError."""
+        self._outdated: set[Key] = set()
+        self._one_at_a_time = asyncio.Lock()
+        self._budget = planning_budget()
+        self._kept: OrderedDict[Key, int] = OrderedDict()
+        """The sizes of the plans that are kept; what was not used for longest comes first."""
+        self._kept_bytes = 0
+        self._elsewhere: dict[Key, tuple[Basis, frozenset[str]]] = {}
+        """What ManagedResources of other agents want, of those that were asked for last."""
+        self.claims = Claims()
+
+    def has_plan(self, name: Key) -> bool:
+        """Whether this process has planned it, so that its claims are known."""
+        return name in self._plans
+
+    def last(self, name: Key) -> Plan | None:
+        """The plan as it was made last, perhaps outdated."""
+        return self._plans.get(name)
+
+    def with_objects_of(self, group: str) -> list[Key]:
+        """The ManagedResources that have an object of a group, be it served or not."""
+        return [
+            name
+            for name, plan in self._plans.items()
+            if plan is None or any(group_of(w.reference.get("apiVersion") or "") == group for w in plan.wanted())
+        ]
+
+    def outdate(self, name: Key) -> None:
+        """Something that a plan is made of may have changed."""
+        self._outdated.add(name)
+
+    def forget(self, name: Key) -> None:
+        """A ManagedResource is gone; what it has claimed must have been given up before."""
+        self._plans.pop(name, None)
+        self._waited.discard(name)
+        self._kept_bytes -= self._kept.pop(name, 0)
+        self._outdated.discard(name)
+
+    async def of(self, managed_resource: Object, *, in_turn: bool = False) -> Plan:
+        """The plan as of now.
+
+        Raises:
+            SecretError: a Secret is missing or can't be read.
+            LargePlanError: only with `in_turn`.
+        """
+        name = key(managed_resource)
+        basis = self._basis(managed_resource)
+        plan = self._plans.get(name)
+        if plan is None or plan.basis != basis or not plan.is_complete or not await self._are_served(plan.resources):
+            data = await self._data(managed_resource, basis)
+            size = await size_of(data)
+            if in_turn and size >= _LARGE and name not in self._waited:
+                self._waited.add(name)
+                raise LargePlanError
+            plan = await self._make(managed_resource, basis, data, size)
+            self._waited.discard(name)
+        self._keep(name, plan)
+        self._outdated.discard(name)
+        return plan
+
+    def _keep(self, name: Key, plan: Plan) -> None:
+        self._plans[name] = plan
+        self._kept_bytes += plan.size - self._kept.pop(name, 0)
+        self._kept[name] = plan.size
+        while self._kept_bytes > _KEPT:
+            dropped, size = self._kept.popitem(last=False)
+            self._kept_bytes -= size
+            self._plans[dropped] = None
+
+    async def bring_up_to_date(self) -> set[Key]:
+        """Make all plans that may be outdated, so that all claims on objects are known.
+
+        To be called before anything is removed: it may have moved to another ManagedResource. Returns the
+        ManagedResources that want an object that another one gave up just now.
+        """
+        async with self._one_at_a_time:
+            return await self._bring_up_to_date()
+
+    async def _bring_up_to_date(self) -> set[Key]:
+        waiting: set[Key] = set()
+        for name in list(self._outdated):
+            managed_resource = self._source.managed_resources.get(name)
+            if managed_resource is None or is_deleting(managed_resource):
+                self._outdated.discard(name)
+                continue
+            try:
+                plan = await self.of(managed_resource)
+            except SecretError:
+                # Its own pass reports that; until then what it has applied stays its own.
+                self._outdated.discard(name)
+            else:
+                for given_up in self.claims.replace(name, (wanted.name for wanted in plan.wanted())):
+                    waiting |= self.claims.others(name, given_up)
+        return waiting
+
+    async def wanted_elsewhere(self, managed_resources: Iterable[Object]) -> dict[str, Key]:
+        """Object keys, and who of these ManagedResources of other agents wants them; no plans of theirs are kept."""
+        async with self._one_at_a_time:
+            known, self._elsewhere = self._elsewhere, {}
+            for managed_resource in managed_resources:
+                name = key(managed_resource)
+                try:
+                    basis = self._basis(managed_resource)
+                    found = known.get(name)
+                    if found is None or found[0] != basis:
+                        data = await self._data(managed_resource, basis)
+                        plan = await self._make(managed_resource, basis, data, await size_of(data))
+                        found = basis, frozenset(wanted.name for wanted in plan.wanted())
+                except SecretError:
+                    continue  # nobody can tell what it wants, it says so itself
+                self._elsewhere[name] = found
+            return {object_key: name for name, (_, wanted) in self._elsewhere.items() for object_key in wanted}
+
+    async def _are_served(self, resources: Iterable[Resource]) -> bool:
+        """Whether kinds are still what they were; asks only for what may have changed."""
+        for resource in resources:
+            try:
+                if await self._discovery.find(resource.api_version, resource.kind) != resource:
+                    return False
+            except KindNotServed:
+                return False
+            except KubeError:
+                continue  # the next call tells
+        return True
+
+    def _basis(self, managed_resource: Object) -> Basis:
+        versions = []
+        for name in secret_names(managed_resource):
+            try:
+                found = self._source.secret_version(Key(key(managed_resource).namespace, name))
+            except KubeError as error:
+                raise SecretError(name, error) from error
+            versions.append((name, found.uid, found.version))
+        labels = (managed_resource.get("spec") or {}).get("injectLabels") or {}
+        return Basis(tuple(sorted(labels.items())), tuple(versions))
+
+    async def _data(self, managed_resource: Object, basis: Basis) -> Data:
+        """Of its Secrets, as far as they hold no more than they may."""
+        namespace = key(managed_resource).namespace
+        read: dict[str, tuple[Key, Mapping[str, bytes]]] = {}
+        data = []
+        size = 0
+        for name, _, _ in basis.secrets:
+            if name not in read:
+                try:
+                    read[name] = data_of(await self._source.read_secret(Key(namespace, name)))
+                except KubeError as error:
+                    raise SecretError(name, error) from error
+                await asyncio.sleep(0)  # what is in memory is read without waiting for anything
+            data.append(read[name])
+            size += sum(map(len, read[name][1].values()))
+            if size > LIMITS.total_bytes:
+                break
+        return data
+
+    async def _make(self, managed_resource: Object, basis: Basis, data: Data, size: int) -> Plan:
+        namespace = key(managed_resource).namespace
+        plan = await make_plan(
+            basis=basis,
+            data=data,
+            size=size,
+            budget=self._budget,
+            discovery=self._discovery,
+            managed_by=self._managed_by,
+            only_workloads=self._only_workloads,
+            restriction=self._restriction(namespace),
+        )
+        if plan.is_complete:
+            for name, _, _ in basis.secrets:
+                self._source.release_secret(Key(namespace, name))
+        return plan

@@ -1,0 +1,183 @@
+"""Writing to the ManagedResource itself: finalizer, annotations, status."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import orjson
+import structlog
+
+from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.inventory import PENDING, RESOURCES, InventoryDiff, all_listed, shortened
+from gardener.managed_resource.messages import too_many_text
+from gardener.managed_resource.references import sorted_references
+from kube.cache import Store
+from kube.client import Client
+from kube.conditions import Condition, with_conditions
+from kube.controller import ReconcileError
+from kube.errors import KubeError, NotFound, TooLarge
+from kube.objects import Key, Object, finalizers, is_deleting, key, metadata
+from kube.status import Compute, StatusWriter
+
+_SETTLING_SECONDS = 1.0
+
+
+class StatusTooLargeError(ReconcileError):
+    """The objects can't be listed. The text is for the condition, which can be written instead."""
+
+
+class Record:
+    """Most methods give the ManagedResource as it is then.
+
+    Args: retry: has a ManagedResource looked at again, whose status could not be written.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        store: Store[Object],
+        status: StatusWriter,
+        finalizer: str,
+        retry: Callable[[Key], None],
+        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._status = status
+        self._finalizer = finalizer
+        self._retry = retry
+        self._unstorable: dict[Key, tuple[object, str]] = {}
+        """What could not be listed after a pass, and why; until the next one, which tells."""
+        self._utcnow = utcnow
+        self._log = structlog.get_logger()
+
+    def get(self, name: Key) -> Object | None:
+        """With the status of the last pass, even if that waits to be written; None if there is no such one."""
+        managed_resource = self._store.get(name)
+        return None if managed_resource is None else self._status.expected(managed_resource)
+
+    async def with_finalizer(self, managed_resource: Object) -> Object:
+        present = finalizers(managed_resource)
+        if self._finalizer in present:
+            return managed_resource
+        try:
+            return await self.patch(managed_resource, {"finalizers": [*present, self._finalizer]}, locked=True)
+        except KubeError as error:
+            raise ReconcileError(f"failed to add finalizer: {error}") from error
+
+    async def without_finalizer(self, managed_resource: Object) -> None:
+        present = finalizers(managed_resource)
+        if self._finalizer not in present:
+            return
+        left = [name for name in present if name != self._finalizer]
+        try:
+            await self.patch(managed_resource, {"finalizers": left or None}, locked=True)
+        except NotFound:
+            return
+        except KubeError as error:
+            raise ReconcileError(f"failed to remove finalizer: {error}") from error
+
+    async def patch(self, managed_resource: Object, meta: Object, *, locked: bool = False) -> Object:
+        """Merge into the metadata; `locked` makes it fail if somebody else has written meanwhile. Raises KubeError."""
+        name = key(managed_resource)
+        if locked:
+            meta = {**meta, "resourceVersion": metadata(managed_resource)["resourceVersion"]}
+        patched = await self._client.patch(MANAGED_RESOURCES, name.name, {"metadata": meta}, namespace=name.namespace)
+        if finalizers(patched) or not is_deleting(patched):
+            self._store.observe(patched)
+        return patched
+
+    async def write(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> Object:
+        """Set conditions and other fields of the status, if they are not so yet.
+
+        Raises:
+            StatusTooLargeError, ReconcileError
+        """
+        try:
+            return await self._status.update(managed_resource, self._compute(conditions, fields))
+        except NotFound:
+            return managed_resource
+        except TooLarge as error:
+            raise StatusTooLargeError(_too_large(managed_resource, fields, error)) from error
+        except KubeError as error:
+            raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
+
+    async def announce(self, managed_resource: Object, diff: InventoryDiff, conditions: Sequence[Condition]) -> Object:
+        """List what is about to be created, so that nothing is leaked whatever happens.
+
+        Raises:
+            StatusTooLargeError, ReconcileError
+        """
+        announced = diff.announced()
+        try:
+            written = await self.write(managed_resource, conditions, **{PENDING: announced})
+        except StatusTooLargeError:
+            # When many objects take the place of others, both are listed for a while. What is new alone must fit as it
+            # is: it would not in the end either.
+            if not (managed_resource.get("status") or {}).get(RESOURCES):
+                raise
+            written = await self.write(managed_resource, conditions, **{PENDING: shortened(announced)})
+        if not (written.get("status") or {}).get(PENDING):
+            # The CustomResourceDefinition in this cluster is the original's, which does not have the field.
+            listed = sorted_references([*all_listed(written), *announced])
+            written = await self.write(written, [], resources=listed)
+        return written
+
+    async def note_claims(self, managed_resource: Object, name: str, claims: VolumeClaims) -> None:
+        """Note in the reference of the object key `name` which volume claims go with it."""
+
+        def compute(status: Object) -> Object:
+            lists = (field for field in (RESOURCES, PENDING) if status.get(field))
+            return {**status, **{field: claims.note_in(status[field], name) for field in lists}}
+
+        await self._status.update(managed_resource, compute)
+
+    async def conclude(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> None:
+        """The same at the end of a pass, together with what the health controllers find.
+
+        What was applied just now needs a moment until it runs. This is not waited for here, so that others get their
+        turn; should the write fail in the end, there is another pass.
+
+        Raises:
+            StatusTooLargeError, ReconcileError
+        """
+        compute = self._compute(conditions, fields)
+        name = key(managed_resource)
+        listed, problem = self._unstorable.pop(name, (None, ""))
+        if problem and listed == fields.get(RESOURCES):
+            raise StatusTooLargeError(problem)
+
+        def failed(error: BaseException) -> None:
+            if isinstance(error, NotFound):
+                return
+            if isinstance(error, TooLarge):
+                self._unstorable[name] = fields.get(RESOURCES), _too_large(managed_resource, fields, error)
+            self._log.info("The ManagedResource status could not be updated", error=str(error))
+            self._retry(name)
+
+        if not self._status.update_later(managed_resource, compute, patience=_SETTLING_SECONDS, failed=failed):
+            await self.write(managed_resource, conditions, **fields)
+
+    def forget(self, name: Key) -> None:
+        """A ManagedResource is gone."""
+        self._unstorable.pop(name, None)
+
+    async def flush(self) -> None:
+        """Write what was put off."""
+        await self._status.flush()
+
+    def _compute(self, conditions: Sequence[Condition], fields: Mapping[str, object]) -> Compute:
+        now = self._utcnow()
+
+        def compute(status: Object) -> Object:
+            present = status.get("conditions") or []
+            return {**status, **fields, "conditions": with_conditions(present, conditions, now=now)}
+
+        return compute
+
+
+def _too_large(managed_resource: Object, fields: Mapping[str, object], error: TooLarge) -> str:
+    lists = {**(managed_resource.get("status") or {}), **fields}
+    listed = [*(lists.get(RESOURCES) or []), *(lists.get(PENDING) or [])]
+    return too_many_text(len(listed), len(orjson.dumps(listed)), str(error))

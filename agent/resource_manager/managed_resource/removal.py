@@ -1,0 +1,348 @@
+"""Removing one object that a ManagedResource lists and no longer wants.
+
+An object is removed by whatever version of its kind is served. It is pending until it is gone, which the watch of its
+kind tells; a DELETE is sent once, with uid and resourceVersion as preconditions, so it hits exactly the object that was
+looked at.
+
+Who moves an object to another ManagedResource writes two Secrets, one after the other, and the first one to be seen may
+be the one that drops the object. So nothing is deleted before the other change had a moment to arrive, and after that
+others are looked at (see `ownership`).
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from agent.resource_manager.changes import Action
+from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
+from agent.resource_manager.managed_resource.ownership import Look, Ownership
+from agent.resource_manager.managed_resource.permissions import Owner, RestrictedError
+from agent.resource_manager.managed_resource.removal_rules import (
+    Disposition,
+    disposition,
+    is_namespace,
+    must_be_finalized,
+    propagation_policy,
+    without_finalizers,
+)
+from agent.resource_manager.managed_resource.target import Observed, Target
+from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
+from gardener import keys
+from gardener.managed_resource.messages import not_removed_text, pending_text
+from gardener.managed_resource.references import key_of_reference, object_key, resource_string_of_reference
+from kube.client import Client, Selection
+from kube.clock import parse_duration, parse_time
+from kube.errors import Conflict, Forbidden, NotFound
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, metadata, uid
+from kube.resources import Resource
+
+_ATTEMPTS = 3
+HAND_OVER_SECONDS = 0.5
+_CLAIM_SECONDS = 120.0
+"""An agent may need so long to restart, or to get the lead, and to claim what its ManagedResources ask for."""
+_CLAIMS_AGAIN = timedelta(seconds=1)
+_VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is known of the removals of a ManagedResource from earlier passes of this process."""
+
+    unwanted_since: dict[str, float] = field(default_factory=dict)
+    """Object keys, and when it was first seen that they are not wanted, monotonic."""
+    deleted: set[str] = field(default_factory=set)
+    """Object keys for which a DELETE was accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOptions:
+    """What holds for all removals of one pass."""
+
+    owner: Owner
+    client: Client
+    """By which is written, as the owner's identity says."""
+    wanted: frozenset[str]
+    """Object keys of what this ManagedResource itself asks for; none if all of it goes."""
+    announced: frozenset[str]
+    """Object keys of what was listed as about to be created, and by no complete pass since."""
+    delete_volume_claims: bool
+    garbage_collector: bool
+    """Whether there is one in this process."""
+    progress: Progress
+    now: datetime
+    service_warnings: Callable[[Key], Awaitable[str]]
+    note_claims: Callable[[str, VolumeClaims], Awaitable[None]]
+    """Notes the claims in the reference of this object key; see `volume_claims`."""
+
+
+class Removal:
+    """One object that is to go; `look` is at other ManagedResources, see `ownership`."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        reference: Object,
+        options: DeleteOptions,
+        look: Look,
+        *,
+        target: Target,
+        ownership: Ownership,
+    ) -> None:
+        self._resource = resource
+        self._reference = reference
+        self._options = options
+        self._look = look
+        self._target = target
+        self._ownership = ownership
+        self._name = key_of_reference(reference)
+        self._awaited_by = look.awaited.get(self._name)
+        self._text = resource_string_of_reference(reference)
+        self._key = key_of_live(resource, reference)
+        self._claims = VolumeClaims.noted(reference)
+        self._is_ignored = is_truthy((reference.get("annotations") or {}).get(keys.IGNORE))
+        self._is_ours_unstamped = self._is_ignored or self._name not in options.announced
+
+    async def restricted(self) -> Pending | None:
+        """What is told of an object that would be removed now, and may not be. Only reads."""
+        problem = self._options.owner.problem(self._resource, self._key)
+        if not problem or self._is_wanted() or self._too_early() is not None:
+            return None
+        return await self._not_permitted(problem, is_restricted=True)
+
+    async def run(self, changes: ChangeSet) -> Pending | None:
+        """One step towards its removal; None if it is gone, or not ours any more. Raises KubeError, ValueError."""
+        owner = self._options.owner
+        if self._is_wanted():
+            return None
+        if pending := self._too_early():
+            return pending
+        try:
+            self._demand(self._resource, self._key)
+            return await self._remove(changes)
+        except RestrictedError as error:
+            return await self._not_permitted(str(error), is_restricted=True)
+        except Forbidden as error:
+            if owner.identity.account is None:
+                raise
+            return await self._not_permitted(owner.identity.error_text(error))
+
+    def _is_wanted(self) -> bool:
+        if self._ownership.is_wanted_by_other(self._options.owner.name, self._name):
+            return True
+        # When it was listed, its kind may not have been served, and its namespace was a guess.
+        return self._live_name() in self._options.wanted
+
+    def _too_early(self) -> Pending | None:
+        """It may just be moving to another ManagedResource."""
+        may_be_removed = self._unwanted_since() + HAND_OVER_SECONDS
+        if self._look.at >= may_be_removed:
+            return None
+        left = max(may_be_removed, self._look.next_look) - self._look.now
+        return Pending(self._name, pending_text(self._text), due=timedelta(seconds=max(left, 0.0)))
+
+    async def _remove(self, changes: ChangeSet) -> Pending | None:
+        observed = self._target.observed(self._resource, self._key)
+        if observed is not None and self._is_simple(observed):
+            if observed.deleting:
+                return await self._pending(waiting=True)
+            if not self._is_ours(observed.origin):
+                return None
+            try:
+                await self._delete(observed.uid, str(observed.version), changes)
+            except Conflict:
+                return await self._look_closer(changes)
+            except NotFound:
+                self._forget()
+                return None
+            return await self._pending()
+        seen_to_go = self._target.sees(self._resource, self._key) and self._name in self._options.progress.deleted
+        if observed is None and seen_to_go:
+            return await self._gone()
+        return await self._look_closer(changes)
+
+    def _live_name(self) -> str:
+        return object_key(self._resource.group, self._resource.kind, self._key.namespace, self._key.name)
+
+    def _demand(self, resource: Resource, key: Key) -> None:
+        """Raises RestrictedError for what may not be deleted."""
+        if problem := self._options.owner.problem(resource, key):
+            raise RestrictedError(problem)
+
+    async def _not_permitted(self, reason: str, *, is_restricted: bool = False) -> Pending | None:
+        """What we may not delete and did not write is none of our business: an attempt to write it may have failed."""
+        live = await self._target.read(self._resource, self._key)
+        stamped = live is not None and annotations(live).get(keys.ORIGIN) == self._options.owner.origin
+        if live is None or not (self._is_ignored or stamped) or self._disposition(live) is not Disposition.DELETE:
+            self._forget()
+            return None
+        return Pending(self._name, not_removed_text(self._text, reason), failed=True, is_restricted=is_restricted)
+
+    def _unwanted_since(self) -> float:
+        return self._options.progress.unwanted_since.setdefault(self._name, self._look.now)
+
+    def _is_simple(self, observed: Observed) -> bool:
+        """Nothing but its origin has a say in its removal."""
+        owner = self._options.owner
+        if owner.identity.account is not None and observed.origin != owner.origin:
+            return False
+        return not (observed.has_marks or self._awaited_by) and not (
+            self._options.delete_volume_claims and self._resource.kind == "StatefulSet"
+        )
+
+    def _is_ours(self, origin: str) -> bool:
+        if not origin:
+            return self._is_ours_unstamped
+        owner = self._options.owner
+        return origin == owner.origin or not self._ownership.is_held(owner.name, origin, self._name)
+
+    async def _look_closer(self, changes: ChangeSet) -> Pending | None:
+        """With the whole live object at hand."""
+        live: Object | None = None
+        for attempt in range(_ATTEMPTS):
+            # What the watch told is good enough to begin with: the preconditions of the DELETE see to the rest.
+            read = self._target.read_live if attempt else self._target.read
+            live = await read(self._resource, self._key)
+            if live is None:
+                return await self._gone()
+            try:
+                if self._disposition(live) is not Disposition.DELETE:
+                    await self._withdraw(live)
+                    return None
+                if await self._is_handed_over(live):
+                    return None
+                late = self._look.now - self._unwanted_since() >= _CLAIM_SECONDS
+                if self._awaited_by and not is_deleting(live) and not late:
+                    reason = f"ManagedResource {self._awaited_by} is about to take it over"
+                    return Pending(self._name, pending_text(self._text, error=reason), due=_CLAIMS_AGAIN)
+                await self._delete_claims(live)
+                if not is_deleting(live) or self._name not in self._options.progress.deleted:
+                    await self._delete(uid(live), metadata(live)["resourceVersion"], changes, live)
+            except NotFound:
+                return await self._gone()
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            break
+        if live is not None and must_be_finalized(live, now=self._options.now):
+            await self._finalize(live)
+        return await self._pending(waiting=live is not None and is_deleting(live), due=self._due(live))
+
+    async def _withdraw(self, live: Object) -> None:
+        """It stays; our claim on it, if there is one, is over."""
+        if annotations(live).get(keys.CLAIMED_BY) == self._options.owner.origin:
+            await self._annotate(live, {keys.CLAIMED_BY: None})
+        self._forget()
+
+    async def _is_handed_over(self, live: Object) -> bool:
+        """Whether it belongs to a ManagedResource of another agent from now on; see `ownership`."""
+        claimant = annotations(live).get(keys.CLAIMED_BY)
+        if not claimant or is_deleting(live):
+            return False
+        if not await self._ownership.is_claimed(self._options.owner.name, claimant, self._name):
+            return False
+        await self._annotate(live, {keys.ORIGIN: claimant, keys.CLAIMED_BY: None})
+        self._forget()
+        return True
+
+    async def _annotate(self, live: Object, notes: Mapping[str, str | None]) -> None:
+        await self._target.annotate(self._resource, live, notes, client=self._options.client)
+
+    def _disposition(self, live: Object) -> Disposition:
+        owner = self._options.owner
+        return disposition(
+            live,
+            origin=owner.origin,
+            held_by_other=lambda origin: self._ownership.is_held(owner.name, origin, self._name),
+            garbage_collector=self._options.garbage_collector,
+            is_ours_unstamped=self._is_ours_unstamped,
+        )
+
+    def _forget(self) -> None:
+        self._target.forget(self._name)
+
+    async def _delete(self, uid_: str, version: str, changes: ChangeSet, live: Object | None = None) -> None:
+        subject = live or {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
+        await self._options.client.delete(
+            self._resource,
+            self._key.name,
+            namespace=self._key.namespace,
+            propagation=propagation_policy(subject) or "",
+            uid=uid_,
+            resource_version=version,
+        )
+        if self._name not in self._options.progress.deleted:
+            changes.note(Action.DELETED, self._reference)
+        self._options.progress.deleted.add(self._name)
+
+    async def _gone(self) -> Pending | None:
+        """The object is; its volume claims may not be."""
+        self._forget()
+        if self._options.delete_volume_claims and await self._delete_leftover_claims():
+            return await self._pending(due=_CLAIMS_AGAIN)
+        return None
+
+    async def _delete_claims(self, live: Object) -> None:
+        claims = VolumeClaims.of(live) if self._options.delete_volume_claims else None
+        if claims is None:
+            return
+        self._demand(_VOLUME_CLAIMS, Key(self._key.namespace, ""))
+        if claims != self._claims:
+            await self._options.note_claims(self._name, claims)
+            self._claims = claims
+        await self._delete_all(claims)
+
+    async def _delete_leftover_claims(self) -> bool:
+        """What was made anew meanwhile; whether there was any."""
+        if self._claims is None:
+            return False
+        self._demand(_VOLUME_CLAIMS, Key(self._key.namespace, ""))
+        return await self._delete_all(self._claims)
+
+    async def _delete_all(self, claims: VolumeClaims) -> bool:
+        """Those of this StatefulSet; whether there was any."""
+        selection = Selection(namespace=self._key.namespace, label_selector=claims.selector)
+        found = [
+            metadata(claim)["name"]
+            for claim in await self._target.client.list(_VOLUME_CLAIMS, selection)
+            if not is_deleting(claim) and claims.has(metadata(claim)["name"], stateful_set=self._key.name)
+        ]
+        for name in found:
+            # One by one, with no right but that to delete collections.
+            only = replace(selection, field_selector=f"metadata.name={name}")
+            await self._options.client.delete_collection(_VOLUME_CLAIMS, only)
+        return bool(found)
+
+    async def _finalize(self, live: Object) -> None:
+        """Take the finalizers away from what has waited for them long enough."""
+        with contextlib.suppress(NotFound):
+            if finalizers(live):
+                version = {"uid": uid(live)}
+                live = await self._options.client.patch(
+                    self._resource,
+                    self._key.name,
+                    {"metadata": {"finalizers": None, **version}},
+                    namespace=self._key.namespace,
+                )
+            if is_namespace(live):
+                await self._options.client.replace(self._resource, without_finalizers(live), subresource="finalize")
+
+    def _due(self, live: Object | None) -> timedelta | None:
+        """Until the finalizers may be taken away."""
+        after = annotations(live or {}).get(keys.FINALIZE_DELETION_AFTER)
+        if not after:
+            return None
+        since = metadata(live or {}).get("deletionTimestamp")
+        begun = parse_time(since) if since else self._options.now
+        return max(begun + timedelta(seconds=parse_duration(after)) - self._options.now, timedelta(seconds=1))
+
+    async def _pending(self, *, waiting: bool = False, due: timedelta | None = None) -> Pending:
+        events = ""
+        if waiting and self._resource.kind == "Service" and not self._resource.group:
+            events = await self._options.service_warnings(self._key)
+        return Pending(self._name, pending_text(self._text, events=events), due=due)
+
+
+def key_of_live(resource: Resource, reference: Object) -> Key:
+    return Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")

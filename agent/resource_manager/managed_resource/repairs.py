@@ -1,0 +1,60 @@
+"""How often the objects of ManagedResources were put right lately, and how long the next repair waits.
+
+Somebody who changes an object again and again is not fought with at full speed.
+"""
+
+from dataclasses import dataclass
+
+from kube.objects import Key
+
+_DEBOUNCE = 0.1
+_FREE_REPAIRS = 5
+_SHORT_SUCCESSION = 60.0
+_MOST_DOUBLINGS = 15
+
+
+@dataclass(slots=True)
+class _Succession:
+    count: int
+    last: float
+
+    @property
+    def delay(self) -> float:
+        return float(_DEBOUNCE * 2 ** min(max(self.count - _FREE_REPAIRS, 0), _MOST_DOUBLINGS))
+
+
+class Repairs:
+    """Times are monotonic.
+
+    Args: longest: seconds that no repair waits longer than.
+    """
+
+    def __init__(self, *, longest: float) -> None:
+        self._longest = longest
+        self._successions: dict[Key, _Succession] = {}
+
+    def add(self, name: Key, now: float) -> None:
+        found = self._recent(name, now)
+        self._successions[name] = _Succession(found.count + 1 if found is not None else 1, now)
+
+    def lately(self, name: Key, now: float) -> int:
+        """How many repairs there were in the succession that goes on."""
+        found = self._successions.get(name)
+        if found is None:
+            return 0
+        awaited = 2 * min(found.delay, self._longest)
+        return found.count if now - found.last < max(_SHORT_SUCCESSION, awaited) else 0
+
+    def delay(self, name: Key, now: float) -> float:
+        """Seconds to wait before drift is put right: more and more if somebody else insists."""
+        found = self._recent(name, now)
+        return min(found.delay if found is not None else _DEBOUNCE, self._longest)
+
+    def forget(self, name: Key) -> None:
+        self._successions.pop(name, None)
+
+    def _recent(self, name: Key, now: float) -> _Succession | None:
+        found = self._successions.get(name)
+        if found is None or now - found.last >= max(_SHORT_SUCCESSION, 2 * found.delay):
+            return None
+        return found

@@ -1,0 +1,183 @@
+"""What comes of a pass, derived from its change set: status, result, log entries, Events, the page of recent changes.
+
+Failures are told by an Event when they have lasted for a moment, and once as long as they stay the same. Of success
+only what nobody asked for makes one, since all else is told by the conditions and each Event is a call.
+"""
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agent.resource_manager.changes import RecentChanges
+from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.record import Record
+from gardener.managed_resource import conditions
+from gardener.managed_resource.inventory import PENDING, InventoryDiff
+from gardener.managed_resource.plan import Plan
+from kube.conditions import Condition
+from kube.controller import ReconcileError, RequeueAfter, Result
+from kube.events import EventRecorder
+from kube.limiter import Allowance
+from kube.objects import Key, Object, key, metadata
+from kube.queue import RESYNC
+
+EARLIEST = 0.9
+"""The part of the sync period after which the next regular pass may come: spreads load after a restart."""
+_PENDING_SECONDS = 5.0
+_SERVED_SECONDS = 0.3
+"""Until another look at kinds whose definitions were applied just now, if their news does not come before."""
+_TRANSIENT_SECONDS = 1.0
+"""Conflicts and kinds that are about to be served go away with the next attempt."""
+_STUCK_SECONDS = 60.0
+_REPAIR_EVENTS_BURST, _REPAIR_EVENTS_PER_SECOND = 10, 0.2
+"""For all ManagedResources: when hundreds are changed by hand at once, the API server has other things to do."""
+
+
+@dataclass(slots=True)
+class _History:
+    """Of the last passes over a ManagedResource."""
+
+    reported: str = ""
+    """The failure that was last told by an Event."""
+    failing_since: float | None = None
+    stuck_since: float | None = None
+    """Since when every removal that is left fails."""
+    applied_at: float | None = None
+
+
+class Reporter:
+    def __init__(self, record: Record, recorder: EventRecorder, recent: RecentChanges, *, sync_period: float) -> None:
+        self._record = record
+        self._recorder = recorder
+        self._recent = recent
+        self._sync_period = sync_period
+        self._histories: dict[Key, _History] = {}
+        self._repair_events = Allowance(burst=_REPAIR_EVENTS_BURST, per_second=_REPAIR_EVENTS_PER_SECOND)
+        self._log = structlog.get_logger()
+
+    def forget(self, name: Key) -> None:
+        self._histories.pop(name, None)
+
+    def applied_at(self, name: Key) -> float | None:
+        """Seconds since 1970 when everything was last found or made as it should be."""
+        return self._histories[name].applied_at if name in self._histories else None
+
+    def change_set(self, name: Key) -> ChangeSet:
+        """An empty one."""
+        return ChangeSet(owner=name, lists_objects=bool(self._recent.limit))
+
+    def list(self, changes: ChangeSet) -> None:
+        """On the page of recent changes."""
+        self._recent.add(changes.objects)
+
+    async def conclude(
+        self, managed_resource: Object, plan: Plan, diff: InventoryDiff, changes: ChangeSet, reset: Sequence[Condition]
+    ) -> Result:
+        """The end of a pass that applied objects.
+
+        Args: reset: conditions that are still to be set, beside the outcome.
+
+        Raises:
+            ReconcileError: something failed, and is told.
+        """
+        self._changed(managed_resource, changes)
+        if changes.errors and len(changes.errors) == plan.awaited and self._is_transient(changes.owner):
+            self._log.info("Waiting until kinds are served whose definitions were just applied", objects=plan.awaited)
+            return RequeueAfter(_SERVED_SECONDS)
+        if failure := changes.failure():
+            await self.fail(managed_resource, failure, reset)
+            doing = "apply all new" if changes.errors else "release orphaned"
+            raise ReconcileError(f"could not {doing} resources: {failure.message}")
+        if changes.pending:
+            await self._record.write(managed_resource, [*reset, self.pending(changes)])
+            return self.look_again(changes)
+        outcome = changes.success(plan.decode_errors)
+        await self._record.conclude(
+            managed_resource,
+            [*reset, outcome],
+            resources=diff.final,
+            **{PENDING: None},
+            secretsDataChecksum=plan.checksum,
+            observedGeneration=metadata(managed_resource).get("generation"),
+        )
+        if outcome.status == "True":
+            history = self._history(changes.owner)
+            history.reported, history.failing_since, history.applied_at = "", None, time.time()
+        else:
+            self.failed(managed_resource, outcome, at_once=True)
+        return self._next_regular()
+
+    async def refuse(self, managed_resource: Object, problem: str) -> Result:
+        """Nothing may be written; only a change of the ManagedResource or of the configuration helps."""
+        failure = conditions.failed(conditions.APPLY_FAILED, problem)
+        self.failed(managed_resource, failure, at_once=True)
+        await self._record.write(managed_resource, [failure])
+        return self._next_regular()
+
+    async def fail(self, managed_resource: Object, failure: Condition, reset: Sequence[Condition] = ()) -> None:
+        await self._record.write(managed_resource, [*reset, failure])
+        self.failed(managed_resource, failure)
+
+    def failed(self, managed_resource: Object, failure: Condition, *, at_once: bool = False) -> None:
+        """Tell of a failure that is in the status.
+
+        Args: at_once: it does not go away by trying again, and is not logged by the controller.
+        """
+        lasts = not self._is_transient(key(managed_resource))
+        history = self._history(key(managed_resource))
+        if history.reported != failure.message and (at_once or lasts):
+            history.reported = failure.message
+            if at_once:
+                self._log.info("Not everything was done", reason=failure.reason, error=failure.message)
+            self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
+
+    def pending(self, changes: ChangeSet) -> Condition:
+        """Waiting for objects to go, or stuck, if for some time there have been nothing but errors."""
+        message, history = changes.pending_message(), self._history(changes.owner)
+        if changes.is_restricted:
+            return conditions.failed(conditions.DELETION_FAILED, message)
+        if not all(pending.failed for pending in changes.pending):
+            history.stuck_since = None
+        elif history.stuck_since is None:
+            history.stuck_since = time.monotonic()
+        is_stuck = self._is_stuck(changes.owner)
+        return (
+            conditions.failed(conditions.DELETION_FAILED, message) if is_stuck else conditions.deletion_pending(message)
+        )
+
+    def look_again(self, changes: ChangeSet) -> Result:
+        """When objects are pending: the watch of a kind tells when one is gone, this is for what it does not tell."""
+        if changes.is_restricted:
+            return self._next_regular()
+        if self._is_stuck(changes.owner):
+            raise ReconcileError(changes.pending_message())
+        due = [pending.due.total_seconds() for pending in changes.pending if pending.due is not None]
+        return RequeueAfter(min([_PENDING_SECONDS, *due]))
+
+    def _next_regular(self) -> Result:
+        spread = random.uniform(EARLIEST, 2 - EARLIEST)  # noqa: S311 - spreads load
+        return RequeueAfter(self._sync_period * spread, RESYNC)
+
+    def _changed(self, managed_resource: Object, changes: ChangeSet) -> None:
+        if text := str(changes):
+            counts = {"created": changes.created, "changed": changes.updated, "removed": changes.removed}
+            self._log.info("Objects were changed", **counts)
+            if changes.is_repair and self._repair_events.take():
+                self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects were put right: {text}.")
+
+    def _is_transient(self, name: Key) -> bool:
+        """Whether a failure is still new."""
+        history, now = self._history(name), time.monotonic()
+        if history.failing_since is None:
+            history.failing_since = now
+        return now - history.failing_since < _TRANSIENT_SECONDS
+
+    def _is_stuck(self, name: Key) -> bool:
+        since = self._history(name).stuck_since
+        return since is not None and time.monotonic() - since >= _STUCK_SECONDS
+
+    def _history(self, name: Key) -> _History:
+        return self._histories.setdefault(name, _History())

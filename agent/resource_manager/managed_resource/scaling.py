@@ -1,0 +1,69 @@
+"""The autoscalers of the target cluster, watched as long as some workload is managed."""
+
+from collections.abc import Callable
+
+from gardener.managed_resource.autoscaling import Scaled, list_error_text, scaled_by_hpa, scaled_by_hvpa, together
+from kube.cache import Caches, Store, View
+from kube.discovery import Discovery
+from kube.errors import KindNotServed
+from kube.objects import Object, group_of
+from kube.resources import Resource
+
+_SYNC_SECONDS = 20.0
+_KINDS: tuple[tuple[str, str, str, Callable[[Object], Scaled]], ...] = (
+    ("autoscaling/v1", "HorizontalPodAutoscaler", "HPA", scaled_by_hpa),
+    ("autoscaling.k8s.io/v1alpha1", "Hvpa", "HVPA", scaled_by_hvpa),
+)
+SCALABLE = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"})
+"""Kinds whose merge asks for autoscalers."""
+
+
+class ListError(Exception):
+    """The autoscalers are not known, so nothing may be applied: it might scale down what runs."""
+
+
+class Autoscalers:
+    def __init__(self, caches: Caches, discovery: Discovery) -> None:
+        self._caches = caches
+        self._discovery = discovery
+        self._stores: dict[Resource, Store[Scaled]] = {}
+        self._absent: set[str] = set()
+        """apiVersions whose autoscalers are not served."""
+
+    def kinds_changed(self, group: str) -> None:
+        self._absent = {api_version for api_version in self._absent if group_of(api_version) != group}
+
+    async def close(self) -> None:
+        """End the watches."""
+        stores, self._stores = self._stores, {}
+        for store in stores.values():
+            await self._caches.release(store.view)
+
+    async def targets(self) -> Scaled:
+        """What is scaled now.
+
+        Raises:
+            ListError: it can't be told.
+            KubeError: the API server could not be asked which kinds it serves.
+        """
+        found: list[Scaled] = []
+        for api_version, kind, short, project in _KINDS:
+            if api_version in self._absent:
+                continue
+            try:
+                store = await self._store(await self._discovery.find(api_version, kind), project)
+            except KindNotServed:
+                self._absent.add(api_version)
+                continue
+            if not store.synced.is_set():
+                raise ListError(list_error_text(short, "no list of them could be had yet"))
+            found += (scaled for _, scaled in store.items())
+        return together(found)
+
+    async def _store(self, resource: Resource, project: Callable[[Object], Scaled]) -> Store[Scaled]:
+        store = self._stores.get(resource)
+        if store is None:
+            store = self._stores[resource] = self._caches.acquire(View(resource, project))
+        if not store.synced.is_set():
+            await self._caches.tried(store.view, timeout=_SYNC_SECONDS)
+        return store

@@ -1,0 +1,121 @@
+"""The ManagedResources and their Secrets in the source cluster, seen through watches; others by `unwatched`.
+
+ManagedResources are held whole. Of Secrets only the version is kept for good: a seed has tens of thousands. Their
+data waits in a bounded memory until the ManagedResource that names them is planned, usually a moment later; what was
+pushed out is read again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.resource_manager.api import BY_SECRET, MANAGED_RESOURCES_VIEW
+from agent.resource_manager.managed_resource.unwatched import Unwatched
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.plan import secret_names
+from kube.bodies import Bodies
+from kube.cache import Caches, Change, Store, View
+from kube.client import Client
+from kube.errors import NotFound
+from kube.objects import Key, Object, key, metadata, resource_version, uid
+from kube.resources import SECRETS
+
+
+@dataclass(frozen=True, slots=True)
+class SecretVersion:
+    uid: str
+    version: int
+
+
+class Source:
+    """Args: memory: bytes for the data of Secrets that were seen lately."""
+
+    def __init__(self, *, client: Client, caches: Caches, memory: int) -> None:
+        self.client = client
+        self._caches = caches
+        self._data = Bodies(limit=memory)
+        self.managed_resources: Store[Object] = caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
+        self.secrets: Store[SecretVersion] = caches.acquire(View(SECRETS, self._remember), needed_at_start=True)
+        self.secrets.subscribe(self._forget_removed)
+        self.unwatched = Unwatched(client, is_watched=self.sees)
+
+    async def synced(self) -> None:
+        """Return when both are known completely."""
+        await self.managed_resources.synced.wait()
+        await self.secrets.synced.wait()
+
+    async def close(self) -> None:
+        await self._caches.release(self.managed_resources.view)
+        await self._caches.release(self.secrets.view)
+
+    def sees(self, namespace: str) -> bool:
+        """Whether the ManagedResources of a namespace would be known."""
+        return self._caches.covers(MANAGED_RESOURCES, namespace)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether all namespaces are watched."""
+        return self.sees("")
+
+    def users_of(self, secret: Key) -> list[Object]:
+        """The ManagedResources that name a Secret."""
+        return [found for _, found in self.managed_resources.by_index(BY_SECRET, secret)]
+
+    def subscribe(
+        self,
+        *,
+        managed_resource: Callable[[Change[Object]], None],
+        secret: Callable[[Change[SecretVersion]], None],
+    ) -> Callable[[], None]:
+        """Returns what ends it."""
+        unsubscribe = self.managed_resources.subscribe(managed_resource), self.secrets.subscribe(secret)
+
+        def end() -> None:
+            for each in unsubscribe:
+                each()
+
+        return end
+
+    def is_news(self, managed_resource: Object) -> bool:
+        """Whether spec or Secrets have changed since the ManagedResource was written last, as it is after each pass."""
+        status = managed_resource.get("status") or {}
+        if status.get("observedGeneration") != metadata(managed_resource).get("generation"):
+            return True
+        namespace, written = metadata(managed_resource).get("namespace") or "", resource_version(managed_resource)
+        found = (self._version(Key(namespace, name)) for name in secret_names(managed_resource))
+        return any(secret is not None and secret.version > written for secret in found)
+
+    def _version(self, wanted: Key) -> SecretVersion | None:
+        if known := self.secrets.get(wanted):
+            return known
+        found = self.unwatched.secrets.get(wanted)
+        return SecretVersion(uid=uid(found), version=resource_version(found)) if found else None
+
+    def secret_version(self, wanted: Key) -> SecretVersion:
+        """Which version of a Secret is the present one.
+
+        Raises:
+            NotFound: it does not exist; worded after the kind, as readers of conditions know it.
+        """
+        known = self._version(wanted)
+        if known is None:
+            raise NotFound(404, reason="NotFound", message=f'Secret "{wanted.name}" not found')
+        return known
+
+    async def read_secret(self, wanted: Key) -> Object:
+        """A Secret with its data, as new as the watch tells. Raises KubeError, NotFound as `secret_version`."""
+        body = self._data.get(wanted, version=self.secret_version(wanted).version)
+        return body if body is not None else await self.client.get(SECRETS, wanted.name, namespace=wanted.namespace)
+
+    def release_secret(self, wanted: Key) -> None:
+        """The data was read and decoded; it will not be wanted again soon."""
+        self._data.drop(wanted)
+
+    def _remember(self, secret: Object) -> SecretVersion:
+        meta = metadata(secret)
+        kept = {field: meta.get(field) for field in ("namespace", "name", "uid", "resourceVersion")}
+        self._data.put(key(secret), {"metadata": kept, "data": secret.get("data") or {}})
+        return SecretVersion(uid=uid(secret), version=resource_version(secret))
+
+    def _forget_removed(self, change: Change[SecretVersion]) -> None:
+        if change.new is None:
+            self._data.drop(change.key)

@@ -1,0 +1,192 @@
+"""The managed objects in the target cluster, seen through watches.
+
+For each kind that some ManagedResource manages there is one watch of the objects that carry our managed-by label. Of
+each object only little is kept (`Observed`): above all a hash of its content. What was last applied, or found to be
+right, is remembered as such a hash too (`accept`); so 'is everything as it should be' is answered from memory, a
+status update of a Deployment is nobody's business, and a manual change shows at once: its event has another hash.
+
+Whole objects are held compressed, in a bounded memory, so that the pass that has to change one needs no read. An
+object that is not in the store may still exist (somebody took its label away), so it is read, or its creation
+fails with 'already exists'.
+"""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from gardener import keys
+from gardener.managed_resource.difference import content_hash
+from gardener.managed_resource.references import object_key
+from kube.bodies import Bodies
+from kube.cache import Change
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import KubeError, NotFound
+from kube.limiter import ByteBudget
+from kube.managed_kinds import ManagedKinds
+from kube.objects import Key, Object, annotations, is_deleting, labels, metadata, resource_version, uid
+from kube.objects import key as key_of
+from kube.resources import Resource
+
+_MARKS = frozenset({keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY})
+_LARGE_AT_ONCE = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What is known of a live object."""
+
+    uid: str
+    version: int
+    content: bytes
+    """See `difference.content_hash`."""
+    origin: str
+    deleting: bool
+    has_marks: bool
+    """Whether annotations or labels have a say in its removal, so that it has to be read before."""
+
+
+class Target:
+    """Args: memory: bytes for whole objects; on_change: called with the origin of an object
+    that is not as it was accepted.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        discovery: Discovery,
+        kinds: ManagedKinds,
+        memory: int,
+        on_change: Callable[[str], None],
+    ) -> None:
+        self.client = client
+        self.discovery = discovery
+        self._kinds = kinds.part(self._observe, on_change=self._changed)
+        self._on_change = on_change
+        self._bodies = Bodies(limit=memory)
+        self._accepted: dict[str, bytes] = {}
+        self._answer: tuple[Object, bytes] | None = None
+        """An answer that is just being taken over, with its hash."""
+        self._turns = asyncio.Lock()
+        self.memory = ByteBudget(_LARGE_AT_ONCE)
+        """For large objects that are being written."""
+
+    def client_of(self, user: str) -> Client:
+        """By which is written as another user; the client itself if there is none."""
+        return self.client.impersonating(user) if user else self.client
+
+    async def manage(self, user: Key, resources: Iterable[Resource]) -> None:
+        """Watch these kinds for a ManagedResource and no others for it; returns when they were listed."""
+        await self._kinds.use(user, resources)
+
+    # --- what is known
+
+    async def resource_of(self, reference: Object) -> Resource:
+        """How the object of a reference is reached now; its own version may not be served any more.
+
+        Raises:
+            KindNotServed: no version of its kind is: it can't exist.
+            KubeError: that can't be told.
+        """
+        return await self.discovery.find_any_version(reference.get("apiVersion") or "", reference.get("kind") or "")
+
+    async def resources_of(self, references: Iterable[Object]) -> set[Resource]:
+        """The same for many, without those that can't be told: the removal of their objects finds that out, too."""
+        found = set()
+        for one in {(each.get("apiVersion"), each.get("kind")): each for each in references}.values():
+            with contextlib.suppress(KubeError):
+                found.add(await self.resource_of(one))
+        return found
+
+    def observed(self, resource: Resource, key: Key) -> Observed | None:
+        return self._kinds.get(resource, key)
+
+    def is_accepted(self, resource: Resource, key: Key) -> bool:
+        """Whether the live object is as it was after the last pass that looked at it."""
+        observed = self.observed(resource, key)
+        return observed is not None and self._accepted.get(_id(resource, key)) == observed.content
+
+    def has_finished(self, resource: Resource, key: Key) -> bool:
+        """Whether it is a Job that has done its work and was cleaned up since."""
+        return self._kinds.finished(resource, key) is not None
+
+    def sees(self, resource: Resource, key: Key) -> bool:
+        """Whether an object that carries our label would be known; if not, it has to be read."""
+        return self._kinds.sees(resource, key)
+
+    async def read(self, resource: Resource, key: Key) -> Object | None:
+        """The whole live object, from the memory of recent events if it is there. Raises KubeError."""
+        observed = self.observed(resource, key)
+        if observed is not None:
+            body = self._bodies.get(_id(resource, key), version=observed.version)
+            if body is not None:
+                return body
+        return await self.read_live(resource, key)
+
+    async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
+        """The whole live object from the API server. Raises KubeError."""
+        try:
+            return await (client or self.client).get(resource, key.name, namespace=key.namespace)
+        except NotFound:
+            return None
+
+    async def annotate(
+        self, resource: Resource, live: Object, notes: Mapping[str, str | None], *, client: Client
+    ) -> None:
+        """Set annotations, or take off those that are None, if the object is still as it was read. Raises KubeError."""
+        key = key_of(live)
+        meta = {"annotations": notes, "resourceVersion": metadata(live)["resourceVersion"]}
+        await client.patch(resource, key.name, {"metadata": meta}, namespace=key.namespace)
+
+    async def turn(self) -> None:
+        """Wait until it is the caller's turn to do something that holds the event loop for milliseconds.
+
+        Between two turns all others on the loop get theirs.
+        """
+        async with self._turns:
+            await asyncio.sleep(0)
+
+    # --- what is remembered
+
+    def accept(self, resource: Resource, live: Object, content: bytes) -> None:
+        """From now on, only another content than this is a change; see `difference.content_hash`."""
+        self._accepted[_id(resource, key_of(live))] = content
+        if annotations(live).get(keys.ORIGIN):
+            self._answer = live, content
+            self._kinds.observe(resource, live)
+            self._answer = None
+
+    def forget(self, name: str) -> None:
+        self._accepted.pop(name, None)
+        self._bodies.drop(name)
+
+    def _observe(self, resource: Resource, obj: Object) -> Observed:
+        name = _id(resource, key_of(obj))
+        content = self._answer[1] if self._answer is not None and self._answer[0] is obj else content_hash(obj)
+        notes, marks = annotations(obj), labels(obj)
+        self._bodies.put(name, obj)
+        return Observed(
+            uid=uid(obj),
+            version=resource_version(obj),
+            content=content,
+            origin=sys.intern(notes.get(keys.ORIGIN, "")),  # one string for all of a ManagedResource
+            deleting=is_deleting(obj),
+            has_marks=(not _MARKS.isdisjoint(notes) or keys.GARBAGE_COLLECTABLE in marks),
+        )
+
+    def _changed(self, resource: Resource, change: Change[Observed]) -> None:
+        old, new = change.old, change.new
+        name = _id(resource, change.key)
+        if new is None:
+            self.forget(name)
+        elif self._accepted.get(name) == new.content and (old is None or old.deleting == new.deleting):
+            return
+        for origin in {seen.origin for seen in (old, new) if seen is not None and seen.origin}:
+            self._on_change(origin)
+
+
+def _id(resource: Resource, key: Key) -> str:
+    return object_key(resource.group, resource.kind, key.namespace, key.name)

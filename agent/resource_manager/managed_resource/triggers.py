@@ -1,0 +1,59 @@
+"""Which events of a ManagedResource ask for a pass, and which passes come first after a start."""
+
+from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY
+from gardener.managed_resource.conditions import APPLY_PROGRESSING
+from gardener.responsibility import concerns, is_ignored, must_wait
+from kube.cache import Change
+from kube.objects import Object, annotations, condition, finalizers, is_deleting, metadata
+from kube.queue import LAST, RESYNC, Priority
+
+_OPERATIONS = {keys.OPERATION_RECONCILE, keys.OPERATION_RESTORE, keys.OPERATION_MIGRATE}
+
+
+def asks_for_pass(change: Change[Object], *, resource_class: str) -> bool:
+    """Creations and deletions always do; updates only where something that a pass acts on has changed.
+
+    Status updates, and any update of an ignored ManagedResource, would only cost a pass that finds nothing to do.
+    """
+    old, new = change.old, change.new
+    subject = new if new is not None else old
+    if subject is None or not (concerns(subject, resource_class=resource_class) or _left(old, new, resource_class)):
+        return False
+    if old is None or new is None:
+        return True
+    if is_ignored(old) != is_ignored(new):
+        return True
+    if is_ignored(new) and not is_deleting(new):
+        return False
+    return (
+        metadata(old).get("generation") != metadata(new).get("generation")
+        or annotations(new).get(keys.OPERATION) in _OPERATIONS
+        or annotations(old).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
+        != annotations(new).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
+        or _became_unhealthy(old, new)
+        or must_wait(old, resource_class=resource_class) != must_wait(new, resource_class=resource_class)
+    )
+
+
+def _left(old: Object | None, new: Object | None, resource_class: str) -> bool:
+    """Class and finalizer were taken away in one go: what was applied still has to be removed."""
+    return old is not None and new is not None and concerns(old, resource_class=resource_class)
+
+
+def _became_unhealthy(old: Object, new: Object) -> bool:
+    before, after = condition(old, RESOURCES_HEALTHY), condition(new, RESOURCES_HEALTHY)
+    if after is None or after.get("status") != "False":
+        return False
+    return before is None or before.get("status") == "True"
+
+
+def first_priority(managed_resource: Object) -> Priority:
+    """At the start of a process: what one before it had begun with, and not come to an end with, comes last.
+
+    It may be what that process died of; so the others get their turn each time.
+    """
+    applied = condition(managed_resource, RESOURCES_APPLIED)
+    if applied is None:
+        return LAST if finalizers(managed_resource) else RESYNC
+    return LAST if applied.get("reason") == APPLY_PROGRESSING else RESYNC

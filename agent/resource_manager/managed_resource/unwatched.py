@@ -1,0 +1,123 @@
+"""ManagedResources in namespaces that are not watched, listed before something is removed.
+
+Agents that share the work by namespaces do not see each other's ManagedResources, and an object that one of them drops
+may just be moving to another's. So these are listed, and those that their agents are not done with are kept until the
+next look, with the versions of their Secrets. The others have claimed already what they want; see `ownership`.
+
+A look is two lists of all namespaces. One serves all removals that wait for it, and is followed by a pause in
+proportion to how long it took. Where ManagedResources may not be listed in all namespaces, there is none.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.inventory import PENDING
+from gardener.managed_resource.plan import secret_names
+from gardener.responsibility import is_responsible
+from kube.client import Client, Form, Selection
+from kube.errors import Forbidden
+from kube.objects import Key, Object, key, mapping, metadata, spec
+from kube.resources import SECRETS, Resource
+
+_PAUSE = 5
+"""Times as long as the look before."""
+_GOOD_FOR = 1.0
+"""Seconds until somebody who was about to do something may have changed that."""
+_FORBIDDEN_SECONDS = 600.0
+"""Until it is tried again."""
+
+
+class Unwatched:
+    """Args: is_watched: whether the ManagedResources of a namespace are known by a watch."""
+
+    def __init__(self, client: Client, *, is_watched: Callable[[str], bool]) -> None:
+        self._client = client
+        self._is_watched = is_watched
+        self._turns = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._forbidden_until = float("-inf")
+        self.next_look = float("-inf")
+        """There is none before; monotonic, as all times here."""
+        self.managed_resources: list[Object] = []
+        """Those that their agents are not done with, as of the last look: no more than is needed to plan them."""
+        self.secrets: dict[Key, Object] = {}
+        """That they name; only uid and version."""
+
+    async def look(self, *, since: float, is_at_work: Callable[[Object], bool], resource_class: str) -> float:
+        """Look, unless that was done since then, or too short a time ago; returns the time of the last look.
+
+        Args:
+            since: monotonic.
+            is_at_work: of a ManagedResource: whether its agent is not done with it; may ask for its Secrets here.
+            resource_class: that of agents with which this one shares the work.
+
+        Raises:
+            KubeError: it is not known what there is.
+        """
+        async with self._turns:
+            now = time.monotonic()
+            if now < self._forbidden_until:
+                return now
+            is_good = self._looked_at >= since
+            if self.managed_resources:
+                is_good = is_good and now - self._looked_at < _GOOD_FOR
+            if is_good or now < self.next_look:
+                return self._looked_at
+            try:
+                await self._look(is_at_work, resource_class)
+            except Forbidden:
+                self._forbidden_until = now + _FORBIDDEN_SECONDS
+                self.managed_resources, self.secrets = [], {}
+            else:
+                self.next_look = now + (1 + _PAUSE) * (time.monotonic() - now)
+            self._looked_at = now
+            return now
+
+    async def _look(self, is_at_work: Callable[[Object], bool], resource_class: str) -> None:
+        found = [
+            _managed_resource(each)
+            async for each in self._all(MANAGED_RESOURCES, Form.WHOLE)
+            if is_responsible(each, resource_class=resource_class)
+        ]
+        named = {name for each in found for name in _secrets_of(each)}
+        self.secrets = {}
+        with contextlib.suppress(Forbidden):  # then only what they have pending is known
+            async for each in self._all(SECRETS, Form.METADATA):
+                if key(each) in named:
+                    self.secrets[key(each)] = _secret(each)
+        self.managed_resources = [each for each in found if is_at_work(each)]
+        named = {name for each in self.managed_resources for name in _secrets_of(each)}
+        self.secrets = {name: secret for name, secret in self.secrets.items() if name in named}
+
+    async def _all(self, resource: Resource, form: Form) -> AsyncIterator[Object]:
+        """Of the namespaces that are not watched, page by page: together they may be large."""
+        token = ""
+        while True:
+            page = await self._client.list_page(resource, Selection(), form=form, continue_token=token)
+            for each in page["items"]:
+                if not self._is_watched(key(each).namespace):
+                    yield each
+            token = metadata(page).get("continue") or ""
+            if not token:
+                return
+
+
+def _managed_resource(obj: Object) -> Object:
+    """No more of it than tells what its agent is about to do."""
+    known = {
+        name: value for name, value in mapping(obj.get("status")).items() if name in {PENDING, "observedGeneration"}
+    }
+    meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
+    return {"metadata": meta, "spec": spec(obj), "status": known}
+
+
+def _secret(obj: Object) -> Object:
+    return {"metadata": {"uid": metadata(obj).get("uid"), "resourceVersion": metadata(obj).get("resourceVersion")}}
+
+
+def _secrets_of(managed_resource: Object) -> list[Key]:
+    namespace = key(managed_resource).namespace
+    return [Key(namespace, name) for name in secret_names(managed_resource)]

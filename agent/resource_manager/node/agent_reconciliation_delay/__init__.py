@@ -1,0 +1,8 @@
+"""The controller `node-agent-reconciliation-delay`.
+
+Node agents act on a new configuration after a delay that an annotation of their Node states. The delays are spread
+evenly, so that the agents of a cluster don't all restart the same thing at once.
+
+    delays       how delays are spread
+    reconcile    all Nodes: which need another annotation, and the patches
+"""

@@ -1,0 +1,144 @@
+"""All Nodes in one go: each delay depends on how many there are.
+
+Only Nodes whose annotation differs are written, a few at a time. While Nodes come and go, delays are left alone for a
+moment, since each of them would change all delays.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from agent.resource_manager.node.agent_reconciliation_delay.delays import delays
+from agent.resource_manager.node.nodes import NodeMetadata
+from gardener import keys
+from gardener.keys import RECONCILIATION_DELAY
+from kube.cache import Store
+from kube.client import Client, Form, Selection
+from kube.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.errors import Conflict, Forbidden, KubeError, NotFound
+from kube.objects import Key, annotations, is_truthy, key, label_selector_text, resource_version
+from kube.resources import NODES, SECRETS
+
+QUIET_SECONDS = 1.0
+"""So long nothing may have changed before delays are computed."""
+LONGEST_WAIT_SECONDS = 10.0
+"""Then they are computed in any case."""
+
+_AT_ONCE = 10
+_ATTEMPTS = 5
+_CONFIGURATIONS = Selection(
+    namespace="kube-system", label_selector=label_selector_text({keys.ROLE: keys.ROLE_OPERATING_SYSTEM_CONFIG})
+)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Debounce:
+    """Puts work off while Nodes come and go."""
+
+    now: Callable[[], float] = time.monotonic
+    _first: float | None = None
+    _last: float = 0.0
+
+    def restart(self) -> None:
+        self._last = self.now()
+        if self._first is None:
+            self._first = self._last
+
+    def remaining(self) -> float:
+        """Seconds until it is time, after which the next change begins anew."""
+        if self._first is None:
+            return 0.0
+        left = min(self._last + QUIET_SECONDS, self._first + LONGEST_WAIT_SECONDS) - self.now()
+        if left <= 0:
+            self._first = None
+        return max(left, 0.0)
+
+
+@dataclass(slots=True)
+class State:
+    """What is remembered between passes."""
+
+    debounce: Debounce = field(default_factory=Debounce)
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    """The delays that were computed last, by the names of Nodes."""
+
+    def is_as_wanted(self, name: str, node: NodeMetadata) -> bool:
+        return node.delay is not None and node.delay == self.wanted.get(name)
+
+
+class Reconciler:
+    """Args:
+    least: seconds.
+    most: seconds.
+    """
+
+    def __init__(self, *, client: Client, nodes: Store[NodeMetadata], state: State, least: float, most: float) -> None:
+        self._client = client
+        self._nodes = nodes
+        self._state = state
+        self._least = least
+        self._most = most
+
+    async def reconcile(self, _: Key) -> Result:
+        if (remaining := self._state.debounce.remaining()) > 0:
+            return RequeueAfter(remaining)
+        serial = await self._serial_configurations()
+        names = [name.name for name, node in self._nodes.items() if node.agent_secret not in serial]
+        self._state.wanted = delays(names, least=self._least, most=self._most)
+        await self._write({name.name: node for name, node in self._nodes.items()})
+        return Done()
+
+    async def _serial_configurations(self) -> frozenset[str]:
+        """Configurations whose Nodes are updated one by one, without delays of ours."""
+        if not any(node.agent_secret for _, node in self._nodes.items()):
+            return frozenset()
+        try:
+            secrets = await self._client.list(SECRETS, _CONFIGURATIONS, form=Form.METADATA)
+        except Forbidden as error:
+            log.info("Which Nodes are updated one by one can't be read; all get a delay", error=str(error))
+            return frozenset()
+        return frozenset(key(secret).name for secret in secrets if is_truthy(annotations(secret).get(keys.OSC_SERIAL)))
+
+    # --- writing
+
+    async def _write(self, known: Mapping[str, NodeMetadata]) -> None:
+        limit = asyncio.Semaphore(_AT_ONCE)
+        problems: list[str] = []
+
+        async def write(name: str, delay: str) -> None:
+            async with limit:
+                try:
+                    await self._write_one(name, delay)
+                except KubeError as error:
+                    problems.append(f"{name}: {error}")
+
+        async with asyncio.TaskGroup() as tasks:
+            for name, delay in self._state.wanted.items():
+                if known[name].delay != delay:
+                    tasks.create_task(write(name, delay))
+        if problems:
+            shown = "; ".join(sorted(problems)[:3])
+            raise ReconcileError(f"{len(problems)} Nodes did not get their delay: {shown}")
+
+    async def _write_one(self, name: str, delay: str) -> None:
+        version = self._nodes.version(Key("", name))
+        for attempt in range(_ATTEMPTS):
+            patch = {"metadata": {"resourceVersion": str(version), "annotations": {RECONCILIATION_DELAY: delay}}}
+            try:
+                self._nodes.observe(await self._client.patch(NODES, name, patch))
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            try:
+                # Kubelets write their Nodes all the time.
+                version = resource_version(await self._client.get(NODES, name, form=Form.METADATA))
+            except NotFound:
+                return

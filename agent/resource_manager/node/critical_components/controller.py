@@ -1,0 +1,81 @@
+"""The controller `node-critical-components`: a Node is looked at when it gets the taint, and when something happens to
+a critical component on it.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from agent.resource_manager.context import Context
+from agent.resource_manager.node.critical_components.projections import (
+    CSI_NODES_VIEW,
+    DAEMON_SETS_VIEW,
+    NODES_VIEW,
+    PODS_VIEW,
+    TAINTED,
+    DaemonSetState,
+    NodeState,
+    PodState,
+)
+from agent.resource_manager.node.critical_components.reconcile import Reconciler, Stores, Waits
+from kube.cache import Change, Store
+from kube.loop import ControlLoop, Queue, enqueue_mapped
+from kube.objects import Key
+from kube.queue import CHANGE, RESYNC
+from kube.resources import NODES
+
+_NEW_NODE_SECONDS = 0.25
+"""Several watches bring what there is: what was made just before a Node may come after it."""
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, caches = context.config.controllers.node_critical_components, context.target.caches
+    loop = ControlLoop("node-critical-components", kind=NODES, workers=settings.concurrent_syncs)
+    waits = Waits()
+    nodes = loop.watch(caches, NODES_VIEW, partial(_node_changed, waits))
+    stores = Stores(
+        nodes=nodes,
+        pods=loop.watch(caches, PODS_VIEW, enqueue_mapped(partial(_nodes_of_pod, nodes))),
+        daemon_sets=loop.watch(caches, DAEMON_SETS_VIEW, enqueue_mapped(partial(_waiting_nodes, nodes))),
+        csi_nodes=loop.watch(caches, CSI_NODES_VIEW, enqueue_mapped(partial(_node_of_drivers, nodes))),
+    )
+    return loop.reconciled_by(
+        Reconciler(
+            client=context.target.client,
+            stores=stores,
+            waits=waits,
+            recorder=context.target_recorder,
+            backoff=settings.backoff,
+        )
+    )
+
+
+def _node_changed(waits: Waits, queue: Queue, change: Change[NodeState]) -> None:
+    name, old, new = change.key.name, change.old, change.new
+    if new is None or not new.is_waiting:
+        waits.ends(name)
+        return
+    waits.begins(name, seen=not change.initial)
+    if change.initial:
+        queue.add(change.key, RESYNC)
+    elif old is None or not old.is_waiting:
+        queue.add_after(change.key, _NEW_NODE_SECONDS, CHANGE)
+    elif old != new:
+        queue.add(change.key)
+
+
+def _nodes_of_pod(nodes: Store[NodeState], change: Change[PodState]) -> Iterator[Key]:
+    names = {pod.node for pod in (change.old, change.new) if pod is not None}
+    return (node for name in names if _is_waiting(nodes, node := Key("", name)))
+
+
+def _waiting_nodes(nodes: Store[NodeState], _: Change[DaemonSetState]) -> list[Key]:
+    return [node for node, _ in nodes.by_index(TAINTED, value=True)]
+
+
+def _node_of_drivers(nodes: Store[NodeState], change: Change[frozenset[str]]) -> tuple[Key, ...]:
+    return (change.key,) if _is_waiting(nodes, change.key) else ()
+
+
+def _is_waiting(nodes: Store[NodeState], name: Key) -> bool:
+    node = nodes.get(name)
+    return node is not None and node.is_waiting

@@ -1,0 +1,129 @@
+"""One Node with the taint: what it waits for, reported when that changes, and the end of the taint.
+
+All that is looked at comes from watches, so a look costs no request. While Pods become ready one after the other the
+reason changes quickly; it is reported at most once in the time between two regular looks.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from agent.resource_manager.node.critical_components.projections import BY_NODE, DaemonSetState, NodeState, PodState
+from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
+from kube.cache import Store
+from kube.client import Client
+from kube.clock import format_duration
+from kube.controller import Done, Requeue, RequeueAfter, Result
+from kube.errors import Conflict, NotFound
+from kube.events import EventRecorder, EventType
+from kube.objects import Key
+from kube.resources import NODES
+
+READY = "NodeCriticalComponentsReady"
+
+_REPORTER = "node-critical-components-controller"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    nodes: Store[NodeState]
+    pods: Store[PodState]
+    daemon_sets: Store[DaemonSetState]
+    csi_nodes: Store[frozenset[str]]
+
+
+@dataclass(slots=True)
+class _Wait:
+    """What is remembered of a Node while it has the taint."""
+
+    since: float
+    saw_it_begin: bool
+    reported: Waiting | None = None
+    reported_at: float = float("-inf")
+
+
+class Waits:
+    """The Nodes that have the taint, and since when. Args: now: monotonic seconds."""
+
+    def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._waits: dict[str, _Wait] = {}
+
+    def begins(self, name: str, *, seen: bool) -> None:
+        """A Node has the taint; `seen`: it got it just now."""
+        self._waits.setdefault(name, _Wait(self.now(), seen))
+
+    def ends(self, name: str) -> None:
+        """A Node is gone, or has the taint no more."""
+        self._waits.pop(name, None)
+
+    def get(self, name: str) -> _Wait | None:
+        return self._waits.get(name)
+
+
+class Reconciler:
+    """Args:
+    backoff: seconds between two looks at a Node that is not ready, if nothing happens there; 0: none.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        stores: Stores,
+        waits: Waits,
+        recorder: EventRecorder,
+        backoff: float,
+    ) -> None:
+        self._client = client
+        self._stores = stores
+        self._waits = waits
+        self._recorder = recorder
+        self._backoff = backoff
+
+    async def reconcile(self, key: Key) -> Result:
+        node = self._stores.nodes.get(key)
+        if node is None or not node.is_waiting:
+            return Done()
+        reason = waits_for(
+            key.name,
+            node,
+            daemon_sets=self._stores.daemon_sets.items(),
+            pods=self._stores.pods.by_index(BY_NODE, key.name),
+            drivers=self._stores.csi_nodes.get(key) or frozenset(),
+        )
+        if reason is not None:
+            self._warn(key.name, node, reason)
+            return RequeueAfter(self._backoff) if self._backoff else Done()
+        return await self._remove_taint(key, node)
+
+    async def _remove_taint(self, key: Key, node: NodeState) -> Result:
+        wait = self._waits.get(key.name)
+        try:
+            written = await self._client.patch(NODES, key.name, without_taint(node))
+        except NotFound:
+            return Done()
+        except Conflict:
+            return Requeue()  # kubelets write their Nodes all the time; the watch brings the new state
+        self._stores.nodes.observe(written)
+        message = "All node-critical components got ready, removing taint"
+        if wait is not None:
+            seconds = format_duration(round(self._waits.now() - wait.since, 1))
+            message += f" after {seconds}" if wait.saw_it_begin else f" after {seconds} or more"
+        log.info("The taint of a Node was removed", node=key.name)
+        self._event(key.name, node, "Normal", READY, message)
+        return Done()
+
+    def _warn(self, name: str, node: NodeState, reason: Waiting) -> None:
+        wait = self._waits.get(name)
+        if wait is None or wait.reported == reason or self._waits.now() - wait.reported_at < self._backoff:
+            return
+        wait.reported, wait.reported_at = reason, self._waits.now()
+        self._event(name, node, "Warning", reason.reason, reason.message)
+
+    def _event(self, name: str, node: NodeState, type_: EventType, reason: str, message: str) -> None:
+        self._recorder.event(NODES.reference(name=name, uid=node.uid), type_, reason, message, reporter=_REPORTER)

@@ -1,0 +1,63 @@
+"""When one Node becomes several, or several one: has the workloads written again that the webhook would change."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from agent.resource_manager.node.nodes import NodeMetadata
+from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
+from kube.cache import Caches, Store
+from kube.client import Client, Form, Selection
+from kube.controller import Done, Result
+from kube.errors import NotFound
+from kube.objects import Key, key, labels
+from kube.resources import DEPLOYMENTS, NAMESPACES, STATEFUL_SETS, Resource
+
+_WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS)
+_HOST = "kubernetes.io/hostname"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Reconciler:
+    def __init__(self, *, client: Client, caches: Caches, nodes: Store[NodeMetadata]) -> None:
+        self._client = client
+        self._caches = caches
+        self._nodes = nodes
+        self._several: bool | None = None
+        """As of the last complete pass."""
+
+    async def reconcile(self, _: Key) -> Result:
+        several = len(self._nodes) > 1
+        if several != self._several:
+            selection = Selection(label_selector=f"{HIGH_AVAILABILITY_CONSIDER}=true")
+            for namespace in await self._client.list(NAMESPACES, selection, form=Form.METADATA):
+                name = key(namespace).name
+                for kind in _WORKLOADS if self._caches.covers(DEPLOYMENTS, name) else ():
+                    await self._patch_outdated(kind, name, several=several)
+            self._several = several
+        return Done()
+
+    async def _patch_outdated(self, kind: Resource, namespace: str, *, several: bool) -> None:
+        """With an empty patch: the change is the webhook's."""
+        for workload in await self._client.list(kind, Selection(namespace=namespace)):
+            if not is_outdated(workload, several_nodes=several):
+                continue
+            name = key(workload).name
+            try:
+                await self._client.patch(kind, name, {}, namespace=namespace)
+            except NotFound:
+                continue
+            log.info("A workload was written again for another number of Nodes", kind=kind.kind, workload=name)
+
+
+def is_outdated(workload: Mapping[str, Any], *, several_nodes: bool) -> bool:
+    """Whether the spread over hosts is as for the other number of Nodes."""
+    if HIGH_AVAILABILITY_SKIP in labels(workload):
+        return False
+    pod_spec = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
+    constraints = pod_spec.get("topologySpreadConstraints") or []
+    over_hosts = next((each for each in constraints if each.get("topologyKey") == _HOST), None)
+    outdated = "ScheduleAnyway" if several_nodes else "DoNotSchedule"
+    return over_hosts is not None and over_hosts.get("whenUnsatisfiable") == outdated

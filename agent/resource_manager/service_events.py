@@ -1,0 +1,70 @@
+"""The warnings about a Service, as text for people.
+
+    -> Events:
+    * service-controller reported 12s ago (x4 over 3m5s): quota exceeded
+
+Ages read as in `kubectl get`.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import structlog
+
+from kube.client import Client, Selection
+from kube.clock import parse_time, short_duration
+from kube.errors import KubeError
+from kube.objects import Key, Object
+from kube.resources import EVENTS
+
+HEADING = "-> Events:"
+SHOWN = 5
+"""Only the latest ones are told."""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def field_selector(namespace: str, name: str) -> str:
+    """Selects the warnings about a Service in a list of Events."""
+    return (
+        f"involvedObject.apiVersion=v1,involvedObject.kind=Service,involvedObject.name={name},"
+        f"involvedObject.namespace={namespace},type=Warning"
+    )
+
+
+async def warnings_about(client: Client, service: Key) -> str:
+    """The warnings about a Service, read now; empty if there are none or they can't be read."""
+    selection = Selection(namespace=service.namespace, field_selector=field_selector(service.namespace, service.name))
+    try:
+        return events_text(await client.list(EVENTS, selection), now=datetime.now(UTC))
+    except KubeError as error:
+        structlog.get_logger().info("The events of a Service could not be read", service=service, error=str(error))
+        return ""
+
+
+def events_text(events: Iterable[Object], *, now: datetime) -> str:
+    """The latest events, the newest at the end; empty if there are none."""
+    latest = sorted(events, key=lambda event: _time(event, "lastTimestamp") or _NEVER)[-SHOWN:]
+    return "\n".join((HEADING, *(_line(event, now) for event in latest))) if latest else ""
+
+
+def _line(event: Object, now: datetime) -> str:
+    source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
+    return f"* {source} reported {_when(event, now)}: {event.get('message') or ''}"
+
+
+def _when(event: Object, now: datetime) -> str:
+    first, last = _time(event, "firstTimestamp"), _time(event, "lastTimestamp")
+    count = event.get("count") or 0
+    if count > 1:
+        return f"{_age(last, now)} ago (x{count} over {_age(first, now)})"
+    return f"{_age(first or _time(event, 'eventTime'), now)} ago"
+
+
+def _time(event: Object, field: str) -> datetime | None:
+    text = event.get(field)
+    return parse_time(text) if text else None
+
+
+def _age(moment: datetime | None, now: datetime) -> str:
+    return "<unknown>" if moment is None else short_duration((now - moment).total_seconds())

@@ -1,0 +1,134 @@
+"""What the status page can tell, all of it from memory that the agent holds anyway.
+
+Every replica knows the ManagedResources, and which Secrets there are. How objects fare, which Secret they come from and
+what was done to them only the leader knows, from its control loops.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.resource_manager.changes import RecentChanges
+from agent.resource_manager.health.objects import NotKnown
+from gardener.conditions import RESOURCES_HEALTHY
+from gardener.health.findings import Finding, Reference, missing
+from gardener.managed_resource.references import key_of_reference
+from gardener.overview.objects import Health, HealthStatus, listed_in
+from gardener.responsibility import concerns
+from kube.cache import Store
+from kube.objects import Key, Object, condition, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leading:
+    """What the control loops know; the functions ask nobody."""
+
+    secrets_of_objects: Callable[[Key], Mapping[str, str]]
+    is_being_deleted: Callable[[Object], bool]
+    unhealthy: Callable[[Reference], Finding | None]
+    progressing: Callable[[Reference], Finding | None]
+    pods_of: Callable[[Reference], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenObject:
+    reference: Object
+    secret: str
+    """The name of the Secret that it comes from; empty: none, or it is not known."""
+    status: HealthStatus | None
+    """None: nothing is known here."""
+    pods: int | None = None
+
+
+class Knowledge:
+    """Args: lease: of the leader, as people name it; empty: there is no election."""
+
+    def __init__(
+        self,
+        *,
+        managed_resources: Store[Object],
+        secrets: Store[Any],
+        changes: RecentChanges,
+        resource_class: str,
+        lease: str,
+    ) -> None:
+        self.managed_resources = managed_resources
+        self.changes = changes
+        self.resource_class = resource_class
+        self.lease = lease
+        self._secrets = secrets
+        self._leading: Leading | None = None
+
+    def lead(self, leading: Leading) -> None:
+        """From now on the control loops can be asked."""
+        self._leading = leading
+
+    @property
+    def leads(self) -> bool:
+        return self._leading is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all ManagedResources were listed."""
+        return self.managed_resources.synced.is_set()
+
+    def is_ours(self, managed_resource: Object) -> bool:
+        return concerns(managed_resource, resource_class=self.resource_class)
+
+    def has_secret(self, secret: Key) -> bool:
+        return self._secrets.get(secret) is not None or not self._secrets.synced.is_set()
+
+    def knows_secrets(self, managed_resource: Object) -> bool:
+        """Whether it is known which objects come from which Secret."""
+        return self._leading is not None and bool(self._leading.secrets_of_objects(key(managed_resource)))
+
+    def objects_of(self, managed_resource: Object, *, limit: int) -> Sequence[SeenObject]:
+        """The first of those that it lists."""
+        references = listed_in(managed_resource)[:limit]
+        leading = self._leading if self.is_ours(managed_resource) else None
+        if leading is None:
+            return [SeenObject(reference, "", None) for reference in references]
+        secrets = leading.secrets_of_objects(key(managed_resource))
+        return [
+            SeenObject(
+                reference,
+                secrets.get(key_of_reference(reference), ""),
+                _health_status(managed_resource, reference, leading),
+                _pods(reference, leading),
+            )
+            for reference in references
+        ]
+
+
+def _health_status(managed_resource: Object, reference: Object, leading: Leading) -> HealthStatus:
+    named = _named(reference)
+    if leading.is_being_deleted(reference):
+        return HealthStatus(Health.DELETING)
+    told = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""
+    if told.startswith(missing(named).message):
+        return HealthStatus(Health.MISSING)
+    try:
+        if finding := leading.unhealthy(named):
+            return HealthStatus(Health.UNHEALTHY, _what(finding))
+        if finding := leading.progressing(named):
+            return HealthStatus(Health.PROGRESSING, _what(finding))
+    except NotKnown:
+        return HealthStatus(Health.UNKNOWN, "no watch shows it: it is missing, not looked at yet, or without our label")
+    return HealthStatus(Health.HEALTHY)
+
+
+def _what(finding: Finding) -> str:
+    """Without the name of the object, which stands beside it."""
+    name = f"{finding.reference.kind} {finding.reference}"
+    return finding.message.removeprefix(f"{name} is unhealthy: ").removeprefix(f"{name} is progressing: ")
+
+
+def _pods(reference: Object, leading: Leading) -> int | None:
+    try:
+        return leading.pods_of(_named(reference))
+    except NotKnown:
+        return None
+
+
+def _named(reference: Object) -> Reference:
+    return Reference(*(reference.get(part) or "" for part in ("apiVersion", "kind", "namespace", "name")))

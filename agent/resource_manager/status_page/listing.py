@@ -1,0 +1,206 @@
+"""Which ManagedResources a query asks for, in which order, and how many of them are on a page."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlencode
+
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.managed_resource.plan import secret_names
+from gardener.overview.objects import listed_in, short_name
+from gardener.overview.states import State, Wanted, brief, message_of, object_count, state_of, status_of
+from gardener.responsibility import DEFAULT_CLASS, class_of
+from kube.objects import Key, Object, key
+
+T = TypeVar("T")
+
+PAGE = 100
+BY_STATE = "state"
+"""The order with what is wrong at the top."""
+_LONGEST_TEXT = 200
+_TERMS = 8
+_CHOICES = 300
+"""Namespaces and classes that are offered; any other can be asked for as well."""
+_SEVERITY = {
+    state: position
+    for position, state in enumerate(
+        (
+            State.FAILED,
+            State.UNHEALTHY,
+            State.DELETING,
+            State.PENDING,
+            State.PROGRESSING,
+            State.SUSPENDED,
+            State.READY,
+        )
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A ManagedResource in the list."""
+
+    key: Key
+    state: State
+    resource_class: str
+    applied: str
+    healthy: str
+    progressing: str
+    objects: int
+    message: str
+    changed: str
+    """When a condition last became another one; empty: never."""
+
+
+def row_of(managed_resource: Object) -> Row:
+    conditions: Sequence[Object] = (managed_resource.get("status") or {}).get("conditions") or []
+    return Row(
+        key=key(managed_resource),
+        state=state_of(managed_resource),
+        resource_class=class_of(managed_resource) or DEFAULT_CLASS,
+        applied=status_of(managed_resource, RESOURCES_APPLIED),
+        healthy=status_of(managed_resource, RESOURCES_HEALTHY),
+        progressing=status_of(managed_resource, RESOURCES_PROGRESSING),
+        objects=object_count(managed_resource),
+        message=brief(message_of(managed_resource)),
+        changed=max((found.get("lastTransitionTime") or "" for found in conditions), default=""),
+    )
+
+
+# --- pages
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    items: Sequence[T]
+    number: int
+    last: int
+    first_item: int
+    """Counted from 1; 0 if there is none."""
+    total: int
+
+
+def paged(items: Sequence[T], number: int) -> Page[T]:
+    """The page of this number, or the last one."""
+    last = max(-(-len(items) // PAGE), 1)
+    number = min(number, last)
+    start = (number - 1) * PAGE
+    return Page(items[start : start + PAGE], number, last, start + 1 if items else 0, len(items))
+
+
+# --- asking
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    text: str = ""
+    state: str = ""
+    namespace: str = ""
+    resource_class: str = ""
+    order: str = BY_STATE
+    page: int = 1
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> "Query":
+        """Whatever makes no sense counts as not asked for."""
+        state, order = parameters.get("state", ""), parameters.get("sort", "")
+        return cls(
+            text=parameters.get("q", "").strip()[:_LONGEST_TEXT],
+            state=state if state in {wanted.value for wanted in Wanted} else "",
+            namespace=parameters.get("namespace", "").strip()[:_LONGEST_TEXT],
+            resource_class=parameters.get("class", "").strip()[:_LONGEST_TEXT],
+            order=order if order in _ORDERS else BY_STATE,
+            page=page_of(parameters),
+        )
+
+    def url(self, **changed: Any) -> str:
+        """Of the list as it is asked for by this one with some changes; any but another page is of the first page."""
+        asked = replace(self, **{"page": 1, **changed})
+        parameters = {
+            "q": asked.text,
+            "state": asked.state,
+            "namespace": asked.namespace,
+            "class": asked.resource_class,
+            "sort": asked.order if asked.order != BY_STATE else "",
+            "page": asked.page if asked.page > 1 else "",
+        }
+        given = {name: value for name, value in parameters.items() if value}
+        return f"/?{urlencode(given)}" if given else "/"
+
+    @property
+    def terms(self) -> Sequence[str]:
+        return terms_of(self.text)
+
+
+def page_of(parameters: Mapping[str, str]) -> int:
+    text = parameters.get("page", "")
+    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+
+
+def terms_of(text: str) -> Sequence[str]:
+    return text.casefold().split()[:_TERMS]
+
+
+def matches(managed_resource: Object, row: Row, terms: Sequence[str]) -> bool:
+    """Whether each term is in its name, class or message, or in the name of one of its Secrets or objects."""
+    if not terms:
+        return True
+    told = f"{row.key} {row.state} {row.resource_class} {row.message}".casefold()
+    left = [term for term in terms if term not in told]
+    if not left:
+        return True
+    names = "\n".join([*secret_names(managed_resource), *map(short_name, listed_in(managed_resource))]).casefold()
+    return all(term in names for term in left)
+
+
+_ORDERS: Mapping[str, Callable[[Row], Any]] = {
+    BY_STATE: lambda row: (_SEVERITY[row.state], row.key),
+    "name": lambda row: row.key,
+    "class": lambda row: (row.resource_class, row.key),
+    "objects": lambda row: (-row.objects, row.key),
+    "changed": lambda row: (_latest_first(row.changed), row.key),
+}
+
+
+def _latest_first(moment: str) -> Sequence[int]:
+    return [-ord(char) for char in moment] or [1]
+
+
+# --- answering
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a query finds; fed with all ManagedResources, a portion at a time."""
+
+    query: Query
+    states: Counter[State] = field(default_factory=Counter)
+    """Of all that fit the query but for its state."""
+    namespaces: set[str] = field(default_factory=set)
+    classes: set[str] = field(default_factory=set)
+    known: int = 0
+    rows: list[Row] = field(default_factory=list)
+
+    def feed(self, managed_resources: Iterable[Object]) -> None:
+        query, terms = self.query, self.query.terms
+        for managed_resource in managed_resources:
+            row = row_of(managed_resource)
+            self.known += 1
+            self.namespaces.add(row.key.namespace)
+            self.classes.add(row.resource_class)
+            if query.namespace not in {"", row.key.namespace} or query.resource_class not in {"", row.resource_class}:
+                continue
+            if not matches(managed_resource, row, terms):
+                continue
+            self.states[row.state] += 1
+            if not query.state or Wanted(query.state).includes(row.state):
+                self.rows.append(row)
+
+    def page(self) -> Page[Row]:
+        return paged(sorted(self.rows, key=_ORDERS[self.query.order]), self.query.page)
+
+    def offered(self, names: Iterable[str], chosen: str) -> list[str]:
+        """The choices of a field, the chosen one among them in any case."""
+        return sorted({*sorted(names)[:_CHOICES], *([chosen] if chosen else [])})

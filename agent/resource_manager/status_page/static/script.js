@@ -1,0 +1,87 @@
+"use strict";
+(() => {
+  const SECONDS = 10;
+  const live = () => document.getElementById("live");
+  const say = (text) => { document.getElementById("said").textContent = text; };
+
+  // Ages go on. The clock is that of the agent, whatever this computer thinks the time is.
+  let loaded = performance.now();
+  const now = () => Number(live().dataset.now) + (performance.now() - loaded) / 1000;
+  const two = (a, unit, b, smaller) => b ? `${a}${unit}${b}${smaller}` : `${a}${unit}`;
+  const age = (seconds) => {
+    const s = Math.max(0, Math.floor(seconds)), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
+    if (s < 120) return `${s}s`;
+    if (m < 10) return two(m, "m", s % 60, "s");
+    if (m < 180) return `${m}m`;
+    if (h < 8) return two(h, "h", m % 60, "m");
+    if (h < 48) return `${h}h`;
+    return d < 8 ? two(d, "d", h % 24, "h") : `${d}d`;
+  };
+  const showAges = () => {
+    for (const time of document.querySelectorAll("time[data-at]")) {
+      const text = age(now() - Number(time.dataset.at));
+      if (time.textContent !== text) time.textContent = text;
+    }
+  };
+
+  // A filter while one types, for the rows of this page; Enter asks the agent, which searches all.
+  const input = document.querySelector("input[data-filters]");
+  const filter = () => {
+    const asked = input.defaultValue.trim() === input.value.trim();
+    const terms = asked ? [] : input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = live().querySelectorAll("tbody tr");
+    let shown = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !terms.every((term) => text.includes(term));
+      shown += row.hidden ? 0 : 1;
+    }
+    say(terms.length ? `${shown} of the ${rows.length} rows of this page fit. Enter searches all.` : "");
+  };
+  if (input) {
+    input.addEventListener("input", filter);
+    filter();
+  }
+
+  // Refreshing, if wished: what is open, focused or typed stays so.
+  const toggle = document.getElementById("refresh");
+  let timer = 0;
+  const refresh = async () => {
+    if (document.hidden) return;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store" });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("live");
+      if (!fresh) throw new Error("no page");
+      const focused = live().contains(document.activeElement) ? document.activeElement : null;
+      const path = focused && (focused.id ? `#${CSS.escape(focused.id)}` : focused.getAttribute("href"));
+      const closed = [...live().querySelectorAll("details[id]:not([open])")].map((each) => each.id);
+      live().replaceWith(document.adoptNode(fresh));
+      loaded = performance.now();
+      for (const id of closed) document.getElementById(id)?.removeAttribute("open");
+      if (path) [...live().querySelectorAll("a, summary, [tabindex]")].find(
+        (each) => `#${CSS.escape(each.id)}` === path || each.getAttribute("href") === path)?.focus();
+      showAges();
+      if (input) filter();
+      if (!input || input.defaultValue === input.value) say("");
+    } catch {
+      say("The agent does not answer; what is shown may be old.");
+    }
+  };
+  const switchTo = (on) => {
+    toggle.setAttribute("aria-pressed", String(on));
+    clearInterval(timer);
+    if (on) timer = setInterval(refresh, SECONDS * 1000);
+    try { sessionStorage.setItem("refresh", on ? "on" : ""); } catch { /* then it is not kept */ }
+  };
+  toggle.hidden = false;
+  toggle.addEventListener("click", () => {
+    const on = toggle.getAttribute("aria-pressed") !== "true";
+    switchTo(on);
+    if (on) refresh();
+  });
+  let kept = "";
+  try { kept = sessionStorage.getItem("refresh"); } catch { /* as if it were off */ }
+  if (kept === "on") switchTo(true);
+  setInterval(showAges, 5000);
+})();

@@ -1,0 +1,45 @@
+"""The controller `token-invalidator`: Secrets get the labels that their ServiceAccount's settings call for.
+
+    Secrets           with the annotation of a token
+    ServiceAccounts   whose settings change: the Secrets that name it, and those that it lists
+
+Everything happens in the target cluster, where the webhook of the same name works as well.
+"""
+
+from functools import partial
+
+from agent.resource_manager.context import Context
+from agent.resource_manager.token_invalidator.reconcile import Reconciler
+from agent.resource_manager.token_invalidator.rules import Account, Labelled, account_matters
+from kube.cache import Change, Store, View
+from kube.client import Form
+from kube.loop import ControlLoop, enqueue, enqueue_mapped, exists
+from kube.objects import Key
+from kube.resources import SECRETS, SERVICE_ACCOUNTS
+
+_BY_ACCOUNT = "account"
+
+
+def _account_of(secret: Labelled | None) -> tuple[Key, ...]:
+    return () if secret is None else (secret.account_key,)
+
+
+_SECRETS_VIEW = View(SECRETS, Labelled.of, form=Form.METADATA, indexes=((_BY_ACCOUNT, _account_of),))
+_ACCOUNTS_VIEW = View(SERVICE_ACCOUNTS, Account.of)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, target = context.config.controllers.token_invalidator, context.target
+    loop = ControlLoop("token-invalidator", kind=SECRETS, workers=max(settings.concurrent_syncs, 1))
+    secrets = loop.watch(target.caches, _SECRETS_VIEW, enqueue(when=exists))
+    accounts = loop.watch(target.caches, _ACCOUNTS_VIEW, enqueue_mapped(partial(_secrets_of, secrets)))
+    return loop.reconciled_by(Reconciler(client=target.client, secrets=secrets, accounts=accounts))
+
+
+def _secrets_of(secrets: Store[Labelled | None], change: Change[Account]) -> list[Key]:
+    old, new = change.old, change.new
+    if new is None or not account_matters(old, new):
+        return []
+    listed = new.secrets | (old.secrets if old is not None else frozenset())
+    named = {found for found, _ in secrets.by_index(_BY_ACCOUNT, change.key)}
+    return sorted(named | {Key(change.key.namespace, name) for name in listed})

@@ -1,0 +1,121 @@
+"""Which labels the Secret of a ServiceAccount is to have, and whether a Pod uses it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gardener import keys
+from kube.objects import Key, Object, annotations, key, labels, mappings, resource_version, text, uid
+
+SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
+SERVICE_ACCOUNT_UID = "kubernetes.io/service-account.uid"
+SECRET_TYPE = "kubernetes.io/service-account-token"
+
+Labels = dict[str, str | None]
+"""Changes of labels; None for one that is to go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What is kept of a ServiceAccount."""
+
+    uid: str
+    automount: bool | None
+    skip: str | None
+    secrets: frozenset[str]
+    """The names of the Secrets that it lists."""
+
+    @classmethod
+    def of(cls, obj: Object) -> "Account":
+        listed = (text(reference.get("name")) for reference in mappings(obj.get("secrets")))
+        automount = obj.get("automountServiceAccountToken")
+        return cls(
+            uid=uid(obj),
+            automount=automount if isinstance(automount, bool) else None,
+            skip=labels(obj).get(keys.TOKEN_INVALIDATOR_SKIP),
+            secrets=frozenset(name for name in listed if name),
+        )
+
+    @property
+    def wants_no_token(self) -> bool:
+        return self.automount is False and self.skip is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """What is kept of a Secret that has the annotation of a token; of others nothing."""
+
+    key: Key
+    version: int
+    account: str
+    account_uid: str
+    purpose: str | None
+    considered: bool
+
+    @classmethod
+    def of(cls, secret: Object) -> "Labelled | None":
+        having, annotated = labels(secret), annotations(secret)
+        account = annotated.get(SERVICE_ACCOUNT_NAME) or ""
+        if not account:
+            return None
+        return cls(
+            key=key(secret),
+            version=resource_version(secret),
+            account=account,
+            account_uid=annotated.get(SERVICE_ACCOUNT_UID) or "",
+            purpose=having.get(keys.PURPOSE),
+            considered=keys.TOKEN_INVALIDATOR_CONSIDER in having,
+        )
+
+    @property
+    def account_key(self) -> Key:
+        return Key(self.key.namespace, self.account)
+
+
+def belongs_to(secret: Labelled, account: Account) -> bool:
+    """Not if the ServiceAccount was made anew: the token of the former one is useless already.
+
+    A Secret gets the uid of its ServiceAccount together with its token, a moment after it was created.
+    """
+    return secret.account_uid in {"", account.uid}
+
+
+def needed_labels(secret: Labelled, account: Account) -> Labels:
+    """What is to change about the labels, as long as no Pod uses the Secret."""
+    changes: Labels = {}
+    if secret.purpose is None:
+        changes[keys.PURPOSE] = keys.PURPOSE_TOKEN_INVALIDATOR
+    if account.wants_no_token and not secret.considered:
+        changes[keys.TOKEN_INVALIDATOR_CONSIDER] = "true"
+    if not account.wants_no_token and secret.considered:
+        changes[keys.TOKEN_INVALIDATOR_CONSIDER] = None
+    return changes
+
+
+def account_matters(old: Account | None, new: Account | None) -> bool:
+    """Whether a change of a ServiceAccount concerns its Secrets; that of one that is gone does not."""
+    if new is None:
+        return False
+    return old is None or (old.automount, old.skip, old.uid) != (new.automount, new.skip, new.uid)
+
+
+# --- pods
+
+
+def uses(pod: Object, secret: str) -> bool:
+    """Whether a Pod that may run, or is running, gets something out of the Secret."""
+    if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+        return False
+    return secret in _used_secrets(pod.get("spec") or {})
+
+
+def _used_secrets(spec: Object) -> Iterator[str]:
+    for volume in spec.get("volumes") or ():
+        yield (volume.get("secret") or {}).get("secretName") or ""
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield (source.get("secret") or {}).get("name") or ""
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(kind) or ():
+            for source in container.get("envFrom") or ():
+                yield (source.get("secretRef") or {}).get("name") or ""
+            for variable in container.get("env") or ():
+                yield ((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name") or ""

@@ -1,0 +1,1 @@
+"""Controllers that more than one program runs."""

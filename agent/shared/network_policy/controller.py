@@ -1,0 +1,53 @@
+"""The controller `networkpolicy`: NetworkPolicies for the Services of the target cluster.
+
+A key is a Service. It is looked at when its ports, selector or annotations change, when one of its policies is
+touched, and when namespaces, Ingresses, gateways or clients come and go that concern it; see `stores`.
+"""
+
+import msgspec
+
+from agent.shared.network_policy.istio import Gateways
+from agent.shared.network_policy.policies import Rules
+from agent.shared.network_policy.reconcile import Reconciler
+from agent.shared.network_policy.stores import Stores
+from config.shared import LabelSelector, NetworkPolicy
+from gardener import kinds
+from kube.events import EventRecorder
+from kube.loop import ControlLoop
+from kube.objects import Object
+from kube.resources import SERVICES
+from process.clusters import Cluster
+
+NAME = "networkpolicy"
+
+
+def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorder) -> ControlLoop:
+    """Args: recorder: writes Events about Services."""
+    rules = rules_of(settings)
+    loop = ControlLoop(NAME, kind=SERVICES, workers=settings.concurrent_syncs)
+    gateways = Gateways(loop, cluster.caches)
+    loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
+    stores = Stores(loop, cluster.caches, rules)
+    return loop.reconciled_by(
+        Reconciler(client=cluster.client, stores=stores, gateways=gateways, rules=rules, recorder=recorder)
+    )
+
+
+def rules_of(settings: NetworkPolicy) -> Rules:
+    controller = settings.ingress_controller_selector
+    return Rules(
+        namespace_selectors=tuple(_selector(each) for each in settings.namespace_selectors),
+        ingress_controller=(controller.namespace, _selector(controller.pod_selector)) if controller else None,
+        requires_pods=settings.require_matching_pods,
+        names_everybody=settings.from_world_peers == "explicit",
+    )
+
+
+def _selector(selector: LabelSelector) -> Object:
+    """As it is written in JSON, without what is empty."""
+    expressions = [
+        {name: value for name, value in msgspec.to_builtins(each).items() if value}
+        for each in selector.match_expressions
+    ]
+    fields = {"matchLabels": dict(selector.match_labels), "matchExpressions": expressions}
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,142 @@
+"""What is kept of the objects that policies are computed from: only what counts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.shared.network_policy.annotations import PolicySettings, policy_settings
+from agent.shared.network_policy.ports import Port
+from gardener import keys
+from kube.bodies import digest
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    integer,
+    is_deleting,
+    key,
+    labels,
+    mapping,
+    mappings,
+    metadata,
+    spec,
+    string_map,
+    text,
+    uid,
+)
+from kube.resources import SERVICES
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePort:
+    """A port of a Service and the port of the containers behind it."""
+
+    name: str
+    number: int
+    target: Port
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    key: Key
+    uid: str
+    is_deleting: bool
+    selector: Object
+    ports: tuple[ServicePort, ...]
+    settings: PolicySettings
+
+    @classmethod
+    def of(cls, obj: Object) -> "Service":
+        return cls(
+            key=key(obj),
+            uid=uid(obj),
+            is_deleting=is_deleting(obj),
+            selector=string_map(spec(obj).get("selector")),
+            ports=tuple(_service_port(port) for port in mappings(spec(obj).get("ports"))),
+            settings=policy_settings(annotations(obj)),
+        )
+
+    def reference(self) -> Object:
+        return SERVICES.reference(namespace=self.key.namespace, name=self.key.name, uid=self.uid)
+
+
+def _service_port(port: Object) -> ServicePort:
+    number, target = integer(port.get("port")), port.get("targetPort")
+    return ServicePort(
+        name=text(port.get("name")),
+        number=number,
+        target=Port(text(port.get("protocol")) or "TCP", text(target) or integer(target) or number),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    labels: Object
+    is_terminating: bool
+
+    @classmethod
+    def of(cls, obj: Object) -> "Namespace":
+        return cls(labels=labels(obj), is_terminating=is_deleting(obj))
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A policy that carries the labels of a Service; whether that exists is another question."""
+
+    owner: Key
+    uid: str
+    version: str
+    digest: bytes
+    """Of the spec alone: a policy that is right but for the words of its description is not written again."""
+    has_annotations: bool
+
+    @classmethod
+    def of(cls, obj: Object) -> "Existing":
+        return cls(
+            owner=owner(obj),
+            uid=uid(obj),
+            version=text(metadata(obj).get("resourceVersion")),
+            digest=digest(spec(obj)),
+            has_annotations=bool(annotations(obj)),
+        )
+
+
+def owner(policy: Object) -> Key:
+    """The Service that a policy is labelled with; parts are empty where a label is missing."""
+    marks = labels(policy)
+    return Key(marks.get(keys.POLICY_SERVICE_NAMESPACE, ""), marks.get(keys.POLICY_SERVICE_NAME, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A port of a Service as an Ingress names it, by name or by number."""
+
+    service: Key
+    name: str
+    number: int
+
+    def is_for(self, port: ServicePort) -> bool:
+        return (bool(self.name) and self.name == port.name) or (bool(self.number) and self.number == port.number)
+
+
+def backends(ingress: Object) -> frozenset[Backend]:
+    """The Services that the rules of an Ingress lead to; its default backend is not regarded."""
+    return frozenset(_backends(ingress))
+
+
+def _backends(ingress: Object) -> Iterator[Backend]:
+    for rule in mappings(spec(ingress).get("rules")):
+        for path in mappings(mapping(rule.get("http")).get("paths")):
+            service = mapping(mapping(path.get("backend")).get("service"))
+            if service:
+                port = mapping(service.get("port"))
+                yield Backend(
+                    service=Key(key(ingress).namespace, text(service.get("name"))),
+                    name=text(port.get("name")),
+                    number=integer(port.get("number")),
+                )
+
+
+def client_labels(pod: Object) -> frozenset[str]:
+    """The labels with which a pod asks to be let through to Services."""
+    marks = labels(pod)
+    return frozenset(name for name, value in marks.items() if value == keys.ALLOWED and name.startswith(keys.TO_PREFIX))

@@ -1,0 +1,145 @@
+"""What is watched of the cluster, and which Services a change concerns."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from agent.shared.network_policy.policies import GatewayRoute, Rules, Surroundings, is_handled, selects
+from agent.shared.network_policy.projections import Backend, Existing, Namespace, Service, backends, client_labels
+from gardener import keys
+from kube.cache import Caches, Change, View
+from kube.client import Form
+from kube.loop import ControlLoop, changed_or_listed, enqueue, enqueue_mapped
+from kube.objects import Key, Object, key
+from kube.resources import INGRESSES, NAMESPACES, NETWORK_POLICIES, PODS, SERVICES
+
+
+def _in_namespace(service: Service) -> tuple[str, ...]:
+    return (service.key.namespace,)
+
+
+def _letting_in(service: Service) -> tuple[bool, ...]:
+    return (True,) if service.settings.namespace_selectors else ()
+
+
+def _owner(policy: Existing) -> tuple[Key, ...]:
+    return (policy.owner,)
+
+
+def _services_of(found: frozenset[Backend]) -> set[Key]:
+    return {backend.service for backend in found}
+
+
+def _asking(pod: "_Client") -> Iterator[tuple[str, str]]:
+    return ((pod.namespace, label) for label in pod.labels)
+
+
+class _Client:
+    """A pod with labels that ask to be let through."""
+
+    __slots__ = ("labels", "namespace")
+
+    def __init__(self, obj: Object) -> None:
+        self.namespace = key(obj).namespace
+        self.labels = client_labels(obj)
+
+
+SERVICES_VIEW = View(SERVICES, Service.of, indexes=(("namespace", _in_namespace), ("letting in", _letting_in)))
+NAMESPACES_VIEW = View(NAMESPACES, Namespace.of, form=Form.METADATA)
+POLICIES_VIEW = View(
+    NETWORK_POLICIES,
+    Existing.of,
+    label_selector=f"{keys.POLICY_SERVICE_NAME},{keys.POLICY_SERVICE_NAMESPACE}",
+    indexes=(("owner", _owner),),
+)
+INGRESSES_VIEW = View(INGRESSES, backends, indexes=(("service", _services_of),))
+PODS_VIEW = View(PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking),))
+
+
+class Stores:
+    """Ingresses and pods are watched only if the rules need them."""
+
+    def __init__(self, loop: ControlLoop, caches: Caches, rules: Rules) -> None:
+        self._rules = rules
+        self.services = loop.watch(caches, SERVICES_VIEW, enqueue(when=changed_or_listed))
+        self.namespaces = loop.watch(caches, NAMESPACES_VIEW, enqueue_mapped(self._services_for_namespace))
+        self.policies = loop.watch(
+            caches, POLICIES_VIEW, enqueue_mapped(self._services_of_policy, when=changed_or_listed)
+        )
+        self._ingresses = (
+            loop.watch(caches, INGRESSES_VIEW, enqueue_mapped(_services_of_ingress))
+            if rules.ingress_controller is not None
+            else None
+        )
+        self._pods = (
+            loop.watch(caches, PODS_VIEW, enqueue_mapped(self._services_for_pod)) if rules.requires_pods else None
+        )
+        self.deleted: dict[Key, str] = {}
+        """Policies that were deleted, with their uids, until the watch brings that, too."""
+        self.waiting: dict[Key, Key] = {}
+        """Policies whose name another Service holds, and the Service that would have it."""
+
+    # --- reading
+
+    def around(self, service: Key, *, routes: Collection[GatewayRoute]) -> Surroundings:
+        """What a Service's policies are computed from."""
+        found = self._ingresses.by_index("service", service) if self._ingresses is not None else []
+        return Surroundings(
+            namespaces={key.name: namespace for key, namespace in self.namespaces.items()},
+            backends=frozenset(backend for _, ingress in found for backend in ingress if backend.service == service),
+            routes=routes,
+            has_client=lambda namespace, label: self._clients(namespace, label) > 0,
+        )
+
+    def namespace(self, name: str) -> Namespace | None:
+        return self.namespaces.get(Key("", name))
+
+    def _clients(self, namespace: str, label: str) -> int:
+        return len(self._pods.by_index("asking", (namespace, label))) if self._pods is not None else 0
+
+    # --- mapping events to Services
+
+    def _services_of_policy(self, change: Change[Existing]) -> Iterator[Key]:
+        name, new = change.key, change.new
+        if new is None or new.uid != self.deleted.get(name):
+            self.deleted.pop(name, None)
+        waiting = self.waiting.pop(name, None)
+        if waiting is not None:
+            yield waiting
+        for policy in (change.old, new):
+            if policy is not None:
+                yield policy.owner
+
+    def _services_for_namespace(self, change: Change[Namespace]) -> Iterator[Key]:
+        old, new = change.old, change.new
+        if self._state(old) != self._state(new):
+            yield from self._services_in(change.key.name)
+        for name, service in self.services.by_index("letting in", value=True):
+            if _lets_in(service, old) != _lets_in(service, new):
+                yield name
+
+    def _state(self, namespace: Namespace | None) -> object:
+        """What counts of a namespace for the Services in it."""
+        return namespace and (namespace.is_terminating, is_handled(namespace, self._rules.namespace_selectors))
+
+    def _services_for_pod(self, change: Change[_Client]) -> Iterator[Key]:
+        """Only the first pod with a label and the last one make a difference."""
+        namespace = change.key.namespace
+        before = change.old.labels if change.old is not None else frozenset()
+        after = change.new.labels if change.new is not None else frozenset()
+        came = any(self._clients(namespace, label) == 1 for label in after - before)
+        went = any(not self._clients(namespace, label) for label in before - after)
+        if came or went:
+            yield from self._services_in(namespace)
+            for name, service in self.services.by_index("letting in", value=True):
+                if _lets_in(service, self.namespace(namespace)):
+                    yield name
+
+    def _services_in(self, namespace: str) -> Iterable[Key]:
+        return (name for name, _ in self.services.by_index("namespace", namespace))
+
+
+def _services_of_ingress(change: Change[frozenset[Backend]]) -> set[Key]:
+    return _services_of(change.old or frozenset()) | _services_of(change.new or frozenset())
+
+
+def _lets_in(service: Service, namespace: Namespace | None) -> bool:
+    return namespace is not None and not namespace.is_terminating and selects(service, namespace)

@@ -1,0 +1,80 @@
+"""The CA bundle of the connection to a cluster: what others need to talk to it as this process does.
+
+It is in the kubeconfig, in a file that the kubeconfig names, or, in a Pod, beside the token of the service account.
+Files are read again now and then, since they may be replaced.
+"""
+
+import base64
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from kube.connection import SERVICE_ACCOUNT
+from kube.kubeconfig import ConfigurationError, find_entry, read_kubeconfig
+
+_REMEMBERED_SECONDS = 60.0
+
+
+class Authority:
+    """Called for the bundle; empty if there is none, or none that can be read.
+
+    Args:
+        kubeconfig: path of the kubeconfig in use, empty for the configuration of a Pod.
+        in_cluster: where a Pod has the CA of its cluster.
+        now: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: str,
+        *,
+        in_cluster: Path = SERVICE_ACCOUNT / "ca.crt",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kubeconfig = kubeconfig
+        self._in_cluster = in_cluster
+        self._now = now
+        self._bundle = b""
+        self._read_at = float("-inf")
+
+    def __call__(self) -> bytes:
+        now = self._now()
+        if now - self._read_at >= _REMEMBERED_SECONDS:
+            self._read_at = now
+            try:
+                self._bundle = self._read()
+            except (OSError, ValueError, TypeError, AttributeError, ConfigurationError) as error:
+                # It may be about to be replaced: what was read last is good until then.
+                structlog.get_logger().error(
+                    "The CA bundle of the target cluster could not be read", file=self._file, error=_place(error)
+                )
+        return self._bundle
+
+    @property
+    def _file(self) -> str:
+        return self._kubeconfig or str(self._in_cluster)
+
+    def _read(self) -> bytes:
+        if not self._kubeconfig:
+            return self._in_cluster.read_bytes()
+        path = Path(self._kubeconfig)
+        cluster = _current_cluster(read_kubeconfig(path))
+        if data := cluster.get("certificate-authority-data"):
+            return base64.b64decode(str(data))
+        if file := cluster.get("certificate-authority"):
+            return (path.parent / str(file)).read_bytes()
+        return b""
+
+
+def _current_cluster(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Lenient: the connection was made from the same file, so that it is right in all that matters."""
+    context = find_entry(document, "contexts", document.get("current-context"), "context") or {}
+    return find_entry(document, "clusters", context.get("cluster"), "cluster") or {}
+
+
+def _place(error: Exception) -> str:
+    """What went wrong, without the text that a parser shows along with it."""
+    return str(error) if isinstance(error, OSError) else type(error).__name__

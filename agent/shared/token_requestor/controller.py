@@ -1,0 +1,77 @@
+"""The controller `token-requestor`: which Secrets it watches, and which changes lead to a pass.
+
+Secrets are selected by their labels in the source cluster, so no others are sent. A change counts if it touches what
+decides about the token, and is not the controller's own; so does one of a target Secret, of which only metadata is
+watched. The rest is timers: for the renewal, and to ask now and then whether the API server still accepts the token.
+Timers are in memory; a restart sets them anew from the annotations.
+"""
+
+from functools import partial
+
+from agent.shared.token_requestor.authority import Authority
+from agent.shared.token_requestor.memory import Memories
+from agent.shared.token_requestor.metrics import requested_tokens
+from agent.shared.token_requestor.reconcile import Clock, Reconciler
+from agent.shared.token_requestor.targets import TargetSecrets
+from agent.shared.token_requestor.tokens import Tokens
+from agent.shared.token_requestor.watched import TokenSecret, label_selector
+from config.shared import TokenRequestor
+from kube.cache import Change, View
+from kube.events import EventRecorder
+from kube.loop import ControlLoop, changed_or_listed, enqueue
+from kube.resources import SECRETS
+from process.clusters import Cluster
+
+_LONGEST_BACKOFF = 300.0
+
+
+def declare(
+    settings: TokenRequestor,
+    *,
+    source: Cluster,
+    target: Cluster,
+    recorder: EventRecorder,
+    kubeconfig: str,
+    metrics_prefix: str,
+    service_account_namespace: str | None = None,
+    clock: Clock | None = None,
+) -> ControlLoop:
+    """Args:
+    source: where the Secrets are.
+    target: the cluster of the ServiceAccounts and target Secrets.
+    recorder: writes Events into the source cluster.
+    kubeconfig: of the target cluster; empty: the configuration of a Pod.
+    metrics_prefix: of the program.
+    service_account_namespace: of all ServiceAccounts; None: what each Secret says.
+    """
+    loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
+    memories, targets = Memories(), TargetSecrets(loop, target.caches)
+    view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_))
+    secrets = loop.watch(source.caches, view, enqueue(when=partial(_is_news, memories)))
+    reconciler = Reconciler(
+        store=secrets,
+        source=source.client,
+        target=target.client,
+        targets=targets,
+        tokens=Tokens(target.client, audiences=settings.audiences, merge_labels=settings.merge_service_account_labels),
+        memories=memories,
+        recorder=recorder,
+        authority=Authority(kubeconfig),
+        look_later=loop.queue.add_after,
+        settings=settings,
+        service_account_namespace=service_account_namespace,
+        clock=clock,
+    )
+
+    async def follow() -> None:
+        requested_tokens.follow(
+            lambda: (secret for _, secret in secrets.items() if reconciler.is_concerned(secret)), prefix=metrics_prefix
+        )
+
+    loop.on_start(follow)
+    loop.on_close(targets.close)
+    return loop.reconciled_by(reconciler)
+
+
+def _is_news(memories: Memories, change: Change[TokenSecret]) -> bool:
+    return changed_or_listed(change) and (change.new is None or not memories.is_own_write(change.new))

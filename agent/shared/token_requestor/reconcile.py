@@ -1,0 +1,300 @@
+"""One pass over a Secret: is the present token good enough, and if not, a new one.
+
+    look        at the Secret as the watch brought it, and ask the API server now and then whether the token is accepted
+    look again  if one is due, at the Secret as it is now: what is cached may be old, or somebody was faster
+    request     a token for the ServiceAccount, which is made or changed if need be
+    store       in the target Secret, if there is one, and in the source Secret with the time of the renewal
+
+The old token stays where it is until the new one takes its place, so its users always find one. What fails in
+between is tried again with the token that was issued already: however storing goes wrong, the API server is asked once.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from agent.shared.token_requestor.contents import Changes, placed, removed
+from agent.shared.token_requestor.kubeconfig import KubeconfigError
+from agent.shared.token_requestor.memory import REVIEW_SECONDS, Issued, Memories, Memory
+from agent.shared.token_requestor.rules import Due, renew_after, renew_text, usable_token
+from agent.shared.token_requestor.targets import TargetSecrets
+from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
+from agent.shared.token_requestor.tokens import Tokens
+from agent.shared.token_requestor.watched import KUBECONFIG, Data, TokenSecret, decoded, encoded, is_concerned
+from config.shared import TokenRequestor
+from gardener import keys
+from kube.cache import Store
+from kube.client import Client
+from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
+from kube.errors import ApiError, Conflict, KubeError, NotFound, ServerFailure, TooManyRequests, Unauthorized
+from kube.events import EventRecorder
+from kube.objects import Key, Object, resource_version
+from kube.resources import SECRETS
+from process.redaction import redact_text
+
+INVALID = "TokenRequestInvalid"
+FAILED = "TokenRequestFailed"
+KUBECONFIG_REMOVED = "KubeconfigRemoved"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+INVALID_SECONDS = 300.0
+"""Until a Secret that asks for something impossible is looked at again; a change of it comes sooner anyway."""
+_MAY_PASS = (Conflict, ServerFailure, TooManyRequests, Unauthorized)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    now: Callable[[], float] = time.monotonic
+    today: Callable[[], datetime] = lambda: datetime.now(UTC)
+    jitter: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class _Valid:
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What there is, and what follows from it."""
+
+    secret: TokenSecret
+    spec: TokenSpec
+    target: Object | None = field(repr=False)
+    """The target Secret as it was read."""
+    data: Data | None = field(repr=False)
+    """Where the token is to be; None: there is no such Secret yet."""
+    state: Due | _Valid
+
+
+class Reconciler:
+    """Args:
+    store: of the Secrets, from a watch of the source cluster.
+    source, target: clients of the clusters.
+    targets: the target Secrets that are watched.
+    authority: gives the CA bundle of the target cluster, empty if it is not known.
+    look_later: has a Secret looked at again after so many seconds.
+    service_account_namespace: of all ServiceAccounts; None: what each Secret says.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store[TokenSecret],
+        source: Client,
+        target: Client,
+        targets: TargetSecrets,
+        tokens: Tokens,
+        memories: Memories,
+        recorder: EventRecorder,
+        authority: Callable[[], bytes],
+        look_later: Callable[[Key, float], None],
+        settings: TokenRequestor,
+        service_account_namespace: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._store = store
+        self._source = source
+        self._target = target
+        self._targets = targets
+        self._tokens = tokens
+        self._recorder = recorder
+        self._authority = authority
+        self._look_later = look_later
+        self._settings = settings
+        self._service_account_namespace = service_account_namespace
+        self._clock = clock or Clock()
+        self._memories = memories
+
+    def is_concerned(self, secret: TokenSecret) -> bool:
+        return is_concerned(secret, resource_class=self._settings.class_)
+
+    async def reconcile(self, key: Key) -> Result:
+        secret = self._store.get(key)
+        if secret is None or not self.is_concerned(secret):
+            self._memories.forget(key)
+            self._targets.follow(key, None)
+            return Done()
+        try:
+            return await self._pass(secret, self._memories.of(secret))
+        except InvalidSecretError as error:
+            self._warn(secret, INVALID, str(error))
+            self._look_later(key, INVALID_SECONDS)
+            raise TerminalError(redact_text(str(error))) from error
+        except (KubeError, ReconcileError) as error:
+            if _is_refusal(error):
+                self._warn(secret, FAILED, str(error))
+            raise
+
+    async def _pass(self, secret: TokenSecret, memory: Memory) -> Result:
+        look = await self._look(secret, memory)
+        if isinstance(look.state, Due):
+            wait = memory.pace.wait(self._clock.now(), rejected=look.state.rejected)
+            if wait and memory.issued is None:
+                return RequeueAfter(wait)
+            fresh = await self._read(secret.key)
+            if fresh is None or not self.is_concerned(fresh) or fresh.uid != secret.uid:
+                return Done()  # the watch is about to bring the news
+            if fresh.version != secret.version:
+                look = await self._look(fresh, memory)
+        match look.state:
+            case _Valid(until=until):
+                return self._again_at(until)
+            case Due() as due:
+                return await self._renew(look, due, memory)
+
+    # --- looking
+
+    async def _look(self, secret: TokenSecret, memory: Memory) -> _Look:
+        spec = parse_token_spec(secret.annotations, namespace=self._service_account_namespace)
+        target: Object | None = None
+        data: Data | None = secret.data
+        if spec.target is None:
+            self._targets.follow(secret.key, None)
+        else:
+            if spec.target == secret.key and self._source is self._target:
+                raise InvalidSecretError("the target Secret is this one; remove the annotations that name it")
+            self._targets.follow(secret.key, spec.target)  # before it is read, so that no change is missed
+            target = await self._read_target(spec.target)
+            self._targets.left(spec.target, resource_version(target or {}))
+            data = decoded(target.get("data") or {}) if target is not None else None
+        authority = self._authority() if spec.wants_authority else b""
+        token = usable_token(data, spec, renew_timestamp=secret.renew_timestamp, authority=authority)
+        state = token if isinstance(token, Due) else await self._check(token, secret.renew_timestamp, memory)
+        return _Look(secret=secret, spec=spec, target=target, data=data, state=state)
+
+    async def _check(self, token: bytes, renew_timestamp: str, memory: Memory) -> Due | _Valid:
+        now = self._clock.now()
+        renew_at = memory.renew_at(renew_timestamp, now=now, today=self._clock.today())
+        if now >= renew_at:
+            return Due("it is time")
+        review_at = memory.review_at(token)
+        if now >= review_at:
+            if not await self._tokens.is_accepted(token):
+                return Due("the API server does not accept it", rejected=True)
+            review_at = self._next_review()
+            memory.set_review_at(token, review_at)
+        return _Valid(min(renew_at, review_at))
+
+    def _next_review(self) -> float:
+        return self._clock.now() + REVIEW_SECONDS * (0.9 + 0.2 * self._clock.jitter())
+
+    def _again_at(self, moment: float) -> Result:
+        return RequeueAfter(max(moment - self._clock.now(), 0.0))
+
+    async def _read(self, key: Key) -> TokenSecret | None:
+        try:
+            return TokenSecret.of(await self._source.get(SECRETS, key.name, namespace=key.namespace))
+        except NotFound:
+            return None
+        except KubeError as error:
+            raise ReconcileError(f"error retrieving object from store: {redact_text(str(error))}") from error
+
+    async def _read_target(self, key: Key) -> Object | None:
+        try:
+            return await self._target.get(SECRETS, key.name, namespace=key.namespace)
+        except NotFound:
+            return None
+        except KubeError as error:
+            raise ReconcileError(f"could not read target secret: {redact_text(str(error))}") from error
+
+    # --- renewing
+
+    async def _renew(self, look: _Look, due: Due, memory: Memory) -> Result:
+        spec, holder = look.spec, self._holder(look)
+        # Where it is wanted, but not known, what is there may be right.
+        authority = (self._authority() or None) if spec.wants_authority else b""
+        try:
+            placed(holder, token="", authority=authority)  # before anything is done for nothing
+        except KubeconfigError as error:
+            raise InvalidSecretError(f"could not update Secret with token: {error}") from error
+        now = self._clock.now()
+        if memory.issued is None or not memory.issued.fits(spec, now):
+            memory.issued = None
+            if wait := memory.pace.wait(now, rejected=due.rejected):
+                return RequeueAfter(wait)
+            memory.issued = await self._request(spec, due, memory)
+        issued = memory.issued
+        try:
+            await self._store_token(look, placed(holder, token=issued.token, authority=authority), issued, memory)
+        except KubeError as error:
+            raise ReconcileError(f"could not update Secret with token: {redact_text(str(error))}") from error
+        await self._tokens.try_audiences(issued.token)
+        return self._again_at(min(issued.renew_at, memory.review_at(issued.token.encode())))
+
+    def _holder(self, look: _Look) -> Data:
+        """The data that the token is put into."""
+        data = look.data or {}
+        if look.spec.target is None or KUBECONFIG not in look.secret.data or KUBECONFIG in data:
+            return data
+        if self._settings.restore_target_kubeconfig:
+            return {**data, KUBECONFIG: look.secret.data[KUBECONFIG]}
+        self._warn(
+            look.secret,
+            KUBECONFIG_REMOVED,
+            f"the kubeconfig is removed from this Secret, and the target Secret {look.spec.target} gets a bare token;"
+            " put a kubeconfig into the target Secret, or set controllers.tokenRequestor.restoreTargetKubeconfig",
+        )
+        return data
+
+    async def _request(self, spec: TokenSpec, due: Due, memory: Memory) -> Issued:
+        await self._tokens.ensure_account(spec)
+        log.info("Requesting a token", reason=due.reason, account=spec.account)
+        memory.pace.note(self._clock.now())
+        token = await self._tokens.request(spec, today=self._clock.today())
+        memory.set_review_at(token.text.encode(), self._next_review())
+        after = renew_after(token.lifetime, jitter=self._clock.jitter())
+        return Issued(spec=spec, token=token.text, renew_at=self._clock.now() + after.total_seconds())
+
+    # --- storing
+
+    async def _store_token(self, look: _Look, changes: Changes, issued: Issued, memory: Memory) -> None:
+        if look.spec.target is not None:
+            await self._write_target(look.spec.target, look.target, changes)
+            changes = removed(look.secret.data)
+        remaining = timedelta(seconds=max(issued.renew_at - self._clock.now(), 0.0))
+        timestamp = renew_text(self._clock.today(), remaining)
+        written = await self._patch_source(look.secret, changes, timestamp)
+        memory.issued, memory.written = None, TokenSecret.of(written)
+        memory.set_renew_at(timestamp, issued.renew_at)
+        self._store.observe(written)
+
+    async def _write_target(self, key: Key, live: Object | None, changes: Changes) -> None:
+        if live is not None and not changes:
+            return
+        data = {**((live or {}).get("data") or {})}
+        for name, value in changes.items():
+            if value is None:
+                data.pop(name, None)
+            else:
+                data[name] = encoded(value)
+        if live is None:
+            meta = {"namespace": key.namespace, "name": key.name}
+            wanted: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+            written = await self._target.create(SECRETS, wanted)
+        else:
+            written = await self._target.replace(SECRETS, {**live, "data": data})
+        self._targets.left(key, resource_version(written))
+
+    async def _patch_source(self, secret: TokenSecret, changes: Changes, timestamp: str) -> Object:
+        """With the version that was read: others change the same kubeconfig."""
+        body: Object = {
+            "metadata": {"resourceVersion": str(secret.version), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: timestamp}}
+        }
+        if changes:
+            body["data"] = {name: None if value is None else encoded(value) for name, value in changes.items()}
+        return await self._source.patch(SECRETS, secret.key.name, body, namespace=secret.key.namespace)
+
+    def _warn(self, secret: TokenSecret, reason: str, message: str) -> None:
+        self._recorder.event(secret.reference(), "Warning", reason, redact_text(message), reporter="token-requestor")
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the API server said no in a way that is for people to mend."""
+    cause = error.__cause__ or error
+    return isinstance(cause, ApiError) and not isinstance(cause, _MAY_PASS)

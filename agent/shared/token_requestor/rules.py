@@ -1,0 +1,104 @@
+"""Whether the present token is good enough, when a new one is to be renewed, and what the ServiceAccount looks like."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.shared.token_requestor.contents import authority_in, token_in
+from agent.shared.token_requestor.kubeconfig import KubeconfigError
+from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec
+from agent.shared.token_requestor.watched import Data
+from kube.clock import format_time, parse_time
+from kube.objects import Object, labels, metadata
+
+_LONGEST_LIFETIME = 24 * 3600 * 10**9
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+
+
+# --- the present token
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A new token is needed; the reason is for the log."""
+
+    reason: str
+    rejected: bool = False
+    """Whether the API server does not accept the present one."""
+
+
+def usable_token(data: Data | None, spec: TokenSpec, *, renew_timestamp: str, authority: bytes) -> bytes | Due:
+    """The present token, if there is nothing to complain about the data that should hold it.
+
+    There is no such Secret if `data` is None. `authority` is the CA of the target cluster; if it is empty, it is not
+    known, and nothing can be said about it.
+
+    Raises:
+        InvalidSecretError: the data can't hold a token, or no CA.
+    """
+    if data is None:
+        return Due("the target Secret does not exist")
+    try:
+        token = token_in(data)
+    except KubeconfigError as error:
+        raise InvalidSecretError(f"could not check whether token exists in secret data: {error}") from error
+    try:
+        outdated = spec.wants_authority and bool(authority) and authority_in(data) != authority
+    except KubeconfigError as error:
+        raise InvalidSecretError(f"could not check whether the caBundle is up to date: {error}") from error
+    if not renew_timestamp:
+        return Due("it is not known when the token is to be renewed")
+    if not token:
+        return Due("there is no token")
+    return Due("the CA of the target cluster has changed") if outdated else token
+
+
+def renew_time(text: str) -> datetime | None:
+    """The time in the annotation; None if it can't be read."""
+    if not _RFC_3339.fullmatch(text):
+        return None
+    try:
+        return parse_time(text.upper())
+    except ValueError:
+        return None
+
+
+# --- the next one
+
+
+def renew_after(lifetime: timedelta, *, jitter: float) -> timedelta:
+    """After which time a token is to be renewed: between 80 % and 84 % of what it is valid for.
+
+    A token is not used for longer than a day. The jitter, from 0 to 1, sees to it that tokens that were requested
+    together are not renewed together.
+    """
+    microsecond = timedelta(microseconds=1)
+    kept = min(lifetime // microsecond * 1000, _LONGEST_LIFETIME) * 80 // 100
+    return timedelta(microseconds=max(kept + int(jitter * 0.05 * kept), 0) / 1000)
+
+
+def renew_text(now: datetime, after: timedelta) -> str:
+    return format_time(now + after)
+
+
+# --- the ServiceAccount
+
+
+def wanted_account(live: Object | None, spec: TokenSpec, *, merge_labels: bool) -> Object | None:
+    """The ServiceAccount as it is to be created or written; None if it is right as it is.
+
+    With `merge_labels` an existing one keeps the labels that it has besides.
+    """
+    if live is None:
+        meta = {"namespace": spec.account.namespace, "name": spec.account.name, "labels": dict(spec.labels)}
+        return {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": meta,
+            "automountServiceAccountToken": False,
+        }
+    having = labels(live)
+    wanted = {**having, **spec.labels} if merge_labels else dict(spec.labels)
+    if having == wanted and live.get("automountServiceAccountToken") is False:
+        return None
+    return {**live, "metadata": {**metadata(live), "labels": wanted}, "automountServiceAccountToken": False}

@@ -1,0 +1,140 @@
+"""ServiceAccounts, TokenRequests and TokenReviews in the target cluster."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import orjson
+import structlog
+
+from agent.shared.token_requestor.rules import wanted_account
+from agent.shared.token_requestor.token_spec import TokenSpec
+from kube.client import Client
+from kube.clock import parse_time
+from kube.controller import ReconcileError
+from kube.errors import Forbidden, KubeError, NotFound
+from kube.objects import Key, Object, metadata
+from kube.resources import SERVICE_ACCOUNTS, Resource
+from process.redaction import redact_text
+
+TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    text: str = field(repr=False)
+    lifetime: timedelta
+
+
+class Tokens:
+    """Args:
+    audiences: of the tokens; none: those of the API server.
+    merge_labels: leave the labels that an existing ServiceAccount has besides.
+    """
+
+    def __init__(self, client: Client, *, audiences: tuple[str, ...], merge_labels: bool) -> None:
+        self._client = client
+        self._merge_labels = merge_labels
+        self.audiences = audiences
+        self._audiences_tried = not audiences
+        self._told_forbidden = False
+
+    async def ensure_account(self, spec: TokenSpec) -> None:
+        """The ServiceAccount exists and is as it is wanted."""
+        live = await self._account(spec.account)
+        wanted = wanted_account(live, spec, merge_labels=self._merge_labels)
+        if wanted is None:
+            return
+        if live is None:
+            await self._client.create(SERVICE_ACCOUNTS, wanted)
+        else:
+            await self._client.replace(SERVICE_ACCOUNTS, wanted)
+
+    async def _account(self, wanted: Key) -> Object | None:
+        try:
+            return await self._client.get(SERVICE_ACCOUNTS, wanted.name, namespace=wanted.namespace)
+        except NotFound:
+            return None
+
+    async def request(self, spec: TokenSpec, *, today: datetime) -> Token:
+        """A new token.
+
+        Raises:
+            KubeError: there is none, or nobody knows.
+            ReconcileError: the API server answered with something else.
+        """
+        account = spec.account
+        path = SERVICE_ACCOUNTS.path(namespace=account.namespace, name=account.name, subresource="token")
+        wanted: Object = {"expirationSeconds": spec.seconds}
+        if self.audiences:
+            wanted["audiences"] = list(self.audiences)
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": wanted}
+        return read_answer(await self._client.request("POST", path, body=body), today=today)
+
+    async def is_accepted(self, token: bytes) -> bool:
+        """Whether the API server accepts the token; taken for granted where it may not be asked."""
+        try:
+            status = await self._review(token, self.audiences)
+        except Forbidden as error:
+            if not self._told_forbidden:
+                self._told_forbidden = True
+                log.info("Tokens can't be checked; allow the creation of tokenreviews", error=redact_text(str(error)))
+            return True
+        except KubeError as error:
+            raise ReconcileError(f"token review failed: {redact_text(str(error))}") from error
+        if not status.get("authenticated"):
+            log.info("The present token is not accepted", reason=_without(token, str(status.get("error") or "")))
+        return bool(status.get("authenticated"))
+
+    async def try_audiences(self, token: str) -> None:
+        """Say it, once, if the API server does not take tokens with the configured audiences for itself.
+
+        That may be as intended: they may be for somebody else. But on a cluster that knows nothing of the audience
+        it is the reason why users of such a token get no further than 401.
+        """
+        if self._audiences_tried:
+            return
+        self._audiences_tried = True
+        try:
+            status = await self._review(token.encode(), ())
+        except Forbidden:
+            return  # nobody depends on it
+        except KubeError:
+            self._audiences_tried = False  # the next token is tried
+            return
+        if not status.get("authenticated"):
+            log.error(
+                "The API server of the target cluster does not accept tokens with the configured audiences; unless they"
+                " are for others, set controllers.tokenRequestor.audiences to [], or add them to its --api-audiences",
+                audiences=list(self.audiences),
+            )
+
+    async def _review(self, token: bytes, audiences: tuple[str, ...]) -> Object:
+        spec: Object = {"token": token.decode(errors="replace")}
+        if audiences:
+            # Without them the API server would ask whether the token is for itself.
+            spec["audiences"] = list(audiences)
+        review = {"apiVersion": TOKEN_REVIEWS.api_version, "kind": TOKEN_REVIEWS.kind, "spec": spec}
+        status: Object = (await self._client.create(TOKEN_REVIEWS, review)).get("status") or {}
+        return status
+
+
+def read_answer(answer: bytes, *, today: datetime) -> Token:
+    """The token in the answer to a TokenRequest. Raises ReconcileError if there is none."""
+    try:
+        obj = orjson.loads(answer)
+        status = obj["status"]
+        text, expires = status["token"], parse_time(status["expirationTimestamp"])
+        # By the API server's clock, if it is in the answer: ours may differ.
+        created = metadata(obj).get("creationTimestamp")
+        issued = parse_time(created) if created else today
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ReconcileError("the answer to the TokenRequest is not one") from None
+    if not isinstance(text, str) or not text:
+        raise ReconcileError("the answer to the TokenRequest holds no token")
+    return Token(text, expires - issued)
+
+
+def _without(token: bytes, text: str) -> str:
+    return redact_text(text.replace(token.decode(errors="replace"), "[redacted]") if token else text)

@@ -1,0 +1,137 @@
+"""How long drift waits while thousands of ManagedResources in another namespace are deleted at once.
+
+Each drift is one of another ManagedResource: repairs of the same one in short succession wait longer and longer on
+purpose. In the same moments a bare client reads and patches a ConfigMap that nobody manages, and the agent is asked
+whether it is ready, which its event loop answers: so a slow agent can be told from a busy machine.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.observer import Observer, observing
+from benchmarks.program import Agent
+from benchmarks.reconciling import start
+from benchmarks.report import Table, number
+from benchmarks.workload import CONFIG_MAP, Workload, create_namespace, install_crd
+from devcluster.cluster import Cluster
+from kube.objects import Object, key
+from kube.resources import CONFIG_MAPS
+
+_DELETED, _DRIFTED = "benchmark", "benchmark-other"
+_UNMANAGED = "unmanaged"
+_QUIET_SECONDS = 5.0
+"""Until what follows the creation is over, such as health checks and events."""
+_REST_SECONDS = 15.0
+_INTERVAL = 0.5
+_DRIFTING = 200
+"""In turn: each is left alone for longer than repairs count as a succession."""
+_COLUMNS = ("", "s", "drifts", "put right, s", "bare GET, s", "bare PATCH, s", "/readyz, s")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Seconds that each took."""
+
+    name: str
+    began: float
+    drifts: list[float] = field(default_factory=list)
+    reads: list[float] = field(default_factory=list)
+    patches: list[float] = field(default_factory=list)
+    answers: list[float] = field(default_factory=list)
+
+
+async def measure(*, count: int) -> Table:
+    """With a control plane of its own."""
+    async with (
+        Cluster() as cluster,
+        observing(cluster, _DELETED, objects=False) as deleted,
+        observing(cluster, _DRIFTED) as drifted,
+    ):
+        await asyncio.to_thread(install_crd, cluster)
+        with tempfile.TemporaryDirectory() as directory, Agent(cluster, Path(directory)) as agent:
+            leaving = await _workload(deleted, _DELETED, count)
+            staying = await _workload(drifted, _DRIFTED, _DRIFTING)
+            await start(agent)
+            for work, observer in ((leaving, deleted), (staying, drifted)):
+                await work.create()
+                await observer.until(_all_applied(work, observer), what=f"all in {work.namespace} to be applied")
+            await asyncio.sleep(_QUIET_SECONDS)
+            numbers = itertools.count()
+            async with _drifting("at rest", agent, drifted, staying, numbers) as rest:
+                await asyncio.sleep(_REST_SECONDS)
+            async with _drifting(f"deletion of {count}", agent, drifted, staying, numbers) as deletion:
+                await leaving.delete()
+                ended = await deleted.until(lambda: not deleted.managed(), what="all to be deleted", within=1800.0)
+    rows = [_row(rest, _REST_SECONDS), _row(deletion, ended - deletion.began)]
+    note = f"{1 / _INTERVAL:.0f} drifts a second, each of another of {_DRIFTING} ManagedResources: median (max)."
+    return Table(f"Drift while {count} ManagedResources are deleted", _COLUMNS, rows, [note])
+
+
+async def _workload(observer: Observer, namespace: str, count: int) -> Workload:
+    """ManagedResources of one ConfigMap each; their Secrets are there."""
+    await create_namespace(observer.client, namespace)
+    unmanaged: Object = {"metadata": {"name": _UNMANAGED, "namespace": namespace}}
+    await observer.client.create(CONFIG_MAPS, unmanaged)
+    work = Workload(observer.client, namespace=namespace, count=count, size=1, first=CONFIG_MAP)
+    await work.create_secrets()
+    return work
+
+
+def _all_applied(work: Workload, observer: Observer) -> Callable[[], bool]:
+    return lambda: observer.applied(work.size) == work.count
+
+
+@contextlib.asynccontextmanager
+async def _drifting(
+    name: str, agent: Agent, observer: Observer, work: Workload, numbers: "itertools.count[int]"
+) -> AsyncIterator[Phase]:
+    """Drift, and everything else that is measured, begins twice a second until the end of the block."""
+    phase = Phase(name, time.monotonic())
+    async with asyncio.TaskGroup() as tasks:
+
+        async def begin() -> None:
+            while True:
+                for seconds, what in (
+                    (phase.drifts, _put_right(observer, work, next(numbers) % work.count)),
+                    (phase.reads, observer.client.get(CONFIG_MAPS, _UNMANAGED, namespace=work.namespace)),
+                    (phase.patches, _patch(observer, work.namespace)),
+                    (phase.answers, asyncio.to_thread(agent.is_ready)),
+                ):
+                    tasks.create_task(_timed(seconds, what))
+                await asyncio.sleep(_INTERVAL)
+
+        beginning = tasks.create_task(begin())
+        yield phase
+        beginning.cancel()
+
+
+async def _timed(seconds: list[float], what: Awaitable[object]) -> None:
+    began = time.monotonic()
+    await what
+    seconds.append(time.monotonic() - began)
+
+
+async def _put_right(observer: Observer, work: Workload, number: int) -> None:
+    changed = await work.drift(number)
+    await observer.until(lambda: observer.is_put_right(changed, "1"), what=f"{key(changed)} to be put right")
+
+
+async def _patch(observer: Observer, namespace: str) -> None:
+    change = {"data": {"at": str(time.monotonic())}}
+    await observer.client.patch(CONFIG_MAPS, _UNMANAGED, change, namespace=namespace)
+
+
+def _row(phase: Phase, seconds: float) -> tuple[str, ...]:
+    measured = (phase.drifts, phase.reads, phase.patches, phase.answers)
+    return phase.name, number(seconds), str(len(phase.drifts)), *map(_median_and_max, measured)
+
+
+def _median_and_max(seconds: Sequence[float]) -> str:
+    return f"{statistics.median(seconds):.2f} ({max(seconds):.2f})"

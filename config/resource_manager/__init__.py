@@ -1,0 +1,34 @@
+"""The configuration of the resource manager, for the agent and for the webhooks.
+
+`schema` has the whole, `controllers` and `webhooks` their sections, `restrictions` what ManagedResources may write.
+"""
+
+from typing import TYPE_CHECKING
+
+from config.component import Component
+from config.overrides import ClusterConnection
+
+if TYPE_CHECKING:
+    from config.resource_manager.schema import ResourceManagerConfiguration
+
+
+def _configuration() -> "type[ResourceManagerConfiguration]":
+    from config.resource_manager.schema import ResourceManagerConfiguration
+
+    return ResourceManagerConfiguration
+
+
+COMPONENT = Component(
+    name="gardener-resource-manager",
+    metrics_prefix="resource_manager",
+    api_version="resourcemanager.config.gardener.cloud/v1alpha1",
+    kind="ResourceManagerConfiguration",
+    clusters=(
+        ClusterConnection(name="source", attribute="source_client_connection", variable="KUBECONFIG"),
+        ClusterConnection(
+            name="target", attribute="target_client_connection", variable="TARGET_KUBECONFIG", fallback="source"
+        ),
+    ),
+    configuration=_configuration,
+)
+load, decode = COMPONENT.load, COMPONENT.decode

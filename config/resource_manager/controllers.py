@@ -1,0 +1,185 @@
+"""The `controllers` section of the schema."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from config.blocks import CacheSyncTimeout, Enabled
+from config.checks import (
+    each,
+    invalid_duration,
+    label_value,
+    lasts_at_least,
+    not_empty_namespace,
+    one_of,
+    required_value,
+)
+from config.fields import Alias, Both, Duration, setting
+from config.resource_manager.restrictions import Restrictions
+from config.shared import NetworkPolicy, TokenRequestor, workers
+from gardener import keys
+from kube.validation import FieldError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GarbageCollector:
+    enabled: Enabled = False
+    sync_period: Annotated[
+        Duration, setting("Time between two rounds, and time limit of a round.", lasts_at_least(15))
+    ] = 3600.0
+    minimum_object_lifetime: Annotated[
+        Duration, setting("Age that an object must have to be deleted.", lasts_at_least(0, "must be non-negative"))
+    ] = 600.0
+    dry_run: Annotated[bool, setting("Only log what would be deleted.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
+    sync_period: Annotated[
+        Duration,
+        setting("Time between two checks of a ManagedResource, and time limit of a check.", lasts_at_least(15)),
+    ] = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CSRApprover:
+    enabled: Enabled = False
+    concurrent_syncs: Annotated[int, workers("CertificateSigningRequests")] = 1
+    machine_namespace: Annotated[
+        str | None,
+        setting("Namespace of Machines in the source cluster; unset: Machines are not checked.", not_empty_namespace),
+    ] = None
+    denial_grace_period: Annotated[
+        Duration,
+        setting(
+            "Age up to which a request is retried instead of denied.",
+            lasts_at_least(0, "must be non-negative"),
+        ),
+    ] = 0.0
+    node_address_types: Annotated[
+        tuple[str, ...],
+        setting(
+            "Types of addresses of a Node that its serving certificate must contain.",
+            each(one_of("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")),
+        ),
+    ] = ("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedResource:
+    concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
+    sync_period: Annotated[
+        Duration,
+        setting("Time between two reconciliations of a ManagedResource, and time limit of one.", lasts_at_least(15)),
+    ] = 60.0
+    always_update: Annotated[bool, setting("Write all objects in each reconciliation.")] = False
+    managed_by_label_value: Annotated[
+        str,
+        setting(
+            f"Value of the label `{keys.MANAGED_BY}` of applied objects.",
+            required_value("must specify value of managed-by label"),
+            label_value,
+        ),
+    ] = "gardener"
+    inject_labels_only_into_workloads: Annotated[
+        bool, setting("Inject labels into `spec.template` of built-in workload kinds only.")
+    ] = False
+    restrictions: Annotated[
+        Restrictions, setting("Limits to what ManagedResources may write; see [Multi-tenancy](multi-tenancy.md).")
+    ] = field(default_factory=Restrictions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCriticalComponents:
+    enabled: Enabled = False
+    concurrent_syncs: Annotated[int, workers("Nodes")] = 5
+    backoff: Annotated[
+        Duration,
+        setting("Time between two checks of a Node that is not ready.", lasts_at_least(0, "must be non-negative")),
+    ] = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAgentReconciliationDelay:
+    enabled: Enabled = False
+    min_delay: Annotated[Duration, setting("Minimum delay of a Node.", lasts_at_least(0, "must be non-negative"))] = 0.0
+    max_delay: Annotated[Duration, setting("Maximum delay of a Node.", lasts_at_least(0, "must be non-negative"))] = (
+        300.0
+    )
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.min_delay > self.max_delay:
+            detail = "minimum delay must not be higher than maximum delay"
+            yield invalid_duration(f"{path}.minDelay", self.min_delay, detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenInvalidator:
+    enabled: Annotated[bool, setting("Run the controller; must equal `webhooks.tokenInvalidator.enabled`.")] = False
+    concurrent_syncs: Annotated[int, setting("Secrets in progress at once; less than 1 means 1.")] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IstioClusterConfiguration:
+    enabled: Enabled = False
+    concurrent_syncs: Annotated[int, workers("DestinationRules")] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    cluster_id: Annotated[
+        str,
+        setting(
+            "Identity of the source cluster in the origin of objects. `<cluster>`: read from the ConfigMap "
+            "`kube-system/cluster-identity`; `<default>`: the same, empty if there is none.",
+            name="clusterID",
+        ),
+    ] = ""
+    resource_class: Annotated[
+        str,
+        setting("Class of the ManagedResources to handle; `*`: all.", required_value("must provide a resource class")),
+    ] = "resources"
+    cache_sync_timeout: CacheSyncTimeout = 120.0
+    garbage_collector: Annotated[GarbageCollector, setting("Deletes unreferenced ConfigMaps and Secrets.")] = field(
+        default_factory=GarbageCollector
+    )
+    health: Annotated[Health, setting("Checks whether applied objects are healthy and rolled out.")] = field(
+        default_factory=Health
+    )
+    csr_approver: Annotated[
+        CSRApprover,
+        setting(
+            "Approves certificates of kubelets.",
+            name="kubeletCSRApprover",
+            alias=Alias("csrApprover"),
+            reported_as="csrApprover",
+        ),
+    ] = field(default_factory=CSRApprover)
+    managed_resource: Annotated[
+        ManagedResource,
+        setting(
+            "Applies ManagedResources.",
+            alias=Alias("managedResources", Both.NOT_TOGETHER),
+            reported_as="managedResources",
+        ),
+    ] = field(default_factory=ManagedResource)
+    network_policy: Annotated[NetworkPolicy, setting("Creates NetworkPolicies for Services.")] = field(
+        default_factory=NetworkPolicy
+    )
+    node_critical_components: Annotated[
+        NodeCriticalComponents,
+        setting("Keeps pods off a Node until its critical components are ready.", alias=Alias("node")),
+    ] = field(default_factory=NodeCriticalComponents)
+    node_agent_reconciliation_delay: Annotated[
+        NodeAgentReconciliationDelay, setting("Spreads the work of node agents over time.")
+    ] = field(default_factory=NodeAgentReconciliationDelay)
+    token_invalidator: Annotated[
+        TokenInvalidator, setting("Invalidates static tokens of ServiceAccounts.", alias=Alias("tokenValidator"))
+    ] = field(default_factory=TokenInvalidator)
+    token_requestor: Annotated[TokenRequestor, setting("Requests and renews tokens of ServiceAccounts.")] = field(
+        default_factory=TokenRequestor
+    )
+    istio_cluster_configuration: Annotated[
+        IstioClusterConfiguration, setting("Configures connections of Istio's ingress gateways.")
+    ] = field(default_factory=IstioClusterConfiguration)

@@ -1,0 +1,133 @@
+"""What ManagedResources may do, `controllers.managedResource.restrictions`. Without settings: what the agent may do.
+
+Unknown fields are errors here, not warnings: a mistyped name would leave a door open.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from config.checks import each, object_name
+from config.fields import Check, setting
+from gardener import keys
+from kube.names import dns_subdomain_problems
+from kube.validation import FieldError, invalid, required
+
+_ANY = "*"
+_PATTERN = re.compile(r"[a-z0-9*]([a-z0-9.*-]*[a-z0-9*])?")
+_KIND = re.compile("[A-Z][A-Za-z0-9]*")
+
+
+def _pattern_errors(path: str, value: str) -> Iterator[FieldError]:
+    if not _PATTERN.fullmatch(value):
+        yield invalid(path, value, "must be a name; `*` stands for any characters")
+
+
+def _name_if_given(path: str, value: str) -> Iterator[FieldError]:
+    if value:
+        yield from object_name.errors(path, value)
+
+
+_pattern = Check("name; `*` stands for any characters", _pattern_errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    api_groups: Annotated[tuple[str, ...], setting('API groups; `""`: the core group, `*`: all.')] = ()
+    kinds: Annotated[tuple[str, ...], setting("Kinds in these groups, as `ConfigMap`; `*`: all.")] = ()
+
+
+def _kinds_errors(path: str, value: Kinds) -> Iterator[FieldError]:
+    if not value.api_groups:
+        yield required(f"{path}.apiGroups", 'name at least one; "" is the core group')
+    if not value.kinds:
+        yield required(f"{path}.kinds", "name at least one; * is all of them")
+    for index, group in enumerate(value.api_groups):
+        for problem in dns_subdomain_problems(group) if group not in {"", _ANY} else ():
+            yield invalid(f"{path}.apiGroups[{index}]", group, problem)
+    for index, kind in enumerate(value.kinds):
+        if kind != _ANY and not _KIND.fullmatch(kind):
+            yield invalid(f"{path}.kinds[{index}]", kind, "must be a kind, such as ConfigMap, or *")
+
+
+_kinds = Check("`apiGroups` and `kinds` not empty, well-formed names or `*`", _kinds_errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindLists:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    allow: Annotated[tuple[Kinds, ...], setting("Allowed kinds; empty: all.", each(_kinds))] = ()
+    deny: Annotated[tuple[Kinds, ...], setting("Forbidden kinds, even if in `allow`.", each(_kinds))] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceRule:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    from_: Annotated[
+        tuple[str, ...],
+        setting(
+            "Namespaces of ManagedResources; empty: all.",
+            each(_pattern),
+            name="from",
+        ),
+    ] = ()
+    to: Annotated[
+        tuple[str, ...],
+        setting("Namespaces of the target cluster that they may write to.", each(_pattern)),
+    ] = ()
+    to_own: Annotated[bool, setting("They may write to the namespace with the name of their own.")] = False
+
+
+def _namespace_rule_errors(path: str, value: NamespaceRule) -> Iterator[FieldError]:
+    if not value.to and not value.to_own:
+        yield required(f"{path}.to", "name at least one namespace, or set toOwn")
+    yield from each(_pattern).errors(f"{path}.from", value.from_)
+    yield from each(_pattern).errors(f"{path}.to", value.to)
+
+
+_namespace_rule = Check("`to` or `toOwn` given, well-formed names", _namespace_rule_errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonation:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    service_account_name: Annotated[
+        str,
+        setting(
+            "ServiceAccount in the namespace of the ManagedResource, for those without the annotation "
+            f"`{keys.IMPERSONATED_SERVICE_ACCOUNT}`; empty: the agent's own account.",
+            Check("name of an object", _name_if_given),
+        ),
+    ] = ""
+    allowed_service_account_names: Annotated[
+        tuple[str, ...],
+        setting("Allowed values of the annotation; empty: all.", each(_pattern)),
+    ] = ()
+    required: Annotated[
+        bool, setting("Refuse ManagedResources without the annotation if `serviceAccountName` is empty.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restrictions:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    namespaced_kinds: Annotated[KindLists, setting("Namespaced kinds.")] = field(default_factory=KindLists)
+    cluster_scoped_kinds: Annotated[KindLists, setting("Cluster-scoped kinds.")] = field(default_factory=KindLists)
+    namespaces: Annotated[
+        tuple[NamespaceRule, ...],
+        setting(
+            "Namespaces that objects may be in, if a rule allows it; empty: all. "
+            "A Namespace counts as being in itself.",
+            each(_namespace_rule),
+        ),
+    ] = ()
+    impersonation: Annotated[Impersonation, setting("ServiceAccounts to write as.")] = field(
+        default_factory=Impersonation
+    )

@@ -1,0 +1,115 @@
+"""Every field of the resource manager's configuration file: name, type, default, rules and effect.
+
+The names in the file are the attributes in camel case; times are seconds here and Go durations there. Rules of a block
+with a switch hold only while it is on, unless they say otherwise; rules between fields are its method `errors`.
+Whatever is declared here appears in the reference of docs/configuration.md.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
+
+from config.blocks import (
+    ClientConnection,
+    Debugging,
+    GracefulShutdownTimeout,
+    HTTPServer,
+    LeaderElection,
+    LogFormat,
+    LogLevel,
+    Tracing,
+)
+from config.checks import at_least, distinct_ports, port
+from config.fields import setting
+from config.resource_manager.controllers import Controllers
+from config.resource_manager.webhooks import Webhooks
+from kube.validation import FieldError, forbidden
+
+OptionalPort = Annotated[int, setting("Port to listen on; 0: disabled.", port)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLS:
+    server_cert_dir: Annotated[
+        str,
+        setting(
+            "Directory with `tls.crt` and `tls.key`; empty: `k8s-webhook-server/serving-certs` in the "
+            "directory for temporary files."
+        ),
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookServer(HTTPServer):
+    tls: Annotated[TLS, setting("Certificate and key of the server.")] = field(default_factory=TLS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsServer(HTTPServer):
+    managed_resource_series_limit: Annotated[
+        int,
+        setting(
+            "ManagedResources with metrics of their own; the others count in sums only.",
+            at_least(0, "must be non-negative"),
+        ),
+    ] = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusPageServer:
+    bind_address: Annotated[
+        str,
+        setting(
+            "Address to listen on, IPv6 without brackets. The page has no authentication.",
+            zero_is_unset=True,
+        ),
+    ] = "127.0.0.1"
+    port: OptionalPort = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    webhooks: Annotated[WebhookServer, setting("HTTPS server of the webhooks.")] = field(
+        default_factory=partial(WebhookServer, port=9449)
+    )
+    health_probes: Annotated[HTTPServer, setting("HTTP server of `/healthz` and `/readyz`.")] = field(
+        default_factory=partial(HTTPServer, port=8081)
+    )
+    metrics: Annotated[MetricsServer, setting("HTTP server of `/metrics`.")] = field(
+        default_factory=partial(MetricsServer, port=8080)
+    )
+    status_page: Annotated[StatusPageServer, setting("HTTP server of the [status page](status-page.md).")] = field(
+        default_factory=StatusPageServer
+    )
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        return distinct_ports(self, path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceManagerConfiguration:
+    source_client_connection: Annotated[
+        ClientConnection, setting("Connection to the cluster with ManagedResources, their Secrets and the Lease.")
+    ] = field(default_factory=ClientConnection)
+    target_client_connection: Annotated[
+        ClientConnection, setting("Connection to the cluster that receives the objects.")
+    ] = field(default_factory=ClientConnection)
+    leader_election: Annotated[
+        LeaderElection, setting("Leader election of the controllers, by a Lease in the source cluster.")
+    ] = field(default_factory=partial(LeaderElection, resource_name="gardener-resource-manager"))
+    server: Annotated[Server, setting("Servers of the programs.")] = field(default_factory=Server)
+    debugging: Annotated[Debugging, setting("Debugging.")] = field(default_factory=Debugging)
+    tracing: Annotated[Tracing, setting("OpenTelemetry traces.")] = field(default_factory=Tracing)
+    log_level: LogLevel = "info"
+    log_format: LogFormat = "json"
+    graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
+    controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
+    webhooks: Annotated[Webhooks, setting("The admission and authorization webhooks.")] = field(
+        default_factory=Webhooks
+    )
+
+    def errors(self, _path: str) -> Iterator[FieldError]:
+        if self.controllers.token_invalidator.enabled != self.webhooks.token_invalidator.enabled:
+            detail = "controller and webhook for TokenInvalidator must either be both disabled or enabled"
+            yield forbidden("controllers.tokenInvalidator", detail)

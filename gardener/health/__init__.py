@@ -1,0 +1,1 @@
+"""What an object is found to be by the rules of its kind."""

@@ -1,0 +1,23 @@
+"""ReplicaSets and ReplicationControllers, if they say how many replicas they want, need as many ready."""
+
+from gardener.health.checks.rule import Rule, integer, optional_integer, outdated
+from kube.objects import Object
+
+
+def _too_few_ready(obj: Object, kind: str) -> str | None:
+    desired = optional_integer(obj, "spec.replicas")
+    if desired is None or integer(obj, "status.readyReplicas") >= desired:
+        return None
+    return f"{kind} does not have minimum availability"
+
+
+def health(replica_set: Object) -> str | None:
+    return outdated(replica_set) or _too_few_ready(replica_set, "ReplicaSet")
+
+
+def replication_controller_health(controller: Object) -> str | None:
+    return outdated(controller) or _too_few_ready(controller, "ReplicationController")
+
+
+RULE = Rule(group="apps", kind="ReplicaSet", health=health)
+REPLICATION_CONTROLLER_RULE = Rule(group="", kind="ReplicationController", health=replication_controller_health)

@@ -1,0 +1,130 @@
+"""What is wrong with an object that a ManagedResource lists, with the words of the condition.
+
+A controller collects the findings about all `references(managed_resource)` in their order. The first one decides the
+condition; all of them are logged and count in the metrics.
+"""
+
+from dataclasses import dataclass, replace
+
+from gardener import keys
+from gardener.health.checks import deployment
+from gardener.health.checks.deployment import PodsWanted
+from gardener.health.checks.registry import health_rule, progress_rule
+from gardener.health.checks.rule import Malformed, quoted
+from kube.objects import Object, annotations
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An entry of `status.resources`; the namespace of a cluster-scoped object is empty."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """Quoted `namespace/name`; the slash stays if the namespace is empty."""
+        return quoted(f"{self.namespace}/{self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    reference: Reference
+    reason: str
+    message: str
+
+
+def references(managed_resource: Object) -> list[Reference]:
+    """All objects of the ManagedResource, in stored order."""
+    entries = (managed_resource.get("status") or {}).get("resources") or []
+    return [
+        Reference(
+            api_version=entry.get("apiVersion") or "",
+            kind=entry.get("kind") or "",
+            namespace=entry.get("namespace") or "",
+            name=entry.get("name") or "",
+        )
+        for entry in entries
+    ]
+
+
+def is_skipped(obj: Object) -> bool:
+    """Only the exact value `true` of the live object counts; what the manifest said does not."""
+    return annotations(obj).get(keys.SKIP_HEALTH_CHECK) == "true"
+
+
+def missing(reference: Reference, *, unknown_kind: str = "") -> Finding:
+    """The object does not exist; `unknown_kind` tells so if its whole kind is not served."""
+    message = (
+        f"Required {reference.kind} {quoted(reference.name)} in namespace {quoted(reference.namespace)} is missing"
+    )
+    return Finding(reference, f"{reference.kind}Missing", f"{message}: {unknown_kind}" if unknown_kind else message)
+
+
+def health_finding(reference: Reference, obj: Object) -> Finding | None:
+    """Why the live object is not healthy. Kinds without a rule are healthy."""
+    rule = health_rule(reference.api_version, reference.kind)
+    if rule is None or is_skipped(obj):
+        return None
+    try:
+        wrong = rule.health(obj)
+    except Malformed as malformed:
+        message = f"Error executing health check for {reference.kind} {reference}: {malformed}"
+        return Finding(reference, "HealthCheckError", message)
+    if wrong is None:
+        return None
+    message = f"{reference.kind} {reference} is unhealthy: {wrong}"
+    return Finding(reference, f"{reference.kind}Unhealthy", message)
+
+
+def may_have_events(finding: Finding) -> bool:
+    """Whether the warnings about the object are part of the message: for an unhealthy Service."""
+    return finding.reference.api_version == "v1" and finding.reason == "ServiceUnhealthy"
+
+
+def with_events(finding: Finding, events_text: str) -> Finding:
+    return replace(finding, message=f"{finding.message}\n\n{events_text}") if events_text else finding
+
+
+def progress_api_version(reference: Reference) -> str | None:
+    """The version in which to read the object for its progress; None if its kind is never progressing."""
+    rule = progress_rule(reference.api_version, reference.kind)
+    return rule.api_version if rule else None
+
+
+def progress_finding(reference: Reference, obj: Object) -> Finding | None:
+    """What the roll-out of the live object waits for, as far as the object itself tells.
+
+    A malformed object is not progressing: its health is what to look at, and there it is reported.
+    """
+    rule = progress_rule(reference.api_version, reference.kind)
+    if rule is None or rule.progress is None or is_skipped(obj):
+        return None
+    try:
+        waits_for = rule.progress(obj)
+    except Malformed:
+        return None
+    return None if waits_for is None else _progressing(reference, waits_for)
+
+
+def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
+    """What decides the progress of a Deployment without a `progress_finding`."""
+    rule = progress_rule(reference.api_version, reference.kind)
+    if rule is not deployment.RULE or is_skipped(obj):
+        return None
+    try:
+        return deployment.pods_wanted(obj)
+    except ValueError:
+        return None
+
+
+def pods_finding(reference: Reference, wanted: PodsWanted, count: int) -> Finding | None:
+    """Whether the roll-out of the Deployment waits for some of its pods."""
+    waits_for = wanted.judge(count)
+    return None if waits_for is None else _progressing(reference, waits_for)
+
+
+def _progressing(reference: Reference, waits_for: str) -> Finding:
+    message = f"{reference.kind} {reference} is progressing: {waits_for}"
+    return Finding(reference, f"{reference.kind}Progressing", message)

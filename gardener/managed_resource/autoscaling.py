@@ -1,0 +1,76 @@
+"""Which workloads are scaled by an autoscaler: their replicas or resources are not ours to set.
+
+Targets are object keys. VerticalPodAutoscalers are not looked at, since they change pods only. An autoscaler that names
+its target by something that is no apiVersion concerns nobody but itself.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.references import object_key
+from kube.objects import Object, group_of, key, mapping, spec, text
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """Object keys of the targets."""
+
+    horizontally: frozenset[str] = frozenset()
+    vertically: frozenset[str] = frozenset()
+
+
+def scaled_by_hpa(autoscaler: Object) -> Scaled:
+    return Scaled(horizontally=_target(autoscaler, "scaleTargetRef"))
+
+
+def scaled_by_hvpa(autoscaler: Object) -> Scaled:
+    target = _target(autoscaler, "targetRef")
+    return Scaled(*(target if _deploys(autoscaler, part) else frozenset() for part in ("hpa", "vpa")))
+
+
+def together(scaled: Iterable[Scaled]) -> Scaled:
+    each = list(scaled)
+    return Scaled(
+        frozenset().union(*(one.horizontally for one in each)), frozenset().union(*(one.vertically for one in each))
+    )
+
+
+def list_error_text(kind: str, error: str) -> str:
+    """Of a list that failed; `kind` is `HPA` or `HVPA`."""
+    return f"failed to compute all HPA and HVPA target ref object keys: failed to list all {kind}s: {error}"
+
+
+def is_scaled(manifest: Object, targets: frozenset[str], equivalences: Equivalences) -> bool:
+    """Whether an object, be it under the name of an equivalent kind, is among the targets."""
+    if not targets:
+        return False
+    own = group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""
+    names = key(manifest)
+    return any(
+        object_key(group, kind, names.namespace, names.name) in targets
+        for group, kind in (own, *equivalences.others(*own))
+    )
+
+
+def _target(autoscaler: Object, field: str) -> frozenset[str]:
+    """At most one. What is named by no apiVersion is nothing that could be scaled."""
+    reference = mapping(spec(autoscaler).get(field))
+    api_version = text(reference.get("apiVersion"))
+    if api_version.count("/") > 1:
+        log.warning(
+            "An autoscaler scales nothing, since its target's apiVersion is none; correct it",
+            object=f"{text(autoscaler.get('kind'))} {key(autoscaler)}",
+            field=f"spec.{field}.apiVersion",
+        )
+        return frozenset()
+    names = text(reference.get("kind")), key(autoscaler).namespace, text(reference.get("name"))
+    return frozenset((object_key(group_of(api_version), *names),))
+
+
+def _deploys(hvpa: Object, part: str) -> bool:
+    return mapping(spec(hvpa).get(part)).get("deploy") is True

@@ -1,0 +1,176 @@
+"""What was managed so far against what is wanted now.
+
+`status.resources` lists what the last complete pass left. It is the memory of what has to be removed one day and must
+never forget an object, whatever fails in between. So before a pass creates anything, what is to be created is listed,
+too, in `status.pendingResources`, and only a pass that came to its end (`after_pass`) clears that list.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from gardener.conditions import RESOURCES_APPLIED
+from gardener.keys import MANAGED_BY
+from gardener.managed_resource import conditions
+from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.plan import Plan
+from gardener.managed_resource.references import key_of_reference, object_key, sorted_references
+from kube.objects import Object, condition, group_of, metadata
+
+RESOURCES, PENDING = "resources", "pendingResources"
+
+
+class Inventory:
+    """The old references, of which each that is wanted again gets marked by a look-up."""
+
+    def __init__(self, references: Iterable[Object], equivalences: Equivalences) -> None:
+        self._references = {key_of_reference(reference): reference for reference in references}
+        self._equivalences = equivalences
+        self._wanted: set[str] = set()
+
+    def find(self, reference: Object) -> Object | None:
+        """The old reference of the same object, be it under an equivalent kind; it counts as wanted from now on."""
+        for key in self._keys(reference):
+            if key in self._references:
+                self._wanted.add(key)
+                return self._references[key]
+        return None
+
+    def _keys(self, reference: Object) -> Iterable[str]:
+        yield key_of_reference(reference)
+        names = reference.get("namespace") or "", reference.get("name") or ""
+        own = group_of(reference.get("apiVersion") or ""), reference.get("kind") or ""
+        for group, kind in self._equivalences.others(*own):
+            yield object_key(group, kind, *names)
+
+    def unwanted(self) -> list[Object]:
+        """The references that no look-up found, sorted."""
+        return sorted_references(reference for key, reference in self._references.items() if key not in self._wanted)
+
+
+def all_listed(managed_resource: Object) -> list[Object]:
+    """Everything that the ManagedResource may have in the target."""
+    status = managed_resource.get("status") or {}
+    return [*(status.get(RESOURCES) or []), *(status.get(PENDING) or [])]
+
+
+def only_announced(managed_resource: Object) -> frozenset[str]:
+    """The object keys of what was about to be created when no pass has come to its end since."""
+    status = managed_resource.get("status") or {}
+    announced = frozenset(key_of_reference(reference) for reference in status.get(PENDING) or [])
+    return announced and announced - {key_of_reference(reference) for reference in status.get(RESOURCES) or []}
+
+
+def before_writing(new: Iterable[Object], pending: Sequence[Object]) -> list[Object]:
+    """The `status.pendingResources` to store before anything is created.
+
+    Args:
+        new: the references that are listed nowhere yet.
+        pending: what is listed there already; it stays until a pass is complete.
+    """
+    return sorted_references([*pending, *new])
+
+
+def shortened(references: Iterable[Object]) -> list[Object]:
+    """The same without the label that every object gets whatever its manifest says: nobody needs to be told of it.
+
+    In `status.resources` it stays, as the original has it there.
+    """
+    short = []
+    for each in references:
+        labels = {name: text for name, text in (each.get("labels") or {}).items() if name != MANAGED_BY}
+        rest = {name: value for name, value in each.items() if name != "labels"}
+        short.append({**rest, "labels": labels} if labels else rest)
+    return short
+
+
+def after_pass(new: Iterable[Object], carried_over: Sequence[Object] = ()) -> list[Object]:
+    """What to store at the end of a pass.
+
+    `carried_over` are references of objects that were not removed: while some documents can't be decoded, nobody knows
+    whether these objects are still wanted.
+    """
+    return sorted_references([*new, *carried_over])
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryDiff:
+    """What a pass has to do, and what it leaves in the status if it comes to its end. All are lists of references."""
+
+    equivalences: Equivalences
+    previous: Mapping[str, Object]
+    """What is listed already, by the object keys of what is wanted."""
+    new: Sequence[Object]
+    """To be created, and not listed yet."""
+    unwanted: Sequence[Object]
+    """To be removed."""
+    released: Sequence[Object]
+    """To be released, since they are in mode Ignore now."""
+    retained: Sequence[Object]
+    """Not wanted as far as can be seen. But some documents could not be decoded; or it is not known whether objects of
+    their kind have namespaces, so what is wanted may be just them; or they may not be removed.
+    """
+    restricted: Collection[str]
+    """Object keys of what would have to be removed or released, and may not be."""
+    final: list[Object]
+    """`status.resources` at the end of the pass."""
+    pending: Sequence[Object]
+    """`status.pendingResources` of an earlier pass that did not come to its end."""
+    is_changed: bool
+    """The ManagedResource describes something else than at the end of the last pass."""
+    is_settled: bool
+    """The last complete pass, perhaps of an earlier process, applied these same manifests."""
+
+    @classmethod
+    def of(cls, managed_resource: Object, plan: Plan, *, restricted: Collection[str] = ()) -> Self:
+        """Args: restricted: object keys of what is wanted no more, and may not be touched; it stays in the list."""
+        status = managed_resource.get("status") or {}
+        equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
+        listed = Inventory(all_listed(managed_resource), equivalences)
+        wanted, new, retained = [], [], []
+        previous = {}
+        for reference in plan.references:
+            name, old = key_of_reference(reference), listed.find(reference)
+            if name not in plan.restricted:
+                wanted.append(reference)
+                if old is None:
+                    new.append(reference)
+                else:
+                    previous[name] = old
+            elif old is not None:
+                retained.append(old)  # what was applied before it was forbidden is still there
+        released = [old for reference in plan.released if (old := listed.find(reference)) is not None]
+        unwanted = listed.unwanted()
+
+        def stays(old: Object) -> bool:
+            group_kind = group_of(old.get("apiVersion") or ""), old.get("kind") or ""
+            return bool(plan.decode_errors) or group_kind in plan.unresolved or key_of_reference(old) in restricted
+
+        retained += [*filter(stays, unwanted), *(old for old in released if key_of_reference(old) in restricted)]
+        final = after_pass(wanted, retained) if retained else wanted
+        is_changed = conditions.needs_reset(
+            old_references=status.get(RESOURCES) or [],
+            new_references=final,
+            old_checksum=status.get("secretsDataChecksum") or "",
+            new_checksum=plan.checksum,
+        )
+        applied = condition(managed_resource, RESOURCES_APPLIED) or {}
+        is_complete = applied.get("status") == "True" or applied.get("reason") == conditions.DECODING_FAILED
+        is_observed = status.get("observedGeneration") == metadata(managed_resource).get("generation")
+        return cls(
+            equivalences=equivalences,
+            previous=previous,
+            new=new,
+            unwanted=[old for old in unwanted if not stays(old)],
+            released=[old for old in released if key_of_reference(old) not in restricted],
+            retained=retained,
+            restricted=restricted,
+            final=final,
+            pending=status.get(PENDING) or [],
+            is_changed=is_changed,
+            is_settled=is_complete and is_observed and not is_changed,
+        )
+
+    def announced(self) -> list[Object]:
+        """What has to be listed in `status.pendingResources` before anything is created."""
+        return before_writing(self.new, self.pending)

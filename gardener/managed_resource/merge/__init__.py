@@ -1,0 +1,202 @@
+"""The object to write: the manifest, with what belongs to others kept from the live object.
+
+Everything outside metadata and status is the manifest's; a field that it lacks goes away or gets its default. In
+metadata the live object stays, save for labels, annotations and owners. Beyond that some kinds have fields that other
+controllers or the API server fill in; the modules here say which.
+
+Arguments are never changed. What is returned shares parts with them: only the mappings along a changed path are new.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gardener import keys
+from gardener.managed_resource.merge import filled_in, injected, node, pod, service, workloads
+from gardener.managed_resource.merge.options import MergeError, MergeOptions
+from kube.objects import Object, annotations, group_of, is_truthy, labels, metadata
+from kube.paths import at, mappings_at
+
+__all__ = ["MergeError", "MergeOptions", "Overwrite", "merge", "merge_ignored", "three_way"]
+
+_KINDS: dict[tuple[str, str], Callable[[Object, Object, MergeOptions], Object]] = {
+    ("apps", "Deployment"): workloads.merge_deployment,
+    ("extensions", "Deployment"): workloads.merge_deployment,
+    ("apps", "StatefulSet"): workloads.merge_stateful_set,
+    ("extensions", "StatefulSet"): workloads.merge_stateful_set,
+    ("apps", "DaemonSet"): workloads.merge_daemon_set,
+    ("batch", "Job"): workloads.merge_job,
+    ("batch", "CronJob"): workloads.merge_cron_job,
+    ("", "Service"): service.merge,
+    ("", "ServiceAccount"): filled_in.merge_service_account,
+    ("", "Pod"): pod.merge,
+    ("", "Node"): node.merge,
+    ("", "Secret"): filled_in.merge_secret,
+    ("", "Endpoints"): filled_in.merge_endpoints,
+    ("", "PersistentVolume"): filled_in.merge_persistent_volume,
+    ("", "PersistentVolumeClaim"): filled_in.merge_persistent_volume_claim,
+    ("coordination.k8s.io", "Lease"): filled_in.merge_lease,
+    ("rbac.authorization.k8s.io", "ClusterRole"): filled_in.merge_cluster_role,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): injected.merge_webhook_configuration,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): injected.merge_webhook_configuration,
+    ("apiregistration.k8s.io", "APIService"): injected.merge_api_service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): injected.merge_custom_resource_definition,
+}
+
+_ADOPTERS = frozenset(
+    {
+        ("", "ReplicationController"),
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("batch", "Job"),
+    }
+)
+"""They make themselves the controller of objects that their selectors match."""
+_STATE = (
+    "deployment.kubernetes.io/",
+    "deprecated.daemonset.template.generation",
+    "endpoints.kubernetes.io/",
+    "kubernetes.io/service-account.uid",
+    "node.alpha.kubernetes.io/",
+    "pv.kubernetes.io/",
+    "volume.beta.kubernetes.io/",
+    "volume.kubernetes.io/",
+)
+"""What the names of labels and annotations begin with that controllers of Kubernetes write anew if they are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Whether labels and annotations are replaced by the manifest's instead of merged, save for those of Kubernetes."""
+
+    labels: bool = False
+    annotations: bool = False
+
+
+def merge(
+    manifest: Object,
+    live: Object | None,
+    *,
+    origin: str,
+    previous: Mapping[str, Any] | None = None,
+    overwrite: Overwrite = Overwrite(),
+    horizontally_scaled: bool = False,
+    vertically_scaled: bool = False,
+) -> Object:
+    """The body of the POST (`live` is None) or of the PUT; without managed fields, so the live ones stay.
+
+    Args:
+        manifest: with labels injected and in its namespace.
+        live: as the API server has it.
+        origin: the text of the origin annotation.
+        previous: the reference of the object in `status.resources`, if it was listed.
+        overwrite: what the ManagedResource says of labels and annotations.
+        horizontally_scaled: some autoscaler sets the replicas.
+        vertically_scaled: some autoscaler sets requests and limits.
+
+    Raises:
+        MergeError: if the kind needs a rule that this manifest doesn't allow for.
+    """
+    basis = manifest if live is None else live
+    result = {name: value for name, value in manifest.items() if name != "status"}
+    result["metadata"] = _merged_metadata(manifest, basis, previous or {}, origin, overwrite)
+    claimant = annotations(live or {}).get(keys.CLAIMED_BY)
+    # A claim of others stays whatever the manifest says; the own one has come true.
+    _set(result["metadata"]["annotations"], keys.CLAIMED_BY, None if claimant == origin else claimant)
+    if basis.get("status"):
+        result["status"] = basis["status"]
+    rule = _KINDS.get((group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""))
+    if rule is None:
+        return result
+    asked = annotations(manifest)
+    options = MergeOptions(
+        preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
+        preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
+    )
+    return rule(result, basis, options)
+
+
+def _merged_metadata(
+    manifest: Object, live: Object, previous: Mapping[str, Any], origin: str, overwrite: Overwrite
+) -> Object:
+    meta = dict(metadata(live) or metadata(manifest))
+    meta.pop("managedFields", None)
+    _set(meta, "labels", _merged_labels(manifest, live, previous, overwrite))
+    meta["annotations"] = _merged_annotations(manifest, live, previous, overwrite) | {
+        keys.DESCRIPTION: keys.DESCRIPTION_TEXT,
+        keys.ORIGIN: origin,
+    }
+    _set(meta, "ownerReferences", _owners(manifest, live))
+    return meta
+
+
+def _of_kubernetes(live: Mapping[str, str]) -> dict[str, str]:
+    """Labels or annotations in which controllers of Kubernetes keep what they know."""
+    return {name: value for name, value in live.items() if name.startswith(_STATE)}
+
+
+def _owners(manifest: Object, live: Object) -> Any:
+    """Those of the manifest, and a controller of Kubernetes that has adopted the object."""
+    wanted = metadata(manifest).get("ownerReferences") or []
+    adopters = [owner for owner in mappings_at(live, "metadata", "ownerReferences") if _is_adopter(owner)]
+    if not adopters or not isinstance(wanted, list) or any(at(owner, "controller") for owner in wanted):
+        return wanted
+    return [*wanted, *adopters]
+
+
+def _is_adopter(owner: Object) -> bool:
+    group = group_of(str(owner.get("apiVersion") or ""))
+    return bool(owner.get("controller")) and (group, str(owner.get("kind"))) in _ADOPTERS
+
+
+def _merged_labels(manifest: Object, live: Object, previous: Mapping[str, Any], overwrite: Overwrite) -> dict[str, str]:
+    wanted = labels(manifest)
+    if overwrite.labels:
+        return _of_kubernetes(labels(live)) | dict(wanted)
+    return three_way(wanted, labels(live), previous.get("labels") or {})
+
+
+def _merged_annotations(
+    manifest: Object, live: Object, previous: Mapping[str, Any], overwrite: Overwrite
+) -> dict[str, str]:
+    wanted = annotations(manifest)
+    if overwrite.annotations:
+        return _of_kubernetes(annotations(live)) | dict(wanted)
+    # The garbage collector reads these: one that the manifest no longer has would keep an object alive for ever,
+    # and they are not in `previous` if the object comes from another ManagedResource.
+    present = {name: value for name, value in annotations(live).items() if not name.startswith(keys.REFERENCE_PREFIX)}
+    return three_way(wanted, present, previous.get("annotations") or {})
+
+
+def _set(meta: Object, name: str, value: Any) -> None:
+    if value:
+        meta[name] = value
+    else:
+        meta.pop(name, None)
+
+
+def three_way(wanted: Mapping[str, str], live: Mapping[str, str], previous: Mapping[str, str]) -> dict[str, str]:
+    """The live map overlaid with the wanted one, without what was wanted before and is not any more.
+
+    A value that somebody has changed meanwhile is theirs, and stays.
+    """
+    gone = {name for name, value in previous.items() if name not in wanted and live.get(name) == value}
+    return {name: value for name, value in live.items() if name not in gone} | dict(wanted)
+
+
+def merge_ignored(manifest: Object, live: Object | None) -> Object | None:
+    """What to write for an ignored object, None for nothing; the manifest is the plain one, without injected labels.
+
+    It is created as it stands. Of a live one only the description goes, since that would no longer be true.
+    """
+    if live is None:
+        return manifest
+    present = annotations(live)
+    if keys.DESCRIPTION not in present:
+        return None
+    meta = dict(metadata(live))
+    meta.pop("managedFields", None)
+    _set(meta, "annotations", {name: value for name, value in present.items() if name != keys.DESCRIPTION})
+    return {**live, "metadata": meta}

@@ -1,0 +1,65 @@
+"""Kinds of which controllers of Kubernetes fill in single fields: what the manifest leaves out stays as it is."""
+
+from gardener.managed_resource.merge.options import MergeOptions
+from kube.objects import Object
+from kube.paths import at, mapping_at, with_value
+
+_BOUND_CLAIM = ("spec", "claimRef")
+_CHANGEABLE_OF_CLAIMS = frozenset({"resources"})
+_OF_TOKENS = ("token", "ca.crt", "namespace")
+
+
+def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
+    """The result with the live value at a path where it has none of its own."""
+    value = at(live, *path)
+    return result if value is None or at(result, *path) is not None else with_value(result, path, value)
+
+
+def merge_cluster_role(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """With an aggregation rule, its rules are put together by Kubernetes; the manifest's never count."""
+    if result.get("aggregationRule") is None:
+        return result
+    rest = {name: value for name, value in result.items() if name != "rules"}
+    return {**rest, "rules": live["rules"]} if "rules" in live else rest
+
+
+def merge_endpoints(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """The addresses of a Service with a selector are filled in."""
+    return kept_if_omitted(result, live, "subsets")
+
+
+def merge_lease(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """Who holds it, and since when, is written by the holder."""
+    held = mapping_at(live, "spec")
+    return with_value(result, ("spec",), {**held, **mapping_at(result, "spec")}) if held else result
+
+
+def merge_persistent_volume(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """The claim that it is bound to stays, or its data would be released."""
+    result = kept_if_omitted(result, live, *_BOUND_CLAIM)
+    wanted, present = mapping_at(result, *_BOUND_CLAIM), mapping_at(live, *_BOUND_CLAIM)
+    if wanted and all(wanted.get(name) == present.get(name) for name in ("namespace", "name")):
+        # A manifest that names its claim does not know the uid to which it was bound.
+        result = with_value(result, _BOUND_CLAIM, {**present, **wanted})
+    return result
+
+
+def merge_persistent_volume_claim(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """What binding and admission filled in (`volumeName`, the storage class) can't be taken away."""
+    kept = {name: value for name, value in mapping_at(live, "spec").items() if name not in _CHANGEABLE_OF_CLAIMS}
+    return with_value(result, ("spec",), {**kept, **mapping_at(result, "spec")}) if kept else result
+
+
+def merge_secret(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """One for a ServiceAccount's token is filled in."""
+    if result.get("type") == "kubernetes.io/service-account-token":
+        for name in _OF_TOKENS:
+            result = kept_if_omitted(result, live, "data", name)
+    return result
+
+
+def merge_service_account(result: Object, live: Object, _options: MergeOptions) -> Object:
+    """Who adds secrets to it is not undone; the manifest's lists count on creation only."""
+    for name in ("secrets", "imagePullSecrets"):
+        result = with_value(result, (name,), live.get(name))
+    return result

@@ -1,0 +1,288 @@
+"""What a ManagedResource asks for: its Secrets decoded, in the order in which it is applied.
+
+A plan is made once for each version of the Secrets and of the labels to inject. Manifests are held as compressed
+JSON, since most passes need no more of them than a digest. What no API server would accept is refused here.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gardener import keys
+from gardener.managed_resource.decode import (
+    LARGEST_OBJECT,
+    Decoded,
+    DecodeError,
+    DecodeResult,
+    Limits,
+)
+from gardener.managed_resource.equivalences import GroupKind
+from gardener.managed_resource.messages import apply_error_text, restricted_text
+from gardener.managed_resource.order import in_stages
+from gardener.managed_resource.problems import problem_of, superseded
+from gardener.managed_resource.references import (
+    in_its_namespace,
+    key_of,
+    reference_of,
+    resource_string,
+    secrets_checksum,
+    sorted_references,
+)
+from gardener.managed_resource.stamps import InjectionError, inject_labels
+from gardener.responsibility import is_ignored
+from kube.bodies import compact, packed, unpacked
+from kube.errors import KubeError
+from kube.objects import Key, Object, annotations, group_of, key, mappings, metadata, spec, text
+from kube.resources import Resource
+
+LARGE = 16 << 10
+"""Bytes of a manifest from which on it is handled in turn with others of that size; it is not compressed either."""
+_DEFINITION = "CustomResourceDefinition"
+LIMITS = Limits()
+_MOST_PLANNED = 2 * LIMITS.total_bytes
+"""Bytes of all manifests of one plan. Labels that are injected may make more of them than was decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a plan was made of; an equal basis gives an equal plan, if all kinds were served."""
+
+    injected_labels: tuple[tuple[str, str], ...]
+    secrets: tuple[tuple[str, str, int], ...]
+    """Name, uid and resourceVersion, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object to apply."""
+
+    name: str
+    """Its object key."""
+    text: str
+    """Its resource string."""
+    key: Key
+    resource: Resource | None
+    problem: str
+    """Why it can't be applied; then the resource may be missing."""
+    reference: Object
+    manifest: bytes
+    """Packed, if it is not large."""
+    digest: bytes
+    is_ignored: bool
+    secret: str
+    """The name of the Secret that it comes from."""
+
+    def object(self) -> Object:
+        return unpacked(self.manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    basis: Basis
+    stages: tuple[tuple[Wanted, ...], ...]
+    restricted: Mapping[str, str]
+    """Objects that may not be written, by object key, with the text of the error; they are in no stage."""
+    references: tuple[Object, ...]
+    """As in `status.resources`: sorted, duplicates included, those without a name left out."""
+    released: tuple[Object, ...]
+    """References of objects in mode Ignore."""
+    checksum: str
+    decode_errors: tuple[str, ...]
+    unresolved: frozenset[GroupKind]
+    """Kinds of which nothing is known, be it that they are not served or that discovery failed. The references of their
+    objects are a guess, since their scope is not known; the plan has to be made again to see whether it is now.
+    """
+    size: int
+    """About how many bytes of memory it takes, where that is much."""
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.unresolved
+
+    @property
+    def awaited(self) -> int:
+        """How many objects have a kind that is not served yet, but defined by another one of its objects."""
+        defined = {w.key.name.partition(".")[2] for w in self.wanted() if w.reference.get("kind") == _DEFINITION}
+        return sum(
+            w.resource is None and group_of(w.reference.get("apiVersion") or "") in defined for w in self.wanted()
+        )
+
+    def wanted(self) -> list[Wanted]:
+        return [wanted for stage in self.stages for wanted in stage]
+
+    @property
+    def resources(self) -> set[Resource]:
+        """The kinds of its objects, as far as they were served."""
+        return {wanted.resource for wanted in self.wanted() if wanted.resource is not None}
+
+
+Data = Sequence[tuple[Key, Mapping[str, bytes]]]
+Kinds = Mapping[tuple[str, str], Resource | KubeError]
+"""By apiVersion and kind, or why it is not known."""
+Restriction = Callable[[Resource, Key], str]
+"""Why an object may not be written or deleted; empty if it may."""
+
+
+def unrestricted(_resource: Resource, _key: Key) -> str:
+    return ""
+
+
+def secret_names(managed_resource: Object) -> list[str]:
+    """In the order of `spec.secretRefs`."""
+    return [text(reference.get("name")) for reference in mappings(spec(managed_resource).get("secretRefs"))]
+
+
+def data_of(secret: Object) -> tuple[Key, Mapping[str, bytes]]:
+    """The data of a Secret. What is no base64 can't come from an API server."""
+    try:
+        return key(secret), {name: base64.b64decode(value) for name, value in (secret.get("data") or {}).items()}
+    except binascii.Error as error:
+        raise KubeError(f"the API server sent a Secret whose data is no base64: {error}") from error
+
+
+def plan(
+    basis: Basis,
+    data: Data,
+    decoded: DecodeResult,
+    found: Kinds,
+    *,
+    labels: Mapping[str, str],
+    only_workloads: bool = False,
+    restriction: Restriction = unrestricted,
+) -> Plan:
+    """Raises nothing for bad content: that is in the plan's errors and problems.
+
+    With `only_workloads` the labels are put on the pod templates of known workloads only.
+    """
+    contents = dict(data)
+
+    objects: list[Object] = []
+    items: list[Decoded] = []
+    named: list[Object] = []
+    released: list[Object] = []
+    fed: list[bytes] = []
+    for item in decoded.objects:
+        resource = found[_kind(item.object)]
+        namespaced = resource.namespaced if isinstance(resource, Resource) else None
+        obj = in_its_namespace(item.object, namespaced=namespaced)
+        reference = reference_of(obj, injected_labels=labels)
+        if annotations(obj).get(keys.MODE) == keys.MODE_IGNORE:
+            released.append(reference)
+            continue
+        objects.append(obj)
+        items.append(item)
+        named.append(reference)
+        fed.append(contents[item.secret][item.data_key])
+    passed_over = superseded(objects)
+    wanted: list[Wanted] = []
+    room = _MOST_PLANNED
+    for position, obj in enumerate(objects):
+        if position in passed_over:
+            continue
+        each, size = _wanted(
+            obj,
+            named[position],
+            items[position],
+            found[_kind(obj)],
+            labels=labels,
+            only_workloads=only_workloads,
+            room=room,
+        )
+        room -= size
+        wanted.append(each)
+    restricted = {
+        each.name: restricted_text(each.text, reason)
+        for each in wanted
+        if each.resource is not None and (reason := restriction(each.resource, each.key))
+    }
+    permitted = [each for each in wanted if each.name not in restricted]
+    return Plan(
+        basis=basis,
+        stages=tuple(tuple(stage) for stage in in_stages(permitted, _sort_key)),
+        restricted=restricted,
+        references=tuple(sorted_references(reference for reference in named if reference.get("name"))),
+        released=tuple(released),
+        checksum=secrets_checksum(fed),
+        decode_errors=tuple(_texts(decoded.errors)),
+        unresolved=frozenset(
+            (group_of(api_version), kind)
+            for (api_version, kind), resource in found.items()
+            if not isinstance(resource, Resource)
+        ),
+        size=sum(len(each.manifest) + _length(each.reference) for each in wanted),
+    )
+
+
+def _length(reference: Object) -> int:
+    """Of what its author wrote into it, in characters."""
+    maps = (reference.get("labels") or {}, reference.get("annotations") or {})
+    return sum(len(name) + len(text) for values in maps for name, text in values.items())
+
+
+def _texts(errors: Sequence[DecodeError]) -> list[str]:
+    return [str(error) for error in errors]
+
+
+def _sort_key(wanted: Wanted) -> Object:
+    return {"kind": wanted.reference.get("kind"), "metadata": {"name": wanted.key.name}}
+
+
+def kinds_of(decoded: DecodeResult) -> set[tuple[str, str]]:
+    """The apiVersions and kinds of the objects."""
+    return {_kind(item.object) for item in decoded.objects}
+
+
+def _kind(obj: Object) -> tuple[str, str]:
+    return obj.get("apiVersion") or "", obj.get("kind") or ""
+
+
+def _wanted(
+    obj: Object,
+    reference: Object,
+    item: Decoded,
+    resource: Resource | KubeError,
+    *,
+    labels: Mapping[str, str],
+    only_workloads: bool,
+    room: int,
+) -> tuple[Wanted, int]:
+    """With the bytes of its manifest, of which there are not more than `room`."""
+    problem = ""
+    text = resource_string(obj)
+    ignored = is_ignored(obj)
+    if known := problem_of(obj):
+        problem = apply_error_text(text, known)
+    elif isinstance(resource, KubeError):
+        problem = apply_error_text(text, str(resource))
+    if not ignored:
+        try:
+            obj = inject_labels(obj, labels, only_workloads=only_workloads, longest=LARGEST_OBJECT)
+        except InjectionError as error:
+            problem = f'error injecting labels into object "{text}": {error}'
+    manifest = compact(obj)
+    if len(manifest) > min(LARGEST_OBJECT, room):
+        problem = apply_error_text(text, _too_large(len(manifest), item))
+        manifest = compact({})
+    meta = metadata(obj)
+    wanted = Wanted(
+        name=key_of(obj),
+        text=text,
+        key=Key(meta.get("namespace") or "", meta.get("name") or ""),
+        resource=resource if isinstance(resource, Resource) else None,
+        problem=problem,
+        reference=reference,
+        manifest=manifest if len(manifest) >= LARGE else packed(manifest),
+        digest=hashlib.blake2b(manifest, digest_size=16).digest(),
+        is_ignored=ignored,
+        secret=item.secret.name,
+    )
+    return wanted, len(manifest)
+
+
+def _too_large(size: int, item: Decoded) -> str:
+    place = f"it is in '{item.data_key}' of secret '{item.secret}'"
+    if size > LARGEST_OBJECT:
+        return f"the object has {size} bytes, and API servers accept {LARGEST_OBJECT} at most; divide it; {place}"
+    return f"the objects have more than {_MOST_PLANNED} bytes together; use several ManagedResources; {place}"

@@ -1,0 +1,44 @@
+"""Why a manifest can't be applied, as far as it is known before anything is.
+
+Such an object fails alone; the others are applied. Without this check the API server would answer with a less clear
+error, or, for an object that has only `generateName`, make a new object on every pass.
+"""
+
+from collections.abc import Sequence
+
+from gardener.managed_resource.references import key_of
+from kube.objects import Object, group_of, metadata
+
+
+def problem_of(obj: Object) -> str:
+    """Why this object can't be applied, if that is known beforehand; empty if not."""
+    api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
+    for field, value in (("apiVersion", api_version), ("kind", kind)):
+        if not value:
+            return f"the manifest has no {field}"
+    if api_version.count("/") > 1:
+        return f'"{api_version}" is no apiVersion; it must be <group>/<version>, or <version> for the core group'
+    if _is_list(obj):
+        group, _, version = api_version.rpartition("/")
+        return f'object type "{group}/{version}, Kind={kind}" is unsupported'
+    if metadata(obj).get("name"):
+        return ""
+    if metadata(obj).get("generateName"):
+        return "metadata.generateName is not supported, since each pass would create a new object; set metadata.name"
+    group = group_of(api_version)
+    full_kind = f"{kind}.{group}" if group else kind
+    return f'{full_kind} "" is invalid: metadata.name: Required value: name or generateName is required'
+
+
+def _is_list(obj: Object) -> bool:
+    kind: str = obj["kind"]
+    return kind == "List" or (kind.endswith("List") and isinstance(obj.get("items"), list))
+
+
+def superseded(objects: Sequence[Object]) -> set[int]:
+    """The positions of objects that come again later: only the last of them has to be applied.
+
+    As in the original the last one wins, and it is no failure; but nothing is written to and fro on every pass.
+    """
+    last = {key_of(obj): position for position, obj in enumerate(objects)}
+    return {position for position, obj in enumerate(objects) if last[key_of(obj)] != position}

@@ -1,0 +1,102 @@
+"""What `status.resources` lists: a reference for each object that a ManagedResource manages.
+
+An object key names an object whatever its version, so a move from `v1beta1` to `v1` is the same object. In texts
+an object is named by its resource string, which has the apiVersion in place of the group.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
+
+from kube.objects import Object, annotations, group_of, labels, metadata
+
+DEFAULT_NAMESPACE = "default"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""A copy of the whole object, so of all that is in a Secret: the status, which others may read, is no place for it."""
+
+
+def object_key(group: str, kind: str, namespace: str, name: str) -> str:
+    """`apps/Deployment/ns/name`; also for cluster-scoped kinds there stands a namespace, save for Namespaces."""
+    if not namespace and kind != "Namespace":
+        namespace = DEFAULT_NAMESPACE
+    # Each is kept in many places, for as long as the object is managed: all of them share one string.
+    return sys.intern(f"{group}/{kind}/{namespace}/{name}")
+
+
+def key_of(obj: Object) -> str:
+    """The object key of a manifest or a live object."""
+    return object_key(group_of(_api_version(obj)), _kind(obj), *_namespace_and_name(metadata(obj)))
+
+
+def key_of_reference(reference: Mapping[str, str]) -> str:
+    return object_key(
+        group_of(reference.get("apiVersion") or ""),
+        reference.get("kind") or "",
+        *_namespace_and_name(reference),
+    )
+
+
+def resource_string(obj: Object) -> str:
+    """`apps/v1/Deployment/ns/name`, as messages name an object."""
+    return object_key(_api_version(obj), _kind(obj), *_namespace_and_name(metadata(obj)))
+
+
+def resource_string_of_reference(reference: Mapping[str, str]) -> str:
+    return object_key(reference.get("apiVersion") or "", reference.get("kind") or "", *_namespace_and_name(reference))
+
+
+def _api_version(obj: Object) -> str:
+    return obj.get("apiVersion") or ""
+
+
+def _kind(obj: Object) -> str:
+    return obj.get("kind") or ""
+
+
+def _namespace_and_name(named: Mapping[str, str]) -> tuple[str, str]:
+    return named.get("namespace") or "", named.get("name") or ""
+
+
+def in_its_namespace(obj: Object, *, namespaced: bool | None) -> Object:
+    """The object with the namespace that it will have; for a kind that is not known (None) this is a guess."""
+    meta = metadata(obj)
+    has = "namespace" in meta
+    if namespaced is None:
+        namespaced = obj.get("kind") != "Namespace" or bool(meta.get("namespace"))
+    if namespaced and not meta.get("namespace"):
+        return {**obj, "metadata": {**meta, "namespace": DEFAULT_NAMESPACE}}
+    if not namespaced and has:
+        return {**obj, "metadata": {name: value for name, value in meta.items() if name != "namespace"}}
+    return obj
+
+
+def reference_of(obj: Object, *, injected_labels: Mapping[str, str]) -> Object:
+    """The entry in `status.resources` for a manifest; `injected_labels` have the managed-by label in them."""
+    namespace, name = _namespace_and_name(metadata(obj))
+    own = labels(obj)
+    fields = {
+        "apiVersion": _api_version(obj),
+        "kind": _kind(obj),
+        "name": name,
+        "namespace": namespace,
+        # Most objects have none of their own; what is injected is the same for all, and kept once.
+        "labels": {**own, **injected_labels} if own else injected_labels,
+        "annotations": {name: text for name, text in annotations(obj).items() if name != _LAST_APPLIED},
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def sorted_references(references: Iterable[Object]) -> list[Object]:
+    """Bytewise by object key; of equal ones the order stays."""
+    return sorted(references, key=key_of_reference)
+
+
+def secrets_checksum(contents: Iterable[bytes]) -> str:
+    """`status.secretsDataChecksum`: over the raw value of its data key once more for each applied object.
+
+    An instance of the original must find its own checksum after a handover, or it starts all over.
+    """
+    digest = hashlib.sha256(usedforsecurity=False)
+    for content in contents:
+        digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,79 @@
+"""What is put on every object: labels, and annotations that say where it comes from."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gardener import keys
+from kube.objects import Object, group_of
+
+_WORKLOADS = {
+    *((group, kind) for group in ("apps", "extensions") for kind in ("Deployment", "DaemonSet", "ReplicaSet")),
+    ("apps", "StatefulSet"),
+    ("batch", "Job"),
+    ("", "ReplicationController"),
+}
+
+
+class InjectionError(ValueError):
+    """Labels can't be put where they belong, since something of another type stands on the way."""
+
+
+def injected_labels(spec_labels: Mapping[str, str] | None, *, managed_by: str) -> dict[str, str]:
+    """`spec.injectLabels` with the managed-by label, which always wins."""
+    return {**(spec_labels or {}), keys.MANAGED_BY: managed_by}
+
+
+def inject_labels(
+    obj: Object, labels: Mapping[str, str], *, only_workloads: bool = False, longest: int = sys.maxsize
+) -> Object:
+    """The manifest with these labels on the object, on its pod template and on its volume claim templates.
+
+    With `only_workloads` the templates of unknown kinds are left alone, whatever they may be.
+
+    A `spec.template` that is no mapping is something else than a pod template and is left alone.
+
+    Args: longest: characters that all the labels together may have.
+
+    Raises:
+        InjectionError: naming the path.
+    """
+    result = _labelled(obj, labels, "")
+    spec = obj.get("spec")
+    if not isinstance(spec, dict) or (only_workloads and not _is_workload(obj)):
+        return result
+    changed: Object = {}
+    if isinstance(spec.get("template"), dict):
+        changed["template"] = _labelled(spec["template"], labels, "spec.template.")
+    claims = spec.get("volumeClaimTemplates")
+    if claims is not None:
+        if not isinstance(claims, list):
+            raise InjectionError("spec.volumeClaimTemplates is not a list")
+        if len(claims) * sum(len(name) + len(text) for name, text in labels.items()) > longest:
+            raise InjectionError("there are too many spec.volumeClaimTemplates")
+        changed["volumeClaimTemplates"] = [
+            _labelled(_mapping(claim, path := f"spec.volumeClaimTemplates[{i}]"), labels, f"{path}.")
+            for i, claim in enumerate(claims)
+        ]
+    return {**result, "spec": {**spec, **changed}} if changed else result
+
+
+def _is_workload(obj: Object) -> bool:
+    return (group_of(obj.get("apiVersion") or ""), obj.get("kind")) in _WORKLOADS
+
+
+def _labelled(holder: Object, labels: Mapping[str, str], path: str) -> Object:
+    meta = _mapping(holder.get("metadata"), f"{path}metadata")
+    present = _mapping(meta.get("labels"), f"{path}metadata.labels")
+    for name, value in present.items():
+        if value is not None and not isinstance(value, str):
+            raise InjectionError(f"{path}metadata.labels.{name} is not a string")
+    return {**holder, "metadata": {**meta, "labels": {**present, **labels}}}
+
+
+def _mapping(value: Any, path: str) -> Object:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InjectionError(f"{path} is not a mapping")
+    return value

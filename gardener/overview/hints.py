@@ -1,0 +1,70 @@
+"""What to do about what is wrong with a ManagedResource: from conditions and objects to advice."""
+
+from collections.abc import Sequence
+
+from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED
+from gardener.managed_resource import conditions
+from gardener.overview.objects import Health, Live
+from gardener.overview.states import State, state_of
+from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
+
+_BY_REASON = {
+    conditions.CANNOT_READ: "create the Secret, or correct spec.secretRefs; nothing is applied or removed until then",
+    conditions.DECODING_FAILED: "correct the document that the message names: kubectl mr decode shows it; "
+    "nothing is removed until then",
+    conditions.RELEASE_FAILED: "see the error; usually the agent lacks a permission",
+}
+_BY_WORDS = (
+    ("no matches for kind", "install the CustomResourceDefinition of that kind; the agent sees it at once"),
+    ("is forbidden", "give the agent that permission in the target cluster"),
+    ("is held by ManagedResource", "take the object out of one of the two ManagedResources"),
+    ('namespaces "', "add the Namespace to the objects, or create it"),
+    (
+        "is invalid",
+        f"correct the manifest; for an immutable field: annotation {keys.DELETE_ON_INVALID_UPDATE}",
+    ),
+)
+
+
+def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
+    """Each of them once, the most important first."""
+    name = key(managed_resource).name
+    state = state_of(managed_resource)
+    advice: list[str] = []
+    if state is State.SUSPENDED:
+        advice.append(f"when the work is done: kubectl mr resume {name}")
+    elif state is State.PENDING:
+        advice.append("kubectl mr check tells whether an agent runs; it must be of the same class")
+    elif state is State.FAILED:
+        advice += _of_failure(condition(managed_resource, RESOURCES_APPLIED) or {})
+    if is_deleting(managed_resource):
+        advice += _of_deletion(managed_resource, found)
+    elif found and all(live.status.health is Health.MISSING for live in found):
+        advice.append(
+            "none of the objects is in this cluster: if they are applied to another one, name its kubeconfig "
+            "by --target-kubeconfig"
+        )
+    if state is State.UNHEALTHY:
+        advice += [f"look at {live.name}" for live in found if live.status.health is Health.UNHEALTHY][:3]
+    return list(dict.fromkeys(advice))
+
+
+def _of_failure(applied: Object) -> list[str]:
+    if known := _BY_REASON.get(applied.get("reason") or ""):
+        return [known]
+    message = applied.get("message") or ""
+    return [advice for words, advice in _BY_WORDS if words in message][:2]
+
+
+def _of_deletion(managed_resource: Object, found: Sequence[Live]) -> list[str]:
+    advice = [
+        f"{live.name} {live.status.message}: see to it that their owner works, or remove them"
+        for live in found
+        if live.object is not None and is_deleting(live.object) and finalizers(live.object)
+    ]
+    if not found and finalizers(managed_resource):
+        advice.append(f"it waits for {', '.join(finalizers(managed_resource))}: is that agent running?")
+    if annotations(managed_resource).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE:
+        advice.append(f"the annotation {keys.OPERATION}={keys.OPERATION_WAIT_FOR_STATE} holds it back")
+    return advice

@@ -1,0 +1,128 @@
+"""What state a ManagedResource is in: one word, and the message that explains it."""
+
+import re
+from enum import StrEnum
+
+from gardener import keys
+from gardener.conditions import IN_PROGRESS, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.managed_resource.conditions import IGNORED
+from gardener.responsibility import is_ignored
+from kube.objects import Object, annotations, condition, is_deleting, metadata
+
+
+class State(StrEnum):
+    READY = "Ready"
+    PROGRESSING = "Progressing"
+    UNHEALTHY = "Unhealthy"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+    DELETING = "Deleting"
+    PENDING = "Pending"
+    """No agent has looked at it yet."""
+
+
+class Wanted(StrEnum):
+    """What can be asked for: `failed` is whatever does not get right by itself."""
+
+    READY = "ready"
+    PROGRESSING = "progressing"
+    FAILED = "failed"
+    SUSPENDED = "suspended"
+    DELETING = "deleting"
+    PENDING = "pending"
+
+    def includes(self, state: State) -> bool:
+        return self.value == state.value.lower() or (self is Wanted.FAILED and state is State.UNHEALTHY)
+
+
+def state_of(managed_resource: Object) -> State:
+    if is_deleting(managed_resource):
+        return State.DELETING
+    if is_ignored(managed_resource):
+        return State.SUSPENDED
+    applied, healthy, progressing = (
+        status_of(managed_resource, kind) for kind in (RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING)
+    )
+    if not applied:
+        return State.PENDING
+    if applied == "False":
+        return State.FAILED
+    if (
+        applied == IN_PROGRESS
+        or _was_suspended(managed_resource)
+        or not is_observed(managed_resource)
+        or healthy in {"Unknown", ""}
+    ):
+        return State.PROGRESSING
+    if healthy == "False":
+        return State.UNHEALTHY
+    return State.PROGRESSING if progressing != "False" else State.READY
+
+
+def _was_suspended(managed_resource: Object) -> bool:
+    """Whether its conditions are still those of a suspension."""
+    return (condition(managed_resource, RESOURCES_APPLIED) or {}).get("reason") == IGNORED
+
+
+def is_observed(managed_resource: Object) -> bool:
+    """Whether the conditions are about the present spec."""
+    observed: int = (managed_resource.get("status") or {}).get("observedGeneration") or 0
+    return observed >= (metadata(managed_resource).get("generation") or 0)
+
+
+def status_of(managed_resource: Object, condition_type: str) -> str:
+    found: str = (condition(managed_resource, condition_type) or {}).get("status") or ""
+    return found
+
+
+def message_of(managed_resource: Object) -> str:
+    """Why it is in its state, from the condition that decides it."""
+    match state_of(managed_resource):
+        case State.SUSPENDED:
+            return suspension(managed_resource)
+        case State.PENDING:
+            return "no agent has looked at it yet"
+        case State.READY:
+            return ""
+        case State.UNHEALTHY:
+            return _message(managed_resource, RESOURCES_HEALTHY)
+        case State.PROGRESSING if status_of(managed_resource, RESOURCES_APPLIED) == "True":
+            if _was_suspended(managed_resource):
+                return "no agent has looked at it since it was resumed"
+            if not is_observed(managed_resource):
+                return "the last change of its spec is not applied yet"
+            waits_for = (
+                RESOURCES_PROGRESSING
+                if status_of(managed_resource, RESOURCES_PROGRESSING) == "True"
+                else RESOURCES_HEALTHY
+            )
+            return _message(managed_resource, waits_for)
+    return _message(managed_resource, RESOURCES_APPLIED)
+
+
+_FRAME = re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?\[?|\]$")
+
+
+def brief(message: str) -> str:
+    """In one line, without the words that stand around what matters."""
+    reason, colon, text = " ".join(message.split()).partition(": ")
+    return f"{reason}{colon}{_FRAME.sub('', text)}"
+
+
+def _message(managed_resource: Object, condition_type: str) -> str:
+    found = condition(managed_resource, condition_type) or {}
+    return f"{found.get('reason')}: {found.get('message')}" if found else ""
+
+
+def suspension(managed_resource: Object) -> str:
+    """By whom and why it is suspended, as far as it was written down."""
+    notes = annotations(managed_resource)
+    who, why, since = (notes.get(name) for name in (keys.IGNORED_BY, keys.IGNORE_REASON, keys.IGNORED_SINCE))
+    text = " ".join(part for part in (f"by {who}" if who else "", f"since {since}" if since else "") if part)
+    if not text and not why:
+        return "nobody has written down why"
+    return f"{text}: {why}" if text and why else text or why or ""
+
+
+def object_count(managed_resource: Object) -> int:
+    return len((managed_resource.get("status") or {}).get("resources") or [])

@@ -1,0 +1,118 @@
+"""Times and durations as Go and the API server write them."""
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+
+_DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
+_UNIT_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a Go duration such as `1h30m`, `-1.5h`, `300ms`, `0`.
+
+    Raises:
+        ValueError: with the message of Go's time.ParseDuration.
+    """
+    sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise ValueError(f"time: invalid duration {_quoted(text)}")
+    total, at = Decimal(0), 0
+    while at < len(rest):
+        part = _DURATION_PART.match(rest, at)
+        if part is None:
+            raise ValueError(f"time: invalid duration {_quoted(text)}")
+        number, unit = part.groups()
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
+        if unit not in _UNIT_NANOSECONDS:
+            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
+        total += Decimal(number) * _UNIT_NANOSECONDS[unit]
+        at = part.end()
+    if total >= 2**63 + (sign == "-"):
+        raise ValueError(f"time: invalid duration {_quoted(text)}")
+    return float(total / 10**9) * (-1 if sign == "-" else 1)
+
+
+def _quoted(text: str) -> str:
+    """As package time of Go quotes: whatever is not plain ASCII as the hexadecimal digits of its bytes."""
+    plain = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in text.encode())
+    return '"' + "".join(f"\\{char}" if char in '"\\' else char for char in plain) + '"'
+
+
+def format_duration(seconds: float) -> str:
+    """As Go prints a duration: `1m0s`, `1h0m0s`, `1.5s`, `250ms`, `0s`."""
+    nanoseconds = round(abs(seconds) * 1e9)
+    sign = "-" if seconds < 0 and nanoseconds else ""
+    if nanoseconds == 0:
+        return "0s"
+    for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
+        if nanoseconds < size * 1000 and nanoseconds < 10**9:
+            return f"{sign}{_trim(Decimal(nanoseconds) / size)}{unit}"
+    minutes, rest = divmod(nanoseconds, 60 * 10**9)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_trim(Decimal(rest) / 10**9)}s"
+    if hours:
+        return f"{sign}{hours}h{minutes}m{text}"
+    return f"{sign}{minutes}m{text}" if minutes else f"{sign}{text}"
+
+
+def _trim(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def parse_time(text: str) -> datetime:
+    """An RFC 3339 time, as the API server writes it. Raises ValueError."""
+    parsed = datetime.fromisoformat(text)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def format_time(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the second, as metav1.Time is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the microsecond, as metav1.MicroTime is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def short_duration(seconds: float) -> str:
+    """Two units at most, and the smaller one only while it matters: `90s`, `3m5s`, `47h`, `2d3h`, `400d`."""
+    whole = int(seconds)
+    if whole < 0:
+        return "0s" if whole == -1 else "<invalid>"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if whole < 120:
+        return f"{whole}s"
+    if minutes < 10:
+        return _two_units(minutes, "m", whole % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two_units(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two_units(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two_units(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two_units(great: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{great}{unit}{small}{small_unit}" if small else f"{great}{unit}"

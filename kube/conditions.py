@@ -1,0 +1,55 @@
+"""Conditions in the status of an object.
+
+Several controllers write conditions of one object, each its own. A condition keeps its place in the list, its
+`lastTransitionTime` tells when the status changed and its `lastUpdateTime` when reason or message changed, so
+two computations with the same result give equal lists and nothing has to be written.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kube.clock import format_time
+from kube.objects import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a controller says; an empty reason or message is filled in."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+def conditions_of(obj: Mapping[str, Any]) -> list[Object]:
+    return (obj.get("status") or {}).get("conditions") or []
+
+
+def with_conditions(present: Sequence[Object], wanted: Iterable[Condition], *, now: datetime) -> list[Object]:
+    """The conditions with each wanted one in the place of its predecessor, or at the end if it is new.
+
+    Equal to the present ones if nothing is new.
+    """
+    result = list(present)
+    for each in wanted:
+        position = next((i for i, c in enumerate(result) if c.get("type") == each.type), len(result))
+        old = result[position] if position < len(result) else {}
+        result[position : position + 1] = [_following(old, each, now=now)]
+    return result
+
+
+def _following(old: Mapping[str, Any], wanted: Condition, *, now: datetime) -> Object:
+    said = {"reason": wanted.reason or "Unspecified", "message": wanted.message or "No message given."}
+    kept_status = old.get("status") == wanted.status
+    kept_words = all(old.get(name) == value for name, value in said.items()) and not old.get("codes")
+    moment = format_time(now)
+    return {
+        "type": wanted.type,
+        "status": wanted.status,
+        "lastTransitionTime": old.get("lastTransitionTime") or moment if kept_status else moment,
+        "lastUpdateTime": old.get("lastUpdateTime") or moment if kept_words else moment,
+        **said,
+    }

@@ -1,0 +1,28 @@
+"""Giving way on the event loop: one that computes for long lets others have their turns in between."""
+
+import asyncio
+import time
+
+_LONG_SECONDS = 0.005
+
+
+class GivingWay:
+    """Of one who has a row of things to do, each of which takes little, by one task or several.
+
+    CPU time counts, not time.
+    """
+
+    def __init__(self) -> None:
+        self._began = time.thread_time()
+        self._turns = asyncio.Lock()
+        """Of several tasks only one goes on in each round of the loop; together they would hold it."""
+
+    async def after_long(self) -> None:
+        if self._is_long():
+            async with self._turns:
+                if self._is_long():
+                    await asyncio.sleep(0)
+                    self._began = time.thread_time()
+
+    def _is_long(self) -> bool:
+        return time.thread_time() - self._began > _LONG_SECONDS

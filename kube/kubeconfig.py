@@ -1,0 +1,63 @@
+"""Kubeconfig files: read within bounds, and what is found in them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kube.objects import Object, mappings
+from kube.yaml import check_structure
+
+_LARGEST_FILE = 4 << 20  # bytes
+
+
+class ConfigurationError(Exception):
+    """A kubeconfig or the in-cluster configuration can't be used; the message says what and where."""
+
+
+def read_bounded(path: Path) -> bytes:
+    """Of a file that is not too large. Raises OSError and ValueError."""
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise ValueError(f"it is larger than {_LARGEST_FILE} bytes")
+    return content
+
+
+def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
+    """What the file holds, of which nothing is known but that it is a mapping.
+
+    Raises:
+        ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
+    """
+    try:
+        content = read_bounded(path)
+        check_structure(content, aliases=trusted)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
+    try:
+        document = yaml.load(content, yaml.CSafeLoader)
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!timestamp x`.
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"the kubeconfig {path} is no mapping")
+    return document
+
+
+def _problem(error: Exception) -> str:
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return f"it is not readable as YAML{f' (line {mark.line + 1})' if mark else ''}"
+
+
+def find_entry(document: Mapping[str, Any], field: str, name: Any, inner: str) -> Object | None:
+    """The first entry of this name that is usable: of `clusters` the `cluster`, and so on. Empty if it says nothing."""
+    for entry in mappings(document.get(field)):
+        if entry.get("name") == name:
+            found = entry.get(inner) or {}
+            if isinstance(found, dict):
+                return found
+    return None

@@ -1,0 +1,232 @@
+"""A control loop: a controller, and the watches that feed its queue.
+
+It is declared as with the builder of controller-runtime:
+
+    loop = ControlLoop("token-invalidator", kind=SECRETS, workers=5)
+    secrets = loop.watch(caches, SECRETS_VIEW, enqueue(when=exists))
+    accounts = loop.watch(caches, ACCOUNTS_VIEW, enqueue_mapped(partial(secrets_of, secrets)))
+    return loop.reconciled_by(Reconciler(client=client, secrets=secrets, accounts=accounts))
+
+The program calls `start`, runs the `controller`, and calls `close` at the end. The stores are acquired with the
+declaration; handlers hear of changes only when all of them are synced, so that they may look into each other's.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from kube.cache import Caches, Change, Store, View
+from kube.controller import Controller, Result
+from kube.crd_waiter import LateKinds
+from kube.discovery import Discovery
+from kube.objects import Key
+from kube.queue import CHANGE, RESYNC, Priority, WorkQueue, any_priority
+from kube.resources import Resource
+
+T = TypeVar("T")
+
+Queue = WorkQueue[Key]
+Predicate = Callable[[Change[T]], bool]
+EventHandler = Callable[[Queue, Change[T]], None]
+"""Adds keys to the queue. Called synchronously for what is known at the start, for each change, and in resyncs."""
+
+
+class Reconciler(Protocol):
+    async def reconcile(self, key: Key, /) -> Result:
+        """One pass over what the key names."""
+
+
+# --- event handlers
+
+
+def exists(change: Change[T]) -> bool:
+    """Leaves out deletions, and objects of which the view keeps nothing."""
+    return change.new is not None
+
+
+def changed(change: Change[Any]) -> bool:
+    """Leaves out resyncs, and changes of what the view does not keep."""
+    return bool(change.old != change.new)
+
+
+def changed_or_listed(change: Change[Any]) -> bool:
+    """Leaves out changes of what the view does not keep."""
+    return change.initial or bool(change.old != change.new)
+
+
+def enqueue(when: Predicate[T]) -> EventHandler[T]:
+    """The object's own key."""
+
+    def handle(queue: Queue, change: Change[T]) -> None:
+        if when(change):
+            queue.add(change.key, RESYNC if change.initial else CHANGE)
+
+    return handle
+
+
+def enqueue_mapped(keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = changed) -> EventHandler[T]:
+    """The keys of other objects that the change concerns."""
+
+    def handle(queue: Queue, change: Change[T]) -> None:
+        if when(change):
+            priority: Priority = RESYNC if change.initial else CHANGE
+            for key in keys(change):
+                queue.add(key, priority)
+
+    return handle
+
+
+def enqueue_after(seconds: float, key: Key, *, when: Predicate[T]) -> EventHandler[T]:
+    """One key for all objects, after so many seconds, so that what changes together is looked at together."""
+
+    def handle(queue: Queue, change: Change[T]) -> None:
+        if when(change):
+            queue.add_after(key, seconds, CHANGE)
+
+    return handle
+
+
+# --- the loop
+
+
+@dataclass(slots=True)
+class _Watch(Generic[T]):
+    caches: Caches
+    store: Store[T]
+    handler: EventHandler[T] | None
+    _unsubscribe: Callable[[], None] | None = None
+
+    def subscribe(self, queue: Queue) -> None:
+        if self.handler is not None:
+            self._unsubscribe = self.store.subscribe(partial(self.handler, queue))
+
+    def unsubscribe(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    async def release(self) -> None:
+        await self.caches.release(self.store.view)
+
+
+class ControlLoop:
+    """Its metrics exist from its construction on, so construct it where this process leads.
+
+    Args:
+        name: of the controller, in metrics and logs.
+        kind: what the keys name, if they all name objects of one kind; only for logs.
+        workers: how many keys are worked on at once.
+        time_limit: seconds that one pass may take.
+        max_backoff: seconds between attempts that keep failing, at most.
+        highest: see `WorkQueue`.
+        initial_keys: added at the start, whatever is watched.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        kind: Resource | None = None,
+        workers: int = 1,
+        time_limit: float = 180.0,
+        max_backoff: float = 1000.0,
+        highest: Callable[[Key], Priority] = any_priority,
+        initial_keys: Iterable[Key] = (),
+    ) -> None:
+        self._reconciler: Reconciler
+        self.controller = Controller(
+            name,
+            self._reconcile,
+            kind=kind,
+            concurrency=workers,
+            time_limit=time_limit,
+            max_backoff=max_backoff,
+            highest=highest,
+        )
+        self.queue = self.controller.queue
+        self._initial_keys = initial_keys
+        self._watches: list[_Watch[Any]] = []
+        self._releasing: set[asyncio.Task[None]] = set()
+        self._has_started = False
+        self._on_start: list[Callable[[], Awaitable[None]]] = []
+        self._on_close: list[Callable[[], Awaitable[None]]] = []
+        self._on_kinds_changed: list[Callable[[str], None]] = []
+
+    # --- declaring
+
+    def watch(self, caches: Caches, view: View[T], handler: EventHandler[T] | None = None) -> Store[T]:
+        """The store of a view, until the loop ends; it is needed at the start.
+
+        If the loop has started already, as for kinds that come late, nobody waits for the first list.
+        """
+        store = caches.acquire(view, needed_at_start=not self._has_started)
+        watch = _Watch(caches, store, handler)
+        self._watches.append(watch)
+        if self._has_started:
+            watch.subscribe(self.queue)
+        return store
+
+    def unwatch(self, store: Store[Any]) -> None:
+        """Give a store back before the loop ends."""
+        watch = next(each for each in self._watches if each.store is store)
+        self._watches.remove(watch)
+        watch.unsubscribe()
+        releasing = asyncio.create_task(watch.release())
+        self._releasing.add(releasing)
+        releasing.add_done_callback(self._releasing.discard)
+
+    def when_served(self, discovery: Discovery, kinds: Sequence[Resource], begin: Callable[[], None]) -> None:
+        """Call `begin` as soon as all of these kinds of one group are served: to watch them, say."""
+        late = LateKinds(discovery, kinds, begin=begin)
+        self.on_start(late.look)
+        self.on_kinds_changed(late.kinds_changed)
+        self.on_close(late.close)
+
+    def reconciled_by(self, reconciler: Reconciler) -> "ControlLoop":
+        self._reconciler = reconciler
+        return self
+
+    def on_start(self, *work: Callable[[], Awaitable[None]]) -> None:
+        """Done last in `start`, before there are workers."""
+        self._on_start += work
+
+    def on_close(self, *work: Callable[[], Awaitable[None]]) -> None:
+        """Done in `close` before the stores are given back."""
+        self._on_close += work
+
+    def on_kinds_changed(self, *work: Callable[[str], None]) -> None:
+        """Called with a group whose CustomResourceDefinitions came, changed or went in the target cluster."""
+        self._on_kinds_changed += work
+
+    # --- running
+
+    async def start(self) -> None:
+        """Wait until the stores are synced, and subscribe; the controller's workers start after that."""
+        for watch in self._watches:
+            await watch.store.synced.wait()
+        for key in self._initial_keys:
+            self.queue.add(key)
+        for watch in self._watches:
+            watch.subscribe(self.queue)
+        self._has_started = True
+        for work in self._on_start:
+            await work()
+
+    def kinds_changed(self, group: str) -> None:
+        for work in self._on_kinds_changed:
+            work(group)
+
+    async def close(self) -> None:
+        """Give the stores back; the workers have ended. Also called if `start` failed or was cancelled."""
+        for watch in self._watches:
+            watch.unsubscribe()
+        for work in self._on_close:
+            await work()
+        for watch in self._watches:
+            await watch.release()
+        await asyncio.gather(*self._releasing)
+
+    def _reconcile(self, key: Key) -> Awaitable[Result]:
+        return self._reconciler.reconcile(key)

@@ -1,0 +1,205 @@
+"""Which kinds are watched, for which owners, and what is kept of the objects.
+
+Several controllers look at the objects of the same kinds, but each at something else: one at whether they are as they
+were applied, others at their health and progress. For each kind that some owner needs there is one watch of the objects
+that carry a label, from its first owner to its last. A controller has a `Part` of it: a function to what it wants to
+keep of an object. So an event is received and decoded once, and what stays in memory is small.
+
+A Job may say that it is to be cleaned up when it has finished (`ttlSecondsAfterFinished`). One that was seen to finish
+before it went has done what it was there for: what was kept of it stays to be asked for (`Part.finished`), so that
+nobody misses it, or makes it once more and for ever. This is remembered by this process alone.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from kube.cache import Caches, Change, Indexer, Store, View
+from kube.objects import Key, Object, condition, spec
+from kube.resources import Resource
+
+T = TypeVar("T")
+
+_LIST_SECONDS = 20.0
+_FINISHED_JOBS = 10_000
+"""Remembered at most."""
+
+Kept = tuple[Any, ...]
+"""What the parts keep of an object, in the order of the parts, and at the end whether it is a Job to be cleaned up."""
+
+
+class ManagedKinds:
+    """The watches of one cluster; the parts are made before the first is used."""
+
+    def __init__(self, caches: Caches, *, label_selector: str) -> None:
+        self.caches = caches
+        self._label_selector = label_selector
+        self._parts: list[Part[Any]] = []
+        self._stores: dict[Resource, Store[Kept]] = {}
+        self._users: Counter[Resource] = Counter()
+        self._finished: OrderedDict[tuple[Resource, Key], Kept] = OrderedDict()
+
+    def part(
+        self,
+        keep: Callable[[Resource, Object], T],
+        *,
+        on_change: Callable[[Resource, Change[T]], None],
+        index: Callable[[T], Iterable[Hashable]] = lambda _: (),
+    ) -> "Part[T]":
+        """A reader of the watches.
+
+        Args:
+            keep: what it wants to know of an object; it must not change the object.
+            on_change: called for each change of what is kept, also for what a list tells.
+            index: the values under which `Part.by_index` finds an object.
+        """
+        if self._stores:
+            raise RuntimeError("all parts have to be there before the first watch")
+        part = Part(self, number=len(self._parts), keep=keep, on_change=on_change, index=index)
+        self._parts.append(part)
+        return part
+
+    def store(self, resource: Resource) -> Store[Kept] | None:
+        return self._stores.get(resource)
+
+    def finished(self, resource: Resource, key: Key) -> Kept | None:
+        return self._finished.get((resource, key))
+
+    async def change_users(self, more: Iterable[Resource], fewer: Iterable[Resource]) -> None:
+        """Count users: a kind is watched while it has one."""
+        for resource in more:
+            if resource not in self._stores:
+                self._start(resource)
+            self._users[resource] += 1
+        unused = []
+        for resource in fewer:
+            self._users[resource] -= 1
+            if not self._users[resource]:
+                del self._users[resource]
+                unused.append(self._stores.pop(resource))
+        if unused:
+            await self._release(unused)
+
+    async def listed(self, resources: Iterable[Resource]) -> None:
+        """Wait until these kinds have their lists or could not get them; not for ever."""
+        stores = [self._stores[resource] for resource in resources]
+        waiting = [store.view for store in stores if not store.synced.is_set()]
+        if waiting:
+            await asyncio.gather(*(self.caches.tried(view, timeout=_LIST_SECONDS) for view in waiting))
+
+    async def close(self) -> None:
+        """End all watches."""
+        stores = list(self._stores.values())
+        self._stores.clear()
+        self._users.clear()
+        await self._release(stores)
+
+    def _start(self, resource: Resource) -> None:
+        parts = tuple(self._parts)
+
+        def keep(obj: Object) -> Kept:
+            return (*(part.keep(resource, obj) for part in parts), is_cleaned_up(resource, obj))
+
+        indexes = tuple((str(part.number), part.indexer()) for part in parts)
+        store = self.caches.acquire(View(resource, keep, label_selector=self._label_selector, indexes=indexes))
+        self._stores[resource] = store
+        # First, so that all who are told of a change find it done.
+        store.subscribe(partial(self._remember, resource))
+        for part in parts:
+            store.subscribe(partial(part.changed, resource))
+
+    def _remember(self, resource: Resource, change: Change[Kept]) -> None:
+        name = resource, change.key
+        if change.new is not None:
+            self._finished.pop(name, None)
+        elif change.old is not None and change.old[-1]:
+            self._finished[name] = change.old
+            if len(self._finished) > _FINISHED_JOBS:
+                self._finished.popitem(last=False)
+
+    async def _release(self, stores: Sequence[Store[Kept]]) -> None:
+        # Shielded: a pass that runs into its time limit here must not leave watches behind.
+        await asyncio.shield(asyncio.gather(*(self.caches.release(store.view) for store in stores)))
+
+
+class Part(Generic[T]):
+    """What one controller keeps of the objects; made by `ManagedKinds.part`."""
+
+    def __init__(
+        self,
+        kinds: ManagedKinds,
+        *,
+        number: int,
+        keep: Callable[[Resource, Object], T],
+        on_change: Callable[[Resource, Change[T]], None],
+        index: Callable[[T], Iterable[Hashable]],
+    ) -> None:
+        self.number = number
+        self.keep = keep
+        self._kinds = kinds
+        self._on_change = on_change
+        self._index = index
+        self._used: dict[Key, frozenset[Resource]] = {}
+
+    async def use(self, owner: Key, resources: Iterable[Resource]) -> None:
+        """Watch these kinds for an owner, and no others; returns when they were listed."""
+        after, before = frozenset(resources), self._used.get(owner, frozenset())
+        if after:
+            self._used[owner] = after
+        else:
+            self._used.pop(owner, None)
+        if after != before:
+            await self._kinds.change_users(after - before, before - after)
+        await self._kinds.listed(after)
+
+    def get(self, resource: Resource, key: Key) -> T | None:
+        store = self._kinds.store(resource)
+        kept = store.get(key) if store is not None else None
+        return None if kept is None else self._own(kept)
+
+    def finished(self, resource: Resource, key: Key) -> T | None:
+        """What was kept of a Job that has finished and was cleaned up."""
+        kept = self._kinds.finished(resource, key)
+        return None if kept is None else self._own(kept)
+
+    def by_index(self, resource: Resource, value: Hashable) -> list[tuple[Key, T]]:
+        store = self._kinds.store(resource)
+        if store is None:
+            return []
+        return [(key, self._own(kept)) for key, kept in store.by_index(str(self.number), value)]
+
+    def is_listed(self, resource: Resource) -> bool:
+        """Whether there was a complete list of the kind."""
+        store = self._kinds.store(resource)
+        return store is not None and store.synced.is_set()
+
+    def sees(self, resource: Resource, key: Key) -> bool:
+        """Whether an object that carries the label would be known; if not, it has to be read."""
+        return self.is_listed(resource) and self._kinds.caches.covers(resource, key.namespace)
+
+    def observe(self, resource: Resource, obj: Object) -> None:
+        """Take over the answer to an own write of an object that carries the label."""
+        store = self._kinds.store(resource)
+        if store is not None:
+            store.observe(obj)
+
+    def indexer(self) -> Indexer:
+        return lambda kept: self._index(self._own(kept))
+
+    def changed(self, resource: Resource, change: Change[Kept]) -> None:
+        old, new = (None if kept is None else self._own(kept) for kept in (change.old, change.new))
+        self._on_change(resource, Change(key=change.key, old=old, new=new, initial=change.initial))
+
+    def _own(self, kept: Kept) -> T:
+        found: T = kept[self.number]
+        return found
+
+
+def is_cleaned_up(resource: Resource, obj: Object) -> bool:
+    """Whether it is a Job that has finished and is going to be deleted for that."""
+    if (resource.group, resource.kind) != ("batch", "Job"):
+        return False
+    has_ttl = spec(obj).get("ttlSecondsAfterFinished") is not None
+    return has_ttl and any((condition(obj, kind) or {}).get("status") == "True" for kind in ("Complete", "Failed"))

@@ -1,0 +1,47 @@
+"""Access to objects along a path of fields. Nothing here raises, whatever JSON it meets, or changes its argument."""
+
+from typing import Any
+
+from kube.objects import Object, mapping, mappings
+
+
+def at(obj: Object, *path: str) -> Any:
+    """The value at a path; None if it is not there."""
+    value: Any = obj
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def mapping_at(obj: Object, *path: str) -> Object:
+    return mapping(at(obj, *path))
+
+
+def mappings_at(obj: Object, *path: str) -> list[Object]:
+    """The mappings in the list at a path."""
+    return mappings(at(obj, *path))
+
+
+def with_value(obj: Object, path: tuple[str, ...], value: Any) -> Object:
+    """The object with another value at a path (None removes it), mappings on the way made as needed.
+
+    Nothing changes where something else than a mapping stands on the way.
+    """
+    name, rest = path[0], path[1:]
+    if rest:
+        inner = obj.get(name)
+        if inner is not None and not isinstance(inner, dict):
+            return obj
+        value = with_value(inner or {}, rest, value)
+        if not value and inner is None:
+            return obj
+    elif value is None:
+        return {key: kept for key, kept in obj.items() if key != name}
+    return {**obj, name: value}
+
+
+def pointer_step(name: str) -> str:
+    """A field's name as a step of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")

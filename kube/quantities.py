@@ -1,0 +1,27 @@
+"""Resource quantities such as `100m` or `1Gi`."""
+
+import re
+from decimal import Decimal
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
+_SUFFIX = {
+    **{
+        suffix: Decimal(10) ** exponent
+        for suffix, exponent in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
+    },
+    **{suffix: Decimal(1024) ** (i + 1) for i, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
+}
+
+
+def parse_quantity(value: str | float) -> Decimal:
+    """The value of a resource quantity such as `100m`, `1Gi`, `1e3`. Raises ValueError."""
+    match = _QUANTITY.fullmatch(str(value))
+    if match is None:
+        raise ValueError(f"{value!r} is not a quantity; write a number with an optional suffix such as m, k, Mi")
+    number = Decimal(match[1])
+    if match[2]:
+        try:
+            return number.scaleb(int(match[2][1:]))
+        except ArithmeticError as error:
+            raise ValueError(f"{value!r} is not a quantity; its exponent is out of bounds") from error
+    return number * _SUFFIX.get(match[3] or "", Decimal(1))

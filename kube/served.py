@@ -1,0 +1,76 @@
+"""What an API server serves, by its discovery documents.
+
+An API server answers a path that it does not serve by the text `404 page not found`. So does any proxy in front of it,
+for whatever path, when it can't find the API server. So this text says nothing: what counts is the list of all group
+versions, a JSON document that nobody else has. A group version that is in this list and can't be read is an error.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from kube.errors import NoStatus, NotFound, Unreachable
+from kube.resources import Resource
+
+ALWAYS = frozenset({"v1", "apps/v1", "batch/v1"})
+"""Every API server serves these; one that seems not to is not believed."""
+
+Read = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""GET: the JSON object at a path. Raises KubeError."""
+
+
+async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
+    """The kinds of a group version that can be read, by their names; none if it is not served.
+
+    Raises:
+        KubeError: the API server did not say.
+    """
+    group, _, version = api_version.rpartition("/")
+    return {
+        entry["kind"]: Resource(group, version, entry["kind"], entry["name"], bool(entry["namespaced"]))
+        for entry in await _entries(read, api_version)
+        if "/" not in entry["name"] and "get" in entry.get("verbs", ())
+    }
+
+
+async def versions(read: Read, group: str) -> Sequence[str]:
+    """The versions of a group that are served, preferred ones first, as in `apiVersion`.
+
+    Raises:
+        KubeError: the API server did not say.
+    """
+    if not group:
+        return ("v1",)
+    answer = await read("/apis")
+    if answer.get("kind") != "APIGroupList" or not answer.get("groups"):
+        raise Unreachable("the answer for /apis is no list of groups")
+    return [
+        str(version["groupVersion"])
+        for each in answer["groups"]
+        if each.get("name") == group
+        for version in each.get("versions") or []
+    ]
+
+
+async def is_served(read: Read, resource: Resource) -> bool:
+    """Whether there is such a kind. Raises KubeError: the API server did not say."""
+    if not await _is_listed(read, resource.api_version):
+        return False
+    return any(entry["name"] == resource.plural for entry in await _entries(read, resource.api_version))
+
+
+async def _entries(read: Read, api_version: str) -> Sequence[Mapping[str, Any]]:
+    """The document of a group version; empty if it is not served."""
+    path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    try:
+        answer = await read(path)
+    except (NoStatus, NotFound) as error:
+        if error.status != 404 or await _is_listed(read, api_version):
+            raise
+        return ()
+    if answer.get("kind") != "APIResourceList" or answer.get("groupVersion") != api_version:
+        raise Unreachable(f"the answer for {path} is no list of kinds")
+    return answer.get("resources") or ()
+
+
+async def _is_listed(read: Read, api_version: str) -> bool:
+    return api_version in ALWAYS or api_version in await versions(read, api_version.rpartition("/")[0])

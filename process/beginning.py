@@ -1,0 +1,36 @@
+"""The first moment of a program, before all else is loaded.
+
+Signals are taken: to process 1 of a container, one that nobody has taken yet is not delivered, and the program would be
+killed at the end of the grace period. Until `process.runner` has something to stop, a signal ends the program at once.
+
+Standard streams that were closed are opened anew, to nowhere. Else the first sockets and files would get their numbers,
+and what is written to standard error would be sent to an API server.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Never
+
+
+def begin() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    _open_standard_streams()
+
+
+def _end(_number: int, _frame: FrameType | None) -> Never:
+    os._exit(0)
+
+
+def _open_standard_streams() -> None:
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free, so this one.
+            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for ever

@@ -1,0 +1,40 @@
+r"""Text for people: what a terminal would obey instead of showing it is shown as an escape code.
+
+Names, messages and annotations are written by others. An escape sequence in them would move the cursor or set a title,
+a carriage return or a line separator would begin a line that looks like one of ours, and characters of direction or of
+no width would show something else than what is there. So whatever is printed for people goes through `printable`:
+
+    printable("a\x1b[2J\rb")       a\x1b[2J\rb, in one line
+
+JSON goes through `printable_json`, and YAML through `printable` too, as both can say the same value in such codes.
+"""
+
+LINES = "\n"
+"""To keep in what has several lines."""
+TEXT = "\n\t"
+"""To keep in a whole text of somebody."""
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """The text, with codes for all that can't be seen: controls, formats, separators other than the blank."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else _code(each) for each in text)
+
+
+def printable_json(encoded: bytes) -> bytes:
+    """The same value. Outside of strings JSON has no such characters but line breaks."""
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    shown = (each if each.isprintable() or each == "\n" else _json_code(each) for each in encoded.decode())
+    return "".join(shown).encode()
+
+
+def _code(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _json_code(character: str) -> str:
+    """JSON has codes of four digits alone, two of them for what is above."""
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -1,0 +1,97 @@
+"""Programs that get a signal before they have begun, as process 1, and without standard streams."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from kit.processes.agent import PROJECT, AgentProcess, configuration
+from kit.processes.webhooks import SECCOMP_PROFILE, WebhookProcess
+
+PROGRAMS = ["agent", "webhooks"]
+# As a loaded machine or a slow disk would: loading takes its time.
+SLOW = """
+import runpy, sys, time
+
+def hook(event, details):
+    if event == "import" and details[0] == "aiohttp":
+        print("loading", flush=True)
+        time.sleep(60)
+
+sys.addaudithook(hook)
+sys.argv[1:] = ["--config", {config!r}]
+runpy.run_module({program!r}, run_name="__main__")
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """The path of a configuration: without one a program ends before it has loaded what it consists of."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(configuration("default")))
+    return str(path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_signal_ends_a_program_that_is_still_being_loaded(program: str, number: int, config: str) -> None:
+    code = SLOW.format(program=program, config=config)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"loading\n"
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=50)
+        assert (process.returncode, output, errors) == (0, b"", b"")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def may_unshare() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not may_unshare(), reason="needs to be allowed to make a PID namespace")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_process_1_is_ended_by_a_signal_from_its_first_moment_on(program: str, config: str) -> None:
+    code = f"import os; assert os.getpid() == 1\n{SLOW.format(program=program, config=config)}"
+    parent = subprocess.Popen(
+        ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-c", code],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"loading\n"
+        (child,) = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGTERM)
+        assert parent.wait(50) == 0
+    finally:
+        parent.kill()
+        parent.communicate()
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_works_without_standard_streams(program: str, cluster: Cluster, namespace: str) -> None:
+    if program == "agent":
+        process: AgentProcess = AgentProcess(configuration(namespace), kubeconfig=cluster.kubeconfig)
+    else:
+        process = WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig)
+    process.prefix = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
+    with process.start():
+        process.wait_until_ready()
+        streams = [str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in range(3)]
+        assert streams == [os.devnull] * 3
+    assert process.exit_code == 0

@@ -1,0 +1,177 @@
+"""All commands of `kubectl mr`, with objects whose authors would like to write to somebody's terminal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from devcluster.cluster import Cluster
+from gardener.keys import ORIGIN
+from gardener.kinds import MANAGED_RESOURCES
+from kit.managed_resources import install_crd
+from kit.manifests import ROLES, managed_resource, manifest, secret
+from kit.world import Place
+from kube.resources import CONFIG_MAPS
+from kubectl_mr.__main__ import COMMANDS, app
+
+EVIL = "x\x1b]0;t\x07\x1b[2J\x9b1m\r✔ forged\n✔ forged\u2028\u202egnp\u2066\u200b\x7fy"
+ROLE = "evil\x1b[2J\rrole\u202e"
+"""The API server takes any name that is a segment of a path, of roles."""
+
+
+@pytest.fixture
+def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
+    """A failed ManagedResource, its Secret, its objects and what was told of it; the same in a file."""
+    install_crd(cluster)
+    place, evil, marks = Place(cluster, namespace), {"evil": EVIL}, {ORIGIN: f"{namespace}/mr"}
+    role = manifest(ROLES, ROLE, namespace=namespace, annotations=evil)
+    text = manifest(
+        CONFIG_MAPS,
+        "c",
+        namespace=namespace,
+        annotations=evil,
+        data={"one": EVIL, "two": EVIL.replace("\n", "")},
+    )
+    manifests = yaml.safe_dump_all([role, text], allow_unicode=True)
+    opaque = secret("s", {"objects.yaml": f"# {EVIL}\n{manifests}"}, namespace=namespace, annotations=evil)
+    spec: dict[str, Any] = {"class": f"nobody{EVIL}", "secretRefs": [{"name": "s"}], "injectLabels": evil}
+    managed = managed_resource("mr", namespace=namespace, annotations=evil, **spec)
+    place.create(manifest(ROLES, ROLE, annotations=marks))
+    place.create(manifest(CONFIG_MAPS, "c", annotations=marks, data={"one": "a\n\x1b"}))
+    place.create(opaque)
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    created = cluster.api.create(path, managed)
+    condition = {
+        "type": "ResourcesApplied",
+        "status": "False",
+        "reason": "ApplyFailed",
+        "message": EVIL,
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    listed = [
+        {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "namespace": namespace, "name": obj["metadata"]["name"]}
+        for obj in (role, text)
+    ]
+    cluster.api.patch(
+        f"{path}/mr/status", {"status": {"conditions": [condition], "resources": listed, "observedGeneration": 1}}
+    )
+    cluster.api.create(
+        f"/api/v1/namespaces/{namespace}/events",
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "e", "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": MANAGED_RESOURCES.api_version,
+                "kind": "ManagedResource",
+                "namespace": namespace,
+                "name": "mr",
+                "uid": created["metadata"]["uid"],
+            },
+            "type": EVIL,
+            "reason": EVIL,
+            "message": EVIL,
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+            "source": {"component": EVIL},
+        },
+    )
+    file = tmp_path / f"{EVIL.replace('/', '')}.yaml"
+    file.write_text(yaml.safe_dump_all([opaque, managed], allow_unicode=True))
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    return file
+
+
+CONFIG = """\
+apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
+kind: ResourceManagerConfiguration
+leaderElection: {resourceNamespace: garden}
+webhooks: {seccompProfile: {enabled: true}}
+"""
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": ROLE, "namespace": EVIL, "annotations": {"evil": EVIL}},
+    "spec": {"containers": [{"name": EVIL, "image": EVIL}]},
+}
+UNREADABLE = f"a: [\n--- \n{EVIL}"
+
+
+def test_no_command_lets_others_write_to_the_terminal(cluster: Cluster, namespace: str, objects: Path) -> None:
+    (objects.parent / "pod.json").write_text(json.dumps(POD))
+    (objects.parent / "bad.yaml").write_text(f"kind: {EVIL!r}\nmetadata: [\n")
+    (objects.parent / "odd.yaml").write_text(
+        yaml.safe_dump({"apiVersion": EVIL, "kind": EVIL, "metadata": {"name": EVIL}})
+    )
+    file, pod, bad, odd = str(objects), *(str(objects.parent / name) for name in ("pod.json", "bad.yaml", "odd.yaml"))
+    config = str(objects.parent / "config.yaml")
+    here = ("-n", namespace)
+    forms = ("json", "yaml")
+    calls: dict[str, list[tuple[str, ...]]] = {
+        "get": [
+            (*here,),
+            (*here, "-o", "wide"),
+            (*here, "mr"),
+            ("-A",),
+            (EVIL, *here),
+            *((*here, "-o", f) for f in (*forms, "name")),
+        ],
+        "describe": [("mr", *here), (EVIL, *here), *(("mr", *here, "-o", form) for form in forms)],
+        "tree": [("mr", *here), *(("mr", *here, "-o", form) for form in forms)],
+        "trace": [
+            (f"role/{ROLE}", *here),
+            ("cm/c", *here),
+            (f"role/{EVIL}", *here),
+            (f"{EVIL}/x", *here),
+            *((f"role/{ROLE}", *here, "-o", form) for form in forms),
+        ],
+        "diff": [("mr", *here), *(("mr", *here, "-o", form) for form in forms)],
+        "events": [here, ("mr", "--objects", *here), *((*here, "-o", form) for form in (*forms, "name"))],
+        "stats": [here, *((*here, "-o", form) for form in forms)],
+        "check": [here, *((*here, "-o", form) for form in forms)],
+        "create": [("new", "-f", file, *here, "--dry-run"), ("new", "-f", bad, *here), ("new", "-f", odd, *here)],
+        "reconcile": [("mr", "--timeout", "0s", *here), (EVIL, *here)],
+        "suspend": [("mr", "-r", EVIL, *here)],
+        "resume": [("mr", "--timeout", "0s", *here)],
+        "wait": [("mr", "--timeout", "0s", *here), ("mr", "--for", "deleted", "--timeout", "0s", *here)],
+        "decode": [("s", "-o", "yaml", *here), ("s", "-o", "json", *here), (file, "-o", "yaml"), (bad,)],
+        "encode": [("-f", file, "--name", "n", *here), ("-f", bad, "--name", "n", *here)],
+        "render": [("-f", file), ("-f", file, "-o", "json"), ("-f", bad), ("-f", odd)],
+        "admit": [
+            ("-f", pod, "--config", config),
+            ("-f", pod, "--config", config, "-o", "yaml"),
+            ("-f", bad, "--config", config),
+        ],
+    }
+    assert list(calls) == list(COMMANDS)
+    shown = 0
+    for command, variants in calls.items():
+        for arguments in variants:
+            result = run(cluster, command, *arguments)
+            assert result.exception is None or isinstance(result.exception, SystemExit), (command, arguments, result)
+            for text in (result.stdout, result.stderr):
+                assert text.replace("\n", "").isprintable(), (command, arguments, text)
+                assert not any(line.startswith("✔ forged") for line in text.splitlines()), (command, arguments, text)
+                shown += text.count("\\x1b") + text.count("\\u001b")
+            if "json" in arguments:
+                json.loads(result.stdout)
+            elif "yaml" in arguments:
+                list(yaml.safe_load_all(result.stdout))
+    assert shown > 100  # or nothing was asked that could have shown anything
+
+
+def test_data_is_exact(cluster: Cluster, namespace: str, objects: Path) -> None:
+    for form, load in (("json", json.loads), ("yaml", yaml.safe_load)):
+        (told,) = (load(run(cluster, "get", "mr", "-n", namespace, "-o", form).stdout),)
+        assert told["metadata"]["annotations"]["evil"] == EVIL
+        assert told["status"]["conditions"][0]["message"] == EVIL
+    # Not to a terminal: as it was written.
+    assert EVIL.replace("\r", "\n") in run(cluster, "decode", "s", "-n", namespace).stdout.replace("\r", "\n")
+
+
+def run(cluster: Cluster, *arguments: str) -> Result:
+    environment = {"KUBECONFIG": str(cluster.kubeconfig), "NO_COLOR": "1"}
+    return CliRunner().invoke(app, list(arguments), env=environment)

@@ -1,0 +1,126 @@
+"""What controllers of Kubernetes fill in stays, and nobody writes for ever: neither they nor the agent.
+
+One object of every kind, and one for every field that some controller fills in, in a cluster of their own with all of
+them. From then on the agent has nothing to write; that is looked at for some seconds, or for FILLED_IN_SECONDS.
+"""
+
+import collections
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from devcluster.cluster import Cluster
+from kit.bundles import filled_in
+from kit.bundles.bundle import generate
+from kit.managed_resources import install_crd
+from kit.processes.agent import AgentProcess
+from kit.rig import Agent, Rig
+from kube.objects import Object, annotations
+
+SECONDS = float(os.environ.get("FILLED_IN_SECONDS", "3"))
+pytestmark = pytest.mark.timeout(400 + SECONDS)
+
+OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+"""Of those that are not in the manifest, the one that the node controller does not take away in its next round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A namespace with a ManagedResource that holds all of it."""
+
+    rig: Rig
+    namespace: str
+
+    @property
+    def aggregated(self) -> str:
+        return f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{self.namespace}-aggregated"
+
+    @property
+    def node(self) -> str:
+        return f"/api/v1/nodes/{self.namespace}-node"
+
+    @property
+    def lease(self) -> str:
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/election"
+
+    def missing(self) -> list[str]:
+        """What is not filled in."""
+        core = f"/api/v1/namespaces/{self.namespace}"
+        expected: dict[str, Callable[[Object], object]] = {
+            self.aggregated: lambda role: role["rules"],
+            f"{self.aggregated}-open": lambda role: role["rules"],
+            f"{core}/secrets/robot-token": lambda secret: secret["data"].keys() >= {"token", "ca.crt", "namespace"},
+            f"/api/v1/persistentvolumes/{self.namespace}-volume": lambda volume: volume["spec"]["claimRef"],
+            f"{core}/persistentvolumeclaims/claim": lambda claim: annotations(claim)["pv.kubernetes.io/bind-completed"],
+            f"{core}/persistentvolumeclaims/data-web-0": lambda claim: claim["metadata"]["ownerReferences"],
+            f"{core}/pods/adopted": lambda pod: pod["metadata"]["ownerReferences"],
+            f"{core}/endpoints/scaled": lambda endpoints: endpoints["subsets"],
+            self.node: lambda node: OUT_OF_SERVICE["key"] in {taint["key"] for taint in node["spec"]["taints"]},
+            self.lease: lambda lease: lease["spec"]["holderIdentity"],
+        }
+        return [path for path, is_filled_in in expected.items() if not self._holds(path, is_filled_in)]
+
+    def _holds(self, path: str, is_filled_in: Callable[[Object], object]) -> object:
+        try:
+            return is_filled_in(self.rig.cluster.api.get(path))
+        except KeyError:
+            return False
+
+
+@pytest.fixture(scope="module")
+def all_of_it() -> Iterator[tuple[Cluster, Agent, AgentProcess]]:
+    with Cluster(nodes=1) as own:
+        install_crd(own)
+        agent = Agent(own, resource_class="filled")
+        with agent.start() as process:
+            yield own, agent, process
+
+
+@pytest.fixture(params=["merged", "forced"])
+def stage(request: pytest.FixtureRequest, all_of_it: tuple[Cluster, Agent, AgentProcess]) -> Stage:
+    own, agent, process = all_of_it
+    own.api.create("/api/v1/namespaces", {"metadata": {"name": request.param}})
+    return Stage(Rig(own, request.param, agent, process), request.param)
+
+
+def test_nobody_writes_for_ever(stage: Stage) -> None:
+    rig, api = stage.rig, stage.rig.cluster.api
+    with contextlib.closing(rig.cluster.audit()) as audit:
+        forced = stage.namespace == "forced"
+        force = {"forceOverwriteLabels": forced, "forceOverwriteAnnotations": forced}
+        rig.write("every-kind", *generate(prefix=f"every-{stage.namespace}", seed=1, count=0).objects, **force)
+        rig.write("filled-in", *filled_in.objects(stage.namespace), **force)
+        rig.until_applied("every-kind")
+        rig.until_applied("filled-in")
+        # What an administrator does whose machine is gone, and what somebody does who leads.
+        api.patch(stage.node, {"spec": {"taints": [OUT_OF_SERVICE]}})
+        api.patch(stage.lease, {"spec": {"holderIdentity": "somebody"}})
+        rig.until(lambda: not stage.missing(), "everything to be filled in")
+        time.sleep(SECONDS)
+        calls = audit.calls(verbs=("update", "patch", "delete"), leases=True)
+    told = ("events", "managedresources", "managedresources/status")
+    carried_out = [call for call in calls if call.user == rig.agent.user and call.status < 400]
+    again = collections.Counter(f"{call.verb} {call.uri}" for call in carried_out if call.resource not in told)
+    # Kubernetes may have made it before the agent did.
+    again.subtract([f"update /api/v1/namespaces/{stage.namespace}/endpoints/scaled"])
+    assert not +again, "\n".join(f"{count} {call}" for call, count in again.items())
+    assert not stage.missing()
+
+    # All else is put right as ever.
+    before = api.get(stage.aggregated)
+    api.patch(stage.aggregated, {"aggregationRule": None, "rules": None})
+    api.patch(stage.node, {"spec": {"unschedulable": True}})
+
+    def is_right() -> bool:
+        role, node = api.get(stage.aggregated), api.get(stage.node)
+        return (
+            role.get("aggregationRule") == before["aggregationRule"]
+            and role["rules"] == before["rules"]
+            and "unschedulable" not in node["spec"]
+        )
+
+    rig.until(is_right, "what was changed by hand to be right again")

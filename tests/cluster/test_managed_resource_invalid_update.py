@@ -1,0 +1,101 @@
+"""What the API server does not let be updated is deleted and made anew; but only if it can be made anew."""
+
+from pathlib import Path
+from typing import Any
+
+from devcluster.cluster import Cluster
+from devcluster.faults import Fault, Request, Rules
+from gardener import keys
+from kit.managed_resources import USER_AGENT, ManagedWorld, control_loop, install_crd
+from kit.managed_resources import config_map as plain
+from kit.manifests import config_map, deployment, service
+from kit.proxied import proxied
+from kit.rig import Rig
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+from kube.objects import Object, uid
+from kube.resources import CONFIG_MAPS
+
+_REPLACE = {keys.DELETE_ON_INVALID_UPDATE: "true"}
+
+
+def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
+    def selecting(app: str, *, template: str) -> Object:
+        obj = deployment("d")
+        obj["metadata"]["annotations"] = _REPLACE
+        obj["spec"]["selector"] = {"matchLabels": {"app": app}}
+        obj["spec"]["template"]["metadata"] = {"labels": {"app": template}}
+        return obj
+
+    rig.write("mr", selecting("old", template="old"), {**config_map("c", k="old"), "immutable": True})
+    rig.until_applied("mr")
+    before = {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))}
+
+    typo = {**config_map("c"), "data": {"k k": "new"}, "immutable": True}
+    rig.write_secret("mr", selecting("new", template="nwe"), typo)
+    message = rig.until_failed("mr", "it was not deleted", "selector", "k k")
+    assert message.count("it was not deleted, since the API server would not let it be created anew") == 2
+    assert {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))} == before
+
+    rig.write_secret("mr", selecting("new", template="new"), {**config_map("c", k="new"), "immutable": True})
+    rig.until_applied("mr")
+    assert rig.uid("Deployment", "d") != before["Deployment"]
+    assert rig.get("ConfigMap", "c")["data"] == {"k": "new"}
+
+
+def test_a_service_is_replaced_although_its_address_and_ports_are_in_use(rig: Rig) -> None:
+    def balanced(by: str, **given: Any) -> Object:
+        node_port = given.pop("node_port", None)
+        port = {"port": 80, **({"nodePort": node_port} if node_port else {})}
+        obj = service("s", type="LoadBalancer", loadBalancerClass=f"example.com/{by}", ports=[port], **given)
+        obj["metadata"]["annotations"] = _REPLACE
+        return obj
+
+    rig.write("mr", balanced("a"))
+    rig.until_applied("mr")
+    live = rig.get("Service", "s")
+    spec = live["spec"]
+    given = {
+        "clusterIP": spec["clusterIP"],
+        "clusterIPs": spec["clusterIPs"],
+        "node_port": spec["ports"][0]["nodePort"],
+    }
+    rig.write_secret("mr", balanced("b", **given))
+    new = rig.until(lambda: (found := rig.find("Service", "s")) and uid(found) != uid(live) and found, "a new Service")
+    assert isinstance(new, dict)
+    assert new["spec"]["clusterIP"] == spec["clusterIP"]
+    rig.until_applied("mr")
+
+
+class _Meddling(Rules):
+    """Somebody makes an object anew just before it would be deleted."""
+
+    def __init__(self, cluster: Cluster, obj: Object) -> None:
+        super().__init__()
+        self._cluster = cluster
+        self._obj = obj
+        self.made = ""
+        """Its new uid."""
+
+    def choose(self, request: Request) -> Fault | None:
+        if request.method == "DELETE" and not self.made:
+            self._cluster.api.delete(request.path)
+            self.made = uid(self._cluster.api.create(request.path.rpartition("/")[0], self._obj))
+        return None
+
+
+async def test_what_was_made_anew_meanwhile_is_not_deleted(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    install_crd(cluster)
+    old, new = ({**plain("x", version), "immutable": True} for version in "12")
+    async with (
+        Transport(load_kubeconfig(cluster.kubeconfig)) as direct,
+        proxied(cluster, tmp_path) as (proxy, transport),
+    ):
+        world = ManagedWorld(Client(direct, user_agent="test"), namespace)
+        async with control_loop(Client(transport, user_agent=USER_AGENT), namespace):
+            await world.want({"a": [old]})
+            await world.settle()
+            meddling = proxy.rules = _Meddling(cluster, {**new, "metadata": {"name": "x"}})
+            await world.want({"a": [new]})
+            await world.settle()
+        assert uid(await world.client.get(CONFIG_MAPS, "x", namespace=namespace)) == meddling.made

@@ -1,0 +1,99 @@
+"""Controllers at work in a test's own process.
+
+    controllers = Controllers(garbage_collector=GarbageCollector(enabled=True))
+    async with run_controller(garbage_collector.declare, client, namespace, controllers=controllers) as loop:
+        ...
+
+All that they had in memory ends with the block, as if the process had ended. For whole processes there is
+`kit.processes.agent`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from prometheus_client import REGISTRY
+
+from agent.resource_manager.context import Context
+from config.resource_manager.controllers import Controllers
+from config.resource_manager.schema import ResourceManagerConfiguration
+from kube.cache import Caches
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.events import EventRecorder
+from kube.loop import ControlLoop
+from kube.watch import Timings
+from process.clusters import Cluster
+
+_DRAIN_SECONDS = 30.0
+_SHARING = {"managedresource", "health", "health-progressing"}
+"""They use stores that are not theirs alone."""
+
+
+def cluster_of(client: Client, *namespaces: str, timings: Timings | None = None) -> Cluster:
+    """A cluster of which control loops see these namespaces; none: all."""
+    return Cluster(
+        transport=client.transport,
+        client=client,
+        caches=Caches(client, namespaces=namespaces, timings=timings),
+        discovery=Discovery(client),
+        namespaces=namespaces,
+    )
+
+
+def context_of(cluster: Cluster, controllers: Controllers, *, source: Cluster | None = None) -> Context:
+    """Args: cluster: the target; it is the source as well unless there is another one."""
+    recorder = EventRecorder(cluster.client, component="test")
+    return Context(
+        config=ResourceManagerConfiguration(controllers=controllers),
+        source=source or cluster,
+        target=cluster,
+        recorder=recorder,
+        target_recorder=recorder,
+        cluster_id="",
+    )
+
+
+@asynccontextmanager
+async def run_controller(
+    declare: Callable[[Context], ControlLoop],
+    client: Client,
+    *namespaces: str,
+    controllers: Controllers | None = None,
+    source: Client | None = None,
+    timings: Timings | None = None,
+) -> AsyncIterator[ControlLoop]:
+    """One controller at work, which sees these namespaces, or all; the source is the target unless it is told."""
+    cluster = cluster_of(client, *namespaces, timings=timings)
+    context = context_of(cluster, controllers or Controllers(), source=cluster_of(source) if source else None)
+    loop = declare(context)
+    async with at_work(context, loop):
+        yield loop
+
+
+@asynccontextmanager
+async def at_work(context: Context, *loops: ControlLoop) -> AsyncIterator[None]:
+    """Runs control loops and writes their events; at the end of the block those, too, that are still to be written."""
+    tasks = [asyncio.create_task(context.recorder.run())]
+    try:
+        for loop in loops:
+            await loop.start()
+        tasks += [asyncio.create_task(loop.controller.run()) for loop in loops]
+        yield
+        await context.recorder.drain(_DRAIN_SECONDS)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for loop in loops:
+            await loop.close()
+        all_caches = {context.source.caches, context.target.caches}
+        if _SHARING.isdisjoint(loop.controller.name for loop in loops):
+            assert [store.view for caches in all_caches for store in caches.stores()] == []
+        for caches in all_caches:
+            await caches.close()
+
+
+def counted(metric: str, **labels: str) -> float:
+    """The value of a series in this process; 0 while there is none."""
+    return REGISTRY.get_sample_value(metric, labels) or 0.0

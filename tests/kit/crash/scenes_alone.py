@@ -1,0 +1,277 @@
+"""What programs do without control loops, as scenes of `kit.crash.sweep`: Events, the Lease, certificates."""
+
+import asyncio
+import base64
+import datetime
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from config.resource_manager import decode
+from devcluster.cluster import Cluster
+from kit.crash.sweep import Scene, right
+from kit.manifests import manifest
+from kit.processes.agent import AgentProcess, configuration
+from kube.client import Client
+from kube.election import ElectionSettings, LeaderElector, new_identity
+from kube.events import EventRecorder
+from kube.objects import Object, annotations
+from kube.resources import CONFIG_MAPS, LEASES, SECRETS
+from webhooks.certificates.keeper import PUBLISHED_AT, Keeper, Wanted
+from webhooks.certificates.pairs import is_signed_by, load_certificates, load_pair
+from webhooks.certificates.rules import SETTLED
+from webhooks.configurations.install import install
+from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, name_of
+from webhooks.configurations.registrations import configurations
+from webhooks.registration import Instance, Mode
+
+_CONFIGURATIONS = (MUTATING, VALIDATING)
+_ADMISSION = "admissionregistration.k8s.io"
+_LEASE = "gardener-resource-manager"
+START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+
+
+class Command(Scene):
+    """A program that comes to its end."""
+
+    @asynccontextmanager
+    async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
+        running = asyncio.create_task(self.command(client))
+        try:
+            yield running.done
+            await running
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    def command(self, client: Client) -> Coroutine[Any, Any, None]:
+        raise NotImplementedError
+
+
+class ToldEvents(Command):
+    """The same Event again and again."""
+
+    crosses = frozenset({right("create events"), right("patch events")})
+
+    async def prepare(self) -> None:
+        await self.make_namespace()
+        self._about = await self.create(manifest(CONFIG_MAPS, "c"))
+
+    async def command(self, client: Client) -> None:
+        recorder = EventRecorder(client, component="test")
+        writing = asyncio.create_task(recorder.run())
+        try:
+            for _ in range(3):
+                recorder.event(self._about, "Warning", "Told", "something")
+                await recorder.drain(60)
+        finally:
+            writing.cancel()
+
+    async def problem(self) -> str:
+        counts = [event["count"] for event in await self.events()]
+        return "" if 3 in counts else f"counts are {counts}"
+
+    async def state(self) -> Any:
+        """It may be there twice: who begins anew knows of none."""
+        return {(event["type"], event["reason"], event["message"]) for event in await self.events()}
+
+
+class Leadership(Scene):
+    """A lease is taken and held."""
+
+    is_real = True
+    is_renewed = True
+    crosses = frozenset(right(f"{verb} leases.coordination.k8s.io") for verb in ("create", "update"))
+
+    def __init__(self, cluster: Cluster, admin: Client) -> None:
+        super().__init__(cluster, admin)
+        self._identity = ""
+        self._seen: set[str] = set()
+
+    async def prepare(self) -> None:
+        await self.make_namespace()
+        await self.make_foreign(manifest(LEASES, "other"))
+
+    @asynccontextmanager
+    async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
+        self._identity, self._seen = new_identity(), set()
+        settings = ElectionSettings(
+            namespace=self.mark, name=_LEASE, lease_duration=8, renew_deadline=6, retry_period=0.2
+        )
+        elector = LeaderElector(client, settings, identity=self._identity)
+        running = asyncio.create_task(elector.run(asyncio.Event().wait))
+        try:
+            yield lambda: elector.tenure.remaining > 0
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    def process(self, kubeconfig: Path) -> AgentProcess:
+        # It is killed with the lease in its hands.
+        times = {"leaseDuration": "8s", "renewDeadline": "6s"}
+        return AgentProcess(configuration(self.mark, leaderElection=times), kubeconfig=kubeconfig)
+
+    async def problem(self) -> str:
+        spec = (await self.find("Lease", _LEASE) or {}).get("spec") or {}
+        if spec.get("holderIdentity") != self._identity:
+            return f"it is held by {spec.get('holderIdentity')}"
+        self._seen.add(spec["renewTime"])
+        return "" if len(self._seen) > 2 else "it is not renewed"
+
+    async def state(self) -> Any:
+        return await self.names("Lease")
+
+
+class Certificates(Command):
+    """The first ones."""
+
+    is_real = True
+    crosses = frozenset(
+        {
+            *(right(f"{verb} secrets") for verb in ("create", "patch")),
+            *(right(f"update {each.plural}.{_ADMISSION}") for each in _CONFIGURATIONS),
+        }
+    )
+    times: ClassVar[tuple[datetime.datetime, ...]] = (START,)
+
+    def __init__(self, cluster: Cluster, admin: Client) -> None:
+        super().__init__(cluster, admin)
+        self.instance = Instance(mode=Mode.TARGET, prefix=f"{self.mark}-")
+        self.name = name_of(self.instance)
+        app = self.instance.app
+        self.wanted = Wanted(
+            instance=self.instance, namespace=self.mark, secret=f"{app}-server", ca_secret=f"{app}-ca", names=("grm",)
+        )
+
+    async def prepare(self) -> None:
+        await self.make_namespace()
+        await self.make_foreign(manifest(SECRETS, "other"))
+        for kind in _CONFIGURATIONS:
+            await self.create(self._configuration(self.name, self.instance.app), kind)
+            await self.make_foreign(self._configuration(f"{self.mark}-other", "other"), kind)
+
+    def _configuration(self, name: str, app: str) -> Object:
+        """For objects that nobody has."""
+        webhook = {
+            "name": "nothing.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [
+                {"operations": ["CREATE"], "apiGroups": ["example.invalid"], "apiVersions": ["v1"], "resources": ["x"]}
+            ],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        return {"metadata": {"name": name, "labels": {"app": app}}, "webhooks": [webhook]}
+
+    async def command(self, client: Client) -> None:
+        for now in self.times:
+            keeper = Keeper(self.wanted, source=client, target=client, clock=lambda now=now: now)  # type: ignore[misc]
+            await keeper.run()
+
+    def process(self, kubeconfig: Path) -> AgentProcess:
+        config = kubeconfig.parent / "config.yaml"
+        config.write_text(json.dumps(configuration(self.mark)))
+        return _CertificatesProcess(
+            None,
+            kubeconfig=kubeconfig,
+            arguments=(
+                *("certificates", "--once", f"--config={config}", "--mode=target"),
+                *(f"--prefix={self.instance.prefix}", f"--namespace={self.mark}"),
+            ),
+            bare=True,
+        )
+
+    async def problem(self) -> str:
+        return "" if await self.list("Secret") else "there is nothing"
+
+    async def state(self) -> Any:
+        ca_secret = await self.get("Secret", self.wanted.ca_secret)
+        ca = _decoded(ca_secret)
+        bundles = await self._told()
+        return {
+            "told": [bundle == ca["bundle.crt"] for bundle in bundles],
+            "bundle": len(load_certificates(ca["bundle.crt"])),
+            "noted": PUBLISHED_AT in annotations(ca_secret),
+            "signed": await self._is_signed_by(ca["ca.crt"]),
+            "secrets": len(await self.list("Secret")),
+        }
+
+    async def _told(self) -> list[bytes]:
+        found = []
+        for kind in _CONFIGURATIONS:
+            live = await self.get(kind, self.name)
+            found.append(base64.b64decode(live["webhooks"][0]["clientConfig"].get("caBundle") or ""))
+        return found
+
+    async def _is_signed_by(self, bundle: bytes) -> bool:
+        serving = _decoded(await self.get("Secret", self.wanted.secret))
+        pair = load_pair(serving["tls.crt"], serving["tls.key"])
+        return pair is not None and any(is_signed_by(pair.certificate, ca) for ca in load_certificates(bundle))
+
+    async def clean_up(self) -> None:
+        for kind in _CONFIGURATIONS:
+            await self.remove(kind, self.name)
+            await self.remove(kind, f"{self.mark}-other")
+        await super().clean_up()
+
+
+class RotatedCertificates(Certificates):
+    """There is no moment at which an API server does not trust the server."""
+
+    crosses = Certificates.crosses - {right("create secrets")}
+    times = (START + datetime.timedelta(days=244), START + datetime.timedelta(days=244) + SETTLED)
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        await Keeper(self.wanted, source=self.client, target=self.client, clock=lambda: START).run()
+
+    async def change_again(self) -> None:
+        for bundle in await self._told():
+            assert await self._is_signed_by(bundle)
+
+
+class _CertificatesProcess(AgentProcess):
+    program = "webhooks"
+
+
+def _decoded(secret: Object) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in secret["data"].items()}
+
+
+class InstalledConfigurations(Certificates):
+    """Of those that are there one changes, and the other is not wanted any more."""
+
+    crosses = frozenset(
+        {right(f"patch {MUTATING.plural}.{_ADMISSION}"), right(f"delete {VALIDATING.plural}.{_ADMISSION}")}
+    )
+
+    async def command(self, client: Client) -> None:
+        webhooks = decode(json.dumps({"webhooks": {"vpaInPlaceUpdates": {"enabled": True}}})).config.webhooks
+        wanted = configurations(webhooks, self.instance, address=Service(self.mark, "grm"), trust=CaBundle(b""))
+        await install(client, self.instance, wanted)
+
+    async def problem(self) -> str:
+        return "" if await self.find(MUTATING, self.name) else "there is none"
+
+    async def state(self) -> Any:
+        live = await self.get(MUTATING, self.name)
+        return await self.find(VALIDATING, self.name), [webhook["name"] for webhook in live["webhooks"]]
+
+
+class NewConfigurations(InstalledConfigurations):
+    crosses = frozenset({right(f"create {MUTATING.plural}.{_ADMISSION}")})
+
+    async def prepare(self) -> None:
+        await self.make_namespace()
+
+
+SCENES: tuple[type[Scene], ...] = (
+    ToldEvents,
+    Leadership,
+    Certificates,
+    RotatedCertificates,
+    InstalledConfigurations,
+    NewConfigurations,
+)

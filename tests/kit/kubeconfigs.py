@@ -1,0 +1,22 @@
+"""Kubeconfigs with one user and one cluster."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def kubeconfig(user: Any = None, *, cluster: Any = None, server: str = "https://host:6443") -> dict[str, Any]:
+    """Context `x` of user `u` and cluster `c`; `cluster` has its further fields."""
+    return {
+        "clusters": [{"name": "c", "cluster": {"server": server, **(cluster or {})}}],
+        "users": [{"name": "u", "user": user or {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+
+
+def written(path: Path, content: Any) -> Path:
+    """Args: content: a document, or a text as it is."""
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return path

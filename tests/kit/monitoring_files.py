@@ -1,0 +1,132 @@
+"""Alerts and dashboards as they are installed, and the queries in them.
+
+    for query in queries():
+        for series in query.reads:
+            assert series.metric in known
+
+Queries are taken apart only so far that it shows which series they read; that they are right is for Prometheus to say.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[2]
+COMPONENTS = PROJECT / "manifests" / "components"
+RULE_FILE = COMPONENTS / "alerts" / "prometheus-rule.yaml"
+DASHBOARD_FILES = sorted((COMPONENTS / "dashboards").glob("*.json"))
+JOB = "gardener-resource-manager"
+
+
+@cache
+def rules_text() -> str:
+    """The alerts as a plain rules file."""
+    return yaml.safe_dump(yaml.safe_load(RULE_FILE.read_text())["spec"], sort_keys=False)
+
+
+@cache
+def alerts() -> dict[str, dict[str, Any]]:
+    """By name."""
+    groups = yaml.safe_load(rules_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+@cache
+def dashboards() -> dict[str, dict[str, Any]]:
+    """By name of the file, without its ending."""
+    return {path.stem: json.loads(path.read_text()) for path in DASHBOARD_FILES}
+
+
+# --- queries
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What a selector reads."""
+
+    metric: str
+    matchers: dict[str, str]
+    """By label, with the operator: `="x"`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    where: str
+    text: str
+    """With values in place of variables."""
+    reads: tuple[Series, ...] = field(repr=False)
+    groups_by: frozenset[str] = field(repr=False)
+    """Labels in `by`, `on` and the like."""
+
+
+def queries(*, variables: dict[str, str] | None = None) -> list[Query]:
+    """All of alerts and dashboards.
+
+    Args:
+        variables: of dashboards; what is not told is as with one instance and nothing chosen.
+    """
+    return [*alert_queries(), *dashboard_queries(variables=variables)]
+
+
+def alert_queries() -> list[Query]:
+    return [query(name, alert["expr"]) for name, alert in alerts().items()]
+
+
+def dashboard_queries(*, variables: dict[str, str] | None = None) -> list[Query]:
+    values = {"job": JOB, "namespace": ".*", "name": ".*", "__rate_interval": "1m", **(variables or {})}
+    return [query(where, expand(text, values)) for where, text in dashboard_texts()]
+
+
+def dashboard_texts() -> Iterator[tuple[str, str]]:
+    """Where queries of dashboards are, and their text."""
+    for name, dashboard in dashboards().items():
+        for panel in dashboard["panels"]:
+            for target in panel.get("targets", ()):
+                yield f"{name}: {panel['title']} ({target['refId']})", target["expr"]
+        for annotation in dashboard["annotations"]["list"]:
+            yield f"{name}: annotation {annotation['name']}", annotation["expr"]
+
+
+def expand(text: str, values: dict[str, str]) -> str:
+    return re.sub(r"\$(\w+)", lambda found: values[found[1]], text)
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[A-Za-z_:][\w:]*|[\d.]+\w*|=~|!~|!=|==|>=|<=|\S')
+_GROUPING = {"by", "without", "on", "ignoring", "group_left", "group_right"}
+_WORDS = {"and", "or", "unless", "bool", "offset", "Inf", *_GROUPING}
+_NAME = re.compile(r"[A-Za-z_:][\w:]*")
+
+
+def query(where: str, text: str) -> Query:
+    tokens = _TOKEN.findall(text)
+    reads, groups_by = [], set()
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        following = tokens[position] if position < len(tokens) else ""
+        if token in _GROUPING and following == "(":
+            end = tokens.index(")", position)
+            groups_by |= set(tokens[position + 1 : end]) - {","}
+            position = end + 1
+        elif _NAME.fullmatch(token) and token not in _WORDS and following not in {"(", "by", "without"}:
+            matchers: list[str] = []
+            if following == "{":
+                end = tokens.index("}", position)
+                matchers = tokens[position + 1 : end]
+                position = end + 1
+            reads.append(_series(token, matchers))
+    return Query(where, text, tuple(reads), frozenset(groups_by))
+
+
+def _series(metric: str, tokens: list[str]) -> Series:
+    matchers = {tokens[i]: tokens[i + 1] + tokens[i + 2] for i in range(0, len(tokens), 4)}
+    text = ",".join(label + value for label, value in matchers.items())
+    return Series(metric, matchers, f"{metric}{{{text}}}" if text else metric)

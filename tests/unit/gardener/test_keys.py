@@ -1,0 +1,13 @@
+"""What Gardener programs agree on is said in one place."""
+
+from pathlib import Path
+
+from gardener.keys import GROUP
+
+PROJECT = Path(__file__).parents[3]
+PRODUCT = ("kube", "gardener", "config", "process", "agent", "webhooks", "kubectl_mr", "devcluster")
+
+
+def test_one_module_knows_the_group_of_labels_and_annotations() -> None:
+    files = [file for layer in PRODUCT for file in (PROJECT / layer).rglob("*.py")]
+    assert [file.relative_to(PROJECT).as_posix() for file in files if GROUP in file.read_text()] == ["gardener/keys.py"]

@@ -1,0 +1,119 @@
+"""The conditions that this controller writes, word for word."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gardener.managed_resource import conditions
+from kube.conditions import Condition, with_conditions
+from kube.objects import Object
+
+NOW = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+NOT_YET = "checks have not yet been executed for the current set of resources."
+HEALTH_PENDING = Condition("ResourcesHealthy", "Unknown", "ChecksPending", f"The health {NOT_YET}")
+PROGRESS_PENDING = Condition("ResourcesProgressing", "Unknown", "ChecksPending", NOT_YET.capitalize())
+
+
+def stored(reason: str, message: str = "m", status: str = "False") -> list[Object]:
+    return [{"type": "ResourcesApplied", "status": status, "reason": reason, "message": message}]
+
+
+def test_an_ignored_one_counts_as_applied_and_healthy() -> None:
+    message = "ManagedResource is marked to be ignored."
+    assert conditions.ignored() == [
+        Condition("ResourcesApplied", "True", "ManagedResourceIgnored", message),
+        Condition("ResourcesHealthy", "True", "ManagedResourceIgnored", message),
+        Condition("ResourcesProgressing", "False", "ManagedResourceIgnored", message),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("present", "reason", "message"),
+    [
+        ([], "ApplyProgressing", "The resources are currently being reconciled."),
+        (stored("ApplySucceeded"), "ApplyProgressing", "The resources are currently being reconciled."),
+        (stored("DecodingFailed"), "ApplyProgressing", "The resources are currently being reconciled."),
+        (stored("ApplyFailed", "why"), "ApplyFailed", "why"),
+        (stored("DeletionFailed", "why"), "DeletionFailed", "why"),
+        (stored("DeletionPending", "why"), "DeletionPending", "why"),
+    ],
+)
+def test_a_reset_keeps_what_went_wrong(present: list[Object], reason: str, message: str) -> None:
+    applied = Condition("ResourcesApplied", "Progressing", reason, message)
+    assert conditions.reset(present) == [HEALTH_PENDING, PROGRESS_PENDING, applied]
+
+
+def test_one_that_is_being_removed_is_neither_healthy_nor_at_rest() -> None:
+    message = "The resources are currently being deleted."
+    assert conditions.being_removed() == [
+        Condition("ResourcesHealthy", "False", "DeletionPending", message),
+        Condition("ResourcesProgressing", "True", "DeletionPending", message),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("present", "message"),
+    [
+        ([], "The resources are currently being deleted."),
+        (stored("ApplyFailed", "why"), "The resources are currently being deleted."),
+        (stored("DeletionPending", "what holds it"), "what holds it"),
+        (stored("DeletionFailed", "what holds it"), "what holds it"),
+    ],
+)
+def test_while_deleting_it_is_told_what_is_known_to_hold_the_objects(present: list[Object], message: str) -> None:
+    assert conditions.deleting(present) == Condition("ResourcesApplied", "Progressing", "DeletionPending", message)
+
+
+@pytest.mark.parametrize(
+    ("condition", "status", "reason", "message"),
+    [
+        (conditions.deletion_pending("m"), "Progressing", "DeletionPending", "m"),
+        (conditions.failed(conditions.DELETION_FAILED, "m"), "False", "DeletionFailed", "m"),
+        (
+            conditions.failed(conditions.CANNOT_READ, 'Secret "s" not found'),
+            "False",
+            "CannotReadSecret",
+            'Secret "s" not found',
+        ),
+        (conditions.failed(conditions.RELEASE_FAILED, "m"), "False", "ReleaseOfOrphanedResourcesFailed", "m"),
+        (conditions.failed(conditions.APPLY_FAILED, "m"), "False", "ApplyFailed", "m"),
+        (conditions.applied(), "True", "ApplySucceeded", "All resources are applied."),
+        (conditions.applied(["a.", "b."]), "False", "DecodingFailed", "Could not decode all new resources: [a. b.]"),
+    ],
+)
+def test_each_outcome_has_its_condition(condition: Condition, status: str, reason: str, message: str) -> None:
+    assert condition == Condition("ResourcesApplied", status, reason, message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "old_checksum", "new_checksum", "needed"),
+    [
+        ([], [], "c", "c", False),
+        ([{"name": "a"}], [{"name": "a"}], "c", "c", False),
+        ([{"name": "a"}], [{"name": "b"}], "c", "c", True),
+        ([{"name": "a"}, {"name": "b"}], [{"name": "b"}, {"name": "a"}], "c", "c", True),
+        ([], [], "c", "d", True),
+        ([], [], "", "d", True),
+    ],
+)
+def test_conditions_are_reset_if_something_else_is_described(
+    *, old: list[Object], new: list[Object], old_checksum: str, new_checksum: str, needed: bool
+) -> None:
+    references = {"old_references": old, "new_references": new}
+    found = conditions.needs_reset(**references, old_checksum=old_checksum, new_checksum=new_checksum)
+    assert found is needed
+
+
+def test_a_first_pass_appends_the_types_in_their_order() -> None:
+    first = with_conditions([], conditions.reset([]), now=NOW)
+    done = with_conditions(first, [conditions.applied()], now=NOW + timedelta(seconds=1))
+    assert [(c["type"], c["lastTransitionTime"]) for c in done] == [
+        ("ResourcesHealthy", "2024-01-02T03:04:05Z"),
+        ("ResourcesProgressing", "2024-01-02T03:04:05Z"),
+        ("ResourcesApplied", "2024-01-02T03:04:06Z"),
+    ]
+
+
+def test_what_is_not_new_changes_nothing() -> None:
+    first = with_conditions([], conditions.ignored(), now=NOW)
+    assert with_conditions(first, conditions.ignored(), now=NOW + timedelta(hours=1)) == first

@@ -1,0 +1,379 @@
+"""What single kinds keep of the live object."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from gardener.managed_resource.merge import MergeError, merge
+from kube.objects import Object
+
+RESTARTED = {"kubectl.kubernetes.io/restartedAt": "now"}
+
+
+def obj(kind: str, content: Object, **meta: Any) -> Object:
+    api_version, _, name = kind.rpartition(" ")
+    return {"apiVersion": api_version, "kind": name, "metadata": {"name": "n", **meta}, **content}
+
+
+def merged(manifest: Object, live: Object | None, **options: Any) -> Object:
+    before = deepcopy((manifest, live))
+    result = merge(manifest, live, origin="ns/mr", **options)
+    assert (manifest, live) == before
+    return result
+
+
+def spec_of(kind: str, manifest: Any, live: Any, **options: Any) -> Any:
+    return merged(obj(kind, {"spec": manifest}), obj(kind, {"spec": live}), **options)["spec"]
+
+
+WORKLOADS = ["apps/v1 Deployment", "extensions/v1beta1 Deployment", "apps/v1 StatefulSet"]
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+@pytest.mark.parametrize(
+    ("manifest", "live", "scaled", "replicas"),
+    [
+        ({"replicas": 2}, {"replicas": 7}, False, 2),
+        ({"replicas": 2}, {"replicas": 7}, True, 7),
+        ({"replicas": 0}, {"replicas": 7}, False, 0),
+        ({}, {"replicas": 7}, False, 7),
+        ({"replicas": None}, {"replicas": 7}, False, 7),
+        ({"replicas": 2}, {}, False, 2),
+        ({"replicas": 2}, {}, True, None),
+    ],
+)
+def test_replicas_are_the_manifests_unless_it_has_none_or_they_are_scaled(
+    kind: str, manifest: Object, live: Object, scaled: bool, replicas: int | None
+) -> None:
+    assert spec_of(kind, manifest, live, horizontally_scaled=scaled).get("replicas") == replicas
+
+
+@pytest.mark.parametrize(("value", "replicas"), [("true", 7), ("1", 7), ("TRUE", 7), ("yes", 2), ("false", 2)])
+def test_an_annotation_of_the_manifest_preserves_replicas(value: str, replicas: int) -> None:
+    preserve = {"resources.gardener.cloud/preserve-replicas": value}
+    kind = "apps/v1 Deployment"
+    result = merged(obj(kind, {"spec": {"replicas": 2}}, annotations=preserve), obj(kind, {"spec": {"replicas": 7}}))
+    assert result["spec"]["replicas"] == replicas
+
+
+def test_an_annotation_of_the_live_object_preserves_nothing() -> None:
+    preserve = {"resources.gardener.cloud/preserve-replicas": "true"}
+    kind = "apps/v1 Deployment"
+    result = merged(obj(kind, {"spec": {"replicas": 2}}), obj(kind, {"spec": {"replicas": 7}}, annotations=preserve))
+    assert result["spec"]["replicas"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        *((kind, ("template",)) for kind in (*WORKLOADS, "apps/v1 DaemonSet", "batch/v1 Job")),
+        ("batch/v1 CronJob", ("jobTemplate", "spec", "template")),
+        ("batch/v1beta1 CronJob", ("jobTemplate", "spec", "template")),
+    ],
+)
+def test_a_restart_by_kubectl_is_not_undone(kind: str, path: tuple[str, ...]) -> None:
+    def nested(template: Object) -> Object:
+        for name in reversed(path):
+            template = {name: template}
+        return template
+
+    live = nested({"metadata": {"annotations": {**RESTARTED, "x": "y"}}})
+    expected = nested({"metadata": {"annotations": RESTARTED}, "spec": {}})
+    result = spec_of(kind, nested({"spec": {}}), live)
+    assert {name: result[name] for name in expected} == expected
+    wished = nested({"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "then"}}})
+    result = spec_of(kind, wished, live)
+    assert result[path[0]] == nested({"metadata": {"annotations": RESTARTED}})[path[0]]
+
+
+@pytest.mark.parametrize("kind", ["apps/v1 ReplicaSet", "v1 ReplicationController"])
+def test_other_kinds_have_no_such_rules(kind: str) -> None:
+    live = {"replicas": 7, "template": {"metadata": {"annotations": RESTARTED}}}
+    assert spec_of(kind, {"template": {}}, live) == {"template": {}}
+
+
+def containers(*resources: Object | None) -> Object:
+    items = [{"name": f"c{i}", **({} if r is None else {"resources": r})} for i, r in enumerate(resources)]
+    return {"template": {"spec": {"containers": items}}}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "live", "expected"),
+    [
+        ({"limits": {"cpu": "1"}}, {"limits": {"cpu": "2"}}, {"limits": {"cpu": "2"}}),
+        (None, {"requests": {"memory": "2"}}, {"requests": {"memory": "2"}}),
+        ({"requests": {"cpu": "1"}}, {}, {"requests": {"cpu": "1"}}),
+        ({"requests": {"cpu": "1"}}, None, {"requests": {"cpu": "1"}}),
+        ({"requests": {"x/gpu": "1"}}, {"requests": {"x/gpu": "2"}}, {"requests": {"x/gpu": "1"}}),
+    ],
+)
+def test_preserved_resources_are_cpu_and_memory(manifest: Object | None, live: Object | None, expected: Object) -> None:
+    kind = "apps/v1 DaemonSet"
+    assert spec_of(kind, containers(manifest), containers(live), vertically_scaled=True) == containers(expected)
+    assert spec_of(kind, containers(manifest), containers(live)) == containers(manifest)
+
+
+def test_resources_are_those_of_the_container_of_the_same_name() -> None:
+    live = {"template": {"spec": {"containers": [{"name": "c1", "resources": {"requests": {"cpu": "9"}}}]}}}
+    result = spec_of("apps/v1 DaemonSet", containers(None, None), live, vertically_scaled=True)
+    assert result == containers(None, {"requests": {"cpu": "9"}})
+
+
+def test_volume_claim_templates_stay_once_a_stateful_set_exists() -> None:
+    kind = "apps/v1 StatefulSet"
+    manifest = obj(kind, {"spec": {"volumeClaimTemplates": ["new"]}})
+    live = obj(kind, {"spec": {"volumeClaimTemplates": ["old"]}}, creationTimestamp="2024-01-01T00:00:00Z")
+    assert merged(manifest, live)["spec"]["volumeClaimTemplates"] == ["old"]
+    assert merged(manifest, None)["spec"]["volumeClaimTemplates"] == ["new"]
+    del live["spec"]["volumeClaimTemplates"]
+    assert "volumeClaimTemplates" not in merged(manifest, live)["spec"]
+
+
+def test_a_job_keeps_selector_and_labels_that_the_api_server_made() -> None:
+    manifest = {"selector": {"x": 1}, "template": {"metadata": {"labels": {"app": "new"}}}}
+    live = {
+        "selector": {"matchLabels": {"controller-uid": "u"}},
+        "template": {"metadata": {"labels": {"app": "old", "controller-uid": "u"}}},
+    }
+    assert spec_of("batch/v1 Job", manifest, live) == {
+        "selector": {"matchLabels": {"controller-uid": "u"}},
+        "template": {"metadata": {"labels": {"app": "new", "controller-uid": "u"}}},
+    }
+
+
+def test_an_unknown_version_of_cron_jobs_is_an_error() -> None:
+    with pytest.raises(MergeError, match="cannot merge objects with gvk: batch/v2, Kind=CronJob"):
+        spec_of("batch/v2 CronJob", {}, {})
+
+
+def test_a_service_account_keeps_its_secrets() -> None:
+    kind = "v1 ServiceAccount"
+    manifest = obj(kind, {"secrets": [{"name": "a"}], "imagePullSecrets": [{"name": "b"}]})
+    result = merged(manifest, obj(kind, {"secrets": [{"name": "z"}]}))
+    assert result["secrets"] == [{"name": "z"}]
+    assert "imagePullSecrets" not in result
+    assert merged(manifest, None)["secrets"] == [{"name": "a"}]
+
+
+BALANCER = {"type": "LoadBalancer"}
+LOCAL = {**BALANCER, "externalTrafficPolicy": "Local"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "live", "expected"),
+    [
+        ({}, {"clusterIP": "1.1.1.1"}, {"type": "ClusterIP", "clusterIP": "1.1.1.1"}),
+        ({"clusterIP": "None"}, {"clusterIP": "1.1.1.1"}, {"type": "ClusterIP", "clusterIP": "None"}),
+        ({"clusterIP": "2.2.2.2"}, {"type": "ExternalName"}, {"type": "ClusterIP", "clusterIP": "2.2.2.2"}),
+        ({"clusterIP": "2.2.2.2"}, {"clusterIP": "1.1.1.1"}, {"type": "ClusterIP", "clusterIP": "1.1.1.1"}),
+        (
+            {"type": "ExternalName", "externalName": "x"},
+            {"clusterIP": "1.1.1.1", "ports": [{"port": 1}]},
+            {"type": "ExternalName", "externalName": "x"},
+        ),
+        (
+            {"type": "NodePort", "ports": [{"port": 80}, {"name": "x", "port": 90}, {"port": 70, "nodePort": 5}]},
+            {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}, {"port": 90, "nodePort": 2}]},
+            {
+                "type": "NodePort",
+                # the first port has no name, as have both live ones; the later of them wins
+                "ports": [{"port": 80, "nodePort": 2}, {"name": "x", "port": 90, "nodePort": 2}, {"port": 70, "nodePort": 5}],
+            },
+        ),
+        (
+            {"ports": [{"port": 80}]},
+            {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}]},
+            {"type": "ClusterIP", "ports": [{"port": 80}]},
+        ),
+        (BALANCER, {"type": "ClusterIP", "loadBalancerIP": "3.3.3.3"}, {**BALANCER, "loadBalancerIP": "3.3.3.3"}),
+        (
+            {**BALANCER, "loadBalancerIP": "4.4.4.4"},
+            {**BALANCER, "loadBalancerIP": "3.3.3.3"},
+            {**BALANCER, "loadBalancerIP": "4.4.4.4"},
+        ),
+        (LOCAL, {**LOCAL, "healthCheckNodePort": 9}, {**LOCAL, "healthCheckNodePort": 9}),
+        (LOCAL, {**BALANCER, "externalTrafficPolicy": "Cluster", "healthCheckNodePort": 9}, LOCAL),
+    ],
+)  # fmt: skip
+def test_a_service_keeps_what_was_allocated(manifest: Object, live: Object, expected: Object) -> None:
+    assert spec_of("v1 Service", manifest, live) == expected
+
+
+def test_a_new_service_gets_its_type_written_out() -> None:
+    new = merged(obj("v1 Service", {"spec": {"clusterIP": "1.1.1.1"}}), None)
+    assert new["spec"] == {"type": "ClusterIP", "clusterIP": "1.1.1.1"}
+
+
+# --- kinds whose update would fail or do harm without what others filled in
+
+
+def test_a_claim_keeps_all_that_was_filled_in_but_resources() -> None:
+    live = {"volumeName": "pv", "storageClassName": "s", "resources": {"requests": {}, "limits": {}}}
+    assert spec_of("v1 PersistentVolumeClaim", {"resources": {"requests": {"storage": "2Gi"}}}, live) == {
+        "volumeName": "pv",
+        "storageClassName": "s",
+        "resources": {"requests": {"storage": "2Gi"}},
+    }
+    assert spec_of("v1 PersistentVolumeClaim", {"volumeName": "mine"}, live)["volumeName"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (None, {"namespace": "a", "name": "b", "uid": "u"}),
+        ({"namespace": "a", "name": "b"}, {"namespace": "a", "name": "b", "uid": "u"}),
+        ({"namespace": "a", "name": "other"}, {"namespace": "a", "name": "other"}),
+    ],
+)
+def test_a_volume_keeps_its_claim(manifest: Object | None, expected: Object) -> None:
+    wanted = {} if manifest is None else {"claimRef": manifest}
+    live = {"claimRef": {"namespace": "a", "name": "b", "uid": "u"}, "persistentVolumeReclaimPolicy": "Delete"}
+    assert spec_of("v1 PersistentVolume", wanted, live) == {"claimRef": expected}
+
+
+def test_a_pod_keeps_what_admission_and_scheduler_filled_in() -> None:
+    token = {"name": "token", "mountPath": "/token"}
+    live = {
+        "nodeName": "node",
+        "serviceAccountName": "default",
+        "tolerations": [{"key": "a"}],
+        "volumes": [{"name": "v"}, {"name": "token", "projected": {}}],
+        "containers": [
+            {"name": "sidecar"},
+            {"name": "c", "image": "i:1", "volumeMounts": [{"name": "v", "mountPath": "/v"}, token], "imagePullPolicy": "Always"},
+        ],
+    }  # fmt: skip
+    manifest = {
+        "tolerations": [{"key": "b"}],
+        "volumes": [{"name": "v"}],
+        "containers": [{"name": "c", "image": "i:2", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}],
+    }
+    expected: Any = deepcopy(live)
+    expected["containers"][1]["image"] = "i:2"
+    expected["tolerations"] = [{"key": "a"}, {"key": "b"}]
+    assert spec_of("v1 Pod", manifest, live) == expected
+
+
+@pytest.mark.parametrize("kind", ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"])
+def test_webhooks_keep_injected_certificates_by_name(kind: str) -> None:
+    def config(*webhooks: tuple[str, str | None]) -> Object:
+        hooks = [{"name": n, "clientConfig": {"caBundle": b} if b else {"url": "u"}} for n, b in webhooks]
+        return obj(f"admissionregistration.k8s.io/v1 {kind}", {"webhooks": hooks})
+
+    result = merged(config(("b", None), ("c", "mine"), ("d", None)), config(("a", "A"), ("b", "B"), ("c", "C")))
+    assert [hook["clientConfig"].get("caBundle") for hook in result["webhooks"]] == ["B", "mine", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "manifest", "live"),
+    [
+        (
+            "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration",
+            {"webhooks": [{"name": ["w"]}, "text"]},
+            {"webhooks": [{"name": "w", "clientConfig": {"caBundle": "B"}}]},
+        ),
+        (
+            "v1 Pod",
+            {"spec": {"containers": [{"name": {"c": 1}}], "volumes": "text"}},
+            {"spec": {"containers": [{"name": "c"}], "volumes": [{"name": "v"}]}},
+        ),
+    ],
+    ids=["webhook", "container"],
+)
+def test_names_of_the_wrong_type_are_left_to_the_api_server(kind: str, manifest: Object, live: Object) -> None:
+    result = merged(obj(kind, manifest), obj(kind, live))
+    assert {name: result[name] for name in manifest} == manifest
+
+
+def test_an_api_service_keeps_its_certificate_unless_it_wants_none() -> None:
+    kind = "apiregistration.k8s.io/v1 APIService"
+    assert spec_of(kind, {}, {"caBundle": "B"}) == {"caBundle": "B"}
+    assert spec_of(kind, {"caBundle": "A"}, {"caBundle": "B"}) == {"caBundle": "A"}
+    skip = {"insecureSkipTLSVerify": True}
+    assert spec_of(kind, skip, {"caBundle": "B"}) == skip
+
+
+def test_a_definition_keeps_the_certificate_of_its_conversion_webhook() -> None:
+    def conversion(**client: str) -> Object:
+        return {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": client}}}
+
+    kind = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+    assert spec_of(kind, conversion(url="u"), conversion(url="v", caBundle="B")) == conversion(url="u", caBundle="B")
+    assert spec_of(kind, {}, conversion(caBundle="B")) == {}
+
+
+ROLE = "rbac.authorization.k8s.io/v1 ClusterRole"
+OPEN: Object = {"aggregationRule": {"clusterRoleSelectors": []}}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "live", "rules"),
+    [
+        (OPEN, {**OPEN, "rules": [1]}, [1]),
+        ({**OPEN, "rules": []}, {**OPEN, "rules": [1]}, [1]),
+        ({**OPEN, "rules": [2]}, {"rules": [1]}, [1]),
+        (OPEN, {**OPEN, "rules": None}, None),
+        ({"rules": [2]}, {**OPEN, "rules": [1]}, [2]),
+        ({"rules": [2], "aggregationRule": None}, {**OPEN, "rules": [1]}, [2]),
+    ],
+)
+def test_the_rules_of_an_aggregated_role_are_not_the_manifests(
+    manifest: Object, live: Object, rules: list[int] | None
+) -> None:
+    result = merged(obj(ROLE, manifest), obj(ROLE, live))
+    assert (result["rules"], result.get("aggregationRule")) == (rules, manifest.get("aggregationRule"))
+
+
+def test_an_aggregated_role_is_created_as_it_is_written() -> None:
+    assert merged(obj(ROLE, {**OPEN, "rules": [2]}), None)["rules"] == [2]
+    assert "rules" not in merged(obj(ROLE, OPEN), None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "data"),
+    [
+        ("kubernetes.io/service-account-token", {}, {"token": "t", "ca.crt": "c", "namespace": "n"}),
+        ("kubernetes.io/service-account-token", {"token": "w"}, {"token": "w", "ca.crt": "c", "namespace": "n"}),
+        ("Opaque", {}, {}),
+    ],
+)
+def test_a_token_that_kubernetes_made_stays(kind: str, wanted: Object, data: Object) -> None:
+    live = obj("v1 Secret", {"type": kind, "data": {"token": "t", "ca.crt": "c", "namespace": "n", "other": "o"}})
+    result = merged(obj("v1 Secret", {"type": kind, "data": wanted}), live)
+    assert result["data"] == data
+
+
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
+MINE, THEIRS = {"key": "mine", "effect": "NoSchedule"}, {"key": "theirs", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "live", "expected"),
+    [
+        ({}, {"taints": [NOT_READY, THEIRS], "podCIDR": "p"}, {"taints": [NOT_READY], "podCIDR": "p"}),
+        ({"taints": [MINE]}, {"taints": [NOT_READY, MINE]}, {"taints": [NOT_READY, MINE]}),
+        ({"taints": [{**MINE, "value": "v"}]}, {"taints": [MINE]}, {"taints": [{**MINE, "value": "v"}]}),
+        ({"taints": [MINE]}, {"taints": [NOT_READY]}, {"taints": [NOT_READY, MINE]}),
+        ({"taints": [MINE]}, {}, {"taints": [MINE]}),
+        ({"providerID": "a"}, {"providerID": "b", "unschedulable": True}, {"providerID": "a"}),
+        ({"taints": "?"}, {"taints": [NOT_READY]}, {"taints": "?"}),
+        ({}, {"taints": [{"key": [], "effect": {}}]}, {}),
+    ],
+)
+def test_a_node_keeps_what_its_controllers_found_out(manifest: Object, live: Object, expected: Object) -> None:
+    assert spec_of("v1 Node", manifest, live) == expected
+
+
+def test_a_lease_is_its_holders_but_for_what_the_manifest_says() -> None:
+    kind = "coordination.k8s.io/v1 Lease"
+    assert spec_of(kind, {}, {"holderIdentity": "h"}) == {"holderIdentity": "h"}
+    renewed = spec_of(kind, {"holderIdentity": "m"}, {"holderIdentity": "h", "renewTime": "t"})
+    assert renewed == {"holderIdentity": "m", "renewTime": "t"}
+    assert merged(obj(kind, {}), obj(kind, {"spec": {"holderIdentity": "h"}}))["spec"] == {"holderIdentity": "h"}
+
+
+def test_endpoints_keep_addresses_that_the_manifest_leaves_open() -> None:
+    live = obj("v1 Endpoints", {"subsets": [1]})
+    assert merged(obj("v1 Endpoints", {}), live)["subsets"] == [1]
+    assert merged(obj("v1 Endpoints", {"subsets": [2]}), live)["subsets"] == [2]

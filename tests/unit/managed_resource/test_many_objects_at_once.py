@@ -1,0 +1,99 @@
+"""A ManagedResource with thousands of objects does not hold the event loop."""
+
+import asyncio
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from agent.resource_manager.managed_resource.application import ApplyOptions
+from agent.resource_manager.managed_resource.apply import Applier
+from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.permissions import Identity, Owner
+from agent.resource_manager.managed_resource.repairs import Repairs
+from gardener.managed_resource.autoscaling import Scaled
+from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.merge import Overwrite
+from gardener.managed_resource.plan import Basis, Plan, Wanted, unrestricted
+from kube.bodies import packed
+from kube.objects import Key
+
+OWNER = Owner(Key("ns", "mr"), "ns/mr", Identity(), unrestricted)
+NOTHING: Any = None
+MANIFEST = packed(orjson.dumps({"apiVersion": "v1", "kind": "Secret", "stringData": {"k": "password\n" * 200}}))
+
+
+def failing(number: int) -> Wanted:
+    """Nothing is asked for it; to tell of its problem without its values takes a while."""
+    return Wanted(
+        name=f"/Secret/ns/{number}",
+        text=f"v1/Secret/ns/{number}",
+        key=Key("ns", str(number)),
+        resource=None,
+        problem=f"problem {number} of password",
+        reference={},
+        manifest=MANIFEST,
+        digest=b"",
+        is_ignored=False,
+        secret="s",
+    )
+
+
+def plan(*wanted: Wanted) -> Plan:
+    return Plan(
+        basis=Basis((), ()),
+        stages=(wanted,),
+        restricted={},
+        references=(),
+        released=(),
+        checksum="",
+        decode_errors=(),
+        unresolved=frozenset(),
+        size=0,
+    )
+
+
+@pytest.fixture
+def applier() -> Applier:
+    repairs = Repairs(longest=1)
+    return Applier(target=NOTHING, ownership=NOTHING, autoscalers=NOTHING, repairs=repairs, always_update=None)
+
+
+def options() -> ApplyOptions:
+    return ApplyOptions(
+        owner=OWNER,
+        client=NOTHING,
+        overwrite=Overwrite(),
+        equivalences=Equivalences(),
+        scaled=Scaled(),
+        previous={},
+        is_settled=False,
+        always_update=False,
+        applied={},
+    )
+
+
+async def test_errors_are_told_in_the_order_of_the_objects(applier: Applier) -> None:
+    changes = ChangeSet(owner=OWNER.name)
+    await applier.apply(plan(*map(failing, range(30))), options(), changes, asyncio.Semaphore(10))
+    assert changes.errors == [f"problem {number} of [redacted]" for number in range(30)]
+
+
+async def test_others_have_their_turns_while_thousands_of_objects_are_worked_on(applier: Applier) -> None:
+    """CPU time counts, so it does not matter how busy the machine is."""
+    held: list[float] = []
+
+    async def others() -> None:
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            held.append(time.thread_time() - before)
+
+    task = asyncio.create_task(others())
+    await asyncio.sleep(0)
+    changes = ChangeSet(owner=OWNER.name)
+    await applier.apply(plan(*map(failing, range(3000))), options(), changes, asyncio.Semaphore(10))
+    task.cancel()
+    assert len(changes.errors) == 3000
+    assert max(held) < sum(held) / 4

@@ -1,0 +1,150 @@
+"""What others wrote is shown, and never obeyed by a terminal."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.resource_manager.status_page.rendering import environment
+from devcluster.demo.screen import Screen
+from kubectl_mr import output
+from kubectl_mr.style import RED, Word, rendered, table
+from process.flags import Exit
+from process.printable import LINES, TEXT, printable, printable_json
+
+HOSTILE = [
+    "\x1b]0;title\x07",
+    "\x1b[2J\x1b[31mred",
+    "\x9b2J",
+    "all is well\r✔ forged",
+    "one\n✔ forged",
+    "a\tb\vc\fd\be\0f\x7f",
+    "a\x85b\u2028c\u2029d",
+    "file\u202egnp.exe\u202c",
+    "\u2066isolated\u2069\u200e\u200f",
+    "zero\u200bwidth\u200d\ufeff\u2060",
+    "tag\U000e0041\U000e007f",
+    "\xa0\xad",
+]
+TEXTS = st.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("plain, grün, 日本, ✔ → …", "plain, grün, 日本, ✔ → …"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("one\r\ntwo\tthree", r"one\r\ntwo\tthree"),
+        ("\x9b2J\x7f\0", r"\x9b2J\x7f\x00"),
+        ("a\u2028b\u202ec\u200bd\ufeff", r"a\u2028b\u202ec\u200bd\ufeff"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\ud800", r"\ud800"),
+    ],
+)
+def test_what_cannot_be_seen_is_a_code(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_lines_and_tabs_stay_where_they_are_meant() -> None:
+    assert printable("one\n\ttwo\r\x1b", keep=LINES) == "one\n\\ttwo\\r\\x1b"
+    assert printable("one\n\ttwo\r\x1b", keep=TEXT) == "one\n\ttwo\\r\\x1b"
+
+
+@given(TEXTS)
+def test_nothing_else_changes_and_a_second_time_changes_nothing(text: str) -> None:
+    assert printable(text).isprintable()
+    assert printable(printable(text)) == printable(text)
+    if text.isprintable():
+        assert printable(text) == text
+
+
+@given(st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
+def test_json_and_yaml_are_the_same_values_in_characters_that_are_shown(value: object) -> None:
+    for encoded in (output.as_json(value), printable_json(json.dumps(value, ensure_ascii=False).encode()).decode()):
+        assert json.loads(encoded) == value
+        assert encoded.replace("\n", "").isprintable()
+    encoded = output.as_yaml([value])
+    assert yaml.safe_load(encoded) == value
+    assert encoded.replace("\n", "").isprintable()
+
+
+# --- all that goes out
+
+
+@pytest.fixture(params=HOSTILE, ids=ascii)
+def hostile(request: pytest.FixtureRequest) -> str:
+    text: str = request.param
+    return text
+
+
+def test_lines_of_the_plugin_hold_nothing_but_their_own_colours(
+    hostile: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rendered([hostile, Word(hostile, RED)], colors=False) == printable(hostile * 2)
+    assert rendered([Word(hostile, RED)], colors=True) == f"\033[31m{printable(hostile)}\033[0m"
+    (first, second) = table([[hostile, "x"], ["", "x"]])
+    assert rendered(first, colors=False).index("x", len(printable(hostile))) == rendered(second, colors=False).index(
+        "x"
+    )
+    output.show([[hostile]])
+    for say in (output.begin, output.waiting, output.done, output.warn):
+        say(hostile)
+    output.failed(hostile, hostile)
+    output.crashed(ValueError(hostile))
+    told = capsys.readouterr()
+    assert_shown(told.out)
+    assert_shown(told.err)
+    assert all(line[:2] in {"► ", "◎ ", "✔ ", "⚠ ", "✗ ", "  "} for line in told.err.splitlines())
+
+
+def test_the_demo(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen()
+    screen.heading(hostile)
+    screen.table([[hostile, hostile], ["a", "b"]])
+    with screen.step(hostile, timed=False):
+        pass
+    told = capsys.readouterr()
+    assert_shown(told.out)
+    assert_shown(told.err)
+
+
+def test_what_a_program_says_when_it_cannot_start(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Exit(1, stdout=hostile, stderr=hostile).show()
+    told = capsys.readouterr()
+    for text in (told.out, told.err):
+        assert text.replace("\n", "").isprintable()
+
+
+def test_the_status_page(hostile: str) -> None:
+    shown = environment.from_string("{{ it }}").render(it=hostile)
+    assert shown.replace("\n", "").replace("\t", "").isprintable()
+
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("agent", "benchmarks", "config", "devcluster", "kube", "kubectl_mr", "process", "webhooks")
+OWN_WORDS = {
+    "benchmarks/bare.py",  # numbers
+    "benchmarks/requests.py",  # numbers
+    "devcluster/build.py",  # how far it is
+    "kubectl_mr/completion.py",  # for a shell
+    "kubectl_mr/krew.py",  # a release's file names
+}
+WRITES = re.compile(r"\bprint\(|sys\.std(out|err)(\.buffer)?\.write\(")
+
+
+def test_all_modules_that_print_escape_or_say_nothing_but_words_of_their_own() -> None:
+    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    writing = {str(file.relative_to(ROOT)) for file in files if WRITES.search(file.read_text())}
+    escaping = {name for name in writing if "from process.printable import" in (ROOT / name).read_text()}
+    assert writing - escaping == OWN_WORDS
+    assert {name for name in writing if name.startswith("kubectl_mr/")} - OWN_WORDS == {"kubectl_mr/output.py"}
+
+
+def assert_shown(text: str) -> None:
+    assert text.endswith("\n")
+    assert text.replace("\n", "").isprintable(), text

@@ -1,0 +1,308 @@
+"""What stores keep of objects survives any JSON: an odd object must not stop the watch of all others.
+
+All views are found: those that are constants by looking at all modules, and those that are made at work by their place
+in the code, each of which has to be known here. Each is fed a plausible object, in which every value in turn is replaced
+by every odd one. That the object has whatever field a view reads is checked as well.
+"""
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pytest
+import yaml
+
+import agent
+import kube
+import webhooks
+from agent.resource_manager.health.controller import bucket_of_pods
+from agent.resource_manager.health.projections import project_health, project_progress
+from agent.resource_manager.managed_resource.source import Source
+from agent.resource_manager.managed_resource.target import Target
+from agent.shared.network_policy import istio
+from agent.shared.token_requestor.watched import TokenSecret
+from gardener.health.checks.registry import _RULES
+from gardener.managed_resource.autoscaling import scaled_by_hpa, scaled_by_hvpa
+from kube.cache import Caches, Store, View
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.managed_kinds import ManagedKinds
+from kube.objects import Object, resource_version
+from kube.resources import CONFIG_MAPS, PODS, SECRETS, Resource
+from webhooks.handlers import system_components_config
+
+ROOT = Path(__file__).parents[2]
+
+SAMPLE: Object = yaml.safe_load("""
+apiVersion: v1
+kind: Sample
+metadata:
+  name: name
+  namespace: kube-system
+  uid: uid
+  resourceVersion: '7'
+  generation: 2
+  labels: &labels
+    node.gardener.cloud/critical-component: 'true'
+    networking.resources.gardener.cloud/to-dns-tcp-53: allowed
+    networking.resources.gardener.cloud/service-name: service
+    networking.resources.gardener.cloud/service-namespace: ns
+    gardener.cloud/role: istio-ingress
+    resources.gardener.cloud/purpose: token-requestor
+    resources.gardener.cloud/class: shoot
+    token-invalidator.resources.gardener.cloud/skip: 'true'
+    worker.gardener.cloud/gardener-node-agent-secret-name: agent
+  annotations:
+    resources.gardener.cloud/origin: cluster:ns/name
+    resources.gardener.cloud/skip-health-check: 'false'
+    kubernetes.io/service-account.name: account
+    kubernetes.io/service-account.uid: uid
+    node.gardener.cloud/wait-for-csi-node-x: driver
+    node-agent.gardener.cloud/reconciliation-delay: 1s
+    networking.istio.io/exportTo: '*, ns'
+    networking.resources.gardener.cloud/from-world-to-ports: '[{"port":80}]'
+    networking.resources.gardener.cloud/pod-label-selector-namespace-alias: alias
+    networking.resources.gardener.cloud/namespace-selectors: '[{"matchLabels":{"a":"b"}}]'
+    networking.resources.gardener.cloud/from-all-allowed-ports: '[{"port":80}]'
+  ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, uid: uid, controller: true}]
+  deletionTimestamp: '2000-01-01T00:00:00Z'
+  managedFields: []
+type: Opaque
+data: {token: dG9rZW4=, kubeconfig: e30=, bundle.crt: ''}
+secrets: [{name: secret}]
+automountServiceAccountToken: false
+spec:
+  template:
+    metadata: {labels: *labels}
+    spec:
+      nodeName: node
+      nodeSelector: {a: b}
+      affinity:
+        nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: []}]}}
+      tolerations: [{key: a, operator: Exists}]
+      hostNetwork: true
+      maxReplicas: 3
+  taints: [{key: node.gardener.cloud/critical-components-not-ready, value: v, effect: NoSchedule}]
+  drivers: [{name: driver}]
+  nodeName: node
+  selector: {matchLabels: {app: name}, matchExpressions: [{key: a, operator: In, values: [b]}]}
+  ports: [{name: http, port: 80, targetPort: 8080, protocol: TCP, appProtocol: http2}]
+  rules: [{http: {paths: [{backend: {service: {name: service, port: {name: http, number: 80}}}}]}}]
+  gateways: [ns/gateway, mesh]
+  http: &routes [{route: [{destination: {host: service.ns.svc.cluster.local, port: {number: 80}}}]}]
+  tls: *routes
+  tcp: *routes
+  host: service.ns.svc.cluster.local
+  exportTo: [.]
+  trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE}}}
+  subsets: []
+  workloadSelector: {}
+  configPatches: []
+  secretRefs: [{name: secret}]
+  scaleTargetRef: &deployment {apiVersion: apps/v1, kind: Deployment, name: name}
+  targetRef: *deployment
+  maxReplicas: 3
+  hpa: {deploy: true, template: {spec: {maxReplicas: 3}}}
+  vpa: {deploy: true}
+  clusterIPs: [10.0.0.1]
+  clusterIP: 10.0.0.1
+  signerName: kubernetes.io/kubelet-serving
+  replicas: 1
+  progressDeadlineSeconds: 600
+  ttlSecondsAfterFinished: 1
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 10%, partition: 1}}
+  type: LoadBalancer
+  volumes: []
+  restartPolicy: Always
+status:
+  phase: Running
+  reason: NodeLost
+  conditions:
+  - {type: Ready, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: Complete, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: Available, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: Progressing, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: NamesAccepted, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: Established, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  - {type: Reconciled, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
+  certificate: ''
+  observedGeneration: 2
+  replicas: 1
+  readyReplicas: 1
+  availableReplicas: 1
+  updatedReplicas: 1
+  desiredNumberScheduled: 1
+  currentNumberScheduled: 1
+  updatedNumberScheduled: 1
+  numberUnavailable: 1
+  numberMisscheduled: 0
+  state: active
+  loadBalancer: {ingress: [{ip: 10.0.0.1}]}
+  containerStatuses: [{restartCount: 1}]
+""")
+ODD: tuple[Any, ...] = (
+    *(None, True, False, 0, -1, 10**19, 1.5, "", "boom", "a/b/c", ":", "~", "²", "9" * 30, "\x00"),
+    *([], [None], ["boom"], [[]], [{}], [7, {"boom": 1}]),
+    *({}, {"": None}, {"boom": "boom"}, {"boom": ["boom"]}, {"boom": {"boom": {}}}),
+)
+
+
+class OnlyViews(Caches):
+    """Holds views and watches nothing."""
+
+    def _start(self, view: View[Any], needed_at_start: bool) -> Any:
+        class Running:
+            store = Store(view)
+            users = 0
+
+        return Running()
+
+    def views(self) -> list[View[Any]]:
+        return list(self._running)
+
+
+NO_CLIENT = cast("Client", None)
+
+
+def of_managed_kinds() -> list[View[Any]]:
+    """Of all kinds that have rules, and of one that has none."""
+    caches = OnlyViews(NO_CLIENT)
+    kinds = ManagedKinds(caches, label_selector="")
+    Target(
+        client=NO_CLIENT,
+        discovery=Discovery(NO_CLIENT),
+        kinds=kinds,
+        memory=1000,
+        on_change=lambda _: None,
+    )
+    for project in (project_health, project_progress):
+        kinds.part(
+            lambda resource, obj, project=project: project(resource, obj, cluster_id="cluster"),  # type: ignore[misc]
+            on_change=lambda *_: None,
+            index=bucket_of_pods,
+        )
+    ruled = [
+        Resource(rule.group, version, rule.kind, rule.kind.lower(), namespaced=True)
+        for rule in _RULES.values()
+        for version in rule.versions
+    ]
+    for resource in (CONFIG_MAPS, *ruled):
+        kinds._start(resource)
+    return caches.views()
+
+
+def of_the_source() -> list[View[Any]]:
+    caches = OnlyViews(NO_CLIENT)
+    Source(client=NO_CLIENT, caches=caches, memory=1000)
+    return caches.views()
+
+
+MADE_AT_WORK = {
+    "kube.managed_kinds: keep": of_managed_kinds(),
+    "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
+    "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
+    "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],
+    "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],
+    "agent.shared.token_requestor.targets: resource_version": [View(SECRETS, resource_version)],
+    "webhooks.handlers.system_components_config: tolerations": [system_components_config.view({})],
+}
+
+
+def modules() -> Iterator[str]:
+    for package in (agent, kube, webhooks):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                yield found.name
+
+
+def constants() -> Iterator[tuple[str, View[Any]]]:
+    for name in modules():
+        for variable, value in vars(importlib.import_module(name)).items():
+            if isinstance(value, View):
+                yield f"{name}.{variable}", value
+
+
+def views() -> Iterator[Any]:
+    seen: set[int] = set()
+    for name, view in constants():
+        if id(view) not in seen:
+            seen.add(id(view))
+            yield pytest.param(view, id=name)
+    for name, made in MADE_AT_WORK.items():
+        for view in made:
+            yield pytest.param(view, id=f"{name} of {view.resource.kind}")
+
+
+def replaced(value: Any) -> Iterator[Any]:
+    """The value with each value in it replaced by each odd one, itself included."""
+    yield from ODD
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            for odd in replaced(inner):
+                yield {**value, name: odd}
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            for odd in replaced(inner):
+                yield [*value[:index], odd, *value[index + 1 :]]
+
+
+OBJECTS = [orjson.dumps(obj) for obj in (SAMPLE, *replaced(SAMPLE)) if isinstance(obj, dict)]
+
+
+@pytest.mark.parametrize("view", list(views()))
+def test_a_projection_and_its_indexes_survive_any_json(view: View[Any]) -> None:
+    for body in OBJECTS:
+        kept = view.project(orjson.loads(body))
+        for _, indexer in view.indexes:
+            hash(frozenset(indexer(kept)))
+
+
+def made_at_work() -> set[str]:
+    found = set()
+    for name in modules():
+        path = ROOT / (name.replace(".", "/") + ".py")
+        if not path.exists():
+            continue
+        tree = ast.parse(path.read_text())
+        top = {
+            id(call) for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) for call in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "View" and id(node) not in top:
+                found.add(f"{name}: {ast.unparse(node.args[1])}")
+    return found
+
+
+def test_all_views_are_known_here() -> None:
+    assert made_at_work() == set(MADE_AT_WORK)
+    assert len(dict(constants())) > 20
+
+
+class Traced(dict[str, Any]):
+    """Notes the fields that are asked for and are not there."""
+
+    def __init__(self, content: Object, path: str, missing: set[str]) -> None:
+        super().__init__({name: _traced(value, f"{path}.{name}", missing) for name, value in content.items()})
+        self._path, self._missing = path, missing
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self._missing.add(f"{self._path}.{name}")
+        return super().get(name, default)
+
+
+def _traced(value: Any, path: str, missing: set[str]) -> Any:
+    if isinstance(value, dict):
+        return Traced(value, path, missing)
+    return [_traced(each, path, missing) for each in value] if isinstance(value, list) else value
+
+
+def test_the_sample_has_every_field_that_a_view_reads() -> None:
+    missing: set[str] = set()
+    for parameters in views():
+        parameters.values[0].project(Traced(SAMPLE, "", missing))
+    assert missing == set()

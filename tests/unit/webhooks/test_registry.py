@@ -1,0 +1,135 @@
+"""The registry of webhooks, the table of the documentation that is made of it, and the example of how to add one."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from config.fields import members
+from config.resource_manager.webhooks import Webhooks
+from webhooks.registration import Rule
+from webhooks.registry import WEBHOOKS
+
+PROJECT = Path(__file__).parents[3]
+DOCUMENT = PROJECT / "docs" / "webhooks.md"
+BEGIN = "<!-- webhooks: begin (written by `UPDATE_DOCS=1 pytest tests/unit/webhooks/test_registry.py`) -->"
+END = "<!-- webhooks: end -->"
+
+
+def test_every_block_of_the_configuration_belongs_to_a_webhook() -> None:
+    blocks = {member.attribute: member.kind for member in members(Webhooks)}
+    assert {webhook.name.replace("-", "_"): webhook.settings for webhook in WEBHOOKS} == blocks
+
+
+def test_every_module_of_the_package_is_registered() -> None:
+    handlers = PROJECT / "webhooks" / "handlers"
+    modules = {path.stem for path in handlers.iterdir() if not path.name.startswith("__")}
+    assert {webhook.name.replace("-", "_") for webhook in WEBHOOKS} == modules
+
+
+# --- the table in the documentation
+
+
+def table() -> Iterator[str]:
+    yield "| Webhook | Path | API servers ask about | Failure policy |\n"
+    yield "|---|---|---|---|\n"
+    for name, group in groupby(WEBHOOKS, key=lambda webhook: webhook.name):
+        webhooks = list(group)
+        path = f"`{webhooks[0].path}`{f' and {len(webhooks) - 1} more' if webhooks[1:] else ''}"
+        entries = [entry for webhook in webhooks for entry in webhook.entries]
+        policies = ", ".join(dict.fromkeys(f"`{entry.failure_policy}`" for entry in entries))
+        asked = _asked([rule for entry in entries for rule in entry.rules]) or "authorization"
+        yield f"| {name}{', validating' if webhooks[0].validating else ''} | {path} | {asked} | {policies} |\n"
+
+
+def _asked(rules: Sequence[Rule]) -> str:
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for rule in rules:
+        found.setdefault((", ".join(rule.operations), rule.group), {}).update(dict.fromkeys(rule.resources))
+    return "; ".join(
+        f"{operations} of {', '.join(resources)}{f' of `{group}`' if group else ''}"
+        for (operations, group), resources in found.items()
+    )
+
+
+def test_the_documentation_lists_the_webhooks() -> None:
+    text = DOCUMENT.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    expected = f"{before}{BEGIN}\n\n{''.join(table())}\n{END}{after}"
+    if os.environ.get("UPDATE_DOCS"):
+        DOCUMENT.write_text(expected)
+    assert text == expected, "run this test with UPDATE_DOCS=1"
+
+
+# --- the example of docs/extending.md
+
+SCRIPT = """
+import asyncio, base64, json, sys
+from config.resource_manager import decode
+from webhooks.configurations import command
+from webhooks.state import State
+from webhooks.routes import enabled, routes
+
+class Nowhere:
+    client = None
+
+config = decode(open(sys.argv[1]).read()).config
+endpoints = enabled(routes(config, State(Nowhere(), Nowhere())))
+service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": []}}
+request = {"uid": "u", "operation": "CREATE", "object": service, "namespace": "n"}
+review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+((path, endpoint),) = endpoints.items()
+answer = json.loads(asyncio.run(endpoint(json.dumps(review).encode(), "application/json")))["response"]
+print(path, answer["allowed"], base64.b64decode(answer["patch"]).decode())
+sys.exit(command.main(["--config", sys.argv[1], "--inject-ca-from", "a/b"]))
+"""
+
+
+CONFIG = """
+apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
+kind: ResourceManagerConfiguration
+leaderElection: {resourceNamespace: garden}
+webhooks: {serviceTrafficDistribution: {enabled: true}}
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Of the product, of which nothing but what the example changes is copied."""
+    for package in PROJECT.iterdir():
+        if package.name in {"config", "webhooks"}:
+            shutil.copytree(package, tmp_path / package.name)
+        elif (package / "__init__.py").exists():
+            (tmp_path / package.name).symlink_to(package)
+    return tmp_path
+
+
+def test_the_example_of_the_documentation_is_served_and_registered(copy: Path) -> None:
+    section = (PROJECT / "docs" / "extending.md").read_text().split("## A controller")[0]
+    setting, module = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    schema = copy / "config" / "resource_manager" / "webhooks.py"
+    schema.write_text(schema.read_text() + "".join(f"    {each}\n" for each in setting.splitlines()))
+    (copy / "webhooks" / "handlers" / "service_traffic_distribution.py").write_text(module)
+    line = "service_traffic_distribution.WEBHOOK,"
+    assert f"`{line}`" in section
+    registry = copy / "webhooks" / "registry.py"
+    text = registry.read_text().replace("import (\n", "import (\n    service_traffic_distribution,\n", 1)
+    registry.write_text(text.replace("] = (\n", f"] = (\n    {line}\n", 1))
+    config = copy / "config.yaml"
+    config.write_text(CONFIG)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(config)], cwd=copy, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    first, _, configurations = done.stdout.partition("\n")
+    patch = '[{"op":"add","path":"/spec/trafficDistribution","value":"PreferClose"}]'
+    assert first == f"/webhooks/service-traffic-distribution True {patch}"
+    assert "name: service-traffic-distribution.resources.gardener.cloud" in configurations
+    assert "failurePolicy: Ignore" in configurations

@@ -1,0 +1,140 @@
+"""One descriptor a webhook, from which everything else derives: routes, webhook configurations, the combined webhook of
+pods, metrics, the table in the documentation.
+
+Each module of `webhooks.handlers` ends with the descriptor of its webhook, and `webhooks.registry` lists them. A
+`MutatingWebhook` is made of a rule that changes an object in place, a `HandlerWebhook` answers requests itself, an
+`AuthorizationWebhook` speaks another protocol.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, Protocol, TypeVar
+
+from config.fields import members
+from config.resource_manager.webhooks import Webhooks
+from webhooks.admission import Handler, Mutation
+from webhooks.generic import defaulter
+from webhooks.registration import EVERYTHING, Call, Instance, Registration, Selector, where
+from webhooks.review import Endpoint, Reviewer
+from webhooks.state import State
+
+
+class Settings(Protocol):
+    """A block of the configuration."""
+
+    @property
+    def enabled(self) -> bool: ...
+
+
+S = TypeVar("S", bound=Settings)
+
+Selects = Selector | Callable[[Instance], Selector]
+"""A label selector, which may depend on whose webhook it is."""
+
+_NO_STATIC_PODS = where("static-pod", "NotIn", "true")
+"""The mirror pod of a static pod has to be as its manifest; nobody may change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(Call):
+    """What API servers ask a webhook about."""
+
+    name: str = ""
+    """Without the domain that all names end in; empty: the name of the webhook."""
+    namespaces: Selects = EVERYTHING
+    objects: Selects = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook(ABC, Generic[S]):
+    """What is common to all kinds of webhooks."""
+
+    name: str
+    """In logs and spans; `-` as `_`, it is the field of the configuration's section `webhooks`."""
+    path: str
+    """At which it is asked, and the label of its metrics."""
+    settings: type[S]
+    entries: tuple[Entry, ...] = ()
+    validating: bool = False
+    """Whether its entries belong into a ValidatingWebhookConfiguration."""
+
+    @abstractmethod
+    def endpoint(self, settings: S, state: State) -> Endpoint:
+        """What answers at the path."""
+
+    @property
+    def key(self) -> str:
+        """The key of its settings in the configuration."""
+        return _keys()[self._field]
+
+    @property
+    def _field(self) -> str:
+        return self.name.replace("-", "_")
+
+    def settings_in(self, webhooks: Webhooks) -> S:
+        found: S = getattr(webhooks, self._field)
+        return found
+
+    def registrations(self, instance: Instance) -> list[Registration]:
+        """The entries of the webhook configuration of an instance."""
+        return [self._registration(entry, instance) for entry in self.entries]
+
+    def _registration(self, entry: Entry, instance: Instance) -> Registration:
+        objects = _selector(entry.objects, instance)
+        return Registration(
+            name=entry.name or self.name,
+            webhook=self.name,
+            path=self.path,
+            rules=entry.rules,
+            namespaces=_selector(entry.namespaces, instance),
+            objects=objects & _NO_STATIC_PODS if entry.is_for_pods else objects,
+            failure_policy=entry.failure_policy,
+            match_policy=entry.match_policy,
+            timeout_seconds=entry.timeout_seconds,
+            reinvocation_policy=entry.reinvocation_policy,
+        )
+
+
+@cache
+def _keys() -> dict[str, str]:
+    return {member.attribute: f"webhooks.{member.name}" for member in members(Webhooks)}
+
+
+def _selector(selects: Selects, instance: Instance) -> Selector:
+    return selects if isinstance(selects, Selector) else selects(instance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutatingWebhook(Webhook[S]):
+    """Changes objects in place. One that is about pods is part of the combined webhook, too."""
+
+    mutation: Callable[[S, State], Mutation]
+
+    def endpoint(self, settings: S, state: State) -> Endpoint:
+        return Reviewer(self.name, defaulter(self.mutation(settings, state)), path=self.path)
+
+    @property
+    def is_for_pods(self) -> bool:
+        return any(entry.is_for_pods for entry in self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerWebhook(Webhook[S]):
+    """Decides what to answer by itself."""
+
+    handler: Callable[[S, State], Handler]
+
+    def endpoint(self, settings: S, state: State) -> Endpoint:
+        return Reviewer(self.name, self.handler(settings, state), path=self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationWebhook(Webhook[S]):
+    """Answers SubjectAccessReviews. API servers are told of it by a file of theirs, not by a webhook configuration."""
+
+    authorizer: Callable[[S, State], Endpoint]
+
+    def endpoint(self, settings: S, state: State) -> Endpoint:
+        return self.authorizer(settings, state)

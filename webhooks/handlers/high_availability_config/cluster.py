@@ -1,0 +1,98 @@
+"""What else of the cluster counts for a workload: its autoscaler, and how many Nodes there are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from config.resource_manager.webhooks import HighAvailabilityConfig
+from gardener.kinds import HVPAS
+from kube.cache import View
+from kube.client import Form
+from kube.objects import Object, integer, key, mapping, spec, text
+from kube.resources import HORIZONTAL_POD_AUTOSCALERS, NODES
+from webhooks.state import State
+
+
+class Target(NamedTuple):
+    """What an autoscaler scales."""
+
+    namespace: str
+    api_version: str
+    kind: str
+    name: str
+
+
+class Scaler(NamedTuple):
+    target: Target | None
+    max_replicas: int
+
+
+def _target(obj: Object, reference: Any) -> Target | None:
+    if not mapping(reference):
+        return None
+    api_version, kind, name = (text(reference.get(field)) for field in ("apiVersion", "kind", "name"))
+    return Target(key(obj).namespace, api_version, kind, name)
+
+
+def _hpa(obj: Object) -> Scaler:
+    return Scaler(_target(obj, spec(obj).get("scaleTargetRef")), integer(spec(obj).get("maxReplicas")))
+
+
+def _hvpa(obj: Object) -> Scaler:
+    """One that does not deploy an HPA does not scale horizontally."""
+    hpa = mapping(spec(obj).get("hpa"))
+    target = _target(obj, spec(obj).get("targetRef")) if hpa.get("deploy") is True else None
+    return Scaler(target, integer(spec(mapping(hpa.get("template"))).get("maxReplicas")))
+
+
+def _by_target(scaler: Scaler) -> Iterable[Target]:
+    return (scaler.target,) if scaler.target else ()
+
+
+def _exists(_: Object) -> bool:
+    return True
+
+
+_TARGET_INDEX = (("target", _by_target),)
+HPAS_VIEW = View(HORIZONTAL_POD_AUTOSCALERS, _hpa, indexes=_TARGET_INDEX)
+HVPAS_VIEW = View(HVPAS, _hvpa, indexes=_TARGET_INDEX)
+NODES_VIEW = View(NODES, _exists, form=Form.METADATA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """What is known for one workload."""
+
+    max_replicas: int | None = None
+    """To as many an autoscaler may scale it; None: there is none."""
+    several_nodes: bool = True
+
+
+class ClusterLister:
+    """Hvpas may not exist."""
+
+    def __init__(self, settings: HighAvailabilityConfig, state: State) -> None:
+        self._state = state
+        self._hpas = state.lister(HPAS_VIEW)
+        self._hvpas = state.lister(HVPAS_VIEW, needed=False)
+        self._nodes = state.lister(NODES_VIEW) if settings.behavior == "latest" else None
+
+    def state_for(self, workload: Target) -> ClusterState:
+        """Raises: NotCovered."""
+        return ClusterState(max_replicas=self.max_replicas(workload), several_nodes=self._several_nodes())
+
+    def max_replicas(self, target: Target) -> int | None:
+        """To how many replicas something is scaled horizontally; None: it is not.
+
+        Raises:
+            NotCovered.
+        """
+        self._state.demand_covered(HORIZONTAL_POD_AUTOSCALERS, target.namespace)
+        for lister in (self._hpas, self._hvpas):
+            for _, scaler in lister.store.by_index("target", target):
+                return scaler.max_replicas
+        return None
+
+    def _several_nodes(self) -> bool:
+        """The seed's behaviour takes it for granted."""
+        return self._nodes is None or len(self._nodes.store) > 1

@@ -1,0 +1,60 @@
+"""The admission server, and what has to be done around it.
+
+    python -m webhooks --config FILE          serve
+    python -m webhooks configurations …       print or install the webhook configurations
+    python -m webhooks certificates …         make and renew the certificates
+
+The commands beside the server have parsers of their own, in their packages.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Never
+
+from config import resource_manager
+from process.program import Program, run
+
+if TYPE_CHECKING:
+    from config.resource_manager.schema import ResourceManagerConfiguration
+    from process.program import Compose
+
+
+def _server() -> "Compose[ResourceManagerConfiguration]":
+    from webhooks.app import compose
+
+    return compose
+
+
+PROGRAM = Program(
+    name="resource-manager-webhooks",
+    summary="Serves admission webhooks: what API servers ask before they store an object.",
+    component=resource_manager.COMPONENT,
+    elects=False,
+    compose=_server,
+)
+
+
+def _configurations(arguments: Sequence[str]) -> int:
+    from webhooks.configurations import command
+
+    return command.main(arguments)
+
+
+def _certificates(arguments: Sequence[str]) -> int:
+    from webhooks.certificates import command
+
+    return command.main(arguments)
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "configurations": _configurations,
+    "certificates": _certificates,
+}
+"""Each imports its package when it is called: the server does without them."""
+
+
+def start() -> Never:
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in COMMANDS:
+        sys.exit(COMMANDS[arguments[0]](arguments[1:]))
+    run([PROGRAM])
