@@ -318,11 +318,9 @@ class _BoundedServer:
             self.close_for([superfluous])
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        transport = request.transport
-        if transport is None:
-            return _last(400)
-        connection = transport.get_protocol()
-        assert isinstance(connection, _Connection)
+        connection = request.transport and request.transport.get_protocol()
+        if not isinstance(connection, _Connection):
+            return _last(400)  # it is lost; TLS forgets its protocol a moment before it says so
         connection.end_limit()
         content = connection.content = request.content
         # What asyncio.timeout does, at a quarter of its price; this is done for every request.

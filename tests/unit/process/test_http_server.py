@@ -18,7 +18,7 @@ from aiohttp import web
 from devcluster.pki import Authority
 from kit.http import get, serving
 from process import listener
-from process.server import HttpServer
+from process.server import HttpServer, _Connection
 
 
 async def answer(_request: web.BaseRequest) -> web.Response:
@@ -32,6 +32,15 @@ async def measure(request: web.BaseRequest) -> web.Response:
 def is_serving(server: HttpServer) -> bool:
     """By a call, after which mypy forgets what it was before."""
     return server.serving
+
+
+def serving_and_trusting(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """TLS of a server, and of its clients."""
+    authority = Authority.create("test")
+    files = authority.issue_server(["127.0.0.1"]).write(directory, "server")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(files.certificate, files.key)
+    return tls, ssl.create_default_context(cadata=authority.bundle.decode())
 
 
 @pytest.mark.parametrize(
@@ -95,11 +104,7 @@ def test_handshakes_that_do_not_go_on_make_room_for_new_ones(
     new_loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "_HANDSHAKE_SECONDS", 600.0)
-    authority = Authority.create("test")
-    files = authority.issue_server(["127.0.0.1"]).write(tmp_path, "server")
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(files.certificate, files.key)
-    trusting = ssl.create_default_context(cadata=authority.bundle.decode())
+    tls, trusting = serving_and_trusting(tmp_path)
 
     async def play() -> None:
         loop = asyncio.get_running_loop()
@@ -126,6 +131,36 @@ def test_handshakes_that_do_not_go_on_make_room_for_new_ones(
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(play())
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_connection_that_is_lost_as_its_request_comes_is_no_error(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tls, trusting = serving_and_trusting(tmp_path)
+    handed_on = _Connection.data_received
+    lost = []
+
+    def lose_and_hand_on(connection: _Connection, data: bytes) -> None:
+        assert connection.transport is not None
+        connection.transport.abort()
+        handed_on(connection, data)
+        lost.append(connection)
+
+    monkeypatch.setattr(_Connection, "data_received", lose_and_hand_on)
+
+    async def play() -> None:
+        async with serving(answer, tls=tls) as server, aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientError):
+                await session.get(f"https://127.0.0.1:{server.port}/", ssl=trusting)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(play())
+    assert lost
+    assert not caplog.records
 
 
 async def test_connections_that_are_being_answered_stay_and_a_new_one_is_closed() -> None:
