@@ -301,7 +301,7 @@ class Caches:
         """Return when what is known is known to be true, as far as the API server tells.
 
         Raises:
-            OtherPast: the cluster has another past.
+            OtherPast: the cluster has another past, or may have.
             Unreachable: the API server does not answer.
         """
         async with self._assuring:
@@ -311,20 +311,24 @@ class Caches:
             for watcher in doubtful:
                 watcher.wake()
         if self.other_past.is_set():
-            raise OtherPast("the cluster was restored from a backup; nothing is written until it was read anew")
+            raise OtherPast(
+                "the cluster may have been restored from a backup; until it is read anew nothing is written"
+            )
 
     def _doubted(self, watcher: Watcher) -> None:
         if _is_own(watcher.resource):
             self._doubtful.add(watcher)
 
     def _other_past(self, watcher: Watcher) -> None:
-        """All start over if one of them finds that the past is another one.
+        """All start over if one of them finds that the past is, or may be, another one.
 
         Only if its kind is stored by the API server itself, though: others may count in their own way.
         """
         if not _is_own(watcher.resource):
             return
-        log.warning("The cluster was restored from a backup; all is listed anew", resource=str(watcher.resource))
+        log.warning(
+            "The cluster may have been restored from a backup; all is listed anew", resource=str(watcher.resource)
+        )
         self.other_past.set()
         self._doubtful.clear()
         for running in self._running.values():

@@ -445,15 +445,19 @@ class Client:
         form: Form = Form.WHOLE,
         limit: int = _PAGE,
         continue_token: str = "",
+        at: str = "",
         timeout: float | None = None,
     ) -> Object:
         """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind.
 
-        Of kinds with very large objects, a page has fewer than `limit`.
+        Of kinds with very large objects, a page has fewer than `limit`. `at` is the resourceVersion to list at, instead
+        of the present; raises Gone if the API server has forgotten it.
         """
         params = {**selection.parameters(), "limit": str(min(limit, self._page_limits.get(resource, limit)))}
         if continue_token:
             params["continue"] = continue_token
+        if at:
+            params |= {"resourceVersion": at, "resourceVersionMatch": "Exact"}
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[True]
         path = resource.path(namespace=selection.namespace)
         try:
@@ -464,7 +468,7 @@ class Client:
                 raise
             self._page_limits[resource] = max(asked // _SMALLER_PAGE, 1)
             return await self.list_page(
-                resource, selection, form=form, limit=limit, continue_token=continue_token, timeout=timeout
+                resource, selection, form=form, limit=limit, continue_token=continue_token, at=at, timeout=timeout
             )
         return await answers.list_of(resource, body)
 

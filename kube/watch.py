@@ -12,8 +12,9 @@ as an empty list, once, and is asked for again with back-off until `wake` says t
 **The past may be another one afterwards.** When etcd is restored from a backup, versions go back, and an API server
 waits in silence until they are past the one from which it is asked to watch. So whenever the cluster was out of reach,
 the next request lists the metadata of one object (`assure`): the version of that list must not be lower than what was
-seen, and the object that was seen to change last must be as it was seen then, or have changed since. Otherwise all is
-listed anew.
+seen, and the object that was seen to change last must be as it was seen, now or (a second list) at the version up to
+which all was seen. Otherwise all is listed anew; also if the API server has forgotten that version, since then there is
+no telling.
 
 Failures end in a jittered exponential back-off that any progress resets. They are logged when they begin and when
 they end, not every time.
@@ -23,7 +24,6 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
-from enum import Enum
 
 import structlog
 
@@ -45,8 +45,6 @@ from kube.resources import Resource
 _FAILURES_ONCE_BACK = 4
 _FAILURES_BEFORE_LIST = 4
 _OUT_OF_REACH = (Unreachable, ServerFailure, TooManyRequests)
-_DELETION_SECONDS = 1
-"""Within which an API server tells of a deletion that it knows already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +117,12 @@ class Watching:
 State = Empty | Listing | Watching
 
 
-class Past(Enum):
-    """Of a cluster that was out of reach, compared with what is known of it."""
-
-    SAME = "same"
-    OTHER = "other"
-    UNCERTAIN = "uncertain"
-
-
 class Watcher:
     """Follows the objects of a kind: `async for event in watcher.events()`, for ever.
 
     Args:
         on_doubt: called when the cluster was out of reach, so that it may have another past afterwards.
-        on_other_past: called if it has.
+        on_other_past: called if it has, or if that can't be told.
     """
 
     def __init__(
@@ -192,60 +182,39 @@ class Watcher:
             seen = self._seen
             if not self._in_doubt:
                 return
-            past = await self._past(seen)
+            is_same = await self._has_same_past(seen)
             if self._seen != seen:
                 return  # it was told to start over meanwhile
             self._in_doubt = False
-            if past is not Past.SAME:
-                self._log.warning("The cluster may have another past than is known; listing anew", past=past.value)
+            if not is_same:
+                self._log.warning("The cluster may have another past than is known; listing anew")
                 self.start_over()
-            if past is Past.OTHER:
                 self._on_other_past(self)
 
-    async def _past(self, seen: int) -> Past:
+    async def _has_same_past(self, seen: int) -> bool:
         """Compared at what changed last: versions alone would not tell if the new ones have overtaken the old ones."""
         name, version = self._last or (None, None)
+        selection = self._selection if name is None else self._only(name)
         try:
-            page = await self._client.list_page(
-                self.resource,
-                self._selection if name is None else _only(name),
-                form=Form.METADATA,
-                limit=1,
-                timeout=self._timings.list_timeout,
-            )
-        except BadRequest:
-            return Past.UNCERTAIN  # its API server knows no such field selector
-        now = resource_version(page)
-        if not now:
-            return Past.UNCERTAIN
-        if now < seen:
-            return Past.OTHER
-        found = next((resource_version(item) for item in page["items"] if key(item) == name), None)
-        if name is None or found == version:
-            return Past.SAME
-        if found is not None:
-            return Past.SAME if found > seen else Past.OTHER
-        return await self._since_deletion(name, seen)
+            now = await self._compared(selection)
+            if resource_version(now) < max(seen, 1):
+                return False
+            if name is None or _version_in(now, name) == version:
+                return True
+            # It has changed since, or it never was as it is known.
+            return _version_in(await self._compared(selection, at=str(seen)), name) == version
+        except (BadRequest, Gone):
+            return False  # its API server knows no such field selector, or has forgotten what was
 
-    async def _since_deletion(self, name: Key, seen: int) -> Past:
-        """Whether an object was deleted, or never was in the cluster's present past."""
-        try:
-            async with self._client.watch(
-                self.resource,
-                _only(name),
-                resource_version=str(seen),
-                timeout_seconds=_DELETION_SECONDS,
-                idle_timeout=self._timings.list_timeout,
-                form=Form.METADATA,
-            ) as stream:
-                async for event in stream:
-                    if event.get("type") == "ERROR":
-                        return Past.UNCERTAIN
-                    if event.get("type") == "DELETED":
-                        return Past.SAME
-        except Gone:
-            return Past.UNCERTAIN
-        return Past.OTHER
+    async def _compared(self, selection: Selection, *, at: str = "") -> Object:
+        return await self._client.list_page(
+            self.resource, selection, form=Form.METADATA, limit=1, at=at, timeout=self._timings.list_timeout
+        )
+
+    def _only(self, name: Key) -> Selection:
+        """That object, if it is selected."""
+        fields = [f"metadata.name={name.name}", self._selection.field_selector]
+        return Selection(name.namespace, self._selection.label_selector, ",".join(filter(None, fields)))
 
     async def events(self) -> AsyncGenerator[Event, None]:
         while True:
@@ -379,5 +348,5 @@ class Watcher:
         return was_woken
 
 
-def _only(name: Key) -> Selection:
-    return Selection(namespace=name.namespace, field_selector=f"metadata.name={name.name}")
+def _version_in(page: Object, name: Key) -> int | None:
+    return next((resource_version(item) for item in page["items"] if key(item) == name), None)

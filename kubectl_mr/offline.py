@@ -117,6 +117,7 @@ class OfflineClient(Client):
         form: Form = Form.WHOLE,  # noqa: ARG002
         limit: int = 0,  # noqa: ARG002
         continue_token: str = "",  # noqa: ARG002
+        at: str = "",  # noqa: ARG002
         timeout: float | None = None,  # noqa: ARG002
     ) -> Object:
         found = [obj for obj in self._of(resource) if _is_selected(obj, selection)]

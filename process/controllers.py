@@ -86,7 +86,7 @@ class Controllers:
                 each.cancel()
 
     async def _restart(self) -> None:
-        log.info("Starting the controllers anew, since a cluster was restored from a backup")
+        log.info("Starting the controllers anew, since a cluster may have been restored from a backup")
         await self._end()
         for cluster in self._clusters.values():
             cluster.discovery.forget()

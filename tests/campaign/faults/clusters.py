@@ -5,14 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from random import Random
 
-import aiohttp
-
 from campaign import manifests
 from campaign.manifests import Place
 from campaign.model import FLEETING
 from campaign.stage import Stage
-from devcluster.cluster import Cluster
-from devcluster.components import Files
 from devcluster.errors import DevclusterError
 from kit.kinds import definition
 from kube.errors import KubeError, NotFound
@@ -68,24 +64,12 @@ async def etcd_restarted(stage: Stage, *, cluster: str, kill: bool) -> AsyncIter
 @contextlib.asynccontextmanager
 async def compacted(stage: Stage, *, cluster: str) -> AsyncIterator[str]:
     """Etcd forgets the past, and with the API server's memory gone, nobody can watch on from where he was."""
-    revision = await _compact(stage.clusters[cluster])
+    try:
+        revision = str(await asyncio.to_thread(stage.clusters[cluster].compact))
+    except (OSError, DevclusterError) as error:
+        revision = f"nothing: {error}"
     async with apiserver_restarted(stage, cluster=cluster, kill=True):
         yield f"up to {revision}"
-
-
-async def _compact(cluster: Cluster) -> str:
-    socket = Files(cluster.state).etcd_socket.removeprefix("unix://")
-    connector = aiohttp.UnixConnector(path=socket)
-    timeout = aiohttp.ClientTimeout(total=20)
-    async with aiohttp.ClientSession("http://etcd", connector=connector, timeout=timeout) as session:
-        try:
-            async with session.post("/v3/kv/range", json={"key": "AA=="}) as answer:
-                revision = str((await answer.json())["header"]["revision"])
-            async with session.post("/v3/kv/compaction", json={"revision": revision, "physical": True}) as answer:
-                answer.raise_for_status()
-        except aiohttp.ClientError as error:
-            return f"nothing: {error}"
-    return revision
 
 
 @contextlib.asynccontextmanager
