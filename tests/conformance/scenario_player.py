@@ -33,6 +33,8 @@ _STABLE, _STABLE_IF_UNSETTLED, _BOUND = 5.0, 17.0, 60.0
 """Seconds. A ManagedResource that is not settled is looked at beyond a whole sync period of 15 s."""
 _REACTION = 2.0
 """Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
+_DELIVERY = 1.0
+"""Seconds within which an API server has sent changes to those who watch, also on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,8 @@ class _Play:
             with self._pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
                 for step in steps:
                     await self._do(step)
+                if len(steps) > 1:
+                    await asyncio.sleep(_DELIVERY)
             if "observe" not in steps[-1]:
                 await asyncio.sleep(_REACTION)
 
