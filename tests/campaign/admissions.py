@@ -7,7 +7,7 @@ from typing import Self
 
 from campaign.model import SETTLED
 from campaign.oracles import Admissions, Failure
-from kit.manifests import pod
+from kit.objects import pod
 from kube.client import Client
 from kube.errors import ApiError, KubeError
 

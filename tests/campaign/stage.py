@@ -23,7 +23,7 @@ from campaign.world import World
 from devcluster.cluster import Cluster
 from devcluster.proxy import FaultProxy
 from kit.managed_resources import install_crd
-from kit.manifests import pod
+from kit.objects import pod
 from kit.processes.agent import AgentProcess
 from kit.processes.webhooks import WebhookProcess
 from kit.proxied import proxy_to

@@ -15,7 +15,7 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.kinds import custom_resource, definition
-from kit.manifests import config_map, manifest, rule
+from kit.objects import config_map, obj, rule
 from kit.rbac import grant
 from kit.world import Place
 from kube.cache import Caches, View, without_managed_fields
@@ -189,7 +189,7 @@ async def test_a_kind_that_comes_later_is_watched_soon_and_one_that_goes_is_forg
     with pytest.raises(Exception, match="no matches for kind"):
         await agent_cluster.discovery.find(f"{group}/v1", "Widget")
     await asyncio.to_thread(cluster.api.create, CRDS, definition(widgets))
-    widget = manifest(widgets, "w", namespace=namespace)
+    widget = obj(widgets, "w", namespace=namespace)
     await soon(lambda: agent_cluster.client.create(widgets, widget), "it to be served", passing=(KubeError,))
     # Who was woken a moment before it was served would wait for long now, with these timings: once more, there is news.
     news = {"metadata": {"annotations": {"example.com/served": "true"}}}

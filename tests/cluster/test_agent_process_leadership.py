@@ -8,7 +8,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from kit.managed_resources import install_crd
-from kit.manifests import bundle, config_map, managed_resource
+from kit.objects import bundle, config_map, managed_resource
 from kit.processes.agent import AgentProcess, configuration
 from kit.world import Place
 from kube.clock import parse_time
@@ -84,7 +84,7 @@ def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(
     place = Place(cluster, namespace)
 
     def write(version: str) -> None:
-        place.put(bundle("mr", config_map("c", namespace=namespace, version=version)))
+        place.put(bundle("mr", config_map("c", {"version": version}, namespace=namespace)))
 
     def applied() -> str:
         return str((place.find("ConfigMap", "c") or {"data": {"version": ""}})["data"]["version"])

@@ -12,7 +12,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.bundles.bundle import generate, split_into_secrets
 from kit.managed_resources import install_crd
-from kit.manifests import managed_resource, secret
+from kit.objects import managed_resource, secret
 from kit.processes.agent import AgentProcess, configuration
 from kit.world import WRITES, Place, find_at
 from kube.errors import NotFound
@@ -45,7 +45,7 @@ class Stage(Place):
             self.create(secret(f"bundle-{number}", {"objects.yaml.br": stream}))
         assert len(names) > 1
         spec: dict[str, Any] = {"class": self.namespace, "secretRefs": names}
-        self.create(managed_resource("bundle", **spec))
+        self.create(managed_resource("bundle", spec=spec))
         self.wait_for(self.is_applied, what="the bundle to be applied", seconds=150)
 
     def is_applied(self) -> bool:

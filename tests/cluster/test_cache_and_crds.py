@@ -15,7 +15,7 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.kinds import custom_resource, definition, definition_path
-from kit.manifests import manifest
+from kit.objects import obj
 from kit.world import World
 from kube.cache import Caches, Change, Store, View, without_managed_fields
 from kube.client import Client
@@ -66,9 +66,8 @@ async def define(world: World, kind: Resource) -> None:
 
 async def fill(world: World, kind: Resource, *names: str) -> set[Key]:
     for name in names:
-        obj = manifest(kind, name, spec={"a": "b"})
         # A CRD is established a moment before its kind is served.
-        create = functools.partial(world.create, obj, kind)
+        create = functools.partial(world.create, obj(kind, name, spec={"a": "b"}), kind)
         await soon(create, f"{name} to be created", passing=(KindNotServed, NoStatus, TooManyRequests))
     return {Key(world.namespace, name) for name in names}
 

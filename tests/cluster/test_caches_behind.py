@@ -6,7 +6,7 @@ import uuid
 from devcluster.cluster import Cluster
 from kit.eventually import soon
 from kit.kinds import custom_resource
-from kit.manifests import rule
+from kit.objects import rule
 from kit.rbac import grant
 from kit.world import connected
 from kube.cache import Caches, View, without_managed_fields

@@ -28,7 +28,7 @@ from kit.controllers import counted, run_controller
 from kit.eventually import soon
 from kit.kinds import serve
 from kit.managed_resources import install_crd
-from kit.manifests import manifest
+from kit.objects import obj
 from kit.processes.agent import AgentProcess, configuration
 from kit.proxied import proxied
 from kit.signing.requests import (
@@ -77,7 +77,7 @@ class SigningPlace(Place):
         self.user = f"system:node:{self.name}"
 
     def node(self, *addresses: tuple[str, str]) -> None:
-        self.create(manifest(NODES, self.name))
+        self.create(obj(NODES, self.name))
         self.addresses(*addresses)
 
     def addresses(self, *addresses: tuple[str, str]) -> None:
@@ -90,7 +90,7 @@ class SigningPlace(Place):
 
     def machine(self, *, node: str = "") -> str:
         name = f"m-{uuid.uuid4().hex[:8]}"
-        self.create(manifest(MACHINES, name, labels={"node": node} if node else {}))
+        self.create(obj(MACHINES, name, labels={"node": node} if node else {}))
         return name
 
     async def ask(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from kit.manifests import CLUSTER_ROLES, config_map, manifest, rule
+from kit.objects import CLUSTER_ROLES, config_map, obj, rule
 from kit.rbac import grant, until_granted
 from kit.world import connected
 from kube.client import Client, Selection
@@ -77,7 +77,7 @@ async def test_who_may_only_create_events_creates_repeats_anew(
 
 
 async def test_events_of_cluster_scoped_objects_with_odd_names_are_accepted(client: Client, namespace: str) -> None:
-    role = manifest(CLUSTER_ROLES, f"system:{namespace}:Odd_Name")
+    role = obj(CLUSTER_ROLES, f"system:{namespace}:Odd_Name")
     async with recording(client) as recorder:
         recorder.event(role, "Normal", "Applied", "ü" * 2000)
         await recorder.drain(60)

@@ -21,7 +21,7 @@ from kit.controllers import counted, run_controller
 from kit.eventually import soon
 from kit.kinds import serve
 from kit.managed_resources import install_crd
-from kit.manifests import manifest, new_namespace
+from kit.objects import obj
 from kit.world import connected
 from kube.client import Client, Selection
 from kube.clock import parse_time
@@ -51,7 +51,7 @@ def rounds(client: Client, now: datetime, *namespaces: str, dry_run: bool = Fals
 
 def candidate(kind: str, name: str, namespace: str, label: str | None = "true") -> Object:
     marks = {} if label is None else {GARBAGE_COLLECTABLE: label}
-    return manifest(RESOURCES[kind], name, namespace=namespace, labels=marks)
+    return obj(RESOURCES[kind], name, namespace=namespace, labels=marks)
 
 
 def user(kind: str, name: str, namespace: str, pod: Object | None = None) -> Object:
@@ -70,7 +70,7 @@ def user(kind: str, name: str, namespace: str, pod: Object | None = None) -> Obj
         "ManagedResource": {"class": "nobodys", "secretRefs": []},
         "Prometheus": spec,
     }
-    return manifest(USER[kind], name, namespace=namespace, spec=specs[kind])
+    return obj(USER[kind], name, namespace=namespace, spec=specs[kind])
 
 
 PLACES: dict[str, Sequence[Any]] = {
@@ -146,7 +146,7 @@ def collected(result: str) -> float:
 
 
 async def create_namespace(client: Client, name: str) -> None:
-    await client.create(NAMESPACES, new_namespace(name))
+    await client.create(NAMESPACES, obj("Namespace", name))
 
 
 async def create_namespace_for_pods(client: Client, name: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition, wait_until_served
-from kit.manifests import RBAC_GROUP, config_map, manifest, rule
+from kit.objects import RBAC_GROUP, config_map, obj, rule
 from kit.rbac import grant, revoke
 from kit.rig import Rig
 from kit.shards import Shard, ShardAgent, agents_by_class, agents_by_namespace, sharing
@@ -33,7 +33,7 @@ class Pair:
         self.place = giver.rig.namespace
 
     def obj(self, name: str, version: str = "1") -> Object:
-        return config_map(name, namespace=self.place, version=version)
+        return config_map(name, {"version": version}, namespace=self.place)
 
     def live(self, name: str) -> Object | None:
         return self.giver.find("ConfigMap", name)
@@ -173,7 +173,7 @@ def test_a_definition_keeps_its_custom_resources(cluster: Cluster, namespace: st
     resource = custom_resource(f"{namespace}.example.com", "Widget")
     crd = definition(resource)
     path = CUSTOM_RESOURCE_DEFINITIONS.path(name=crd["metadata"]["name"])
-    widget = manifest(resource, "w", namespace=namespace)
+    widget = obj(resource, "w", namespace=namespace)
     with sharing(cluster, by_class(cluster, namespace, namespace)) as shards:
         giver, taker = (shard.rig for shard in shards)
         giver.write("from", crd, config_map("a"))

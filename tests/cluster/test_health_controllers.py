@@ -22,7 +22,7 @@ from gardener.kinds import MANAGED_RESOURCES
 from kit.controllers import cluster_of, context_of
 from kit.eventually import no_problem, soon
 from kit.kinds import custom_resource, definition
-from kit.manifests import config_map, deployment, managed_resource, manifest, rule, service, unscheduled_pod
+from kit.objects import config_map, deployment, managed_resource, obj, rule, service, unscheduled_pod
 from kit.rbac import grant
 from kit.world import World, connected
 from kube.cache import Store
@@ -66,8 +66,8 @@ class HealthWorld(World):
         return {**obj, "metadata": {**obj["metadata"], **marks}}
 
     async def create_managed(self, *objects: Object) -> None:
-        for obj in objects:
-            await self.create(self.marked(obj))
+        for each in objects:
+            await self.create(self.marked(each))
 
     async def managed_resource(self, *objects: Object) -> None:
         """A ManagedResource `mr` that claims to have applied these objects."""
@@ -259,7 +259,7 @@ async def test_an_object_without_our_label_is_not_missed(world: HealthWorld) -> 
 
 async def test_a_service_is_told_with_its_warnings(world: HealthWorld) -> None:
     about = {"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": world.namespace}
-    warning = manifest(
+    warning = obj(
         EVENTS,
         "e",
         involvedObject=about,
@@ -292,7 +292,7 @@ async def test_a_kind_that_comes_late_is_noticed(prompt_world: HealthWorld) -> N
     world = prompt_world
     group = f"{world.namespace}.example.com"
     widgets = custom_resource(group, "Widget")
-    widget = manifest(widgets, "w")
+    widget = obj(widgets, "w")
     await world.managed_resource(widget)
     await world.until("ResourcesHealthy", "False", "WidgetMissing")
     assert (await world.message("ResourcesHealthy")).endswith(

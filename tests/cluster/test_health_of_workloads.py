@@ -13,7 +13,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
-from kit.manifests import bundle, managed_resource
+from kit.objects import bundle, managed_resource
 from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import Place
 from kube.errors import AlreadyExists
@@ -171,7 +171,7 @@ def is_quiet(audit: Audit, *, seconds: float) -> bool:
 
 def test_series_go_with_the_managed_resource_and_tell_of_ignored_ones(world: WorkloadPlace) -> None:
     ignored = {"resources.gardener.cloud/ignore": "true"}
-    world.create(managed_resource("ignored", annotations=ignored, secretRefs=[]))
+    world.create(managed_resource("ignored", annotations=ignored, spec={"secretRefs": []}))
     eventually(lambda: len(world.series("_ignored_since_timestamp_seconds")) == 1, "the metric of the ignored one")
     assert world.agent.metric(f"{PREFIX}s_ignored") == 1
     world.delete("ManagedResource", "ignored")

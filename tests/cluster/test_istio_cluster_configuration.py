@@ -7,7 +7,7 @@ from gardener import keys, kinds
 from kit.controllers import run_controller
 from kit.eventually import no_problem
 from kit.kinds import definition, kinds_are_served
-from kit.manifests import manifest, new_namespace
+from kit.objects import obj
 from kit.world import World
 from kube.client import Client
 from kube.objects import Object, labels, uid
@@ -45,14 +45,14 @@ async def test_envoy_filters_follow_destination_rules_once_istio_is_there(
     async with run_controller(declare, client) as loop:
         for kind in KINDS:
             await world.create(definition(kind))
-        await world.create(new_namespace(gateways, labels={"gardener.cloud/role": "istio-ingress"}))
+        await world.create(obj("Namespace", gateways, labels={"gardener.cloud/role": "istio-ingress"}))
         try:
             await kinds_are_served(admin, *KINDS)
             loop.kinds_changed("networking.istio.io")
-            svc = manifest(SERVICES, "svc", annotations={EXPORT_TO: gateways}, spec={"ports": [HTTPS]})
+            svc = obj(SERVICES, "svc", annotations={EXPORT_TO: gateways}, spec={"ports": [HTTPS]})
             await world.create(svc)
             exported = {"host": f"svc.{namespace}.svc.cluster.local", "exportTo": ["*"]}
-            await world.create(manifest(kinds.DESTINATION_RULES, "r", spec=exported))
+            await world.create(obj(kinds.DESTINATION_RULES, "r", spec=exported))
             made = await world.until_ports_are(443)
             assert labels(made) == {keys.MANAGED_BY: NAME}
             assert made["metadata"]["ownerReferences"][0]["name"] == namespace

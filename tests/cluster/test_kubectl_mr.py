@@ -20,7 +20,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
 from kit.managed_resources import install_crd
-from kit.manifests import config_map, deployment
+from kit.objects import config_map, deployment
 from kit.rig import Rig
 from kube.objects import Object, annotations, is_deleting
 from kube.resources import SECRETS

@@ -12,7 +12,7 @@ from devcluster.cluster import Cluster
 from gardener.keys import ORIGIN
 from gardener.kinds import MANAGED_RESOURCES
 from kit.managed_resources import install_crd
-from kit.manifests import ROLES, managed_resource, manifest, secret
+from kit.objects import ROLES, managed_resource, obj, secret
 from kit.world import Place
 from kube.resources import CONFIG_MAPS
 from kubectl_mr.__main__ import COMMANDS, app
@@ -27,8 +27,8 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     """A failed ManagedResource, its Secret, its objects and what was told of it; the same in a file."""
     install_crd(cluster)
     place, evil, marks = Place(cluster, namespace), {"evil": EVIL}, {ORIGIN: f"{namespace}/mr"}
-    role = manifest(ROLES, ROLE, namespace=namespace, annotations=evil)
-    text = manifest(
+    role = obj(ROLES, ROLE, namespace=namespace, annotations=evil)
+    text = obj(
         CONFIG_MAPS,
         "c",
         namespace=namespace,
@@ -38,9 +38,9 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     manifests = yaml.safe_dump_all([role, text], allow_unicode=True)
     opaque = secret("s", {"objects.yaml": f"# {EVIL}\n{manifests}"}, namespace=namespace, annotations=evil)
     spec: dict[str, Any] = {"class": f"nobody{EVIL}", "secretRefs": [{"name": "s"}], "injectLabels": evil}
-    managed = managed_resource("mr", namespace=namespace, annotations=evil, **spec)
-    place.create(manifest(ROLES, ROLE, annotations=marks))
-    place.create(manifest(CONFIG_MAPS, "c", annotations=marks, data={"one": "a\n\x1b"}))
+    managed = managed_resource("mr", namespace=namespace, annotations=evil, spec=spec)
+    place.create(obj(ROLES, ROLE, annotations=marks))
+    place.create(obj(CONFIG_MAPS, "c", annotations=marks, data={"one": "a\n\x1b"}))
     place.create(opaque)
     path = MANAGED_RESOURCES.path(namespace=namespace)
     created = cluster.api.create(path, managed)

@@ -9,7 +9,7 @@ import pytest
 
 from attacks.decoding import SORTS, secret_data
 from devcluster.cluster import Cluster
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig, resident_peak_bytes
 from kube.objects import Object
@@ -99,16 +99,16 @@ UNDECODABLE: dict[str, tuple[str, bytes, str]] = {
 def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig) -> None:
     key, content, text = UNDECODABLE[case]
     content = content or brotli_of_zeros(1024)
-    rig.write("other", config_map("other", k="1"))
+    rig.write("other", config_map("other", {"k": "1"}))
     rig.write_data(
-        "mr", {"a.yaml": yaml_of(rig, config_map("sibling", k="1")), key[:6]: yaml_of(rig, config_map("former"))}
+        "mr", {"a.yaml": yaml_of(rig, config_map("sibling", {"k": "1"})), key[:6]: yaml_of(rig, config_map("former"))}
     )
     rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}])
     rig.until_applied("mr")
     former = rig.get("ConfigMap", "former")
 
-    rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", k="2")), key: content})
-    rig.write_secret("other", config_map("other", k="2"))
+    rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", {"k": "2"})), key: content})
+    rig.write_secret("other", config_map("other", {"k": "2"}))
     rig.until_data("other", {"k": "2"})
     message = rig.until_failed("mr", text, f"in '{key}' in secret '{rig.namespace}/mr'", reason="DecodingFailed")
     assert message.startswith("Could not decode all new resources: [Could not decode resource at index ")
@@ -122,7 +122,7 @@ def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig)
     assert resident_peak_bytes(rig.process) < _MOST_MEMORY
 
     # Once it can be read again, what it does not hold any more goes.
-    rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", k="3"))})
+    rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", {"k": "3"}))})
     rig.until_applied("mr")
     rig.until_gone("ConfigMap", "former")
     rig.delete("ManagedResource", "mr")
@@ -149,24 +149,24 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
         lambda: [{"apiVersion": "v1", "kind": "List", "items": [config_map("x")], "metadata": {"name": "x"}}],
         "is unsupported",
     ),
-    "a name with a path": (lambda: [config_map("../../secrets/x")], "is invalid"),
+    "a name with a path": (lambda: [{**config_map("x"), "metadata": {"name": "../../secrets/x"}}], "is invalid"),
     "data of a wrong type": (
         lambda: [{**config_map("x"), "data": {"k": 1}}],
         "cannot unmarshal number",
     ),
-    "too much data": (lambda: [config_map("x", k="x" * 3 * _MIB)], "API servers accept 3145728 at most"),
+    "too much data": (lambda: [config_map("x", {"k": "x" * 3 * _MIB})], "API servers accept 3145728 at most"),
 }
 
 
 @pytest.mark.parametrize("case", UNAPPLICABLE)
 def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: Rig) -> None:
     objects, text = UNAPPLICABLE[case]
-    rig.write("other", config_map("other", k="1"))
-    rig.write("mr", config_map("sibling", k="1"))
+    rig.write("other", config_map("other", {"k": "1"}))
+    rig.write("mr", config_map("sibling", {"k": "1"}))
     rig.until_applied("mr")
-    documents = yaml_of(rig, config_map("sibling", k="2"), *objects())
+    documents = yaml_of(rig, config_map("sibling", {"k": "2"}), *objects())
     rig.write_data("mr", {"objects.yaml.br": brotli.compress(documents, quality=5)})
-    rig.write_secret("other", config_map("other", k="2"))
+    rig.write_secret("other", config_map("other", {"k": "2"}))
     rig.until_data("other", {"k": "2"})
     message = rig.until_failed("mr", text)
     assert len(message) < 20_000
@@ -185,7 +185,7 @@ def test_secrets_of_some_hundred_bytes_do_not_fill_memory_or_keep_others_waiting
     for name, sort in attackers.items():
         rig.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": secret_data(sort)})
         rig.write_managed_resource(name, secretRefs=[{"name": name}])
-    rig.write("innocent", config_map("harmless", k="1"))
+    rig.write("innocent", config_map("harmless", {"k": "1"}))
     rig.until_applied("innocent")
     for name in attackers:
         rig.until(lambda name=name: rig.applied(name)[0] == "False", f"{name} to fail")  # type: ignore[misc]
@@ -214,6 +214,6 @@ def test_a_missing_secret_is_told_and_deletes_nothing(rig: Rig) -> None:
     [event] = rig.until(lambda: rig.events("mr"), "an event")
     assert event["reason"] == "CannotReadSecret"
     assert rig.get("ConfigMap", "c") == before
-    rig.write_secret("mr", config_map("c", k="2"))
+    rig.write_secret("mr", config_map("c", {"k": "2"}))
     rig.until_data("c", {"k": "2"})
     rig.until_applied("mr")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from devcluster.audit import Audit
-from kit.manifests import config_map, deployment, role, service
+from kit.objects import config_map, deployment, role, service
 from kit.rig import Rig, stamped_by
 from kube.objects import Object, annotations, labels
 
@@ -23,7 +23,7 @@ def labelled(obj: Object, **values: str) -> Object:
 @pytest.fixture
 def managed(rig: Rig) -> Rig:
     """A ConfigMap `c` with data, a label and an annotation."""
-    obj = labelled(config_map("c", {"note": "ours"}, k="v"), app="ours")
+    obj = labelled(config_map("c", {"k": "v"}, annotations={"note": "ours"}), app="ours")
     rig.write("mr", obj)
     rig.until_applied("mr")
     return rig
@@ -74,7 +74,7 @@ def test_an_object_that_was_deleted_by_hand_is_made_anew(managed: Rig) -> None:
 def test_an_object_that_was_replaced_by_hand_is_taken_over(managed: Rig) -> None:
     with managed.asleep():
         managed.delete("ConfigMap", "c")
-        foreign = managed.put(config_map("c", {"mine": "stays"}, k="other"))
+        foreign = managed.put(config_map("c", {"k": "other"}, annotations={"mine": "stays"}))
     managed.until(lambda: is_right(managed), "the ConfigMap to be right", seconds=_SOON)
     live = managed.get("ConfigMap", "c")
     assert live["metadata"]["uid"] == foreign["metadata"]["uid"]

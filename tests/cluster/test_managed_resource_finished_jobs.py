@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.rig import Rig
 from kube.objects import Object, condition
 

@@ -8,7 +8,7 @@ from devcluster.faults import Fault, Request, Rules
 from gardener import keys
 from kit.managed_resources import USER_AGENT, ManagedWorld, control_loop, install_crd
 from kit.managed_resources import config_map as plain
-from kit.manifests import config_map, deployment, service
+from kit.objects import config_map, deployment, service
 from kit.proxied import proxied
 from kit.rig import Rig
 from kube.client import Client, Transport
@@ -27,7 +27,7 @@ def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
         obj["spec"]["template"]["metadata"] = {"labels": {"app": template}}
         return obj
 
-    rig.write("mr", selecting("old", template="old"), {**config_map("c", k="old"), "immutable": True})
+    rig.write("mr", selecting("old", template="old"), {**config_map("c", {"k": "old"}), "immutable": True})
     rig.until_applied("mr")
     before = {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))}
 
@@ -37,7 +37,7 @@ def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
     assert message.count("it was not deleted, since the API server would not let it be created anew") == 2
     assert {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))} == before
 
-    rig.write_secret("mr", selecting("new", template="new"), {**config_map("c", k="new"), "immutable": True})
+    rig.write_secret("mr", selecting("new", template="new"), {**config_map("c", {"k": "new"}), "immutable": True})
     rig.until_applied("mr")
     assert rig.uid("Deployment", "d") != before["Deployment"]
     assert rig.get("ConfigMap", "c")["data"] == {"k": "new"}

@@ -1,6 +1,6 @@
 """Nothing is leaked and nothing is hidden: objects are listed before they exist, and one that fails stops no other."""
 
-from kit.manifests import config_map, deployment, service
+from kit.objects import config_map, deployment, service
 from kit.rig import Rig
 from kube.objects import Object
 
@@ -78,9 +78,9 @@ def test_all_failures_are_told_and_all_other_objects_are_applied(rig: Rig) -> No
 
 
 def test_a_failure_does_not_keep_others_from_being_changed_and_removed(rig: Rig) -> None:
-    rig.write("mr", config_map("changed", k="1"), config_map("dropped"))
+    rig.write("mr", config_map("changed", {"k": "1"}), config_map("dropped"))
     rig.until_applied("mr")
-    rig.write_secret("mr", config_map("changed", k="2"), elsewhere("failing"))
+    rig.write_secret("mr", config_map("changed", {"k": "2"}), elsewhere("failing"))
     rig.until_data("changed", {"k": "2"})
     rig.until_gone("ConfigMap", "dropped")
     rig.until_failed("mr", 'namespaces "nowhere" not found')

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from kit.kinds import custom_resource, definition
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.rig import Rig
 from kube.errors import KubeError, NotFound, TooManyRequests
 from kube.objects import Object
@@ -126,12 +126,12 @@ def test_objects_of_a_late_kind_are_put_right_like_others(rig: Rig, widgets: Wid
 
 def test_a_kind_that_is_deleted_and_made_anew_is_followed(rig: Rig, widgets: Widgets) -> None:
     widgets.install()
-    rig.write("mr", widgets.widget, config_map("c", k="1"))
+    rig.write("mr", widgets.widget, config_map("c", {"k": "1"}))
     rig.until_applied("mr")
     before = len(rig.process.log.splitlines())
     widgets.uninstall()
     rig.until_failed("mr", 'no matches for kind "Widget"')
-    rig.write_secret("mr", widgets.widget, config_map("c", k="2"))
+    rig.write_secret("mr", widgets.widget, config_map("c", {"k": "2"}))
     rig.until_data("c", {"k": "2"})
     widgets.install()
     rig.until_applied("mr")
@@ -180,7 +180,7 @@ def test_an_object_whose_version_is_no_longer_served_is_removed_by_another_one(
         rig.delete("ManagedResource", "mr")
         rig.until_gone("ManagedResource", "mr")
     else:
-        rig.write_secret("mr", config_map("c", k="2"))
+        rig.write_secret("mr", config_map("c", {"k": "2"}))
         rig.until(lambda: rig.listed("mr") == {"c"}, "the object to be listed no more")
         rig.until_applied("mr")
     with pytest.raises(NotFound):

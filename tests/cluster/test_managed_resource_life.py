@@ -9,7 +9,7 @@ import pytest
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition
-from kit.manifests import config_map, deployment, role, service, stateful_set
+from kit.objects import config_map, deployment, role, service, stateful_set
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig, stamped_by
 from kube.objects import Object, annotations, condition, finalizers
@@ -67,7 +67,7 @@ def test_a_managed_resource_moves_to_another_class(rig: Rig, other_agent: Agent,
     assert rig.find("Service", "s")
 
     # From now on it is the other one's, and only that one's.
-    rig.write_secret("mr", config_map("c", k="2"))
+    rig.write_secret("mr", config_map("c", {"k": "2"}))
     rig.until_data("c", {"k": "2"})
     rig.delete("ManagedResource", "mr")
     rig.until_gone("ManagedResource", "mr")
@@ -123,7 +123,7 @@ def test_the_operation_reconcile_is_carried_out_and_taken_away(rig: Rig) -> None
 
 
 def test_the_operation_wait_for_state_stops_everything(rig: Rig) -> None:
-    rig.write_secret("mr", config_map("c", k="1"))
+    rig.write_secret("mr", config_map("c", {"k": "1"}))
     rig.write_managed_resource("mr", annotated={_OPERATION: "wait-for-state"}, secretRefs=[{"name": "mr"}])
     rig.write("after", config_map("d"))
     rig.until_applied("after")
@@ -135,13 +135,13 @@ def test_the_operation_wait_for_state_stops_everything(rig: Rig) -> None:
 
 
 def test_an_ignored_managed_resource_is_left_as_it_is(rig: Rig) -> None:
-    rig.write("mr", config_map("c", k="1"))
+    rig.write("mr", config_map("c", {"k": "1"}))
     rig.until_applied("mr")
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: "true"}}})
     rig.until(lambda: rig.applied("mr")[1] == "ManagedResourceIgnored", "it to be ignored")
     assert rig.applied("mr") == ("True", "ManagedResourceIgnored", "ManagedResource is marked to be ignored.")
     rig.patch("ConfigMap", "c", {"data": {"k": "by hand"}})
-    rig.write_secret("mr", config_map("c", k="2"), config_map("d"))
+    rig.write_secret("mr", config_map("c", {"k": "2"}), config_map("d"))
     rig.write("after", config_map("e"))
     rig.until_applied("after")
     assert rig.get("ConfigMap", "c")["data"] == {"k": "by hand"}

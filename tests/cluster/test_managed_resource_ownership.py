@@ -3,7 +3,7 @@
 import pytest
 
 from devcluster.audit import Audit
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.rig import Rig
 from kube.objects import Object
 
@@ -28,9 +28,9 @@ def have_a_pass(rig: Rig, name: str) -> None:
 
 def contend(rig: Rig) -> None:
     """`first` holds `shared`, and `second` wants it, too."""
-    rig.write("first", config_map("shared", of="first"), config_map("a"))
+    rig.write("first", config_map("shared", {"of": "first"}), config_map("a"))
     rig.until_applied("first")
-    rig.write("second", config_map("shared", of="second"), config_map("b"))
+    rig.write("second", config_map("shared", {"of": "second"}), config_map("b"))
     rig.until_failed("second", held_by(rig, "shared", holder="first"))
 
 
@@ -50,7 +50,7 @@ def test_the_holder_keeps_an_object_that_another_one_claims(rig: Rig, audit: Aud
     mark = audit.mark()
     for name in ("second", "first"):
         have_a_pass(rig, name)
-    rig.write_secret("first", config_map("shared", of="first"), config_map("a", new="content"))
+    rig.write_secret("first", config_map("shared", {"of": "first"}), config_map("a", {"new": "content"}))
     rig.until_data("a", {"new": "content"})
     rig.until(lambda: writes(rig, audit, since=mark), "the write in the audit log")
     assert [name for _, name in writes(rig, audit, since=mark)] == ["a"]
@@ -90,11 +90,11 @@ def test_who_waits_for_an_object_may_go_without_touching_it(rig: Rig) -> None:
 
 
 def test_an_ignored_holder_keeps_its_objects(rig: Rig) -> None:
-    rig.write("first", config_map("shared", of="first"))
+    rig.write("first", config_map("shared", {"of": "first"}))
     rig.until_applied("first")
     rig.patch("ManagedResource", "first", {"metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}}})
     rig.until(lambda: rig.applied("first")[1] == "ManagedResourceIgnored", "first to be ignored")
-    rig.write("second", config_map("shared", of="second"))
+    rig.write("second", config_map("shared", {"of": "second"}))
     rig.until_failed("second", held_by(rig, "shared", holder="first"))
     assert rig.get("ConfigMap", "shared")["data"] == {"of": "first"}
 
@@ -103,13 +103,13 @@ def test_an_ignored_holder_keeps_its_objects(rig: Rig) -> None:
 def test_an_object_moves_without_being_deleted_whichever_change_is_seen_first(
     order: tuple[str, str], rig: Rig, audit: Audit
 ) -> None:
-    rig.write("from", config_map("moving", k="1"), config_map("a"))
+    rig.write("from", config_map("moving", {"k": "1"}), config_map("a"))
     rig.write("to", config_map("b"))
     for name in order:
         rig.until_applied(name)
     before = rig.uid("ConfigMap", "moving")
     mark = audit.mark()
-    contents = {"from": [config_map("a")], "to": [config_map("b"), config_map("moving", k="2")]}
+    contents = {"from": [config_map("a")], "to": [config_map("b"), config_map("moving", {"k": "2"})]}
     with rig.asleep():
         for name in order:
             rig.write_secret(name, *contents[name])
@@ -124,7 +124,7 @@ def test_an_object_moves_without_being_deleted_whichever_change_is_seen_first(
 
 @pytest.mark.parametrize("deleted_first", [True, False])
 def test_an_object_moves_on_while_its_former_holder_is_deleted(deleted_first: bool, rig: Rig) -> None:
-    rig.write("from", config_map("moving", k="1"), config_map("a"))
+    rig.write("from", config_map("moving", {"k": "1"}), config_map("a"))
     rig.write("to", config_map("b"))
     for name in ("from", "to"):
         rig.until_applied(name)
@@ -132,7 +132,7 @@ def test_an_object_moves_on_while_its_former_holder_is_deleted(deleted_first: bo
     with rig.asleep():
         if deleted_first:
             rig.delete("ManagedResource", "from")
-        rig.write_secret("to", config_map("b"), config_map("moving", k="2"))
+        rig.write_secret("to", config_map("b"), config_map("moving", {"k": "2"}))
         if not deleted_first:
             rig.delete("ManagedResource", "from")
     rig.until_gone("ManagedResource", "from")
@@ -143,9 +143,11 @@ def test_an_object_moves_on_while_its_former_holder_is_deleted(deleted_first: bo
 
 
 def test_an_object_of_somebody_else_is_taken_over(rig: Rig) -> None:
-    foreign = config_map("foreign", {"resources.gardener.cloud/origin": "else/where", "mine": "stays"}, k="old")
+    foreign = config_map(
+        "foreign", {"k": "old"}, annotations={"resources.gardener.cloud/origin": "else/where", "mine": "stays"}
+    )
     before = rig.put(foreign)["metadata"]["uid"]
-    rig.write("mr", config_map("foreign", k="new"))
+    rig.write("mr", config_map("foreign", {"k": "new"}))
     rig.until_applied("mr")
     live = rig.get("ConfigMap", "foreign")
     assert live["metadata"]["uid"] == before
@@ -156,7 +158,7 @@ def test_an_object_of_somebody_else_is_taken_over(rig: Rig) -> None:
 
 def test_two_that_are_created_at_once_agree_on_one_holder(rig: Rig, audit: Audit) -> None:
     for name in ("x", "y"):
-        rig.write_secret(name, config_map("shared", of=name))
+        rig.write_secret(name, config_map("shared", {"of": name}))
     for name in ("x", "y"):
         rig.write_managed_resource(name, secretRefs=[{"name": name}])
     rig.until(lambda: {rig.applied(name)[1] for name in ("x", "y")} == {"ApplySucceeded", "ApplyFailed"}, "one to win")

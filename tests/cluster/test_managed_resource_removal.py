@@ -8,17 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from devcluster.audit import Audit, Call
-from kit.manifests import (
-    GIBIBYTE,
-    VOLUME_CLAIMS,
-    config_map,
-    deployment,
-    manifest,
-    new_namespace,
-    role,
-    service,
-    stateful_set,
-)
+from kit.objects import GIBIBYTE, VOLUME_CLAIMS, config_map, deployment, obj, role, service, stateful_set
 from kit.rig import Agent, Rig
 from kit.world import Place
 from kube.clock import format_time
@@ -51,8 +41,8 @@ def test_everything_goes_with_the_managed_resource(rig: Rig) -> None:
     rig.until_applied("mr")
     rig.delete("ManagedResource", "mr")
     rig.until_gone("ManagedResource", "mr")
-    for obj in objects:
-        assert rig.find(obj["kind"], obj["metadata"]["name"]) is None
+    for each in objects:
+        assert rig.find(each["kind"], each["metadata"]["name"]) is None
 
 
 def test_it_goes_without_its_secret_too(rig: Rig) -> None:
@@ -82,9 +72,9 @@ def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig
     mark = audit.mark()
     with rig.asleep():
         rig.delete("ConfigMap", "c")
-        anew = rig.put(config_map("c", k="anew"))
+        anew = rig.put(config_map("c", {"k": "anew"}))
         rig.write_secret("mr", config_map("rest"))
-        rig.write_secret("heir", config_map("other"), config_map("c", k="anew"))
+        rig.write_secret("heir", config_map("other"), config_map("c", {"k": "anew"}))
     rig.until(lambda: rig.origin("ConfigMap", "c") == "heir", "the heir to take it")
     rig.until(lambda: rig.listed("mr") == {"rest"}, "the list to be right")
     assert rig.uid("ConfigMap", "c") == anew["metadata"]["uid"]
@@ -92,9 +82,9 @@ def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig
 
 
 def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(rig: Rig) -> None:
-    rig.write("mr", held(config_map("slow")), config_map("quick"), config_map("stays", k="1"))
+    rig.write("mr", held(config_map("slow")), config_map("quick"), config_map("stays", {"k": "1"}))
     rig.until_applied("mr")
-    rig.write_secret("mr", config_map("stays", k="2"), config_map("new"))
+    rig.write_secret("mr", config_map("stays", {"k": "2"}), config_map("new"))
     rig.until_data("stays", {"k": "2"})
     rig.until(lambda: rig.find("ConfigMap", "new"), "the new object")
     rig.until_gone("ConfigMap", "quick")
@@ -107,12 +97,12 @@ def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(ri
 
 
 def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> None:
-    rig.write("mr", held(config_map("c", k="1")))
+    rig.write("mr", held(config_map("c", {"k": "1"})))
     rig.until_applied("mr")
     before = rig.uid("ConfigMap", "c")
     rig.write_secret("mr")
     rig.until(lambda: "deletionTimestamp" in rig.get("ConfigMap", "c")["metadata"], "the deletion")
-    rig.write_secret("mr", config_map("c", k="2"))
+    rig.write_secret("mr", config_map("c", {"k": "2"}))
     time.sleep(0.5)  # it is applied while it goes
     let_go(rig, "ConfigMap", "c")
     rig.until(lambda: rig.find("ConfigMap", "c") and rig.uid("ConfigMap", "c") != before, "it to be back")
@@ -123,7 +113,7 @@ def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> 
 @pytest.mark.parametrize(("value", "stays"), [("true", True), ("1", True), ("false", False), ("yes", False)])
 @pytest.mark.parametrize("dropped", [True, False])
 def test_an_object_is_kept_if_it_says_so_itself(value: str, stays: bool, dropped: bool, rig: Rig) -> None:
-    rig.write("mr", config_map("c", {_KEEP: value}), config_map("d"))
+    rig.write("mr", config_map("c", annotations={_KEEP: value}), config_map("d"))
     rig.until_applied("mr")
     if dropped:
         rig.write_secret("mr")
@@ -158,7 +148,7 @@ def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig) -> None:
 
 
 def test_finalizers_are_taken_away_after_the_time_that_the_object_grants(rig: Rig) -> None:
-    rig.write("mr", held(config_map("c", {_FINALIZE_AFTER: "2s"})))
+    rig.write("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "2s"})))
     rig.until_applied("mr")
     began = time.monotonic()
     rig.write_secret("mr")
@@ -168,7 +158,7 @@ def test_finalizers_are_taken_away_after_the_time_that_the_object_grants(rig: Ri
 
 
 def test_a_time_that_is_none_is_told(rig: Rig) -> None:
-    rig.write("mr", held(config_map("c", {_FINALIZE_AFTER: "soon"})))
+    rig.write("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "soon"})))
     rig.until_applied("mr")
     rig.write_secret("mr")
     rig.until_failed(
@@ -189,7 +179,7 @@ def own_namespace(rig: Rig) -> Iterator[str]:
 
 
 def test_a_namespace_that_does_not_get_empty_is_finalized_too(rig: Rig, own_namespace: str) -> None:
-    rig.write("mr", new_namespace(own_namespace, annotations={_FINALIZE_AFTER: "2s"}))
+    rig.write("mr", obj("Namespace", own_namespace, annotations={_FINALIZE_AFTER: "2s"}))
     rig.until_applied("mr")
     Place(rig.cluster, own_namespace).create(held(config_map("stuck")))
     rig.delete("ManagedResource", "mr")
@@ -217,7 +207,7 @@ def test_volume_claims_go_with_their_stateful_set_if_wanted(delete_claims: bool,
 
 
 def claim(name: str, app: str) -> Object:
-    return manifest(VOLUME_CLAIMS, name, labels={"app": app}, spec=GIBIBYTE)
+    return obj(VOLUME_CLAIMS, name, labels={"app": app}, spec=GIBIBYTE)
 
 
 def kept_claims(rig: Rig) -> set[str]:
@@ -279,7 +269,7 @@ def test_a_service_that_lingers_is_told_with_its_warnings(rig: Rig) -> None:
     rig.write("mr", held(service("lb")))
     rig.until_applied("mr")
     now = format_time(datetime.now(UTC))
-    warning = manifest(
+    warning = obj(
         EVENTS,
         "e",
         involvedObject={"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": rig.namespace},

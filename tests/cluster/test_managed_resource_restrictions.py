@@ -7,19 +7,17 @@ import pytest
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kit.manifests import (
+from kit.objects import (
     CLUSTER_ROLES,
     GIBIBYTE,
     ROLE_BINDINGS,
     VOLUME_CLAIMS,
     account,
     config_map,
-    manifest,
-    new_namespace,
+    obj,
     role,
     role_binding,
     rule,
-    service_account,
     stateful_set,
     user,
 )
@@ -68,7 +66,7 @@ def rig(cluster: Cluster, namespace: str, strict_agent: Agent, strict_process: A
 def foreign(cluster: Cluster, namespace: str) -> Iterator[str]:
     """Another tenant's namespace, which restrictions leave open."""
     name = f"{namespace}{OPEN}"
-    cluster.api.create(NAMESPACES.path(), new_namespace(name))
+    cluster.api.create(NAMESPACES.path(), obj("Namespace", name))
     yield name
     cluster.api.delete(NAMESPACES.path(name=name))
 
@@ -77,7 +75,7 @@ def let_deploy(rig: Rig, *resources: str) -> None:
     """The ServiceAccount `deployer` may write these resources of the core group in its namespace."""
     rules = rule("", " ".join(resources), "get create update patch delete")
     grant(rig.cluster, "deployer", rules, namespace=rig.namespace, subject=account("deployer", rig.namespace))
-    rig.create(service_account("deployer"))
+    rig.create(obj("ServiceAccount", "deployer"))
 
 
 def may_delete(rig: Rig, resource: str) -> bool:
@@ -114,10 +112,10 @@ def have_a_pass(rig: Rig, name: str) -> None:
 
 def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, audit: Audit) -> None:
     binding = role_binding(rig.namespace, user("author"), of=CLUSTER_ROLES, to="cluster-admin")
-    hidden = manifest(SECRETS, "s", stringData={"k": "hidden"})
-    new = new_namespace(f"{rig.namespace}-new")
+    hidden = obj(SECRETS, "s", stringData={"k": "hidden"})
+    new = obj("Namespace", f"{rig.namespace}-new")
     elsewhere = config_map(rig.namespace, namespace="kube-system")
-    rig.write("mr", config_map("fine", k="1"), binding, hidden, new, elsewhere)
+    rig.write("mr", config_map("fine", {"k": "1"}), binding, hidden, new, elsewhere)
     message = rig.until_failed("mr", "4 errors occurred")
     assert f'"v1/Secret/{rig.namespace}/s": ManagedResources may not have objects of kind Secret, by ' in message
     assert f"{SECTION}.namespacedKinds.deny" in message
@@ -132,7 +130,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     rig.until(lambda: rig.listed("mr") == {"fine"}, "the list to have what is allowed, and nothing else")
 
     # All else goes on, and nothing is told twice.
-    rig.write_secret("mr", config_map("fine", k="2"), binding, hidden, new, elsewhere)
+    rig.write_secret("mr", config_map("fine", {"k": "2"}), binding, hidden, new, elsewhere)
     rig.until_data("fine", {"k": "2"})
     rig.patch("ConfigMap", "fine", {"data": {"k": "by hand"}})
     rig.until_data("fine", {"k": "2"})
@@ -152,7 +150,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     assert not find_at(rig.cluster, CONFIG_MAPS.path(namespace="kube-system", name=rig.namespace))
     assert rig.find("ClusterRoleBinding", rig.namespace) is None
 
-    rig.write_secret("mr", config_map("fine", k="3"))
+    rig.write_secret("mr", config_map("fine", {"k": "3"}))
     rig.until_data("fine", {"k": "3"})
     rig.until_applied("mr")
     rig.delete("ManagedResource", "mr")
@@ -161,7 +159,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
 
 
 def test_volume_claims_that_may_not_be_written_are_not_deleted_with_their_stateful_set(rig: Rig) -> None:
-    rig.put(manifest(VOLUME_CLAIMS, "data-f-0", labels={"app": "f"}, spec=GIBIBYTE))
+    rig.put(obj(VOLUME_CLAIMS, "data-f-0", labels={"app": "f"}, spec=GIBIBYTE))
     rig.write("mr", stateful_set("f"), deletePersistentVolumeClaims=True)
     rig.until_applied("mr")
     rig.delete("ManagedResource", "mr")
@@ -180,10 +178,10 @@ def test_restrictions_that_come_later_keep_what_is_there_and_say_so(
     release = {"resources.gardener.cloud/mode": "Ignore"}
     with open_agent.start() as process:
         rig = Rig(cluster, namespace, open_agent, process)
-        rig.write("mr", config_map("wanted", k="1"), config_map("dropped"), config_map("released"), role("free"))
+        rig.write("mr", config_map("wanted", {"k": "1"}), config_map("dropped"), config_map("released"), role("free"))
         rig.until_applied("mr")
 
-    rig.write_secret("mr", config_map("wanted", k="2"), config_map("released", release), role("more"))
+    rig.write_secret("mr", config_map("wanted", {"k": "2"}), config_map("released", annotations=release), role("more"))
     denied = {"namespacedKinds": {"deny": [{"apiGroups": [""], "kinds": ["ConfigMap"]}]}}
     mark = audit.mark()
     with agent_with(cluster, resource_class, denied).start() as process:
@@ -221,9 +219,11 @@ def test_restrictions_that_come_later_keep_what_is_there_and_say_so(
 
 def test_everything_is_written_as_the_account_and_the_api_server_decides(rig: Rig, foreign: str, audit: Audit) -> None:
     let_deploy(rig, "configmaps")
-    cluster_role = role(rig.namespace, rule("*", "*"), resource=CLUSTER_ROLES)
+    cluster_role = role(rig.namespace, rule("*", "*"), kind=CLUSTER_ROLES)
     mark = audit.mark()
-    write_as(rig, "mr", "deployer", config_map("c", k="1"), role("r"), cluster_role, config_map("x", namespace=foreign))
+    write_as(
+        rig, "mr", "deployer", config_map("c", {"k": "1"}), role("r"), cluster_role, config_map("x", namespace=foreign)
+    )
     message = rig.until_failed("mr", "3 errors occurred")
     impersonated = f"system:serviceaccount:{rig.namespace}:deployer"
     assert message.count(f"as ServiceAccount {rig.namespace}/deployer: ") == 3
@@ -232,7 +232,7 @@ def test_everything_is_written_as_the_account_and_the_api_server_decides(rig: Ri
     assert not find_at(rig.cluster, CONFIG_MAPS.path(namespace=foreign, name="x"))
     assert rig.find("Role", "r") is None
 
-    rig.write_secret("mr", config_map("c", k="2"))
+    rig.write_secret("mr", config_map("c", {"k": "2"}))
     rig.until_data("c", {"k": "2"})
     rig.until_applied("mr")
     rig.delete("ManagedResource", "mr")
@@ -254,12 +254,12 @@ def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, 
     let_deploy(rig, "configmaps")
     ignore = {"resources.gardener.cloud/ignore": "true"}
     # Known to the watches of the agent, since it is managed, and told by others if one asks for it.
-    rig.write("owner", config_map("there", namespace=foreign, k="hidden"))
+    rig.write("owner", config_map("there", {"k": "hidden"}, namespace=foreign))
     rig.until_applied("owner")
     mark = audit.mark()
 
     def told(by: str, name: str, annotated: dict[str, str] | None = None) -> str:
-        write_as(rig, by, "deployer", config_map(name, annotated, namespace=foreign))
+        write_as(rig, by, "deployer", config_map(name, annotations=annotated, namespace=foreign))
         message: str = rig.until_failed(by, "is forbidden")
         return message.replace(name, "NAME")
 

@@ -7,7 +7,7 @@ that nobody serves, which are listed and never created, for those that are.
 import brotli
 import orjson
 
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.rig import Rig
 from kube.objects import Object
 
@@ -24,7 +24,7 @@ def write(rig: Rig, *objects: Object) -> None:
 
 
 def large(*names: str, size: int = _LARGE, version: str = "1") -> list[Object]:
-    return [config_map(name, {"large": "x" * size}, version=version) for name in names]
+    return [config_map(name, {"version": version}, annotations={"large": "x" * size}) for name in names]
 
 
 def unserved(count: int) -> list[Object]:

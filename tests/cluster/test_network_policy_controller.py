@@ -22,7 +22,7 @@ from gardener.kinds import GATEWAYS, VIRTUAL_SERVICES
 from kit.controllers import counted, run_controller
 from kit.eventually import no_problem, soon
 from kit.kinds import definition, kinds_are_served
-from kit.manifests import manifest, new_namespace, unscheduled_pod
+from kit.objects import obj, unscheduled_pod
 from kit.proxied import proxied, proxy_to
 from kit.world import WRITES, World, connected
 from kube.client import Client
@@ -57,7 +57,7 @@ class PolicyWorld(World):
             f"{PFX}{k.replace('_', '-')}": v if isinstance(v, str) else json.dumps(v) for k, v in annotations.items()
         }
         spec = {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": port}]}
-        await self.create(manifest(SERVICES, name, namespace=self.full(short), annotations=marks, spec=spec))
+        await self.create(obj(SERVICES, name, namespace=self.full(short), annotations=marks, spec=spec))
 
     async def annotate(self, **annotations: str | None) -> None:
         marks = {f"{PFX}{key.replace('_', '-')}": value for key, value in annotations.items()}
@@ -125,7 +125,7 @@ async def place(cluster: Cluster, *, agent_kubeconfig: Path | None = None) -> As
     async with connected(cluster) as admin, connected(agent_kubeconfig or cluster, f"netpol-{mark}") as agent:
         world = PolicyWorld(admin, agent, mark)
         for short in ("a", "b", "c"):
-            await world.create(new_namespace(world.full(short), labels={f"{mark}-is": short}))
+            await world.create(obj("Namespace", world.full(short), labels={f"{mark}-is": short}))
         try:
             yield world
         finally:
@@ -253,7 +253,7 @@ async def test_policies_go_with_their_service_and_those_of_no_service_go_at_once
     await world.service(namespace_selectors=[{"matchLabels": {f"{world.mark}-is": "b"}}], from_world_to_ports="[]")
     await world.until_policies(*PAIR, *PAIR_WITH_B, "a/ingress-to-db-from-world")
     of = {f"{PFX}service-name": "never", f"{PFX}service-namespace": world.full("b")}
-    orphan = manifest(NETWORK_POLICIES, "any", namespace=world.full("c"), labels=of, spec={"podSelector": {}})
+    orphan = obj(NETWORK_POLICIES, "any", namespace=world.full("c"), labels=of, spec={"podSelector": {}})
     await world.create(orphan)
     await world.delete("Service", "db")
     await world.until_policies()
@@ -303,7 +303,7 @@ async def test_ingresses_open_the_way_for_their_controller(cluster: Cluster) -> 
         backend = {"service": {"name": "db", "port": {"number": 80}}}
         paths = [{"path": path, "pathType": "Prefix", "backend": backend} for path in ("/a", "/b")]
         await world.until_policies(*PAIR)
-        await world.create(manifest(INGRESSES, "i", spec={"rules": [{"http": {"paths": paths}}]}))
+        await world.create(obj(INGRESSES, "i", spec={"rules": [{"http": {"paths": paths}}]}))
         extra = (
             "a/ingress-to-db-tcp-8080-from-ingress-controller",
             "c/egress-to-a-db-tcp-8080-from-ingress-controller",
@@ -368,7 +368,7 @@ async def _istio_comes_late(world: PolicyWorld, extra: Sequence[str]) -> None:
     c = world.full("c")
     await _virtual_service(world)
     await world.until_event(GATEWAY_NOT_USABLE, f"Gateway {c}/gateway does not exist")
-    await world.create(manifest(GATEWAYS, "gateway", namespace=c, spec={"selector": {"istio": world.mark}}))
+    await world.create(obj(GATEWAYS, "gateway", namespace=c, spec={"selector": {"istio": world.mark}}))
     await _pod(world, "gateway", "b", {"istio": world.mark})
     await world.until_policies(*PAIR, *extra)
     await world.delete("VirtualService", "v")
@@ -399,14 +399,14 @@ async def _a_new_leader_takes_nothing_away(
 async def _virtual_service(world: PolicyWorld) -> None:
     destination = {"host": f"db.{world.namespace}.svc.cluster.local", "port": {"number": 80}}
     spec = {"gateways": ["mesh", f"{world.full('c')}/gateway"], "tcp": [{"route": [{"destination": destination}]}]}
-    await world.create(manifest(VIRTUAL_SERVICES, "v", spec=spec))
+    await world.create(obj(VIRTUAL_SERVICES, "v", spec=spec))
 
 
 @asynccontextmanager
 async def going(world: PolicyWorld, short: str) -> AsyncIterator[None]:
     """A namespace of the test's is being deleted, and stays so during the block."""
     namespace = world.full(short)
-    await world.create(manifest(CONFIG_MAPS, "keeper", namespace=namespace, finalizers=["example.com/keep"]))
+    await world.create(obj(CONFIG_MAPS, "keeper", namespace=namespace, finalizers=["example.com/keep"]))
     await world.delete("Namespace", namespace)
     try:
         yield

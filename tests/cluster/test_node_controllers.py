@@ -19,7 +19,7 @@ from devcluster.cluster import Cluster
 from devcluster.faults import Ending, EndWatch, Rule
 from kit.controllers import counted, run_controller
 from kit.eventually import eventually, soon
-from kit.manifests import manifest, new_namespace, pod, resource_of, secret, workload
+from kit.objects import obj, pod, resource_of, secret, workload
 from kit.proxied import proxied
 from kit.world import Place, connected
 from kube.errors import NotFound
@@ -65,7 +65,7 @@ class NodePlace(Place):
     ) -> str:
         # Who plays the kubelet needs an address to give to pods.
         status = {"addresses": [{"type": "InternalIP", "address": "10.65.0.1"}]}
-        node = manifest(
+        node = obj(
             NODES,
             f"{name}-{self.id}",
             labels={"test": self.id, **(labels or {})},
@@ -106,7 +106,7 @@ class NodePlace(Place):
         return self.make(workload(DAEMON_SETS, f"d-{self.id}", labels=critical, pod_labels=critical, pod=spec))
 
     def drivers(self, node: str, *names: str) -> None:
-        self.make(manifest(CSI_NODES, node, spec={"drivers": [{"name": n, "nodeID": n} for n in names]}))
+        self.make(obj(CSI_NODES, node, spec={"drivers": [{"name": n, "nodeID": n} for n in names]}))
 
     def events(self, node: str) -> list[Object]:
         found = self.api.get(f"{EVENTS.path(namespace='default')}?fieldSelector=involvedObject.name={node}")["items"]
@@ -119,8 +119,8 @@ class NodePlace(Place):
         return {node["metadata"]["name"]: annotations(node).get(DELAY) for node in self.list("Node")}
 
     async def clean_up(self) -> None:
-        for obj in self._made:
-            path = resource_of(obj["kind"]).path(namespace=key(obj).namespace, name=key(obj).name)
+        for made in self._made:
+            path = resource_of(made["kind"]).path(namespace=key(made).namespace, name=key(made).name)
             with contextlib.suppress(NotFound):
                 self.api.request("DELETE", path, {"gracePeriodSeconds": 0})
         await soon(lambda: not self.list("Node"))
@@ -324,8 +324,8 @@ def spread(resource: Resource, namespace: str, name: str, constraint: str, **lab
 
 async def test_workloads_are_written_again_when_one_node_becomes_several(world: NodePlace) -> None:
     considered, ignored = f"ha-{world.id}", f"no-{world.id}"
-    world.make(new_namespace(considered, labels={CONSIDER: "true"}))
-    world.make(new_namespace(ignored))
+    world.make(obj("Namespace", considered, labels={CONSIDER: "true"}))
+    world.make(obj("Namespace", ignored))
     for namespace in (considered, ignored):
         for resource in (DEPLOYMENTS, STATEFUL_SETS):
             world.create(spread(resource, namespace, "strict", "DoNotSchedule"))

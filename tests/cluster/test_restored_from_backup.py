@@ -13,7 +13,7 @@ from devcluster.cluster import Cluster
 from devcluster.proxy import FaultProxy
 from kit.eventually import soon
 from kit.managed_resources import install_crd
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.processes.webhooks import WebhookProcess, ask, client, pod_review
 from kit.proxied import proxied
 from kit.rig import Agent, Rig
@@ -190,12 +190,12 @@ def test_an_agent_forgets_what_never_was_and_goes_on(own_cluster: Cluster, place
     audit = own_cluster.audit()
     with agent.start() as process:
         rig = Rig(own_cluster, place, agent, process)
-        rig.write("kept", config_map("kept", at="first"))
+        rig.write("kept", config_map("kept", {"at": "first"}))
         rig.write("removed", config_map("removed"))
         for name in "kept", "removed":
             rig.until_applied(name)
         snapshot = own_cluster.snapshot()
-        rig.write("kept", config_map("kept", at="second"))
+        rig.write("kept", config_map("kept", {"at": "second"}))
         rig.until_data("kept", {"at": "second"})
         rig.delete("ManagedResource", "removed")
         rig.until_gone("ManagedResource", "removed")
@@ -210,7 +210,7 @@ def test_an_agent_forgets_what_never_was_and_goes_on(own_cluster: Cluster, place
         # What came back is looked after again, and what is new is seen, though its versions are below the former ones.
         rig.delete("ConfigMap", "removed")
         rig.until(lambda: rig.origin("ConfigMap", "removed") == "removed", "the deleted object to come back")
-        rig.write("kept", config_map("kept", at="third"))
+        rig.write("kept", config_map("kept", {"at": "third"}))
         rig.until_data("kept", {"at": "third"})
         rig.write("new", config_map("new"))
         rig.until_applied("new")

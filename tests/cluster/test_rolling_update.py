@@ -19,7 +19,7 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from kit.eventually import eventually
-from kit.manifests import pod, service_account
+from kit.objects import obj, pod
 from kit.processes.webhooks import WebhookProcess
 from kit.webhook_installation import (
     NAMESPACE,
@@ -58,7 +58,7 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All"
 def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
     with Cluster() as own:
         create_namespace(own, NAMESPACE, labels=ROLE)
-        Place(own, NAMESPACE).create(service_account("not-mounted", automountServiceAccountToken=False))
+        Place(own, NAMESPACE).create(obj("ServiceAccount", "not-mounted", automountServiceAccountToken=False))
         yield own
 
 

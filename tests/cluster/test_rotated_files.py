@@ -14,7 +14,7 @@ from devcluster.pki import Authority
 from devcluster.proxy import FaultProxy
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.processes.agent import AgentProcess, configuration
 from kit.processes.webhooks import WebhookProcess
 from kit.proxied import proxy_to
@@ -70,7 +70,7 @@ async def test_a_new_ca_is_followed_by_both_programs_for_both_clusters(
                 return target_cluster.api.get(in_target)["data"]
             return None
 
-        await asyncio.to_thread(rig.write, "m", config_map("c", at="first"))
+        await asyncio.to_thread(rig.write, "m", config_map("c", {"at": "first"}))
         await asyncio.to_thread(eventually, lambda: data() == {"at": "first"}, "the object in the target")
 
         for name, proxy in proxies.items():
@@ -78,7 +78,7 @@ async def test_a_new_ca_is_followed_by_both_programs_for_both_clusters(
             trust(files[name], authority)
             proxy.log.clear()
             await proxy.serve_as(authority)
-        await asyncio.to_thread(rig.write, "m", config_map("c", at="second"))
+        await asyncio.to_thread(rig.write, "m", config_map("c", {"at": "second"}))
         await asyncio.to_thread(eventually, lambda: data() == {"at": "second"}, "a change under the new CAs")
         target_cluster.api.patch(in_target, {"data": {"at": "by hand"}})
         await asyncio.to_thread(eventually, lambda: data() == {"at": "second"}, "a change in the target to be seen")

@@ -24,8 +24,8 @@ from devcluster.cluster import Cluster
 from gardener import keys
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
-from kit.manifests import managed_resource, manifest, placed
-from kit.manifests import secret as opaque
+from kit.objects import managed_resource, obj, placed
+from kit.objects import secret as opaque
 from kit.processes.agent import AgentProcess, configuration, free_port
 from kit.processes.webhooks import HOST, SECCOMP, WebhookProcess, drop, pod_review, trusting
 from kit.world import Place
@@ -121,7 +121,7 @@ OTHER_CONTAINER = {
 
 
 def secret(name: str, **fields: Any) -> Object:
-    return manifest(SECRETS, name, **fields)
+    return obj(SECRETS, name, **fields)
 
 
 def workload(api_version: str, kind: str, name: str, *, label: str = "a", **pod: Any) -> Object:
@@ -180,7 +180,7 @@ class Scene(Place):
     def manage(self, name: str, data: dict[str, bytes]) -> None:
         applied = {LAST_APPLIED: f'{{"stringData":"{MARK}"}}'}
         self.put(opaque(f"bundle-{name}", data, annotations=applied))
-        self.put(managed_resource(name, secretRefs=[{"name": f"bundle-{name}"}]))
+        self.put(managed_resource(name, spec={"secretRefs": [{"name": f"bundle-{name}"}]}))
 
     def manage_object(self, name: str, obj: Object) -> None:
         self.manage(name, {"object.json": json.dumps(placed(obj, self.namespace)).encode()})

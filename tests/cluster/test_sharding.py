@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.shards import Shard, agents_by_class, agents_by_namespace, sharing
 from kube.objects import annotations, labels
 
@@ -121,7 +121,7 @@ def test_agents_with_a_class_each_keep_to_it_in_one_namespace(
 def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None:
     """The second agent wants an object of the first one; it says so, and leaves it alone until it is given up."""
     first, second = shards
-    wanted = config_map(f"{first.name}-0-x", k="mine")
+    wanted = config_map(f"{first.name}-0-x", {"k": "mine"})
     wanted["metadata"]["namespace"] = first.rig.namespace
     second.rig.write("greedy", wanted)
     told = f"is held by ManagedResource {first.rig.namespace}/{first.name}-0"

@@ -11,7 +11,7 @@ from devcluster.cluster import Cluster
 from devcluster.faults import Delay, Rule
 from gardener.kinds import MANAGED_RESOURCES
 from kit.eventually import soon
-from kit.manifests import managed_resource
+from kit.objects import managed_resource
 from kit.proxied import proxied
 from kit.world import World
 from kube.cache import Caches, Store

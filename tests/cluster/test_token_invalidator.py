@@ -14,7 +14,7 @@ from devcluster.audit import Audit
 from gardener import keys
 from kit.controllers import run_controller
 from kit.eventually import soon
-from kit.manifests import manifest, pod, service_account
+from kit.objects import obj, pod
 from kit.tokens import TokenWorld
 from kube.client import Client
 from kube.loop import ControlLoop
@@ -43,12 +43,12 @@ def running(client: Client, namespace: str) -> AbstractAsyncContextManager[Contr
 
 async def account(world: TokenWorld, name: str = "sa", *, automount: bool | None = None, **labelled: str) -> None:
     automounts = {} if automount is None else {"automountServiceAccountToken": automount}
-    await world.create(service_account(name, labels=labelled, **automounts))
+    await world.create(obj("ServiceAccount", name, labels=labelled, **automounts))
 
 
 async def secret(world: TokenWorld, name: str = "s", *, of: str = "sa", type_: str = SECRET_TYPE) -> None:
     """Waits until Kubernetes has put a token into it."""
-    await world.create(manifest(SECRETS, name, annotations={SERVICE_ACCOUNT_NAME: of}, type=type_))
+    await world.create(obj(SECRETS, name, annotations={SERVICE_ACCOUNT_NAME: of}, type=type_))
     if type_ == SECRET_TYPE:
         await world.until_token(name)
 
@@ -124,7 +124,7 @@ async def test_other_secrets_and_purposes_are_left_alone(world: TokenWorld, loop
     await secret(world, "opaque", type_="Opaque")
     await world.patch("Secret", "opaque", {"metadata": {"labels": {"touched": ""}}})
     of, marks = {SERVICE_ACCOUNT_NAME: "sa"}, {keys.PURPOSE: "token-requestor"}
-    await world.create(manifest(SECRETS, "requested", labels=marks, annotations=of, type=SECRET_TYPE))
+    await world.create(obj(SECRETS, "requested", labels=marks, annotations=of, type=SECRET_TYPE))
     await has(world, {keys.PURPOSE: "token-requestor", keys.TOKEN_INVALIDATOR_CONSIDER: "true"}, "requested")
     await has(world, {}, "opaque")
 

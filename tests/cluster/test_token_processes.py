@@ -14,7 +14,7 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from gardener import keys
 from kit.eventually import eventually
-from kit.manifests import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, account, decoded, role_binding, secret, service_account
+from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, account, decoded, obj, role_binding, secret
 from kit.processes.agent import AgentProcess, configuration
 from kit.tokens import kubeconfig
 from kit.world import Place
@@ -120,7 +120,7 @@ def _credentials(contents: list[dict[str, str]]) -> set[str]:
 def administrator(rig: TokenPlace, namespace: str) -> Iterator[str]:
     """The name of a ServiceAccount that may do everything, as an agent does."""
     name = f"agent-{uuid.uuid4().hex[:12]}"
-    rig.create(service_account("agent"))
+    rig.create(obj("ServiceAccount", "agent"))
     bound = role_binding(name, account("agent", namespace), of=CLUSTER_ROLES, to="cluster-admin")
     rig.create(bound)
     yield "agent"

@@ -14,7 +14,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener import keys
 from kit.eventually import soon
-from kit.manifests import service_account
+from kit.objects import obj
 from kit.tokens import (
     PATIENCE,
     MovableClock,
@@ -58,7 +58,8 @@ async def test_a_secret_gets_a_token_for_an_account_that_is_made(
 
 
 async def test_an_account_that_exists_keeps_everything_but_its_labels(world: TokenWorld, client: Client) -> None:
-    existing = service_account(
+    existing = obj(
+        "ServiceAccount",
         "sa",
         labels={"old": "1"},
         annotations={"keep": "1"},
@@ -76,7 +77,7 @@ async def test_an_account_that_exists_keeps_everything_but_its_labels(world: Tok
 
 
 async def test_labels_can_be_merged(world: TokenWorld, client: Client) -> None:
-    await world.create(service_account("sa", labels={"old": "1"}))
+    await world.create(obj("ServiceAccount", "sa", labels={"old": "1"}))
     await world.ask(SERVICE_ACCOUNT_LABELS='{"new":"1"}')
     async with token_requestor(client, world.namespace, merge_service_account_labels=True):
         await world.until_token()

@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from kit.managed_resources import install_crd
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.processes.agent import AgentProcess, configuration, free_port
 from kit.processes.span_collector import Collected, Condition, SpanCollector
 from kit.processes.webhooks import SECCOMP, SECCOMP_PROFILE, WebhookProcess, ask, client
@@ -53,7 +53,7 @@ def traced_agent(cluster: Cluster, namespace: str, endpoint: str) -> tuple[Agent
 def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: str, collector: SpanCollector) -> None:
     process, rig = traced_agent(cluster, namespace, collector.endpoint)
     with process.start().wait_until_ready(seconds=90):
-        rig.write("traced", config_map("made", password=SECRET))
+        rig.write("traced", config_map("made", {"password": SECRET}))
         call = arrived(process, collector, lambda span: span.name == "create configmaps")
         attempt = arrived(process, collector, lambda span: span.span_id == call.parent_id)
 
@@ -113,7 +113,7 @@ async def test_admissions_continue_the_trace_of_the_api_server(cluster: Cluster,
 def test_without_a_collector_work_goes_on(cluster: Cluster, namespace: str) -> None:
     process, rig = traced_agent(cluster, namespace, f"http://127.0.0.1:{free_port()}")
     with process.start().wait_until_ready(seconds=90):
-        rig.write("traced", config_map("made", a="b"))
+        rig.write("traced", config_map("made", {"a": "b"}))
         process.wait_for(lambda: rig.find("ConfigMap", "made"), what="the object", seconds=60)
         told = process.wait_for_log("Spans are not delivered as they should be", seconds=60)
         assert told["level"] == "info"

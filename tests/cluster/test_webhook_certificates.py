@@ -21,7 +21,7 @@ from devcluster.cluster import Cluster
 from devcluster.faults import Delay, Rule
 from gardener import keys
 from kit.eventually import eventually, soon
-from kit.manifests import secret
+from kit.objects import secret
 from kit.proxied import proxied
 from kit.world import Place, World
 from kube.client import Client

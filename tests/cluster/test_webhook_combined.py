@@ -10,8 +10,8 @@ import yaml
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from kit.eventually import PATIENCE, eventually
-from kit.manifests import pod as unlabelled
-from kit.manifests import service_account
+from kit.objects import obj
+from kit.objects import pod as unlabelled
 from kit.processes.webhooks import WebhookProcess
 from kit.world import Place
 from kube.errors import ApiError
@@ -99,7 +99,7 @@ def generated(server: WebhookProcess, instance: Instance, namespaces: list[str],
 def test_pods_come_out_the_same(cluster: Cluster, namespace: str, server: WebhookProcess) -> None:
     place = Place(cluster, namespace)
     place.patch("Namespace", namespace, {"metadata": {"labels": CONSIDERED}})
-    place.create(service_account("mounts-none", automountServiceAccountToken=False))
+    place.create(obj("ServiceAccount", "mounts-none", automountServiceAccountToken=False))
     instance = Instance(mode=Mode.RUNTIME, prefix=f"t{uuid.uuid4().hex[:8]}-")
     results: dict[bool, list[Any]] = {}
     try:

@@ -15,7 +15,7 @@ from devcluster.cluster import Cluster
 from gardener.keys import NODE_AGENT_SECRET_NAME, NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
 from gardener.kinds import MACHINES
 from kit.kinds import serve
-from kit.manifests import encoded, manifest, pod, secret
+from kit.objects import encoded, obj, pod, secret
 from kit.world import World
 from kube.objects import Object
 from kube.resources import NODES
@@ -72,10 +72,10 @@ async def world(cluster: Cluster, namespace: str) -> AsyncIterator[NodeWorld]:
 async def create(own: NodeWorld) -> None:
     osc = f"osc-{own.node}"
     labels = {NODE_AGENT_SECRET_NAME: osc, "kubernetes.io/hostname": "host-1"}
-    await own.create(manifest(NODES, own.node, labels=labels, spec={"unschedulable": True}))
+    await own.create(obj(NODES, own.node, labels=labels, spec={"unschedulable": True}))
     spec = {"nodeTemplate": {"metadata": {"labels": {NODE_AGENT_SECRET_NAME: osc}}}}
-    await own.create(manifest(MACHINES, "m1", labels={"node": own.node}, spec=spec))
-    await own.create(manifest(MACHINES, "new", spec=spec))
+    await own.create(obj(MACHINES, "m1", labels={"node": own.node}, spec=spec))
+    await own.create(obj(MACHINES, "new", spec=spec))
     # Pods of Nodes that do not exist are deleted after a while.
     for name, node in (("mine", own.node), ("other", "node-0")):
         await own.create(pod(name, nodeName=node))

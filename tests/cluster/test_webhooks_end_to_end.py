@@ -14,7 +14,7 @@ from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from kit.eventually import eventually
 from kit.kinds import custom_resource, definition_path, serve
-from kit.manifests import decoded, deployment, manifest, pod, secret, service, service_account
+from kit.objects import decoded, deployment, obj, pod, secret, service
 from kit.processes.webhooks import WebhookProcess
 from kit.webhook_installation import (
     CRDS,
@@ -80,7 +80,7 @@ def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
 def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     create_namespace(cluster, NAMESPACE, labels=ROLE)
     taint = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
-    Place(cluster, "").create(manifest(NODES, "n", labels={"for": "system"}, spec={"taints": [taint]}))
+    Place(cluster, "").create(obj(NODES, "n", labels={"for": "system"}, spec={"taints": [taint]}))
     serve(cluster, custom_resource("autoscaling.k8s.io", "VerticalPodAutoscaler"))
     serve(cluster, INFRASTRUCTURES)
     process = replica(WEBHOOKS, cluster)
@@ -186,8 +186,8 @@ def test_workloads_that_opted_out_and_other_namespaces_are_left_alone(
 ) -> None:
     considered, not_considered = new_namespace(**CONSIDERED), new_namespace()
     skipped = workload("w", {f"{HIGH_AVAILABILITY}/skip": "true"})
-    for namespace, obj in ((considered, skipped), (not_considered, workload("w"))):
-        created = cluster.api.create(of_apps(namespace, "deployments"), obj)
+    for namespace, untouched in ((considered, skipped), (not_considered, workload("w"))):
+        created = cluster.api.create(of_apps(namespace, "deployments"), untouched)
         assert created["spec"]["replicas"] == 1
         assert "topologySpreadConstraints" not in created["spec"]["template"]["spec"]
 
@@ -206,7 +206,7 @@ def spread_pod(name: str, **labels: str) -> Object:
 
 
 def with_account(cluster: Cluster, namespace: str) -> str:
-    Place(cluster, namespace).create(service_account("mounts-none", automountServiceAccountToken=False))
+    Place(cluster, namespace).create(obj("ServiceAccount", "mounts-none", automountServiceAccountToken=False))
     return f"/api/v1/namespaces/{namespace}/pods"
 
 
@@ -313,7 +313,7 @@ def test_clients_of_shoots_api_servers_learn_its_address(
     gateway = service("istio-ingressgateway-internal", ports=[{"port": 443}])
     address = Place(cluster, istio).create(gateway)["spec"]["clusterIP"]
     settings = {"hosts": "api.internal,api.external", "istio-namespace": istio}
-    Place(cluster, namespace).create(manifest(CONFIG_MAPS, "istio-internal-load-balancing", data=settings))
+    Place(cluster, namespace).create(obj(CONFIG_MAPS, "istio-internal-load-balancing", data=settings))
 
     volume = {"name": "kubeconfig", "secret": {"secretName": "generic-token-kubeconfig-1"}}
     pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -374,7 +374,7 @@ def test_autoscalers_update_in_place(
 
 def infrastructure(name: str, *, region: str | None = "r", confirmed: bool = False) -> Object:
     spec = {"type": "t", "secretRef": {"name": "s", "namespace": "n"}, **({"region": region} if region else {})}
-    return manifest(INFRASTRUCTURES, name, spec=spec, **(CONFIRMED["metadata"] if confirmed else {}))
+    return obj(INFRASTRUCTURES, name, spec=spec, **(CONFIRMED["metadata"] if confirmed else {}))
 
 
 def refusal(error: ApiError) -> str:

@@ -19,7 +19,7 @@ from cryptography import x509
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from kit.eventually import eventually
-from kit.manifests import encoded, pod
+from kit.objects import encoded, pod
 from kit.processes.webhooks import HOST, WebhookProcess
 from kit.webhook_installation import (
     CA_SECRET,

@@ -17,7 +17,7 @@ from devcluster.proxy import FaultProxy
 from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references.keys import annotation_key
 from kit.eventually import soon
-from kit.manifests import manifest, unscheduled_pod
+from kit.objects import obj, unscheduled_pod
 from kit.world import World
 from kube.client import Client
 from kube.controller import ReconcileError, RequeueAfter
@@ -67,7 +67,7 @@ class GarbageWorld(World):
 
 
 def collectable(name: str) -> Object:
-    return manifest(SECRETS, name, labels={GARBAGE_COLLECTABLE: "true"})
+    return obj(SECRETS, name, labels={GARBAGE_COLLECTABLE: "true"})
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from devcluster.cluster import Cluster
-from kit.manifests import config_map
+from kit.objects import config_map
 from kit.rig import Rig
 from kit.shards import ShardAgent, sharing
 from kube.objects import Object, annotations, uid

@@ -27,7 +27,7 @@ from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.references import key_of, key_of_reference
-from kit import manifests as objects
+from kit import objects
 from kit.controllers import run_controller
 from kit.eventually import no_problem
 from kit.kinds import wait_until_served
@@ -49,7 +49,7 @@ CRD = Path(__file__).parents[2] / "manifests/crds/managedresources.resources.gar
 
 
 def config_map(name: str, version: str = "1", **annotated: str) -> Object:
-    return objects.config_map(name, annotated, version=version)
+    return objects.config_map(name, {"version": version}, annotations=annotated)
 
 
 def service(name: str, version: str = "1") -> Object:
@@ -128,7 +128,7 @@ class ManagedWorld(World):
             if is_new:
                 await self.create(secret)
                 spec = {**self.spec, "class": self.classes[name]} if name in self.classes else self.spec
-                await self.create(objects.managed_resource(name, **spec))
+                await self.create(objects.managed_resource(name, spec=spec))
             else:
                 await self.client.replace(SECRETS, secret)
 
@@ -147,7 +147,7 @@ class ManagedWorld(World):
         for name, (labelled, origin) in stamps.items():
             marks = {keys.MANAGED_BY: self.managed_by} if labelled else {}
             origins = {keys.ORIGIN: origin} if origin else {}
-            decoy = objects.manifest(CONFIG_MAPS, f"decoy-{name}", labels=marks, annotations=origins)
+            decoy = objects.obj(CONFIG_MAPS, f"decoy-{name}", labels=marks, annotations=origins)
             self._decoys[f"decoy-{name}"] = await self.create(decoy)
 
     async def keep(self, *names: tuple[str, str]) -> None:

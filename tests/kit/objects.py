@@ -1,47 +1,124 @@
-"""Objects as tests need them: what is not said is left out.
+"""Objects as tests need them: what is not said is left out, but for what the API server demands.
 
 obj("apps/v1 Deployment", "shop/web", labels={"app": "web"}, spec={"replicas": 2})
+deployment("web", namespace="shop", replicas=2)
 managed_resource("garden/shop", conditions=conditions(applied="False", reason="ApplyFailed"))
+
+Names are `namespace/name`, or the name alone. Fields of the metadata go there; where others go, each factory says.
 """
 
-from typing import Any
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
+import orjson
+
+from gardener import kinds
 from gardener.kinds import MANAGED_RESOURCES
+from kube import resources
 from kube.errors import KindNotServed
 from kube.objects import Object
-from kube.resources import Resource
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, SERVICES, STATEFUL_SETS, Resource
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+ROLES = Resource(RBAC_GROUP, "v1", "Role", "roles", namespaced=True)
+ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "RoleBinding", "rolebindings", namespaced=True)
+CLUSTER_ROLES = Resource(RBAC_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE_BINDINGS = Resource(RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+RESOURCE_QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
+CONTAINERS: list[Object] = [{"name": "c", "image": "i"}]
+GIBIBYTE: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+"""The spec of a claim."""
+
+KINDS = {
+    each.kind: each
+    for names in (vars(resources), vars(kinds), globals())
+    for each in names.values()
+    if isinstance(each, Resource)
+}
+Kind: TypeAlias = Resource | str
+"""The name will do for kinds that are named here, in `kube.resources` or in `gardener.kinds`."""
 
 _METADATA = {
     *("annotations", "creationTimestamp", "deletionTimestamp", "finalizers", "generateName", "generation", "labels"),
-    *("managedFields", "ownerReferences", "resourceVersion", "uid"),
+    *("managedFields", "namespace", "ownerReferences", "resourceVersion", "uid"),
 }
 
 
-def obj(kind: str, name: str = "", **fields: Any) -> Object:
+def resource_of(kind: Kind) -> Resource:
+    return KINDS[kind] if isinstance(kind, str) else kind
+
+
+def obj(kind: Kind, name: str = "", **fields: Any) -> Object:
     """Args:
-    kind: behind its API version.
-    name: `namespace/name`, or the name alone.
-    fields: those of the metadata go there, others stand beside it.
+    kind: a kind, or its name behind its API version.
+    fields: those that are not of the metadata stand beside it; None or "" in the metadata is as if it were not said.
     """
+    if isinstance(kind, Resource) or " " not in kind:
+        resource = resource_of(kind)
+        kind = f"{resource.api_version} {resource.kind}"
     api_version, _, kind = kind.rpartition(" ")
     namespace, _, name = name.rpartition("/")
     named = {"name": name, **({"namespace": namespace} if namespace else {})} if name else {}
-    metadata = {field: value for field, value in fields.items() if field in _METADATA}
+    metadata = {field: value for field, value in fields.items() if field in _METADATA and value not in (None, "")}
     others = {field: value for field, value in fields.items() if field not in _METADATA}
     return {"apiVersion": api_version, "kind": kind, "metadata": {**named, **metadata}, **others}
 
 
-def config_map(name: str = "", **fields: Any) -> Object:
-    return obj("v1 ConfigMap", name, **fields)
+def _specified(kind: Kind, name: str, defaults: Object, fields: Mapping[str, Any]) -> Object:
+    """Fields that are not of the metadata are the spec's."""
+    metadata = {field: value for field, value in fields.items() if field in _METADATA}
+    spec = {field: value for field, value in fields.items() if field not in _METADATA}
+    return obj(kind, name, spec={**defaults, **spec}, **metadata)
 
 
-def secret(name: str = "", **fields: Any) -> Object:
-    return obj("v1 Secret", name, **fields)
+def placed(obj: Object, namespace: str, kind: Kind = "") -> Object:
+    """In this namespace, if it names none and is of a kind with namespaces; one that is not known stays as it is."""
+    kind = kind or obj.get("kind") or ""
+    resource = KINDS.get(kind) if isinstance(kind, str) else kind
+    if resource is None or not resource.namespaced:
+        return obj
+    return {**obj, "metadata": {"namespace": namespace, **obj.get("metadata", {})}}
 
 
-def managed_resource(name: str = "", *, conditions: list[Object] | None = None, **fields: Any) -> Object:
+def config_map(name: str = "", content: Mapping[str, str] | None = None, **fields: Any) -> Object:
+    """Args: content: its `data`; none: something."""
+    return obj(CONFIG_MAPS, name, **{"data": content or {"k": "v"}, **fields})
+
+
+def secret(name: str = "", content: Mapping[str, str | bytes] | None = None, **fields: Any) -> Object:
+    """Args: content: its `data`, not encoded yet."""
+    if content:
+        fields["data"] = encoded(content)
+    return obj(SECRETS, name, **fields)
+
+
+def encoded(data: Mapping[str, str | bytes]) -> dict[str, str]:
+    """As the `data` of a Secret."""
+    return {
+        key: base64.b64encode(value if isinstance(value, bytes) else value.encode()).decode()
+        for key, value in data.items()
+    }
+
+
+def decoded(secret: Object | None) -> dict[str, str]:
+    """The `data` of a Secret; empty if there is no Secret, or nothing in it."""
+    return {key: base64.b64decode(value).decode() for key, value in ((secret or {}).get("data") or {}).items()}
+
+
+def bundle(name: str, *objects: Object, **fields: Any) -> Object:
+    """A Secret with these objects for a ManagedResource."""
+    return secret(name, {"objects.yaml": b"".join(b"---\n" + orjson.dumps(obj) + b"\n" for obj in objects)}, **fields)
+
+
+def managed_resource(
+    name: str = "", *, spec: Object | None = None, conditions: list[Object] | None = None, **fields: Any
+) -> Object:
+    """Of the Secret of the same name, unless the spec names others."""
     status = {} if conditions is None else {"status": {"conditions": conditions, **fields.pop("status", {})}}
-    return obj(f"{MANAGED_RESOURCES.api_version} {MANAGED_RESOURCES.kind}", name, **fields, **status)
+    spec = {"secretRefs": [{"name": name.rpartition("/")[2]}], **(spec or {})}
+    return obj(MANAGED_RESOURCES, name, spec=spec, **fields, **status)
 
 
 def conditions(
@@ -57,6 +134,74 @@ def reference(kind: str, name: str, **fields: Any) -> Object:
     api_version, _, kind = kind.rpartition(" ")
     namespace, _, name = name.rpartition("/")
     return {"apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, **fields}
+
+
+def service(name: str, *, ports: Iterable[Object] = ({"port": 80},), **fields: Any) -> Object:
+    """Args: fields: of the spec."""
+    return _specified(SERVICES, name, {"ports": list(ports)}, fields)
+
+
+def pod(name: str, **fields: Any) -> Object:
+    """No kubelet is waited for when it is deleted. Args: fields: of the spec."""
+    return _specified(PODS, name, {"containers": CONTAINERS, "terminationGracePeriodSeconds": 0}, fields)
+
+
+def unscheduled_pod(name: str, **fields: Any) -> Object:
+    """Its status is whatever a test says."""
+    return pod(name, schedulerName="nobody", **fields)
+
+
+def workload(
+    kind: Kind,
+    name: str,
+    *,
+    pod_labels: Mapping[str, str] | None = None,
+    pod: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Object:
+    """What has a selector and a template, and further fields of the spec. Args: pod: those of the template's spec."""
+    selected = {"app": name}
+    template = {
+        "metadata": {"labels": {**selected, **(pod_labels or {})}},
+        "spec": {"containers": CONTAINERS, **(pod or {})},
+    }
+    return _specified(kind, name, {"selector": {"matchLabels": selected}, "template": template}, fields)
+
+
+def deployment(name: str, *, replicas: int = 0, **fields: Any) -> Object:
+    return workload(DEPLOYMENTS, name, replicas=replicas, **fields)
+
+
+def stateful_set(name: str, *, replicas: int = 0, **fields: Any) -> Object:
+    """With a claim `data` for each of its Pods."""
+    claim = {"metadata": {"name": "data"}, "spec": GIBIBYTE}
+    return workload(
+        STATEFUL_SETS, name, replicas=replicas, serviceName=name, **{"volumeClaimTemplates": [claim], **fields}
+    )
+
+
+def rule(group: str, plurals: str, verbs: str = "*", **fields: Any) -> Object:
+    """Of a role; several plurals and verbs with spaces between them."""
+    return {"apiGroups": [group], "resources": plurals.split(), "verbs": verbs.split(), **fields}
+
+
+def role(name: str, *rules: Object, kind: Resource = ROLES, **fields: Any) -> Object:
+    return obj(kind, name, rules=list(rules) or [rule("", "pods", "get")], **fields)
+
+
+def role_binding(name: str, *subjects: Object, of: Resource = ROLES, to: str = "", **fields: Any) -> Object:
+    """Of a role of that name, or of another."""
+    kind = CLUSTER_ROLE_BINDINGS if of is CLUSTER_ROLES and not fields.get("namespace") else ROLE_BINDINGS
+    reference = {"apiGroup": RBAC_GROUP, "kind": of.kind, "name": to or name}
+    return obj(kind, name, roleRef=reference, subjects=list(subjects), **fields)
+
+
+def user(name: str) -> Object:
+    return {"apiGroup": RBAC_GROUP, "kind": "User", "name": name}
+
+
+def account(name: str, namespace: str) -> Object:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
 class Served:

@@ -2,7 +2,7 @@
 
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
-from kit.manifests import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, role, role_binding, user
+from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, role, role_binding, user
 from kube.objects import Object
 
 
@@ -20,7 +20,7 @@ def grant(cluster: Cluster, name: str, *rules: Object, namespace: str = "", subj
     Args: namespace: none: in all of them, and for what has none.
     """
     of, binding = (ROLES, ROLE_BINDINGS) if namespace else (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
-    cluster.api.create(of.path(namespace=namespace), role(name, *rules, resource=of))
+    cluster.api.create(of.path(namespace=namespace), role(name, *rules, kind=of))
     bound = role_binding(name, subject or user(name), of=of, namespace=namespace)
     cluster.api.create(binding.path(namespace=namespace), bound)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from devcluster.cluster import Cluster
-from kit.manifests import bundle, managed_resource, secret
+from kit.objects import bundle, managed_resource, secret
 from kit.processes.agent import AgentProcess, QuickAgentProcess, sole_configuration
 from kit.world import Place
 from kube.objects import Object, annotations, is_deleting, labels, uid
@@ -83,7 +83,7 @@ class Rig(Place):
         self, name: str, *, annotated: Mapping[str, str] | None = None, resource_class: str = "", **spec: Any
     ) -> None:
         spec = {"class": resource_class or self.agent.resource_class, **spec}
-        self.put(managed_resource(name, annotations=annotated, **spec))
+        self.put(managed_resource(name, annotations=annotated, spec=spec))
 
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:

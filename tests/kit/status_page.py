@@ -15,15 +15,15 @@ import yaml
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import State, state_of
+from kit import objects
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
-from kit.manifests import managed_resource, manifest, placed, workload
-from kit.manifests import secret as opaque
+from kit.objects import placed
 from kit.processes.agent import HEAD, AgentProcess, free_port
 from kit.world import Place
 from kube.errors import NotFound
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS
+from kube.resources import CONFIG_MAPS, NAMESPACES
 
 MARKER = "pearl-diver-7Yq2"
 """Is in every Secret and in values of objects, and on no page."""
@@ -78,17 +78,17 @@ class PageWorld:
 
     # --- writing
 
-    def manage(self, namespace: str, name: str, *objects: Object | str, annotated: Mapping[str, str] = {}) -> None:
+    def manage(self, namespace: str, name: str, *content: Object | str, annotated: Mapping[str, str] = {}) -> None:
         """A ManagedResource with a Secret `<name>-manifests`; a string is a document as it is."""
-        documents = [obj if isinstance(obj, str) else yaml.safe_dump(placed(obj, namespace)) for obj in objects]
+        documents = [obj if isinstance(obj, str) else yaml.safe_dump(placed(obj, namespace)) for obj in content]
         data = {"objects.yaml": "---\n".join(documents)}
-        Place(self.cluster, namespace).create(opaque(f"{name}-manifests", data))
+        Place(self.cluster, namespace).create(objects.secret(f"{name}-manifests", data))
         self.put(namespace, name, annotated)
 
     def put(self, namespace: str, name: str, annotated: Mapping[str, str] = {}) -> None:
         """Only the ManagedResource."""
         spec: dict[str, Any] = {"class": self.resource_class, "secretRefs": [{"name": f"{name}-manifests"}]}
-        Place(self.cluster, namespace).create(managed_resource(name, annotations=annotated, **spec))
+        Place(self.cluster, namespace).create(objects.managed_resource(name, annotations=annotated, spec=spec))
 
     def drift(self, namespace: str, name: str, patch: Object) -> None:
         self.cluster.api.patch(CONFIG_MAPS.path(namespace=namespace, name=name), patch)
@@ -206,14 +206,14 @@ def filled(cluster: Cluster, *, prefix: str | None = None) -> Iterator[PageWorld
 
 
 def config_map(name: str, **meta: Any) -> Object:
-    return manifest(CONFIG_MAPS, name, data={"zone": "home", "note": MARKER}, **meta)
+    return objects.config_map(name, {"zone": "home", "note": MARKER}, **meta)
 
 
 def secret(name: str) -> Object:
-    return manifest(SECRETS, name, stringData={"key": MARKER})
+    return objects.secret(name, stringData={"key": MARKER})
 
 
 def deployment(name: str, *, replicas: int, node: str = "") -> Object:
     container = {"name": name, "image": "example.com/image:1", "env": [{"name": "NOTE", "value": MARKER}]}
     pod = {"containers": [container], **({"nodeSelector": {"node": node}} if node else {})}
-    return workload(DEPLOYMENTS, name, replicas=replicas, pod=pod)
+    return objects.deployment(name, replicas=replicas, pod=pod)

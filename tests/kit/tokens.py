@@ -22,7 +22,7 @@ from devcluster.audit import Audit
 from gardener import keys
 from kit.controllers import run_controller
 from kit.eventually import soon
-from kit.manifests import decoded, encoded, secret
+from kit.objects import decoded, encoded, secret
 from kit.world import World
 from kube.client import Client
 from kube.clock import parse_time

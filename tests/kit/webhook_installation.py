@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from devcluster.cluster import Cluster
 from kit.eventually import eventually, soon
-from kit.manifests import pod
+from kit.objects import pod
 from kit.processes.agent import PROJECT
 from kit.processes.webhooks import HOST, WebhookProcess
 from kit.world import find_at

@@ -11,7 +11,7 @@ from pathlib import Path
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.eventually import soon
-from kit.manifests import Kind, placed, resource_of
+from kit.objects import Kind, placed, resource_of
 from kube.client import Client, Selection, Transport
 from kube.connection import load_kubeconfig
 from kube.errors import Conflict, NotFound

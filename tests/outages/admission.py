@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from devcluster.cluster import Cluster
-from kit.manifests import pod
+from kit.objects import pod
 from kit.processes.webhooks import WebhookProcess
 from kit.webhook_installation import (
     NAMESPACE,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from kit.crash.sweep import Scene, right
-from kit.manifests import manifest
+from kit.objects import obj
 from kit.processes.agent import AgentProcess, configuration
 from kube.client import Client
 from kube.election import ElectionSettings, LeaderElector, new_identity
@@ -57,7 +57,7 @@ class ToldEvents(Command):
 
     async def prepare(self) -> None:
         await self.make_namespace()
-        self._about = await self.create(manifest(CONFIG_MAPS, "c"))
+        self._about = await self.create(obj(CONFIG_MAPS, "c"))
 
     async def command(self, client: Client) -> None:
         recorder = EventRecorder(client, component="test")
@@ -92,7 +92,7 @@ class Leadership(Scene):
 
     async def prepare(self) -> None:
         await self.make_namespace()
-        await self.make_foreign(manifest(LEASES, "other"))
+        await self.make_foreign(obj(LEASES, "other"))
 
     @asynccontextmanager
     async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
@@ -147,7 +147,7 @@ class Certificates(Command):
 
     async def prepare(self) -> None:
         await self.make_namespace()
-        await self.make_foreign(manifest(SECRETS, "other"))
+        await self.make_foreign(obj(SECRETS, "other"))
         for kind in _CONFIGURATIONS:
             await self.create(self._configuration(self.name, self.instance.app), kind)
             await self.make_foreign(self._configuration(f"{self.mark}-other", "other"), kind)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.managed_resource.references import key_of_reference
-from kit import manifests as objects
+from kit import objects
 from kit.crash.sweep import AgentScene, comparable, right
 from kit.granted_rights import Right
 from kit.managed_resources import LOOKED_AT, USER_AGENT, ManagedWorld, config_map, deployment, role, service
-from kit.manifests import VOLUME_CLAIMS, new_namespace
+from kit.objects import VOLUME_CLAIMS
 from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, labels, metadata
@@ -337,7 +337,7 @@ class VolumeClaims(ManagedScene):
 
     async def prepare(self) -> None:
         await super().prepare()
-        await self.make_foreign(objects.manifest(VOLUME_CLAIMS, "foreign", spec=objects.GIBIBYTE))
+        await self.make_foreign(objects.obj(VOLUME_CLAIMS, "foreign", spec=objects.GIBIBYTE))
 
     async def problem(self) -> str:
         claims = await self.list(VOLUME_CLAIMS)
@@ -368,11 +368,11 @@ class FinalizedNamespace(AgentScene):
     async def prepare(self) -> None:
         await self.make_namespace()
         later = {keys.FINALIZE_DELETION_AFTER: "1s"}
-        await self.create(objects.bundle("a", new_namespace(self._inner, annotations=later)))
+        await self.create(objects.bundle("a", objects.obj("Namespace", self._inner, annotations=later)))
         await self.create(objects.managed_resource("a"))
 
     async def change(self) -> None:
-        held = objects.manifest(CONFIG_MAPS, "stuck", namespace=self._inner, finalizers=["example.com/hold"])
+        held = objects.obj(CONFIG_MAPS, "stuck", namespace=self._inner, finalizers=["example.com/hold"])
         await self.create(held)
         await self.delete("ManagedResource", "a")
         self._is_going = True

@@ -9,7 +9,7 @@ from devcluster.cluster import Cluster
 from gardener import keys, kinds
 from kit.crash.sweep import AgentScene, right
 from kit.kinds import serve
-from kit.manifests import manifest, service
+from kit.objects import obj, service
 from kit.signing.requests import csr_object, signing_request
 from kit.world import connected
 from kube.objects import annotations, condition
@@ -45,10 +45,10 @@ class ApprovedRequest(EverywhereScene):
 
     async def prepare(self) -> None:
         await self.make_namespace()
-        await self.create(manifest(NODES, self.mark))
+        await self.create(obj(NODES, self.mark))
         addresses = [{"type": "Hostname", "address": self.mark}, {"type": "InternalIP", "address": "10.1.2.3"}]
         await self.patch("Node", self.mark, {"status": {"addresses": addresses}}, subresource="status")
-        await self.create(manifest(kinds.MACHINES, "m", labels={"node": self.mark}))
+        await self.create(obj(kinds.MACHINES, "m", labels={"node": self.mark}))
         user = f"system:node:{self.mark}"
         kubeconfig = await asyncio.to_thread(self.cluster.kubeconfig_for, user, ("system:nodes",))
         async with connected(kubeconfig, "kubelet") as kubelet:
@@ -94,7 +94,7 @@ class NodeScene(EverywhereScene):
     async def prepare(self) -> None:
         await self.make_namespace()
         for name in self._names:
-            await self.create(manifest(NODES, name, spec={"taints": [_NOT_READY, _KEPT]}))
+            await self.create(obj(NODES, name, spec={"taints": [_NOT_READY, _KEPT]}))
 
     async def clean_up(self) -> None:
         for name in self._names:
@@ -164,12 +164,12 @@ class ConfiguredGateways(EverywhereScene):
         for short, is_ingress in self._gateways.items():
             role = {keys.ROLE.replace("/", "__"): keys.ROLE_ISTIO_INGRESS if is_ingress else "other"}
             await self.make_namespace(self._name(short), **role)
-        await self.make_foreign(manifest(kinds.ENVOY_FILTERS, "foreign", namespace=self._name("b"), spec={}))
+        await self.make_foreign(obj(kinds.ENVOY_FILTERS, "foreign", namespace=self._name("b"), spec={}))
         svc = service("svc", ports=[{"port": 443, "name": "https"}])
         svc["metadata"]["annotations"] = {EXPORT_TO: "*"}
         await self.create(svc)
         exported = {"host": f"svc.{self.mark}.svc.cluster.local", "exportTo": ["*"]}
-        await self.create(manifest(kinds.DESTINATION_RULES, "r", spec=exported))
+        await self.create(obj(kinds.DESTINATION_RULES, "r", spec=exported))
         self._wanted = {"a": [443], "b": [443]}
 
     async def change(self) -> None:

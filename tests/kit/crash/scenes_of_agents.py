@@ -14,7 +14,7 @@ from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references.keys import annotation_key
 from kit.crash.sweep import AgentScene, right
 from kit.eventually import soon
-from kit.manifests import deployment, manifest, service, service_account, workload
+from kit.objects import deployment, obj, service, workload
 from kit.tokens import TokenWorld, kubeconfig, token_requestor
 from kube.client import Client
 from kube.objects import annotations, labels, metadata
@@ -34,10 +34,10 @@ class Garbage(AgentScene):
         await self.make_namespace()
         collectable: dict[str, Any] = {"labels": {GARBAGE_COLLECTABLE: "true"}}
         for name in ("a", "b", "c"):
-            await self.create(manifest(CONFIG_MAPS, name, **collectable))
-            await self.create(manifest(SECRETS, name, **collectable))
-        await self.make_foreign(manifest(SECRETS, "used", **collectable))
-        await self.make_foreign(manifest(CONFIG_MAPS, "plain"))
+            await self.create(obj(CONFIG_MAPS, name, **collectable))
+            await self.create(obj(SECRETS, name, **collectable))
+        await self.make_foreign(obj(SECRETS, "used", **collectable))
+        await self.make_foreign(obj(CONFIG_MAPS, "plain"))
         await self.create(deployment("p", annotations={annotation_key("secret", "used"): "used"}))
 
     async def problem(self) -> str:
@@ -69,7 +69,7 @@ class Token(AgentScene):
 
     async def prepare(self) -> None:
         await self.make_namespace()
-        await self.make_foreign(manifest(SECRETS, "other", labels={keys.PURPOSE: "other"}))
+        await self.make_foreign(obj(SECRETS, "other", labels={keys.PURPOSE: "other"}))
         target = (
             {"TARGET_SECRET_NAME": self.lies_in, "TARGET_SECRET_NAMESPACE": self.mark} if self.lies_in != "t" else {}
         )
@@ -106,8 +106,8 @@ class Token(AgentScene):
 
     async def state(self) -> Any:
         found = await self.snapshot("Secret", "ServiceAccount")
-        for name, obj in found.items():
-            obj["data"] = {key: self._without_token(text) for key, text in (obj.get("data") or {}).items()}
+        for name, each in found.items():
+            each["data"] = {key: self._without_token(text) for key, text in (each.get("data") or {}).items()}
             if name.startswith("Secret"):
                 assert name in {"Secret $MARK/t", "Secret $MARK/out", "Secret $MARK/other"}
         return found
@@ -158,12 +158,12 @@ class InvalidatedToken(AgentScene):
 
     async def prepare(self) -> None:
         await self.make_namespace()
-        await self.create(service_account("sa", automountServiceAccountToken=False))
+        await self.create(obj("ServiceAccount", "sa", automountServiceAccountToken=False))
         of_account: dict[str, Any] = {"annotations": {SERVICE_ACCOUNT_NAME: "sa"}}
-        await self.make_foreign(manifest(SECRETS, "plain", type="Opaque", **of_account))
+        await self.make_foreign(obj(SECRETS, "plain", type="Opaque", **of_account))
         world = TokenWorld(self.client, self.mark)
         for name in ("a", "b"):
-            await self.create(manifest(SECRETS, name, type=SECRET_TYPE, **of_account))
+            await self.create(obj(SECRETS, name, type=SECRET_TYPE, **of_account))
             await world.until_token(name)
 
     async def problem(self) -> str:
@@ -193,7 +193,7 @@ class Policies(AgentScene):
     async def prepare(self) -> None:
         await self.make_namespace()
         await self.make_namespace(self.namespaces[1])
-        await self.make_foreign(manifest(NETWORK_POLICIES, "foreign", spec={"podSelector": {}}))
+        await self.make_foreign(obj(NETWORK_POLICIES, "foreign", spec={"podSelector": {}}))
         ports = [{"name": "a", "port": 80, "targetPort": 8080}, {"name": "b", "port": 81, "targetPort": 8081}]
         await self.create(service("db", ports=ports, selector={"app": "db"}))
         self._wanted = self._pair("db-tcp-8080") | self._pair("db-tcp-8081")

@@ -37,7 +37,7 @@ from devcluster.faults import Fault, Request, Rules, Silence
 from devcluster.proxy import FaultProxy
 from kit.controllers import at_work, cluster_of, context_of
 from kit.granted_rights import Right
-from kit.manifests import Kind, new_namespace, resource_of
+from kit.objects import Kind, obj, resource_of
 from kit.processes.agent import AgentProcess, configuration
 from kit.proxied import proxy_to
 from kit.world import World, connected
@@ -218,7 +218,7 @@ class Scene(World):
 
     async def make_namespace(self, name: str = "", **labelled: str) -> None:
         marks = {label.replace("__", "/"): value for label, value in labelled.items()}
-        await self.create(new_namespace(name or self.mark, labels=marks))
+        await self.create(obj("Namespace", name or self.mark, labels=marks))
 
     async def make_foreign(self, obj: Object, kind: Kind = "") -> None:
         """Something that nobody may touch."""
