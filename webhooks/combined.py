@@ -26,7 +26,7 @@ from webhooks.descriptor import MutatingWebhook
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
 from webhooks.registration import EVERYTHING, Instance, Mode, Registration, Selector
 from webhooks.registry import enabled
-from webhooks.shapes import Fields, Metadata, pod
+from webhooks.shapes import METADATA, pod
 from webhooks.state import State
 
 NAME = "pods"
@@ -36,12 +36,7 @@ log = structlog.get_logger(f"webhook.{NAME}")
 
 LabelsOfNamespace = Callable[[str], Awaitable[Mapping[str, str]]]
 
-
-class _Pod(Fields):
-    metadata: Metadata | None = None
-
-
-_SHAPE = pod(_Pod)
+_SHAPE = pod({"metadata": METADATA})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,9 @@ from kube.objects import Object
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
 from webhooks.registration import WRITE, Instance, Rule, having
-from webhooks.shapes import Fields, Shape
+from webhooks.shapes import Shape
 
-
-class _Endpoint(Fields):
-    zone: str | None = None
-
-
-class _EndpointSlice(Fields):
-    endpoints: list[_Endpoint] | None = None
-
-
-_SHAPE = Shape("discovery.k8s.io/v1", "EndpointSlice", _EndpointSlice)
+_SHAPE = Shape("discovery.k8s.io/v1", "EndpointSlice", {"endpoints": [{"zone": str}]})
 
 
 def set_hints(obj: Object) -> None:

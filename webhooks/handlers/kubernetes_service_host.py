@@ -11,32 +11,15 @@ from kube.objects import Object
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.registration import PODS, where
-from webhooks.shapes import Fields, items, pod
+from webhooks.shapes import items, pod
 from webhooks.state import State
 
 VARIABLE = "KUBERNETES_SERVICE_HOST"
 
 _INJECTED = where(APISERVER_PROXY_INJECT, "NotIn", "disable")
 
-
-class _Variable(Fields):
-    name: str | None = None
-
-
-class _Container(Fields):
-    env: list[_Variable] | None = None
-
-
-class _Spec(Fields):
-    init_containers: list[_Container] | None = None
-    containers: list[_Container] | None = None
-
-
-class _Pod(Fields):
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_CONTAINER = {"env": [{"name": str}]}
+_SHAPE = pod({"spec": {"initContainers": [_CONTAINER], "containers": [_CONTAINER]}})
 
 
 def set_host(obj: Object, host: str) -> None:

@@ -15,7 +15,7 @@ from kube.resources import CONFIG_MAPS, SERVICES
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.registration import COMPONENT, PODS, having, where
-from webhooks.shapes import Fields, Metadata, child, items, pod
+from webhooks.shapes import METADATA, child, items, pod
 from webhooks.state import State, not_found
 
 CONFIG_MAP = "istio-internal-load-balancing"
@@ -25,44 +25,9 @@ _GENERIC_KUBECONFIG = "generic-token-kubeconfig"
 _LONGEST_LABEL_NAME = 63
 _PORT = 9443
 
-
-class _SecretVolume(Fields):
-    secret_name: str | None = None
-
-
-class _SecretSource(Fields):
-    name: str | None = None
-
-
-class _Source(Fields):
-    secret: _SecretSource | None = None
-
-
-class _Projected(Fields):
-    sources: list[_Source] | None = None
-
-
-class _Volume(Fields):
-    secret: _SecretVolume | None = None
-    projected: _Projected | None = None
-
-
-class _HostAlias(Fields):
-    ip: str | None = None
-    hostnames: list[str] | None = None
-
-
-class _Spec(Fields):
-    volumes: list[_Volume] | None = None
-    host_aliases: list[_HostAlias] | None = None
-
-
-class _Pod(Fields):
-    metadata: Metadata | None = None
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_VOLUME = {"secret": {"secretName": str}, "projected": {"sources": [{"secret": {"name": str}}]}}
+_HOST_ALIAS = {"ip": str, "hostnames": [str]}
+_SHAPE = pod({"metadata": METADATA, "spec": {"volumes": [_VOLUME], "hostAliases": [_HOST_ALIAS]}})
 
 
 def uses_generic_kubeconfig(obj: Object) -> bool:

@@ -5,22 +5,13 @@ from kube.objects import Object
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.registration import PODS, Instance
-from webhooks.shapes import Fields, child, pod
+from webhooks.shapes import child, pod
 from webhooks.state import State
 
 _NOBODYS_CHOICE = (None, "", "default-scheduler")
 """The API server's default comes before webhooks are asked."""
 
-
-class _Spec(Fields):
-    scheduler_name: str | None = None
-
-
-class _Pod(Fields):
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_SHAPE = pod({"spec": {"schedulerName": str}})
 
 
 def set_scheduler(obj: Object, name: str) -> None:

@@ -9,36 +9,13 @@ from kube.objects import Object, labels
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
 from webhooks.registration import PODS, Instance, without
-from webhooks.shapes import Fields, Metadata, Strings, child, pod
+from webhooks.shapes import METADATA, Strings, child, pod
 
 HASH = "pod-template-hash"
 
-
-class _Expression(Fields):
-    key: str | None = None
-    operator: str | None = None
-
-
-class _Selector(Fields):
-    match_labels: Strings | None = None
-    match_expressions: list[_Expression] | None = None
-
-
-class _Constraint(Fields):
-    label_selector: _Selector | None = None
-    match_label_keys: list[str] | None = None
-
-
-class _Spec(Fields):
-    topology_spread_constraints: list[_Constraint] | None = None
-
-
-class _Pod(Fields):
-    metadata: Metadata | None = None
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_SELECTOR = {"matchLabels": Strings, "matchExpressions": [{"key": str, "operator": str}]}
+_CONSTRAINT = {"labelSelector": _SELECTOR, "matchLabelKeys": [str]}
+_SHAPE = pod({"metadata": METADATA, "spec": {"topologySpreadConstraints": [_CONSTRAINT]}})
 
 
 def select_own_hash(obj: Object) -> None:

@@ -14,7 +14,7 @@ from kube.resources import SERVICE_ACCOUNTS
 from webhooks.admission import Denied, Mutation, Refusal, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.registration import PODS, Instance, without
-from webhooks.shapes import Fields, Metadata, items, pod
+from webhooks.shapes import METADATA, items, pod
 from webhooks.state import State
 from webhooks.values import integer
 
@@ -27,33 +27,15 @@ _LIVE_READ_SECONDS = 5.0
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 600, 2**32
 """What the API server accepts."""
 
-
-class _Volume(Fields):
-    name: str | None = None
-
-
-class _Mount(Fields):
-    mount_path: str | None = None
-
-
-class _Container(Fields):
-    volume_mounts: list[_Mount] | None = None
-
-
-class _Spec(Fields):
-    service_account_name: str | None = None
-    automount_service_account_token: bool | None = None
-    volumes: list[_Volume] | None = None
-    containers: list[_Container] | None = None
-    init_containers: list[_Container] | None = None
-
-
-class _Pod(Fields):
-    metadata: Metadata | None = None
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_CONTAINER = {"volumeMounts": [{"mountPath": str}]}
+_SPEC = {
+    "serviceAccountName": str,
+    "automountServiceAccountToken": bool,
+    "volumes": [{"name": str}],
+    "containers": [_CONTAINER],
+    "initContainers": [_CONTAINER],
+}
+_SHAPE = pod({"metadata": METADATA, "spec": _SPEC})
 
 
 def service_account(obj: Object) -> str:

@@ -6,26 +6,9 @@ from kube.objects import Object
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
 from webhooks.registration import PODS, Instance, without
-from webhooks.shapes import Fields, child, pod
+from webhooks.shapes import child, pod
 
-
-class _Profile(Fields):
-    type: str | None = None
-
-
-class _SecurityContext(Fields):
-    seccomp_profile: _Profile | None = None
-
-
-class _Spec(Fields):
-    security_context: _SecurityContext | None = None
-
-
-class _Pod(Fields):
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_SHAPE = pod({"spec": {"securityContext": {"seccompProfile": {"type": str}}}})
 
 
 def set_profile(obj: Object) -> None:

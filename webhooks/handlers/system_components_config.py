@@ -16,39 +16,13 @@ from kube.resources import NODES
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without
-from webhooks.shapes import Fields, Int64, Strings, child, items, pod
+from webhooks.shapes import Int64, Strings, child, items, pod
 from webhooks.state import State
 
-
-class _Owner(Fields):
-    api_version: str | None = None
-    kind: str | None = None
-    controller: bool | None = None
-
-
-class _Metadata(Fields):
-    owner_references: list[_Owner] | None = None
-
-
-class _Toleration(Fields):
-    key: str | None = None
-    operator: str | None = None
-    value: str | None = None
-    effect: str | None = None
-    toleration_seconds: Int64 | None = None
-
-
-class _Spec(Fields):
-    node_selector: Strings | None = None
-    tolerations: list[_Toleration] | None = None
-
-
-class _Pod(Fields):
-    metadata: _Metadata | None = None
-    spec: _Spec | None = None
-
-
-_SHAPE = pod(_Pod)
+_OWNER = {"apiVersion": str, "kind": str, "controller": bool}
+_TOLERATION = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": Int64}
+_SPEC = {"nodeSelector": Strings, "tolerations": [_TOLERATION]}
+_SHAPE = pod({"metadata": {"ownerReferences": [_OWNER]}, "spec": _SPEC})
 
 
 class Toleration(NamedTuple):

@@ -9,18 +9,12 @@ from kube.objects import Object, labels
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
 from webhooks.registration import WRITE, Instance, Rule, having
-from webhooks.shapes import Fields, Metadata, Shape, Strings
+from webhooks.shapes import METADATA, Shape, Strings
 
 INVALID_TOKEN = "AAAA"
 """Three zero bytes, in base64."""
 
-
-class _Secret(Fields):
-    metadata: Metadata | None = None
-    data: Strings | None = None
-
-
-_SHAPE = Shape("v1", "Secret", _Secret)
+_SHAPE = Shape("v1", "Secret", {"metadata": METADATA, "data": Strings})
 
 
 def invalidate(secret: Object) -> None:

@@ -6,25 +6,11 @@ from kube.objects import Object
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.generic import in_place
 from webhooks.registration import WRITE, Instance, Rule, without
-from webhooks.shapes import Fields, Metadata, Shape, child
+from webhooks.shapes import METADATA, Shape, child
 
 _EVICTING = (None, "Auto", "Recreate")
-
-
-class _UpdatePolicy(Fields):
-    update_mode: str | None = None
-
-
-class _Spec(Fields):
-    update_policy: _UpdatePolicy | None = None
-
-
-class _VerticalPodAutoscaler(Fields):
-    metadata: Metadata | None = None
-    spec: _Spec | None = None
-
-
-_SHAPE = Shape("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", _VerticalPodAutoscaler)
+_FIELDS = {"metadata": METADATA, "spec": {"updatePolicy": {"updateMode": str}}}
+_SHAPE = Shape("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", _FIELDS)
 
 
 def update_in_place(obj: Object) -> None:

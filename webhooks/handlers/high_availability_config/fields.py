@@ -1,99 +1,25 @@
 """What high-availability-config touches of each kind."""
 
 from kube.objects import Object
-from webhooks.shapes import Fields, Int32, Metadata, Shape, Strings
+from webhooks.shapes import METADATA, Int32, Shape, Strings
 
+_NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [{"key": str}]}]}
+_POD_SPEC = {
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_SELECTOR}},
+    "tolerations": [{"key": str, "effect": str}],
+    "topologySpreadConstraints": [{"topologyKey": str, "matchLabelKeys": [str]}],
+}
+_WORKLOAD_SPEC = {
+    "replicas": Int32,
+    "selector": {"matchLabels": Strings},
+    "template": {"metadata": {"labels": Strings}, "spec": _POD_SPEC},
+}
+_WORKLOAD = {"metadata": METADATA, "spec": _WORKLOAD_SPEC, "status": Object}
+_BOUNDS = {"minReplicas": Int32, "maxReplicas": Int32}
+_HPA = {"metadata": METADATA, "spec": _BOUNDS, "status": Object}
+_HVPA = {"metadata": METADATA, "spec": {"hpa": {"template": {"spec": _BOUNDS}}}}
 
-class _Expression(Fields):
-    key: str | None = None
-
-
-class _Term(Fields):
-    match_expressions: list[_Expression] | None = None
-
-
-class _NodeSelector(Fields):
-    node_selector_terms: list[_Term] | None = None
-
-
-class _NodeAffinity(Fields):
-    required_during_scheduling_ignored_during_execution: _NodeSelector | None = None
-
-
-class _Affinity(Fields):
-    node_affinity: _NodeAffinity | None = None
-
-
-class _Toleration(Fields):
-    key: str | None = None
-    effect: str | None = None
-
-
-class _Constraint(Fields):
-    topology_key: str | None = None
-    match_label_keys: list[str] | None = None
-
-
-class _PodSpec(Fields):
-    affinity: _Affinity | None = None
-    tolerations: list[_Toleration] | None = None
-    topology_spread_constraints: list[_Constraint] | None = None
-
-
-class _TemplateMetadata(Fields):
-    labels: Strings | None = None
-
-
-class _Template(Fields):
-    metadata: _TemplateMetadata | None = None
-    spec: _PodSpec | None = None
-
-
-class _Selector(Fields):
-    match_labels: Strings | None = None
-
-
-class _WorkloadSpec(Fields):
-    replicas: Int32 | None = None
-    selector: _Selector | None = None
-    template: _Template | None = None
-
-
-class _Workload(Fields):
-    metadata: Metadata | None = None
-    spec: _WorkloadSpec | None = None
-    status: Object | None = None
-
-
-class _Bounds(Fields):
-    min_replicas: Int32 | None = None
-    max_replicas: Int32 | None = None
-
-
-class _HPA(Fields):
-    metadata: Metadata | None = None
-    spec: _Bounds | None = None
-    status: Object | None = None
-
-
-class _HPATemplate(Fields):
-    spec: _Bounds | None = None
-
-
-class _HPAOfHVPA(Fields):
-    template: _HPATemplate | None = None
-
-
-class _HVPASpec(Fields):
-    hpa: _HPAOfHVPA | None = None
-
-
-class _HVPA(Fields):
-    metadata: Metadata | None = None
-    spec: _HVPASpec | None = None
-
-
-DEPLOYMENT = Shape("apps/v1", "Deployment", _Workload)
-STATEFUL_SET = Shape("apps/v1", "StatefulSet", _Workload)
+DEPLOYMENT = Shape("apps/v1", "Deployment", _WORKLOAD)
+STATEFUL_SET = Shape("apps/v1", "StatefulSet", _WORKLOAD)
 HPAS = {version: Shape(f"autoscaling/{version}", "HorizontalPodAutoscaler", _HPA) for version in ("v2beta1", "v2")}
 HVPA = Shape("autoscaling.k8s.io/v1alpha1", "Hvpa", _HVPA)
