@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from config.errors import ConfigError
+from kube.files import read_bounded
 from kube.yaml import check_structure
 
 DECODING = "error decoding config"
@@ -17,14 +18,12 @@ _READING = "error reading config file"
 def read(path: Path) -> bytes:
     """Raises: ConfigError."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+        return read_bounded(path, most=_LARGEST_FILE)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError([f"open {path}: {reason}"], stage=_READING) from error
-    if len(content) > _LARGEST_FILE:
-        raise ConfigError([f"{path} is larger than {_LARGEST_FILE} bytes"], stage=_READING)
-    return content
+    except ValueError:
+        raise ConfigError([f"{path} is larger than {_LARGEST_FILE} bytes"], stage=_READING) from None
 
 
 def parse(text: bytes | str) -> Mapping[Any, Any]:

@@ -378,6 +378,13 @@ class Client:
         path = resource.path(namespace=namespace, name=_one(name))
         return await self._object(resource, "GET", path, accept=accept, timeout=timeout)
 
+    async def find(self, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
+        """None if there is no such object."""
+        try:
+            return await self.get(resource, name, namespace=namespace)
+        except errors.NotFound:
+            return None
+
     async def create(
         self, resource: Resource, obj: Object, *, dry_run: bool = False, timeout: float | None = None
     ) -> Object:
@@ -472,18 +479,23 @@ class Client:
             )
         return await answers.list_of(resource, body)
 
+    async def pages(
+        self, resource: Resource, selection: Selection, *, form: Form = Form.WHOLE, limit: int = _PAGE
+    ) -> AsyncIterator["list[Object]"]:
+        """The objects, page by page."""
+        token = ""
+        while True:
+            page = await self.list_page(resource, selection, form=form, limit=limit, continue_token=token)
+            yield page["items"]
+            token = metadata(page).get("continue") or ""
+            if not token:
+                return
+
     async def list(
         self, resource: Resource, selection: Selection | None = None, *, form: Form = Form.WHOLE
     ) -> list[Object]:
         """All pages together."""
-        found: list[Object] = []
-        token = ""
-        while True:
-            page = await self.list_page(resource, selection or Selection(), form=form, continue_token=token)
-            found += page["items"]
-            token = metadata(page).get("continue") or ""
-            if not token:
-                return found
+        return [item async for page in self.pages(resource, selection or Selection(), form=form) for item in page]
 
     @contextlib.asynccontextmanager
     async def watch(

@@ -26,7 +26,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from kube.kubeconfig import ConfigurationError, find_entry, read_bounded, read_kubeconfig
+from kube.files import read_bounded
+from kube.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, read_kubeconfig
 from kube.objects import mappings
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -72,7 +73,7 @@ class TokenFile:
         now = self._clock()
         if now - self._read_at >= _TOKEN_FILE_SECONDS:
             try:
-                self._header = _bearer(read_bounded(self.path).decode())
+                self._header = _bearer(read_bounded(self.path, most=LARGEST_FILE).decode())
             except (OSError, ValueError) as error:
                 # It may be about to be renewed: what was read last goes on until then.
                 if self._header is None:
@@ -190,7 +191,7 @@ def _digests(files: Sequence[Path]) -> tuple[bytes | None, ...]:
 
 def _digest(file: Path) -> bytes | None:
     try:
-        return hashlib.sha256(read_bounded(file)).digest()
+        return hashlib.sha256(read_bounded(file, most=LARGEST_FILE)).digest()
     except (OSError, ValueError):
         return None
 

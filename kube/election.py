@@ -29,7 +29,7 @@ import structlog
 
 from kube.client import Client, Selection
 from kube.clock import format_micro_time
-from kube.errors import ApiError, Conflict, Forbidden, KubeError, NotFound
+from kube.errors import ApiError, Conflict, Forbidden, KubeError
 from kube.events import EventRecorder
 from kube.metrics import leader_election_master_status
 from kube.objects import Object, resource_version
@@ -381,10 +381,7 @@ class LeaderElector:
 
     async def _read(self) -> None:
         settings = self._settings
-        try:
-            lease: Object | None = await self._client.get(LEASES, settings.name, namespace=settings.namespace)
-        except NotFound:
-            lease = None
+        lease = await self._client.find(LEASES, settings.name, namespace=settings.namespace)
         if self._lease is None or lease is None or lease.get("spec") != self._lease.get("spec"):
             self._lease_seen = self._now()
         self._lease = lease

@@ -6,23 +6,15 @@ from typing import Any
 
 import yaml
 
+from kube.files import read_bounded
 from kube.objects import Object, mappings
 from kube.yaml import check_structure
 
-_LARGEST_FILE = 4 << 20  # bytes
+LARGEST_FILE = 4 << 20  # bytes
 
 
 class ConfigurationError(Exception):
     """A kubeconfig or the in-cluster configuration can't be used; the message says what and where."""
-
-
-def read_bounded(path: Path) -> bytes:
-    """Of a file that is not too large. Raises OSError and ValueError."""
-    with path.open("rb") as file:
-        content = file.read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        raise ValueError(f"it is larger than {_LARGEST_FILE} bytes")
-    return content
 
 
 def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
@@ -32,7 +24,7 @@ def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
         ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
     """
     try:
-        content = read_bounded(path)
+        content = read_bounded(path, most=LARGEST_FILE)
         check_structure(content, aliases=trusted)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error

@@ -6,7 +6,7 @@ every kind has a schema, and one odd object must not stop the watch of all other
 shared; nothing here changes its argument.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,12 +128,15 @@ def matches_label_selector(selector: Mapping[str, Any] | None, having: Mapping[s
         return False
     if any(having.get(name) != value for name, value in string_map(selector.get("matchLabels")).items()):
         return False
-    return all(_matches_expression(expression, having) for expression in mappings(selector.get("matchExpressions")))
+    return all(
+        matches_expression(having, text(each.get("key")), each.get("operator"), texts(each.get("values")))
+        for each in mappings(selector.get("matchExpressions"))
+    )
 
 
-def _matches_expression(expression: Mapping[str, Any], having: Mapping[str, str]) -> bool:
-    name, values = text(expression.get("key")), texts(expression.get("values"))
-    match expression.get("operator"):
+def matches_expression(having: Mapping[str, str], name: str, operator: Any, values: Collection[str]) -> bool:
+    """Whether labels are as one expression of a selector demands. Raises ValueError for an unknown operator."""
+    match operator:
         case "In":
             return name in having and having[name] in values
         case "NotIn":
@@ -142,7 +145,7 @@ def _matches_expression(expression: Mapping[str, Any], having: Mapping[str, str]
             return name in having
         case "DoesNotExist":
             return name not in having
-        case operator:
+        case _:
             raise ValueError(f'"{operator or ""}" is not a valid label selector operator')
 
 

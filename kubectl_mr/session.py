@@ -22,9 +22,9 @@ from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client, Form, Selection, Transport
 from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
-from kube.errors import Forbidden, KindNotServed, KubeError, NotFound, Unauthorized, Unreachable
+from kube.errors import Forbidden, KindNotServed, KubeError, Unauthorized, Unreachable
 from kube.kubeconfig import ConfigurationError, read_kubeconfig
-from kube.objects import Key, Object, key, mappings, metadata
+from kube.objects import Key, Object, key, mappings
 from kubectl_mr import options, output
 from kubectl_mr.errors import UserError, not_found
 
@@ -63,9 +63,7 @@ class Session:
 
     async def find(self, name: str) -> Object | None:
         try:
-            return await self.source.client.get(MANAGED_RESOURCES, name, namespace=self.namespace)
-        except NotFound:
-            return None
+            return await self.source.client.find(MANAGED_RESOURCES, name, namespace=self.namespace)
         except KindNotServed:
             raise KindMissing from None
 
@@ -79,18 +77,12 @@ class Session:
 
     async def pages(self, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
         """ManagedResources, so that thousands cost no more memory than a page. Raises KindMissing."""
-        selection, token = Selection(namespace=namespace, label_selector=selector), ""
-        while True:
-            try:
-                page = await self.source.client.list_page(
-                    MANAGED_RESOURCES, selection, limit=PAGE, continue_token=token
-                )
-            except KindNotServed:
-                raise KindMissing from None
-            yield page["items"]
-            token = metadata(page).get("continue") or ""
-            if not token:
-                return
+        selection = Selection(namespace=namespace, label_selector=selector)
+        try:
+            async for page in self.source.client.pages(MANAGED_RESOURCES, selection, limit=PAGE):
+                yield page
+        except KindNotServed:
+            raise KindMissing from None
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)

@@ -6,7 +6,7 @@ from enum import Enum
 
 from config import resource_manager
 from gardener import keys
-from kube.objects import Object
+from kube.objects import Object, matches_expression
 
 COMPONENT = resource_manager.COMPONENT.name
 
@@ -46,14 +46,7 @@ class Selector:
         for key, value in self.labels:
             if labels.get(key) != value:
                 return False
-        for key, operator, values in self.expressions:
-            if operator in {"In", "NotIn"}:
-                found = key in labels and labels[key] in values
-                if found is (operator == "NotIn"):
-                    return False
-            elif (key in labels) is (operator == "DoesNotExist"):
-                return False
-        return True
+        return all(matches_expression(labels, *expression) for expression in self.expressions)
 
     def json(self) -> Object:
         """As metav1.LabelSelector."""

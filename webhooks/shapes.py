@@ -5,8 +5,8 @@ A `Shape` declares exactly those fields, as a mapping from their names in JSON t
     {"metadata": METADATA, "spec": {"priority": int, "volumes": [{"name": str}]}}
 
 Every field is optional and may be null. Checking costs a few microseconds and lets unknown fields and nulls pass, as
-the original's decoder does; rules then work on the plain JSON, so nothing that they do not know is lost or added. An API
-server sends nothing that fails here, but what a handler is asked is not always from one.
+the original's decoder does; rules then work on the plain JSON, so nothing that they do not know is lost or added. An
+API server sends nothing that fails here, but what a handler is asked is not always from one.
 """
 
 from collections.abc import Mapping

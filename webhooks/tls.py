@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from kube.clock import format_duration
+from kube.files import read_bounded
 from kube.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
 from process.logging import get_logger
 from webhooks.expiry import not_after
@@ -111,14 +112,12 @@ class ServingCertificate:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+        return read_bounded(path, most=_LARGEST_FILE)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise CertificateError(f"cannot read {path} of {SETTING}: {reason}") from error
-    if len(content) > _LARGEST_FILE:
-        raise CertificateError(f"{path} of {SETTING} is larger than {_LARGEST_FILE} bytes")
-    return content
+    except ValueError:
+        raise CertificateError(f"{path} of {SETTING} is larger than {_LARGEST_FILE} bytes") from None
 
 
 def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:

@@ -13,7 +13,7 @@ import structlog
 from gardener.keys import GROUP, ORIGIN
 from kube.client import Client
 from kube.clock import format_time, parse_time
-from kube.errors import Conflict, KubeError, NotFound
+from kube.errors import Conflict, KubeError
 from kube.objects import Object, annotations, labels, metadata
 from kube.resources import SECRETS, Resource
 from webhooks.certificates import files
@@ -124,7 +124,7 @@ class Keeper:
         configurations = [
             (resource, live)
             for resource in (MUTATING, VALIDATING)
-            if (live := await _get(self._target, resource, name_of(wanted.instance))) is not None
+            if (live := await self._target.find(resource, name_of(wanted.instance))) is not None
         ]
         ca_data, serving_data = _data(ca_secret), _data(serving_secret)
         bundle = ca_data.get(BUNDLE, b"")
@@ -150,7 +150,7 @@ class Keeper:
         return ORIGIN in annotations(live) and INJECT_CA_FROM not in annotations(live)
 
     async def _secret(self, name: str) -> Object | None:
-        found = await _get(self._source, SECRETS, name, namespace=self._wanted.namespace)
+        found = await self._source.find(SECRETS, name, namespace=self._wanted.namespace)
         if found is not None and found.get("data") and labels(found).get("app") != self._wanted.instance.app:
             raise CannotKeep(
                 f'secret "{self._wanted.namespace}/{name}" holds data and has no label '
@@ -229,13 +229,6 @@ class Keeper:
                 log.info("Wrote the certificate of the server", directory=str(directory))
         except OSError as error:
             raise CannotKeep(f"cannot write the certificate to {directory}: {error.strerror}") from error
-
-
-async def _get(client: Client, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
-    try:
-        return await client.get(resource, name, namespace=namespace)
-    except NotFound:
-        return None
 
 
 def _data(secret: Object | None) -> dict[str, bytes]:

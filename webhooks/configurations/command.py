@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from config.errors import ConfigError
 from kube.client import Client
 from kube.errors import KubeError, NotFound
+from kube.files import read_bounded
 from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
 from kube.resources import SECRETS
@@ -147,13 +148,11 @@ async def _trust(given: argparse.Namespace, setting: Setting, environment: Mappi
 
 def _read(path: str) -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_LARGEST_BUNDLE + 1)
+        return read_bounded(Path(path), most=_LARGEST_BUNDLE)
     except OSError as error:
         raise _Problem(f"cannot read --ca-file {path}: {error.strerror}") from error
-    if len(content) > _LARGEST_BUNDLE:
-        raise _Problem(f"--ca-file {path} is larger than {_LARGEST_BUNDLE} bytes")
-    return content
+    except ValueError:
+        raise _Problem(f"--ca-file {path} is larger than {_LARGEST_BUNDLE} bytes") from None
 
 
 async def bundle_of(client: Client, namespace: str, name: str) -> bytes:

@@ -59,7 +59,7 @@ async def _settle(client: Client, resource: Resource, instance: Instance, wanted
 
 async def _once(client: Client, resource: Resource, instance: Instance, wanted: Object | None) -> str:
     name = name_of(instance)
-    live = await _find(client, resource, name)
+    live = await client.find(resource, name)
     if live is None:
         if wanted is None:
             return ""
@@ -76,13 +76,6 @@ async def _once(client: Client, resource: Resource, instance: Instance, wanted: 
     patch.setdefault("metadata", {})["resourceVersion"] = metadata(live)["resourceVersion"]
     await client.patch(resource, name, patch)
     return "changed"
-
-
-async def _find(client: Client, resource: Resource, name: str) -> Object | None:
-    try:
-        return await client.get(resource, name)
-    except NotFound:
-        return None
 
 
 def difference(wanted: Object, live: Object) -> Object:

@@ -138,16 +138,10 @@ class Collections:
         is_crd = group == _CRD_GROUP
         resource = Resource(group, version, request.kind.kind, plural, namespaced=not is_crd)
         selection = Selection("", f"{keys.DELETION_PROTECTED}=true") if is_crd else Selection(request.namespace)
-        token = ""
-        while True:
-            page = await self._client.list_page(
-                resource, selection, form=Form.METADATA, limit=self._page_size, continue_token=token
-            )
-            if (found := _first_unconfirmed(page["items"])) is not None:
+        async for page in self._client.pages(resource, selection, form=Form.METADATA, limit=self._page_size):
+            if (found := _first_unconfirmed(page)) is not None:
                 return found
-            token = (page.get("metadata") or {}).get("continue") or ""
-            if not token:
-                return None
+        return None
 
 
 WEBHOOK = HandlerWebhook(

@@ -52,7 +52,7 @@ class Lookups:
             return None
         live = await self._machine(self._machines, machine)
         names = list(own_configs(live))
-        for secret in [await self._secret(name) for name in names]:
+        for secret in [await self._target.find(SECRETS, name, namespace=NAMESPACE) for name in names]:
             files = await self._references(secret) if secret is not None else ()
             names += [file.secret for file in files if is_for(file, node_name(live))]
         return list(dict.fromkeys(names))
@@ -67,12 +67,6 @@ class Lookups:
 
     async def _machine(self, client: Client, name: str) -> Object:
         return await client.get(MACHINES, name, namespace=self._machine_namespace)
-
-    async def _secret(self, name: str) -> Object | None:
-        try:
-            return await self._target.get(SECRETS, name, namespace=NAMESPACE)
-        except NotFound:
-            return None
 
     async def _references(self, secret: Object) -> tuple[Reference, ...]:
         version = uid(secret), metadata(secret)["resourceVersion"]
