@@ -131,7 +131,7 @@ class Controller:
         self._concurrency = concurrency
         self._time_limit = time_limit
         self._stop_within = stop_within
-        self._metrics = ControllerMetrics.of(name, workers=concurrency)
+        self._metrics = ControllerMetrics(name, workers=concurrency)
 
     async def run(self) -> None:
         """Work until cancelled. Then no key is taken any more, and running reconciliations are cancelled."""

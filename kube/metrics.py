@@ -7,8 +7,6 @@ with value 0 from then on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Self
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -108,64 +106,40 @@ event_recorder_dropped_total = Counter(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class ControllerMetrics:
     """The children of one controller."""
 
-    success: Counter
-    requeue: Counter
-    requeue_after: Counter
-    error: Counter
-    errors: Counter
-    terminal_errors: Counter
-    panics: Counter
-    timeouts: Counter
-    seconds: Histogram
-    active_workers: Gauge
-
-    @classmethod
-    def of(cls, controller: str, *, workers: int) -> Self:
+    def __init__(self, controller: str, *, workers: int) -> None:
         controller_runtime_max_concurrent_reconciles.labels(controller).set(workers)
         results = controller_runtime_reconcile_total
-        return cls(
-            success=results.labels(controller, "success"),
-            requeue=results.labels(controller, "requeue"),
-            requeue_after=results.labels(controller, "requeue_after"),
-            error=results.labels(controller, "error"),
-            errors=controller_runtime_reconcile_errors_total.labels(controller),
-            terminal_errors=controller_runtime_terminal_reconcile_errors_total.labels(controller),
-            panics=controller_runtime_reconcile_panics_total.labels(controller),
-            timeouts=controller_runtime_reconcile_timeouts_total.labels(controller),
-            seconds=controller_runtime_reconcile_time_seconds.labels(controller),
-            active_workers=controller_runtime_active_workers.labels(controller),
-        )
+        self.success = results.labels(controller, "success")
+        self.requeue = results.labels(controller, "requeue")
+        self.requeue_after = results.labels(controller, "requeue_after")
+        self.error = results.labels(controller, "error")
+        self.errors = controller_runtime_reconcile_errors_total.labels(controller)
+        self.terminal_errors = controller_runtime_terminal_reconcile_errors_total.labels(controller)
+        self.panics = controller_runtime_reconcile_panics_total.labels(controller)
+        self.timeouts = controller_runtime_reconcile_timeouts_total.labels(controller)
+        self.seconds = controller_runtime_reconcile_time_seconds.labels(controller)
+        self.active_workers = controller_runtime_active_workers.labels(controller)
 
 
-@dataclass(frozen=True, slots=True)
 class QueueMetrics:
     """The children of one queue. What changes with time alone is computed when it is read."""
 
-    adds: Counter
-    retries: Counter
-    queue_seconds: Histogram
-    work_seconds: Histogram
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         name: str,
         *,
         depth_by_priority: dict[int, Callable[[], float]],
         unfinished: Callable[[], float],
         longest_running: Callable[[], float],
-    ) -> Self:
+    ) -> None:
         for priority, depth in depth_by_priority.items():
             workqueue_depth.labels(name, name, str(priority)).set_function(depth)
         workqueue_unfinished_work_seconds.labels(name, name).set_function(unfinished)
         workqueue_longest_running_processor_seconds.labels(name, name).set_function(longest_running)
-        return cls(
-            adds=workqueue_adds_total.labels(name, name),
-            retries=workqueue_retries_total.labels(name, name),
-            queue_seconds=workqueue_queue_duration_seconds.labels(name, name),
-            work_seconds=workqueue_work_duration_seconds.labels(name, name),
-        )
+        self.adds = workqueue_adds_total.labels(name, name)
+        self.retries = workqueue_retries_total.labels(name, name)
+        self.queue_seconds = workqueue_queue_duration_seconds.labels(name, name)
+        self.work_seconds = workqueue_work_duration_seconds.labels(name, name)

@@ -181,7 +181,7 @@ class WorkQueue(Generic[K]):
         self._offered = 0
         """How many keys may be handed out."""
         self._shut_down = False
-        self._metrics = QueueMetrics.of(
+        self._metrics = QueueMetrics(
             name,
             depth_by_priority={priority: partial(self._depth, priority) for priority in _PRIORITIES},
             unfinished=lambda: sum(self._running_seconds()),

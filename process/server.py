@@ -73,16 +73,20 @@ class HttpServer:
         drain_timeout: float = 1.0,
     ) -> None:
         self.name = name
-        self._handler = handler
         self._host = host
         self._port = port
         self._tls = tls
-        self._max_connections = max_connections
-        self._idle_timeout = idle_timeout
-        self._header_timeout = header_timeout
-        self._request_timeout = request_timeout
-        self._max_body = max_body
-        self._max_buffered = max_buffered
+        self._new_server = partial(
+            _BoundedServer,
+            name,
+            handler,
+            max_connections=max_connections,
+            header_timeout=header_timeout,
+            request_timeout=request_timeout,
+            max_body=max_body,
+            max_buffered=max_buffered,
+            keepalive_timeout=idle_timeout,
+        )
         self._linger = linger
         self._drain_timeout = drain_timeout
         self._socket: socket.socket | None = None
@@ -119,16 +123,7 @@ class HttpServer:
             self.bind()
         assert self._socket is not None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        self._server = _BoundedServer(
-            self.name,
-            self._handler,
-            max_connections=self._max_connections,
-            header_timeout=self._header_timeout,
-            request_timeout=self._request_timeout,
-            max_body=self._max_body,
-            max_buffered=self._max_buffered,
-            keepalive_timeout=self._idle_timeout,
-        )
+        self._server = self._new_server()
         self._listener = Listener(self._socket, self._server, self._tls)
 
     async def wait(self) -> None:
