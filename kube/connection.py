@@ -24,8 +24,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import structlog
-
 from kube.files import read_bounded
 from kube.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, read_kubeconfig
 from kube.objects import mappings
@@ -33,7 +31,6 @@ from kube.objects import mappings
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_FILE_SECONDS = 60.0
 _FILES_SECONDS = 10.0
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger("connection")
 
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
 
@@ -166,6 +163,9 @@ class Rotation:
         return self._connection
 
     def _look(self) -> None:
+        import structlog  # only here: tools that end before a file changes start without it
+
+        log = structlog.get_logger("connection")
         seen = _digests(self._connection.files)
         if seen == self._seen or self._connection.reload is None:
             return
