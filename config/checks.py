@@ -13,6 +13,7 @@ from kube.validation import (
     FieldError,
     forbidden,
     invalid,
+    invalid_for,
     label_errors,
     label_selector_errors,
     not_supported,
@@ -93,7 +94,7 @@ def _http_url(path: str, value: str) -> Iterator[FieldError]:
 
 
 def _namespace(path: str, value: str) -> Iterator[FieldError]:
-    return (invalid(path, value, problem) for problem in dns_label_problems(value))
+    return invalid_for(path, value, dns_label_problems(value))
 
 
 def _namespace_if_given(path: str, value: str) -> Iterator[FieldError]:
@@ -102,11 +103,11 @@ def _namespace_if_given(path: str, value: str) -> Iterator[FieldError]:
 
 
 def _object_name(path: str, value: str) -> Iterator[FieldError]:
-    return (invalid(path, value, problem) for problem in dns_subdomain_problems(value))
+    return invalid_for(path, value, dns_subdomain_problems(value))
 
 
 def _label_value(path: str, value: str) -> Iterator[FieldError]:
-    return (invalid(path, value, problem) for problem in label_value_problems(value))
+    return invalid_for(path, value, label_value_problems(value))
 
 
 def _machine_namespace(path: str, value: str) -> Iterator[FieldError]:

@@ -77,6 +77,11 @@ def invalid(path: str, value: Value, detail: str) -> FieldError:
     return FieldError(ErrorKind.INVALID, path, shown(value), detail)
 
 
+def invalid_for(path: str, value: Value, problems: Iterable[str]) -> Iterator[FieldError]:
+    """An error for each problem, as the functions of `kube.names` find them."""
+    return (invalid(path, value, problem) for problem in problems)
+
+
 def not_supported(path: str, value: Value, supported: Iterable[str]) -> FieldError:
     choices = ", ".join(map(shown, supported))
     return FieldError(ErrorKind.NOT_SUPPORTED, path, shown(value), f"supported values: {choices}")
@@ -154,8 +159,8 @@ def toleration_errors(path: str, toleration: Mapping[str, Any]) -> Iterator[Fiel
 
 
 def _label_name(path: str, name: str) -> Iterator[FieldError]:
-    return (invalid(path, name, problem) for problem in label_name_problems(name))
+    return invalid_for(path, name, label_name_problems(name))
 
 
 def _label_value(path: str, value: str) -> Iterator[FieldError]:
-    return (invalid(path, value, problem) for problem in label_value_problems(value))
+    return invalid_for(path, value, label_value_problems(value))

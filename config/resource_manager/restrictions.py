@@ -12,7 +12,7 @@ from config.checks import each, object_name
 from config.fields import Check, setting
 from gardener import keys
 from kube.names import dns_subdomain_problems
-from kube.validation import FieldError, invalid, required
+from kube.validation import FieldError, invalid, invalid_for, required
 
 _ANY = "*"
 _PATTERN = re.compile(r"[a-z0-9*]([a-z0-9.*-]*[a-z0-9*])?")
@@ -46,8 +46,9 @@ def _kinds_errors(path: str, value: Kinds) -> Iterator[FieldError]:
     if not value.kinds:
         yield required(f"{path}.kinds", "name at least one; * is all of them")
     for index, group in enumerate(value.api_groups):
-        for problem in dns_subdomain_problems(group) if group not in {"", _ANY} else ():
-            yield invalid(f"{path}.apiGroups[{index}]", group, problem)
+        yield from invalid_for(
+            f"{path}.apiGroups[{index}]", group, dns_subdomain_problems(group) if group not in {"", _ANY} else ()
+        )
     for index, kind in enumerate(value.kinds):
         if kind != _ANY and not _KIND.fullmatch(kind):
             yield invalid(f"{path}.kinds[{index}]", kind, "must be a kind, such as ConfigMap, or *")

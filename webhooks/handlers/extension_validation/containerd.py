@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from kube.names import dns_subdomain_problems
-from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required, shown
+from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, not_supported, required, shown
 from webhooks.handlers.extension_validation.rules import need
 from webhooks.handlers.extension_validation.typed import GoName, Raw, Typed
 from webhooks.handlers.extension_validation.urls import Url, parse_url
@@ -76,8 +76,7 @@ def _registry_errors(path: str, registries: Sequence[RegistryConfig]) -> Iterato
             yield duplicate(f"{where}.upstream", registry.upstream)
         seen.add(registry.upstream)
         if registry.upstream != _ANY_UPSTREAM:
-            for problem in _host_and_port_problems(registry.upstream):
-                yield invalid(f"{where}.upstream", registry.upstream, problem)
+            yield from invalid_for(f"{where}.upstream", registry.upstream, _host_and_port_problems(registry.upstream))
         if registry.server is not None:
             yield from _url_errors(f"{where}.server", registry.server, schemes=_SCHEMES)
         for number, host in enumerate(registry.hosts or ()):

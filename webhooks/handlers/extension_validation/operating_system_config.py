@@ -5,7 +5,7 @@ import msgspec
 
 from gardener.extensions import OPERATING_SYSTEM_CONFIGS
 from kube.names import dns_subdomain_problems
-from kube.validation import FieldError, duplicate, invalid, not_supported, required
+from kube.validation import FieldError, duplicate, invalid, invalid_for, not_supported, required
 from webhooks.handlers.extension_validation.containerd import CRIConfig, cri_errors
 from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 from webhooks.handlers.extension_validation.typed import GoName, Quantity, Time, Typed, Uint32, as_json
@@ -164,8 +164,7 @@ def _file_errors(path: str, files: Sequence[File]) -> Iterator[FieldError]:
         yield from need(f"{where}.path", file.path)
         yield from _content_errors(f"{where}.content", file.content)
         if file.host_name is not None:
-            for problem in dns_subdomain_problems(file.host_name):
-                yield invalid(f"{where}.hostName", file.host_name, problem)
+            yield from invalid_for(f"{where}.hostName", file.host_name, dns_subdomain_problems(file.host_name))
 
 
 def _content_errors(path: str, content: FileContent) -> Iterator[FieldError]:

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from gardener.extensions import SELF_HOSTED_SHOOT_EXPOSURES
 from kube.names import dns_subdomain_problems
 from kube.objects import group_of
-from kube.validation import FieldError, invalid, not_supported, required
+from kube.validation import FieldError, invalid, invalid_for, not_supported, required
 from webhooks.handlers.extension_validation.addresses import ip_errors
 from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 from webhooks.handlers.extension_validation.typed import Typed
@@ -74,8 +74,7 @@ def _credentials_errors(reference: ObjectReference, namespace: str) -> Iterator[
     if not reference.name:
         yield required(f"{path}.name", "must provide a name")
     else:
-        for problem in dns_subdomain_problems(reference.name):
-            yield invalid(f"{path}.name", reference.name, problem)
+        yield from invalid_for(f"{path}.name", reference.name, dns_subdomain_problems(reference.name))
     if (reference.api_version, reference.kind) != ("v1", "Secret"):
         version = reference.api_version.rpartition("/")[2]
         shown = {"Group": group_of(reference.api_version), "Version": version, "Kind": reference.kind}
@@ -94,8 +93,7 @@ def _address_errors(path: str, address: NodeAddress) -> Iterator[FieldError]:
         case "ExternalIP" | "InternalIP":
             yield from ip_errors(where, address.address, lenient=True)
         case "Hostname" | "ExternalDNS" | "InternalDNS":
-            for problem in dns_subdomain_problems(address.address):
-                yield invalid(where, address.address, problem)
+            yield from invalid_for(where, address.address, dns_subdomain_problems(address.address))
         case _:
             yield invalid(where, address.address, f'invalid address for unsupported address type "{address.type}"')
 
