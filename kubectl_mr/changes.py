@@ -19,21 +19,15 @@ _NOT_COMPARED = frozenset({"managedFields", "resourceVersion", "generation", "cr
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that differs; None for one that is not there."""
+    """A value that differs; `_MISSING` for one that is not there."""
 
     path: str
     before: Any
     after: Any
-    was_there: bool = True
-    is_there: bool = True
 
     def json(self) -> Object:
-        told: Object = {"path": self.path}
-        if self.was_there:
-            told["before"] = self.before
-        if self.is_there:
-            told["after"] = self.after
-        return told
+        fields = {"path": self.path, "before": self.before, "after": self.after}
+        return {name: value for name, value in fields.items() if value is not _MISSING}
 
 
 def changes(before: Object, after: Object) -> list[Change]:
@@ -49,13 +43,7 @@ def _comparable(obj: Object) -> Object:
 
 def _compared(path: str, before: Any, after: Any) -> Iterator[Change]:
     if before is _MISSING or after is _MISSING:
-        yield Change(
-            path,
-            None if before is _MISSING else before,
-            None if after is _MISSING else after,
-            was_there=before is not _MISSING,
-            is_there=after is not _MISSING,
-        )
+        yield Change(path, before, after)
     elif isinstance(before, dict) and isinstance(after, dict):
         for name in [*before, *(name for name in after if name not in before)]:
             step = f"{path}.{_quoted(name)}" if path else _quoted(name)
@@ -98,13 +86,11 @@ def _masked(change: Change, *, kind: str) -> Change:
     is_secret = kind == "Secret" and (change.path in {"data", "stringData"} or change.path.startswith(_SECRET_PARTS))
     if not is_secret and _LAST_APPLIED not in change.path:
         return change
-    return Change(
-        change.path,
-        "*** (before)" if change.was_there else None,
-        "*** (after)" if change.is_there else None,
-        was_there=change.was_there,
-        is_there=change.is_there,
+    before, after = (
+        value if value is _MISSING else f"*** ({when})"
+        for value, when in ((change.before, "before"), (change.after, "after"))
     )
+    return Change(change.path, before, after)
 
 
 # --- words
@@ -115,9 +101,9 @@ def described(change: Change) -> list[Line]:
     lines: list[Line] = [["  ", change.path]]
     if _is_long(change.before) and _is_long(change.after):
         return [*lines, *_lines_of_text(change.before, change.after)]
-    if change.was_there:
+    if change.before is not _MISSING:
         lines += _marked("- ", change.before, RED)
-    if change.is_there:
+    if change.after is not _MISSING:
         lines += _marked("+ ", change.after, GREEN)
     return lines
 

@@ -71,11 +71,7 @@ def _kustomized(directory: Path) -> bytes:
 
 
 def objects_in(texts: Iterable[Text]) -> list[Object]:
-    """All objects, in order.
-
-    Raises:
-        UserError: naming all documents that can't be read.
-    """
+    """All objects, in order. Raises UserError: naming all documents that can't be read."""
     problems: list[str] = []
     objects: list[Object] = []
     for text in texts:

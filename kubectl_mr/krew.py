@@ -40,11 +40,7 @@ class PackingError(Exception):
 
 
 def this_platform() -> tuple[str, str]:
-    """System and architecture as Go calls them.
-
-    Raises:
-        PackingError: krew knows no such platform.
-    """
+    """System and architecture as Go calls them. Raises PackingError: krew knows no such platform."""
     system, machine = platform.system().lower(), platform.machine().lower()
     if system not in {"linux", "darwin"} or machine not in _ARCHITECTURES:
         raise PackingError(f"cannot pack for {system}/{machine}; pack on Linux or macOS, amd64 or arm64")

@@ -1,8 +1,8 @@
 """Objects as they are in the target cluster, and their health by the rules of the health controller."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gardener.managed_resource.references import key_of_reference
@@ -11,20 +11,14 @@ from kube.client import Selection
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, key, metadata, uid
 from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
-from kubectl_mr.session import Cluster
+from kubectl_mr.session import Cluster, gathered
 
 _AT_ONCE = 16
 
 
 async def read_all(cluster: Cluster, references: Iterable[Object]) -> list[Live]:
     """The objects behind references, in their order."""
-    slots = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(reference: Object) -> Live:
-        async with slots:
-            return await read(cluster, reference)
-
-    return await asyncio.gather(*(one(reference) for reference in references))
+    return await gathered(partial(read, cluster), references, at_once=_AT_ONCE)
 
 
 async def read(cluster: Cluster, reference: Object) -> Live:

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any
 
 from kube.cache import Caches
-from kube.client import Client, Form, Selection, Transport
+from kube.client import Client, Selection, Transport
 from kube.connection import Connection, Fixed
 from kube.discovery import Discovery
 from kube.errors import NotFound
@@ -14,31 +15,14 @@ from kube.resources import Resource
 from process.clusters import Cluster
 
 _CLUSTER_SCOPED = frozenset(
-    {
-        "APIService",
-        "CSIDriver",
-        "CSINode",
-        "CertificateSigningRequest",
-        "ClusterIssuer",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "FlowSchema",
-        "IngressClass",
-        "MutatingWebhookConfiguration",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PodSecurityPolicy",
-        "PriorityClass",
-        "PriorityLevelConfiguration",
-        "RuntimeClass",
-        "StorageClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
+    (
+        *("APIService", "CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterIssuer", "ClusterRole"),
+        *("ClusterRoleBinding", "CustomResourceDefinition", "FlowSchema", "IngressClass"),
+        *("MutatingWebhookConfiguration", "Namespace", "Node", "PersistentVolume", "PodSecurityPolicy"),
+        *("PriorityClass", "PriorityLevelConfiguration", "RuntimeClass", "StorageClass"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"),
         "VolumeAttachment",
-    }
+    )
 )
 _PLURALS = {"Endpoints": "endpoints", "Hvpa": "hvpas", "Etcd": "etcds"}
 
@@ -93,15 +77,7 @@ class OfflineClient(Client):
         wanted = (resource.group, resource.kind)
         return [obj for obj in self._objects if (group_of(obj.get("apiVersion") or ""), obj.get("kind")) == wanted]
 
-    async def get(
-        self,
-        resource: Resource,
-        name: str,
-        *,
-        namespace: str = "",
-        form: Form = Form.WHOLE,  # noqa: ARG002
-        timeout: float | None = None,  # noqa: ARG002
-    ) -> Object:
+    async def get(self, resource: Resource, name: str, *, namespace: str = "", **_: Any) -> Object:
         for obj in self._of(resource):
             found = key(obj)
             if found.name == name and (not resource.namespaced or found.namespace == namespace):
@@ -109,31 +85,12 @@ class OfflineClient(Client):
         message = f'{resource.plural} "{name}" not found'
         raise NotFound(404, message=message, reason="NotFound", details={"name": name, "kind": resource.plural})
 
-    async def list_page(
-        self,
-        resource: Resource,
-        selection: Selection,
-        *,
-        form: Form = Form.WHOLE,  # noqa: ARG002
-        limit: int = 0,  # noqa: ARG002
-        continue_token: str = "",  # noqa: ARG002
-        at: str = "",  # noqa: ARG002
-        timeout: float | None = None,  # noqa: ARG002
-    ) -> Object:
+    async def list_page(self, resource: Resource, selection: Selection, **_: Any) -> Object:
         found = [obj for obj in self._of(resource) if _is_selected(obj, selection)]
         return {"metadata": {"resourceVersion": "1"}, "items": found}
 
     @contextlib.asynccontextmanager
-    async def watch(
-        self,
-        resource: Resource,  # noqa: ARG002
-        selection: Selection,  # noqa: ARG002
-        *,
-        resource_version: str,  # noqa: ARG002
-        timeout_seconds: int,  # noqa: ARG002
-        idle_timeout: float,  # noqa: ARG002
-        form: Form = Form.WHOLE,  # noqa: ARG002
-    ) -> AsyncIterator[AsyncIterator[Object]]:
+    async def watch(self, *_: Any, **_options: Any) -> AsyncIterator[AsyncIterator[Object]]:
         yield _nothing()
 
 
@@ -161,9 +118,5 @@ def cluster_of(objects: Sequence[Object]) -> Cluster:
     """To be closed by closing its caches."""
     client = OfflineClient(objects)
     return Cluster(
-        transport=client.transport,
-        client=client,
-        caches=Caches(client),
-        discovery=Kinds(objects),
-        namespaces=(),
+        transport=client.transport, client=client, caches=Caches(client), discovery=Kinds(objects), namespaces=()
     )

@@ -11,10 +11,10 @@ import contextlib
 import functools
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import typer
 
@@ -27,6 +27,9 @@ from kube.kubeconfig import ConfigurationError, read_kubeconfig
 from kube.objects import Key, Object, key, mappings
 from kubectl_mr import options, output
 from kubectl_mr.errors import UserError, not_found
+
+A = TypeVar("A")
+R = TypeVar("R")
 
 _USER_AGENT = "kubectl-mr"
 _DEFAULT_NAMESPACE = "default"
@@ -94,6 +97,17 @@ class KindMissing(UserError):
             "this cluster does not know ManagedResources",
             hint="is it the right --context? If so, install the CustomResourceDefinition; see kubectl mr check",
         )
+
+
+async def gathered(work: Callable[[A], Awaitable[R]], of: Iterable[A], *, at_once: int) -> list[R]:
+    """The results of the work on each, in their order, on so many at once."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(each: A) -> R:
+        async with slots:
+            return await work(each)
+
+    return await asyncio.gather(*(one(each) for each in of))
 
 
 Work = Callable[[Session], Awaitable[int | None]]
@@ -213,11 +227,7 @@ class Context:
 
 
 def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
-    """The file that has the context, of those that the flag or $KUBECONFIG name.
-
-    Raises:
-        UserError: there is none.
-    """
+    """The file that has the context, of those that the flag or $KUBECONFIG name. Raises UserError: there is none."""
     files = [where.kubeconfig] if where.kubeconfig else candidates(os.environ.get("KUBECONFIG", ""))
     present = [file for file in files if file.is_file()]
     if not present:

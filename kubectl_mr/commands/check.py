@@ -114,12 +114,7 @@ def definition_finding(definition: Object) -> Finding:
 async def _permissions(session: Session, namespace: str) -> list[Finding]:
     missing = []
     for verb, resource in _NEEDED:
-        attributes = {
-            "verb": verb,
-            "group": resource.group,
-            "resource": resource.plural,
-            "namespace": namespace,
-        }
+        attributes = {"verb": verb, "group": resource.group, "resource": resource.plural, "namespace": namespace}
         review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": {"resourceAttributes": attributes}}
         answer = await session.source.client.create(_REVIEWS, review)
         if not (answer.get("status") or {}).get("allowed"):

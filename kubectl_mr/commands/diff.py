@@ -4,9 +4,9 @@ Each object is merged as the agent would merge it, and the API server tells what
 included. So there are no differences where there is nothing to do.
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -26,7 +26,7 @@ from kubectl_mr.changes import Change, changes, described
 from kubectl_mr.desired import Merging, autoscaled, plan_of, read_contents
 from kubectl_mr.errors import UserError
 from kubectl_mr.live import read_object
-from kubectl_mr.session import Cluster, Session, on_cluster
+from kubectl_mr.session import Cluster, Session, gathered, on_cluster
 from kubectl_mr.style import BLUE, DIM, GREEN, RED, Line, Word, counted
 
 _AT_ONCE = 8
@@ -82,13 +82,8 @@ async def _differences(session: Session, managed_resource: Object) -> list[Diffe
         raise UserError(f"Secrets are missing: {', '.join(contents.missing)}; nothing is applied without them")
     plan = await plan_of(managed_resource, contents.secrets, session.target.discovery)
     merging = Merging(managed_resource, await autoscaled(session.target))
-    slots = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(wanted: Wanted) -> Difference | None:
-        async with slots:
-            return await _difference(session.target, wanted, merging)
-
-    found = await asyncio.gather(*(one(wanted) for wanted in plan.wanted()))
+    compare = partial(_difference, session.target, merging)
+    found = await gathered(compare, plan.wanted(), at_once=_AT_ONCE)
     problems = [Difference("document", "unknown", problem=error) for error in plan.decode_errors]
     kept = {key_of_reference(reference) for reference in plan.released}
     # While some documents can't be read, the agent removes nothing.
@@ -97,7 +92,7 @@ async def _differences(session: Session, managed_resource: Object) -> list[Diffe
     return [*problems, *(difference for difference in found if difference), *removed]
 
 
-async def _difference(cluster: Cluster, wanted: Wanted, merging: Merging) -> Difference | None:
+async def _difference(cluster: Cluster, merging: Merging, wanted: Wanted) -> Difference | None:
     name = short_name(wanted.reference)
     merging.inventory.find(wanted.reference)
     if wanted.resource is None or wanted.problem:

@@ -1,6 +1,5 @@
 """`kubectl mr stats`: how many there are, of what, and how large."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from kube.resources import SECRETS
 from kube.yaml import DialectError
 from kubectl_mr import options, output
 from kubectl_mr.desired import values_of
-from kubectl_mr.session import Session, on_cluster
+from kubectl_mr.session import Session, gathered, on_cluster
 from kubectl_mr.style import BOLD, Line, Word, size, table
 from kubectl_mr.words import state_word
 
@@ -65,16 +64,13 @@ async def _count(session: Session, namespace: str) -> Counts:
 
 
 async def _measure(session: Session, wanted: set[Key], counts: Counts) -> None:
-    slots = asyncio.Semaphore(_AT_ONCE)
-
     async def one(name: Key) -> None:
-        async with slots:
-            try:
-                add_secret(counts, await session.source.client.get(SECRETS, name.name, namespace=name.namespace))
-            except (NotFound, Forbidden):
-                counts.unreadable += 1
+        try:
+            add_secret(counts, await session.source.client.get(SECRETS, name.name, namespace=name.namespace))
+        except (NotFound, Forbidden):
+            counts.unreadable += 1
 
-    await asyncio.gather(*(one(name) for name in sorted(wanted)))
+    await gathered(one, sorted(wanted), at_once=_AT_ONCE)
 
 
 def add_secret(counts: Counts, secret: Object) -> None:
