@@ -67,11 +67,7 @@ class Involved:
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Involved":
-        """Of an object, or of an ObjectReference.
-
-        Raises:
-            ValueError: it does not say what it is.
-        """
+        """Of an object, or of an ObjectReference. Raises ValueError: it does not say what it is."""
         named = metadata(obj) if "metadata" in obj else obj
         if not obj.get("kind") or not named.get("name"):
             raise ValueError("an event needs an object with kind and name")

@@ -21,11 +21,7 @@ class TooManyChanges(ValueError):
 
 
 def difference(before: Any, after: Any) -> list[Object]:
-    """The operations that make `after` of `before`; only `add`, `replace`, `remove`.
-
-    Raises:
-        TooManyChanges.
-    """
+    """The operations that make `after` of `before`; only `add`, `replace`, `remove`. Raises TooManyChanges."""
     operations: list[Object] = []
     if before != after:
         _compare("", before, after, operations)

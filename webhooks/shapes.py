@@ -10,6 +10,7 @@ API server sends nothing that fails here, but what a handler is asked is not alw
 """
 
 from collections.abc import Mapping
+from types import GenericAlias
 from typing import Annotated, Any
 
 import msgspec
@@ -66,7 +67,7 @@ def _type_of(declared: Any) -> Any:
     if isinstance(declared, Mapping):
         fields = [(name, _type_of(inner) | None, None) for name, inner in declared.items()]
         return msgspec.defstruct("Fields", fields, gc=False)
-    return list[_type_of(declared[0])] if isinstance(declared, list) else declared
+    return GenericAlias(list, _type_of(declared[0])) if isinstance(declared, list) else declared
 
 
 def pod(fields: Mapping[str, Any]) -> Shape:

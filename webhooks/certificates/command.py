@@ -89,8 +89,8 @@ def wanted_of(given: argparse.Namespace, setting: Setting) -> Wanted:
 async def _run(given: argparse.Namespace, setting: Setting, environment: Mapping[str, str]) -> None:
     wanted = wanted_of(given, setting)
     async with (
-        settings.source_transport(setting, environment) as source_transport,
-        settings.target_transport(setting, environment) as target_transport,
+        settings.transport(setting, "source", environment) as source_transport,
+        settings.transport(setting, "target", environment) as target_transport,
     ):
         source, target = settings.client(source_transport), settings.client(target_transport)
         keeper = Keeper(wanted, source=source, target=target, clock=_now)

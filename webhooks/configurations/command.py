@@ -107,7 +107,7 @@ async def _run(given: argparse.Namespace, environment: Mapping[str, str]) -> int
     if not given.install:
         sys.stdout.write(_document(setting, wanted))
         return 0
-    async with settings.target_transport(setting, environment) as transport:
+    async with settings.transport(setting, "target", environment) as transport:
         for done in await install(settings.client(transport), setting.instance, wanted):
             sys.stdout.write(f"{printable(str(done))}\n")
     return 0
@@ -142,7 +142,7 @@ async def _trust(given: argparse.Namespace, setting: Setting, environment: Mappi
     if given.ca_file:
         return CaBundle(certificates(_read(given.ca_file), of=given.ca_file))
     namespace, name = given.ca_secret
-    async with settings.source_transport(setting, environment) as transport:
+    async with settings.transport(setting, "source", environment) as transport:
         return CaBundle(await bundle_of(settings.client(transport), namespace, name))
 
 

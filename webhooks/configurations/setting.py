@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from config.resource_manager import COMPONENT, load
 from config.resource_manager.schema import ResourceManagerConfiguration
@@ -63,21 +64,12 @@ def mode_of(config: ResourceManagerConfiguration) -> Mode:
     return Mode.TARGET if target and target != source else Mode.RUNTIME
 
 
-def source_transport(setting: Setting, environment: Mapping[str, str] = os.environ) -> Transport:
-    """To the cluster that the server runs in. Raises ConfigurationError."""
-    return _transport(setting, "source", environment)
-
-
-def target_transport(setting: Setting, environment: Mapping[str, str] = os.environ) -> Transport:
-    """To the cluster whose API server asks. Raises ConfigurationError."""
-    return _transport(setting, "target", environment)
-
-
 def client(transport: Transport) -> Client:
     return Client(transport, user_agent=user_agent(COMPONENT.name, version()))
 
 
-def _transport(setting: Setting, cluster: str, environment: Mapping[str, str]) -> Transport:
+def transport(setting: Setting, cluster: Literal["source", "target"], environment: Mapping[str, str]) -> Transport:
+    """To the cluster that the server runs in, or to the one whose API server asks. Raises ConfigurationError."""
     kubeconfig = COMPONENT.connections(setting.config)[cluster].kubeconfig
     return Transport(
         load_kubeconfig(Path(kubeconfig), trusted=True) if kubeconfig else in_cluster(environment=environment)

@@ -77,11 +77,7 @@ class Gateways:
         self._services = state.lister(SERVICES_VIEW)
 
     def configured(self, namespace: str) -> Mapping[str, str] | None:
-        """What the ConfigMap for load balancing says in a namespace; None: there is none.
-
-        Raises:
-            NotCovered.
-        """
+        """What the ConfigMap for load balancing says in a namespace; None: there is none. Raises NotCovered."""
         self._state.demand_covered(CONFIG_MAPS, namespace)
         return self._config_maps.store.get(Key(namespace, CONFIG_MAP))
 

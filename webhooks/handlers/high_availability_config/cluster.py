@@ -82,11 +82,7 @@ class ClusterLister:
         return ClusterState(max_replicas=self.max_replicas(workload), several_nodes=self._several_nodes())
 
     def max_replicas(self, target: Target) -> int | None:
-        """To how many replicas something is scaled horizontally; None: it is not.
-
-        Raises:
-            NotCovered.
-        """
+        """To how many replicas something is scaled horizontally; None: it is not. Raises NotCovered."""
         self._state.demand_covered(HORIZONTAL_POD_AUTOSCALERS, target.namespace)
         for lister in (self._hpas, self._hvpas):
             for _, scaler in lister.store.by_index("target", target):

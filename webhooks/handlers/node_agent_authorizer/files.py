@@ -28,11 +28,7 @@ class Reference:
 
 
 def references(secret: Object) -> tuple[Reference, ...]:
-    """The references in a Secret, none if it holds no OperatingSystemConfig.
-
-    Raises:
-        ValueError: it can't be read.
-    """
+    """The references in a Secret, none if it holds no OperatingSystemConfig. Raises ValueError: it can't be read."""
     encoded = (secret.get("data") or {}).get(KEY)
     if not encoded:
         return ()

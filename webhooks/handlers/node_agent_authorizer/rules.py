@@ -220,11 +220,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def equalities(selector: FieldSelector) -> set[tuple[str, str]]:
-    """The fields that have to have a certain value, with it.
-
-    Raises:
-        ValueError: for what is no field selector.
-    """
+    """The fields that have to have a certain value, with it. Raises ValueError: for what is no field selector."""
     found = set()
     for requirement in selector.requirements:
         if requirement.operator not in {"In", "NotIn"} or len(requirement.values) != 1:
