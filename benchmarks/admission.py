@@ -70,9 +70,7 @@ async def measure(*, pods: int, rounds: int) -> Table:
                 async with Transport(load_kubeconfig(cluster.kubeconfig, trusted=True)) as transport:
                     client = Client(transport, user_agent=_KIND)
                     rows = [row for at_once in (1, 8, 32) for row in await _rows(client, at_once, pods, rounds)]
-    note = (
-        f"Medians of {rounds} rounds of {pods} Pods, by turns with namespaces without webhooks. Five webhooks of Pods."
-    )
+    note = f"Medians of {rounds} rounds of {pods} Pods, by turns with and without webhooks; five webhooks."
     return Table("Creation of Pods", _COLUMNS, rows, [note])
 
 

@@ -51,8 +51,8 @@ async def measure(*, definitions: int) -> Table:
             audit.close()
     title = f"{definitions} CustomResourceDefinitions, {len(text) / 1e6:.1f} MB of YAML"
     note = (
-        "Requests of another process, one each 4 ms, answered on the event loop that runs the control loop. The second"
-        " row tells what is due to the API server, which works on the same cores."
+        "Requests of another process, one each 4 ms, answered on the event loop of the agent. The second row is due to"
+        " the API server on the same cores."
     )
     return Table(title, _COLUMNS, rows, [note])
 

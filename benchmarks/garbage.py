@@ -71,7 +71,7 @@ async def measure(*, candidates: int) -> Table:
                 audit.close()
     note = (
         f"In {_NAMESPACES} namespaces, in use by {', '.join(_USER)}. {_YOUNG} more are too young in the first round."
-        " CPU is that of the process from its start."
+        " CPU from the start of the process."
     )
     return Table(f"Garbage collection of {candidates} objects", _COLUMNS, rows, [note])
 

@@ -59,10 +59,7 @@ def _measure(cluster: Cluster, clean: int, killed: int) -> Table:
             _cells("SIGTERM", [pair.hand_over(signal.SIGTERM) for _ in range(clean)]),
             _cells("kill -9", [pair.hand_over(signal.SIGKILL) for _ in range(killed)]),
         ]
-    note = (
-        "Lease settings as in the manifests, which are the defaults: 15 s, renewed every 2 s within 10 s. Who is "
-        "killed can't give its Lease up, so it has to expire: at least 13 s, at most 20 s."
-    )
+    note = "Lease settings are the defaults. After kill -9 the Lease has to expire: at least 13 s, at most 20 s."
     return Table("Hand-over between two agents", _COLUMNS, rows, [note])
 
 

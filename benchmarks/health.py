@@ -59,9 +59,8 @@ async def measure(*, count: int, rest: float) -> Table:
                 audit.close()
     kinds = ", ".join(resource.kind for resource in WORKLOADS)
     note = (
-        f"Each has a {kinds}, on {_NODES} nodes. *Behind*: median and maximum of the time from the event of an object"
-        " that makes another status right to the event of the condition that tells it, both as a watch of the measuring"
-        " process sees them; in brackets how many. What is told only once all is applied counts from then on."
+        f"Each has a {kinds}, on {_NODES} nodes. *Behind*: median and maximum (number) of the time from the event of an"
+        " object that changes the status to the event of the condition, both as the measuring process receives them."
     )
     return Table(f"Health of {count} ManagedResources", _COLUMNS, rows, [note])
 

@@ -40,7 +40,7 @@ async def measure(*, namespaces: int, services: int, open_services: int, rest: f
         "Network policies",
         _COLUMNS,
         rows,
-        [f"{shape}; one port each. Policies: how many there are in the end of a phase."],
+        [f"{shape}; one port each. Policies: at the end of a phase."],
     )
 
 

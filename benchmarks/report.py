@@ -5,17 +5,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 _INTRODUCTION = """\
-How to read this: compare counts and ratios first. Seconds depend on the machine, which runs etcd, API server, agent
-and measuring program on the same cores.
+Compare calls and ratios first. Seconds depend on the machine, which also runs etcd, API server and measuring program.
 
-- *Calls* are those of the agent in the API server's audit log, without leases and watches. `events` among them are
-  calls of the agent that tell users what happened.
-- *CPU* is user and system time of the agent's process. The *ratio to bare* divides it by the CPU of a bare client that
-  only creates (replaces, deletes) the same objects with the same libraries in the same run, 16 at once: what no agent
-  written in Python could do without.
-- *RSS* is at the end of a phase, *peak* is the highest within it.
-- *The original* is the resource manager in Go, v1.150.0-dev, with the same load on a machine with 2 cores and 24 GiB,
-  etcd 3.6 and Kubernetes 1.36 beside it. Its times at 500 x 10 were taken while other work ran.
+- *Calls*: the agent's, from the API server's audit log, without Leases and watches. `events`: calls that write Events.
+- *CPU*: user and system time of the process. *To bare*: divided by the CPU of a bare client that only creates
+  (replaces, deletes) the same objects with the same libraries in the same run, 16 at once.
+- *RSS*: at the end of a phase. *Peak*: the highest within it.
+- *The original*: the resource manager in Go, v1.150.0-dev, with the same load on 2 cores and 24 GiB, with etcd 3.6 and
+  Kubernetes 1.36. Its times at 500 x 10 were taken while other work ran.
 """
 
 
@@ -41,12 +38,12 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def document(tables: Iterable[Table], host: Mapping[str, str]) -> str:
     """The whole report."""
     measured = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    machine = Table("Machine", ("what", "value"), [("measured", measured), *host.items()])
-    return "\n".join(["# What the agent costs", "", _INTRODUCTION, str(machine), *map(str, tables)])
+    machine = ", ".join([f"Measured {measured}", *(f"{name} {value}" for name, value in host.items())])
+    return "\n".join(["# Measurements", "", _INTRODUCTION, f"{machine}.", "", *map(str, tables)])
 
 
 def calls(counts: Mapping[tuple[str, str], int]) -> str:
-    """Calls by verb, with those that write events told apart: `1300: 1000 create, 300 patch`."""
+    """Calls by verb, Events apart: `1300: 1000 create, 300 patch`."""
     by_verb: dict[str, int] = {}
     for (verb, resource), count in counts.items():
         name = "events" if resource == "events" else verb

@@ -36,8 +36,6 @@ class Load:
     webhook: str
     path: str
     body: bytes
-    bound: float | None
-    """How much CPU it may cost, in terms of the bare reference, at 16 connections."""
 
 
 def loads() -> list[Load]:
@@ -55,10 +53,10 @@ def loads() -> list[Load]:
         _worker(), group="extensions.gardener.cloud", kind="Worker", resource="workers", version="v1alpha1"
     )
     return [
-        *(Load(webhook, path, pod_body, 1.5) for webhook, path in of_pods),
-        Load("pods (combined)", "/webhooks/pods", pod_body, None),
-        Load("high-availability-config", "/webhooks/high-availability-config", deployment, 2.0),
-        Load("extension-validation (Worker)", "/validate-extensions-gardener-cloud-v1alpha1-worker", worker, 2.0),
+        *(Load(webhook, path, pod_body) for webhook, path in of_pods),
+        Load("pods (combined)", "/webhooks/pods", pod_body),
+        Load("high-availability-config", "/webhooks/high-availability-config", deployment),
+        Load("extension-validation (Worker)", "/validate-extensions-gardener-cloud-v1alpha1-worker", worker),
     ]
 
 

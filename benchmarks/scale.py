@@ -23,8 +23,8 @@ from process.printable import printable
 
 _IMAGES = Path(__file__).parent / "images"
 _COLUMNS = (
-    *("", "objects", "s", "calls", "CPU s", "peak MiB", "at rest MiB", "calls at rest", "CPU s at rest"),
-    *("ready again s", "looked at s", "CPU s", "peak MiB", "writes"),
+    *("", "objects", "s", "calls", "CPU s", "peak MiB", "at rest MiB", "CPU s at rest"),
+    *("ready again s", "reconciled s", "CPU s", "peak MiB"),
 )
 
 
@@ -104,9 +104,10 @@ def _introduction(host: Mapping[str, str]) -> str:
     return f"""\
 # How cost grows
 
-Measured from {measured} on at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd, the API server
-and other people's work share; load of the machine at the start {host["load at the start"]}. Each point has a control
-plane and an agent of its own. *Exponent*: the slope in a diagram with logarithmic axes, 1 is linear.
+Measured from {measured} on at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd and the API server
+share; load of the machine at the start {host["load at the start"]}. Each point has a control plane and an agent of its
+own. Columns from *ready again* on: after a restart. *Exponent*: the slope in a diagram with logarithmic axes; 1 is
+linear.
 """
 
 
@@ -115,6 +116,9 @@ def _section(curve: Curve, found: Sequence[Point | Missed], images: Path) -> str
 
     points = [each for each in found if isinstance(each, Point)]
     notes = [f"{name}: {_told(points, cost)}." for name, cost in _COSTS.items()]
+    calls = max((point.rest_calls for point in points), default=0)
+    writes = max((point.restart_writes for point in points), default=0)
+    notes.append(f"At most {calls} calls at rest, {writes} writes by a restart.")
     notes += [f"{each.count} not reached: {each.why}." for each in found if isinstance(each, Missed)]
     text = str(Table(f"By the number of {curve.unit}", _COLUMNS, [_row(point) for point in points], [" ".join(notes)]))
     if len(points) < 2:
@@ -141,13 +145,12 @@ def _told(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
     each = fits.marginal([(point.objects, cost(point)) for point in points])
     if fit is None or each is None:
         return "no slope from so few points"
-    return f"exponent {fit.exponent:.2f}, {number(last[0], 2) if last else ''} in the last step; {each:.4g} an object"
+    return f"exponent {fit.exponent:.2f}, last step {number(last[0], 2) if last else ''}; {each:.4g} an object"
 
 
 def _row(point: Point) -> tuple[str, ...]:
     return (
         *(str(point.count), str(point.objects), number(point.seconds), str(point.calls), number(point.cpu)),
-        *(number(point.peak, 0), number(point.resident, 0), str(point.rest_calls), number(point.rest_cpu, 2)),
+        *(number(point.peak, 0), number(point.resident, 0), number(point.rest_cpu, 2)),
         *(number(point.ready, 2), number(point.looked_at), number(point.restart_cpu), number(point.restart_peak, 0)),
-        str(point.restart_writes),
     )

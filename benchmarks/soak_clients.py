@@ -40,7 +40,7 @@ class Clients:
             ("connections without a byte", self._leave_at_once),
             ("handshakes in no TLS", self._speak_no_tls),
             ("handshakes broken off", self._break_handshake),
-            ("handshakes of who does not trust us", self._distrust),
+            ("handshakes without trust", self._distrust),
             ("connections reset in the header", self._break_header),
             ("connections closed in the body", self._break_body),
             ("connections reset before the answer", self._leave_before_answer),

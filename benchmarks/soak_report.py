@@ -14,7 +14,7 @@ _WARM_UP = 0.25
 """Share of the load that is not checked."""
 _COLUMNS = (
     *("level", "at rest before", "under load", "highest"),
-    *("growth an hour", "growth", "allowed", "at rest after", ""),
+    *("growth an hour", "growth", "allowed", "at rest after"),
 )
 
 _CUT = (
@@ -83,7 +83,7 @@ def section(outcome: Outcome, host: Mapping[str, str], *, images: Path) -> str:
         ]
         plots.draw(file, title, panels)
         parts += [str(_table(each, outcome.marks)), f"![{each.name}]({images.name}/{file.name})\n"]
-    return "\n".join([*parts, str(_load(outcome))])
+    return "\n".join([*parts, _load(outcome)])
 
 
 _RESTS = (("rest before", "load"), ("rest after", "end"))
@@ -97,13 +97,12 @@ def _introduction(outcome: Outcome, host: Mapping[str, str]) -> str:
     return f"""\
 # Soak: {outcome.minutes:g} minutes of mixed load
 
-Measured until {measured} at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd, the API server,
-the load and other people's work share; load of the machine {averages_told}. Result: **{result}**.
+Measured until {measured} at {host["commit"]}, {host["system"]}, on {host["processor"]}, which etcd, the API server and
+the load share; load of the machine {averages_told}. Result: **{result}**.
 
-*Growth* is the slope of the level, the median of the slopes between all pairs of samples, times the time that was
-checked, which is the load without its first {_WARM_UP:.0%}. *Allowed* is how much of it counts as none. *At rest
-after*: four minutes after everything that came was deleted. Writes of both processes at rest, without leases:
-{_writes(outcome)}.
+*Growth*: median of the slopes between all pairs of samples, times the time of the load without its first
+{_WARM_UP:.0%}. *Allowed*: growth that counts as none. *At rest after*: four minutes after everything was deleted.
+Writes of both processes at rest, without Leases: {_writes(outcome)}.
 """
 
 
@@ -113,9 +112,10 @@ def _writes(outcome: Outcome) -> str:
 
 
 def _table(process: Process, marks: Mapping[str, float]) -> Table:
-    rows = []
+    rows, notes = [], []
     for found in _findings(process, marks):
-        result = [*([] if found.is_flat else ["GROWS"]), *([] if found.has_returned else ["DOES NOT RETURN"])]
+        wrong = [*([] if found.is_flat else ["GROWS"]), *([] if found.has_returned else ["DOES NOT RETURN"])]
+        notes += [f"{found.series} {each}." for each in wrong]
         rows.append(
             (
                 found.series,
@@ -126,12 +126,11 @@ def _table(process: Process, marks: Mapping[str, float]) -> Table:
                 f"{found.growth:+.2f}",
                 number(found.allowed),
                 number(found.after),
-                ", ".join(result) or "flat",
             )
         )
     complaints = _complaints(process)
     told = "; ".join(f"{count} x {message}" for message, count in complaints.most_common(10)) or "none"
-    notes = [f"Its manifest: {process.limits}. Errors in {len(process.log)} log lines, beyond those expected: {told}."]
+    notes.append(f"Manifest: {process.limits}. Unexpected errors in {len(process.log)} log lines: {told}.")
     expected = _errors(process) - complaints
     if expected:
         notes.append(
@@ -140,11 +139,11 @@ def _table(process: Process, marks: Mapping[str, float]) -> Table:
     return Table(process.name, _COLUMNS, rows, notes)
 
 
-def _load(outcome: Outcome) -> Table:
-    rows = [(name, str(count)) for name, count in sorted(outcome.done.items())]
-    rows += [(f"broken by the proxy: {name}", str(count)) for name, count in sorted(outcome.injected.items())]
-    rows += [(f"failed: {name}", str(count)) for name, count in sorted(outcome.failed.items())]
-    return Table("Load", ("what", "times"), rows)
+def _load(outcome: Outcome) -> str:
+    counts = [*sorted(outcome.done.items())]
+    counts += [(f"broken by the proxy: {name}", count) for name, count in sorted(outcome.injected.items())]
+    counts += [(f"failed: {name}", count) for name, count in sorted(outcome.failed.items())]
+    return "### Load\n\n" + "; ".join(f"{name} {count}" for name, count in counts) + ".\n"
 
 
 def _findings(process: Process, marks: Mapping[str, float]) -> list[Finding]:

@@ -36,9 +36,7 @@ async def measure(*, starts: int, many: int) -> Table:
         empty[-1].cells("empty", ready=ready, original=str(START)),
         full.cells(f"{many} ManagedResources of {_SIZE} objects", ready=full.ready),
     ]
-    return Table(
-        "Start", _COLUMNS, rows, [f"With an empty cluster: the median of {starts} starts, memory of the last."]
-    )
+    return Table("Start", _COLUMNS, rows, [f"Empty cluster: median of {starts} starts, memory of the last."])
 
 
 class _Start:

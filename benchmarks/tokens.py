@@ -57,9 +57,7 @@ async def measure(*, secrets: int, renewal: bool) -> Table:
                 rows = await _Run(client, audit, agent, secrets).rows(renewal=renewal)
         finally:
             audit.close()
-    note = (
-        f"One Secret and one ServiceAccount each; tokens are valid for {_LIFETIME}. CPU from the start of the process."
-    )
+    note = f"One Secret each; tokens are valid for {_LIFETIME}. CPU from the start of the process."
     return Table(f"Tokens of {secrets} ServiceAccounts", _COLUMNS, rows, [note])
 
 

@@ -22,8 +22,8 @@ from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 
 _COLUMNS = (
-    *("webhook", "bytes", "at once", "requests/s", "CPU us", "bare", "ratio", "bound"),
-    *("p50 ms", "p99 ms", "bare", "ratio", "RSS MiB"),
+    *("webhook", "at once", "requests/s", "CPU us (bare)", "ratio"),
+    *("p50 ms", "p99 ms (bare)", "ratio", "RSS MiB"),
 )
 _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
@@ -56,9 +56,11 @@ async def measure(*, seconds: float, rounds: int) -> Table:
                         _rows, bare, server, load, script=directory / "load.lua", seconds=seconds, rounds=rounds
                     )
                 ]
+    sizes = sorted(len(load.body) for load in loads())
     note = (
-        "CPU is that of the server's process for a request. *bare*: a handler of the same libraries that parses a "
-        f"review and answers with one patch. Medians of {rounds} rounds of {seconds:g} s for each of both, by turns."
+        f"Reviews of {sizes[0]} to {sizes[-1]} bytes. CPU: of the server's process for a request. *bare*: a handler of "
+        "the same libraries that parses a review and answers with one patch. "
+        f"Medians of {rounds} rounds of {seconds:g} s for each of both, by turns."
     )
     return Table("Admission", _COLUMNS, rows, [note])
 
@@ -93,11 +95,10 @@ def _row(load: Load, connections: int, bare: Sequence[Round], served: Sequence[R
 
     cpu, bare_cpu, cpu_ratio = both("cpu_us")
     p99, bare_p99, p99_ratio = both("p99_ms")
-    bound = number(load.bound) if connections == 16 else ""
     return [
-        *(load.webhook, str(len(load.body)), str(connections), number(both("rate")[0], 0)),
-        *(number(cpu, 0), number(bare_cpu, 0), number(cpu_ratio, 2), bound),
-        *(number(both("p50_ms")[0], 2), number(p99, 1), number(bare_p99, 1), number(p99_ratio, 2), number(memory, 0)),
+        *(load.webhook, str(connections), number(both("rate")[0], 0)),
+        *(f"{cpu:.0f} ({bare_cpu:.0f})", number(cpu_ratio, 2), number(both("p50_ms")[0], 2)),
+        *(f"{p99:.1f} ({bare_p99:.1f})", number(p99_ratio, 2), number(memory, 0)),
     ]
 
 
