@@ -26,13 +26,12 @@ class Table:
     def __str__(self) -> str:
         lines = [self.columns, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
-        rule = ["-" * width for width in widths]
-        cells = [_line(line, widths) for line in (self.columns, rule, *self.rows)]
-        return "\n".join([f"## {self.title}", "", *cells, *(["", *self.notes] if self.notes else []), ""])
+        cells = [_line(line, widths) for line in lines]
+        return "\n".join([f"## {self.title}", "", "```", *cells, "```", *(["", *self.notes] if self.notes else []), ""])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
 def document(tables: Iterable[Table], host: Mapping[str, str]) -> str:
