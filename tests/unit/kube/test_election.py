@@ -1,16 +1,23 @@
 """The rules of leader election: who may take a lease, what is written, and until when a leader leads."""
 
+import asyncio
+import contextlib
 import math
 import re
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import structlog
 
 from kit.clock import FakeClock
+from kit.eventually import soon
+from kube.client import Client
 from kube.election import (
     Action,
     ElectionSettings,
+    LeaderElector,
     LeadershipLost,
     Tenure,
     boot_clock,
@@ -20,6 +27,7 @@ from kube.election import (
     released_spec,
     tells_of_release,
 )
+from kube.errors import Conflict, Forbidden, Unreachable
 from kube.objects import Object
 
 ME, OTHER = "pod-a_1", "pod-b_2"
@@ -34,15 +42,10 @@ def lease(holder: str | None, duration: int | None = 15) -> Object:
     ("seen", "unchanged_for", "action"),
     [
         (None, 0, Action.CREATE),
-        (lease(ME), 0, Action.RENEW),
-        (lease(ME), 100, Action.RENEW),
-        (lease(OTHER), 0, Action.WAIT),
-        (lease(OTHER), 14.9, Action.WAIT),
-        (lease(OTHER), 15, Action.TAKE),
-        (lease(OTHER, 60), 59, Action.WAIT),
-        (lease(OTHER, 60), 60, Action.TAKE),
-        (lease(OTHER, None), 19, Action.WAIT),
-        (lease(OTHER, None), 20, Action.TAKE),
+        *((lease(ME), seconds, Action.RENEW) for seconds in (0, 100)),
+        *((lease(OTHER), 0, Action.WAIT), (lease(OTHER), 14.9, Action.WAIT), (lease(OTHER), 15, Action.TAKE)),
+        *((lease(OTHER, 60), 59, Action.WAIT), (lease(OTHER, 60), 60, Action.TAKE)),
+        *((lease(OTHER, None), 19, Action.WAIT), (lease(OTHER, None), 20, Action.TAKE)),
         (lease("", 1), 0, Action.TAKE),
         (lease(None), 0, Action.TAKE),
         ({"metadata": {"name": "lease"}}, 0, Action.TAKE),
@@ -71,43 +74,25 @@ def test_which_events_of_a_watch_tell_of_a_release(event: Object, is_told: bool)
 # --- what is written
 
 
-def test_a_new_lease_has_had_no_transitions() -> None:
-    assert held_spec(None, identity=ME, lease_duration=15, now=NOW) == {
-        "holderIdentity": ME,
-        "leaseDurationSeconds": 15,
-        "acquireTime": "2024-09-19T11:00:02.345678Z",
-        "renewTime": "2024-09-19T11:00:02.345678Z",
-        "leaseTransitions": 0,
-    }
+MOMENT, BEFORE = "2024-09-19T11:00:02.345678Z", "2024-09-19T10:00:00.000000Z"
+TAKEN = {"holderIdentity": ME, "leaseDurationSeconds": 15, "acquireTime": MOMENT, "renewTime": MOMENT}
+OTHERS = {"holderIdentity": OTHER, "leaseDurationSeconds": 60, "acquireTime": BEFORE, "renewTime": BEFORE}
+MINE = {**TAKEN, "acquireTime": BEFORE, "renewTime": BEFORE, "leaseTransitions": 0}
 
 
-def test_taking_a_lease_from_another_holder_is_a_transition() -> None:
-    old = {
-        "holderIdentity": OTHER,
-        "leaseDurationSeconds": 60,
-        "acquireTime": "2024-09-19T10:00:00.000000Z",
-        "renewTime": "2024-09-19T10:30:00.000000Z",
-        "leaseTransitions": 4,
-    }
-    assert held_spec(old, identity=ME, lease_duration=15, now=NOW) == {
-        "holderIdentity": ME,
-        "leaseDurationSeconds": 15,
-        "acquireTime": "2024-09-19T11:00:02.345678Z",
-        "renewTime": "2024-09-19T11:00:02.345678Z",
-        "leaseTransitions": 5,
-    }
-
-
-@pytest.mark.parametrize("transitions", [{}, {"leaseTransitions": None}])
-def test_an_empty_lease_counts_its_transitions_from_none(transitions: Object) -> None:
-    assert held_spec(transitions, identity=ME, lease_duration=15, now=NOW)["leaseTransitions"] == 1
-
-
-def test_renewing_a_lease_changes_the_time_of_renewal_alone() -> None:
-    old = held_spec(None, identity=ME, lease_duration=15, now=datetime(2024, 9, 19, 10, tzinfo=UTC))
-    new = held_spec(old, identity=ME, lease_duration=15, now=NOW)
-    assert new == {**old, "renewTime": "2024-09-19T11:00:02.345678Z"}
-    assert new["acquireTime"] == "2024-09-19T10:00:00.000000Z"
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(None, {**TAKEN, "leaseTransitions": 0}, id="a new lease"),
+        pytest.param({**OTHERS, "leaseTransitions": 4}, {**TAKEN, "leaseTransitions": 5}, id="another holder's"),
+        pytest.param({}, {**TAKEN, "leaseTransitions": 1}, id="an empty one"),
+        pytest.param({"leaseTransitions": None}, {**TAKEN, "leaseTransitions": 1}, id="one without transitions"),
+        pytest.param(MINE, {**MINE, "renewTime": MOMENT}, id="the own one"),
+        pytest.param({**MINE, "strategy": "x"}, {**MINE, "renewTime": MOMENT, "strategy": "x"}, id="with other fields"),
+    ],
+)
+def test_a_lease_is_held(old: Object | None, new: Object) -> None:
+    assert held_spec(old, identity=ME, lease_duration=15, now=NOW) == new
 
 
 def test_others_never_see_a_shorter_lease_than_its_holder_counts_with() -> None:
@@ -115,22 +100,10 @@ def test_others_never_see_a_shorter_lease_than_its_holder_counts_with() -> None:
 
 
 def test_a_released_lease_can_be_taken_at_once() -> None:
-    old = held_spec({"leaseTransitions": 3}, identity=ME, lease_duration=15, now=datetime(2024, 9, 19, tzinfo=UTC))
-    released = released_spec(old, now=NOW)
-    assert released == {
-        "holderIdentity": "",
-        "leaseDurationSeconds": 1,
-        "acquireTime": "2024-09-19T11:00:02.345678Z",
-        "renewTime": "2024-09-19T11:00:02.345678Z",
-        "leaseTransitions": 4,
-    }
+    released = released_spec({**MINE, "leaseTransitions": 4}, now=NOW)
+    assert released == {**TAKEN, "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 4}
     assert decide({"spec": released}, identity=OTHER, unchanged_for=0, default_duration=15) is Action.TAKE
     assert held_spec(released, identity=OTHER, lease_duration=15, now=NOW)["leaseTransitions"] == 5
-
-
-def test_fields_of_a_lease_that_are_not_of_the_election_are_kept() -> None:
-    spec = held_spec({"strategy": "x"}, identity=ME, lease_duration=15, now=NOW)
-    assert spec["strategy"] == "x"
 
 
 def test_no_two_processes_have_the_same_identity() -> None:
@@ -153,39 +126,26 @@ def tenure(clock: FakeClock) -> Tenure:
     return Tenure(renew_deadline=10, now=clock)
 
 
-def test_nobody_leads_before_the_first_renewal(tenure: Tenure) -> None:
-    assert not tenure.is_leading()
-    with pytest.raises(LeadershipLost, match=r"^leader election lost$"):
-        tenure.guard()
-
-
-def test_a_leader_leads_until_the_deadline_counted_from_the_start_of_the_renewal(
-    tenure: Tenure, clock: FakeClock
+@pytest.mark.parametrize(
+    ("renewals", "now", "remaining"),
+    [
+        pytest.param([], 100, -math.inf, id="before the first renewal"),
+        pytest.param([95], 104.999, 0.001, id="until the deadline, counted from the start of the renewal"),
+        pytest.param([95], 105, 0, id="at the deadline"),
+        pytest.param([100, 108], 117, 1, id="a renewal moves the deadline"),
+        pytest.param([100], 111, -1, id="an answer that comes after the deadline"),
+    ],
+)
+def test_a_leader_leads_until_its_deadline(
+    renewals: list[float], now: float, remaining: float, tenure: Tenure, clock: FakeClock
 ) -> None:
-    tenure.renewed(95)
-    tenure.guard()
-    assert tenure.remaining == 5
-    clock.now = 104.999
-    tenure.guard()
-    clock.now = 105
-    assert not tenure.is_leading()
-    with pytest.raises(LeadershipLost):
+    for started in renewals:
+        tenure.renewed(started)
+    clock.now = now
+    assert tenure.remaining == pytest.approx(remaining)
+    assert tenure.is_leading() is (remaining > 0)
+    with contextlib.nullcontext() if remaining > 0 else pytest.raises(LeadershipLost, match=r"^leader election lost$"):
         tenure.guard()
-
-
-def test_a_renewal_moves_the_deadline(tenure: Tenure, clock: FakeClock) -> None:
-    tenure.renewed(100)
-    clock.now = 109
-    tenure.renewed(108)
-    clock.now = 117
-    tenure.guard()
-
-
-def test_an_answer_that_comes_after_the_deadline_does_not_make_a_leader(tenure: Tenure, clock: FakeClock) -> None:
-    started = clock.now
-    clock.now += 11
-    tenure.renewed(started)
-    assert not tenure.is_leading()
 
 
 def test_an_ended_tenure_forbids_writing_at_once(tenure: Tenure) -> None:
@@ -215,27 +175,138 @@ def test_the_clock_goes_forward() -> None:
     assert boot_clock() <= boot_clock()
 
 
+# --- at work
+
+
+class Leases:
+    """A client of one lease; it fails as the test says, by method."""
+
+    def __init__(self, held_by: str = "", **errors: Exception) -> None:
+        self.lease: Object = lease(held_by, 60)
+        self.errors = errors
+        self.watched = 0
+
+    async def get(self, *_: Any, **__: Any) -> Object:
+        return self.lease
+
+    async def replace(self, _: Any, new: Object) -> Object:
+        if "replace" in self.errors:
+            raise self.errors["replace"]
+        self.lease = new
+        return new
+
+    @contextlib.asynccontextmanager
+    async def watch(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        self.watched += 1
+        if "watch" in self.errors:
+            raise self.errors["watch"]
+        yield
+
+    @property
+    def holder(self) -> str:
+        return str(self.lease["spec"]["holderIdentity"])
+
+
+def elector(client: Leases, clock: FakeClock) -> LeaderElector:
+    settings = ElectionSettings(namespace="n", name="l")
+    return LeaderElector(cast("Client", client), settings, identity=ME, now=clock, sleep=clock.sleep, jitter=lambda: 0)
+
+
+async def for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("error", "again"), [(Forbidden(403, message="no"), False), (Unreachable("away"), True), (KeyError("bug"), True)]
+)
+async def test_a_candidate_that_can_not_watch_the_lease_looks_at_it(
+    error: Exception, again: bool, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kube.election._WATCH_AGAIN_SECONDS", 0.01)
+    client = Leases(OTHER, watch=error)
+    running = asyncio.create_task(elector(client, clock).run(for_ever))
+    await soon(lambda: client.watched > again)
+    client.lease = lease("")
+    clock.advance(2)
+    await soon(lambda: client.holder == ME)
+    running.cancel()
+    await asyncio.wait([running])
+    assert (client.watched > 1) is again
+
+
+@pytest.mark.parametrize(
+    ("taken_by", "errors", "holder", "message"),
+    [
+        pytest.param("", {}, "", "", id="is released"),
+        pytest.param(OTHER, {}, OTHER, "", id="is left to another holder"),
+        pytest.param("", {"replace": Unreachable("away")}, ME, "The leader lease could not be released", id="may stay"),
+    ],
+)
+async def test_when_leading_is_cancelled_the_lease(
+    taken_by: str, errors: dict[str, Exception], holder: str, message: str, clock: FakeClock
+) -> None:
+    client, leading = Leases(), asyncio.Event()
+
+    async def lead() -> None:
+        leading.set()
+        try:
+            await for_ever()
+        finally:
+            raise ValueError("unwinding")
+
+    running = asyncio.create_task(elector(client, clock).run(lead))
+    await leading.wait()
+    client.errors = errors
+    if taken_by:
+        client.lease = lease(taken_by)
+    with structlog.testing.capture_logs() as logs:
+        running.cancel()
+        await asyncio.wait([running])
+    assert running.cancelled()
+    assert client.holder == holder
+    assert {message, "Leading ended with an error"} - {""} <= {entry["event"] for entry in logs}
+
+
+async def test_who_does_not_stop_leading_keeps_the_lease(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kube.election._UNWIND_SECONDS", 0.01)
+    client, leading, end = Leases(), asyncio.Event(), asyncio.Event()
+
+    async def lead() -> None:
+        leading.set()
+        while not end.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await end.wait()
+
+    running = asyncio.create_task(elector(client, clock).run(lead))
+    await leading.wait()
+    client.lease = lease(OTHER)
+    client.errors = {"replace": Conflict(409, message="changed"), "watch": Forbidden(403, message="no")}
+    clock.advance(2)
+    await asyncio.wait([running])
+    assert isinstance(running.exception(), LeadershipLost)
+    assert client.holder == OTHER
+    end.set()
+
+
 # --- settings
 
 
-def test_the_usual_settings_are_valid() -> None:
-    settings = ElectionSettings(namespace="garden", name="gardener-resource-manager")
-    assert str(settings) == "garden/gardener-resource-manager"
-    assert settings.request_timeout == 5
-
-
-def test_requests_get_a_second_at_least() -> None:
-    settings = ElectionSettings(namespace="n", name="l", lease_duration=2, renew_deadline=1, retry_period=0.1)
-    assert settings.request_timeout == 1
+@pytest.mark.parametrize(
+    ("times", "timeout"), [({}, 5), ({"lease_duration": 2, "renew_deadline": 1, "retry_period": 0.1}, 1)]
+)
+def test_requests_get_half_of_the_deadline_and_a_second_at_least(times: Any, timeout: float) -> None:
+    settings = ElectionSettings(namespace="garden", name="lease", **times)
+    assert str(settings) == "garden/lease"
+    assert settings.request_timeout == timeout
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"resource_lock": "endpoints"}, "endpoints lock is removed, migrate to leases"),
-        ({"resource_lock": "configmaps"}, "configmaps lock is removed, migrate to leases"),
-        ({"resource_lock": "endpointsleases"}, "endpointsleases lock is removed, migrate to leases"),
-        ({"resource_lock": "configmapsleases"}, "configmapsleases lock is removed, migrate to leases"),
+        *(
+            ({"resource_lock": lock}, f"{lock} lock is removed, migrate to leases")
+            for lock in ("endpoints", "configmaps", "endpointsleases", "configmapsleases")
+        ),
         ({"resource_lock": "zookeeper"}, "Invalid lock-type zookeeper"),
         ({"lease_duration": 10}, "leaseDuration must be greater than renewDeadline"),
         ({"retry_period": 10 / 1.2}, "renewDeadline must be greater than retryPeriod*JitterFactor"),

@@ -1,20 +1,21 @@
 """What becomes of a recorded event before it is written."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+import structlog
 from prometheus_client import REGISTRY
 
 from kit.clock import FakeClock
+from kit.eventually import soon
 from kit.objects import reference, secret
 from kube.client import Client
 from kube.events import EventRecorder, Involved, clip, event_name, event_object
 from kube.objects import Object
 
 SECRET = secret("garden/secret", uid="1-2-3", resourceVersion="7")
-
-
 START = datetime(2024, 9, 19, 10, tzinfo=UTC)
 
 
@@ -242,3 +243,34 @@ def test_a_part_may_speak_in_its_own_name(recorder: EventRecorder) -> None:
     (event,) = written(recorder)
     assert event["reportingComponent"] == "networkpolicy-controller"
     assert event["source"] == {"component": "networkpolicy-controller", "host": "pod-a"}
+
+
+# --- writing
+
+
+class Stuck:
+    """A client that fails at first, and then does not answer."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def create(self, *args: Any, **_: Any) -> None:
+        self.asked.append(args[1]["message"])
+        if len(self.asked) == 1:
+            raise KeyError("x")
+        await asyncio.Event().wait()
+
+
+async def test_an_event_that_can_not_be_written_or_not_in_time_keeps_nobody() -> None:
+    client, before = Stuck(), dropped("failed")
+    recorder = EventRecorder(cast("Client", client), component="manager")
+    writing = asyncio.create_task(recorder.run())
+    for message in "abc":
+        recorder.event(SECRET, "Normal", "R", message)
+    await soon(lambda: client.asked == ["a", "b"])
+    assert dropped("failed") - before == 1
+    with structlog.testing.capture_logs() as logs:
+        await recorder.drain(0.01)
+    assert [(entry["event"], entry["count"]) for entry in logs] == [("Some events were not written in time", 1)]
+    writing.cancel()
+    await asyncio.wait([writing])

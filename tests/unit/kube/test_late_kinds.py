@@ -1,0 +1,82 @@
+"""Kinds that are served later than the program starts: it begins with them once, when all of them are there."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from kit.eventually import soon
+from kube.crd_waiter import LateKinds
+from kube.discovery import Discovery
+from kube.errors import Forbidden, KindNotServed, Unreachable
+from kube.resources import Resource
+
+WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
+GADGETS = Resource("example.com", "v1", "Gadget", "gadgets", namespaced=True)
+MISSING, AWAY = KindNotServed("example.com/v1", "Gadget"), Unreachable("away")
+
+
+class Looking:
+    """Two late kinds, and what discovery says when it is asked for one; with nothing left to say it does not answer."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.begun = 0
+        self.late = LateKinds(cast("Discovery", self), (WIDGETS, GADGETS), begin=self._begin)
+
+    def _begin(self) -> None:
+        self.begun += 1
+
+    async def find(self, *_: str) -> None:
+        if not self.answers:
+            await asyncio.Event().wait()
+        if (answer := self.answers.pop(0)) is not None:
+            raise answer
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kube.crd_waiter._AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("kube.crd_waiter._LOOKS", (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("answers", "begun"),
+    [
+        ([None, None], 1),
+        ([None, MISSING], 0),
+        ([Forbidden(403, message="no")], 0),
+        pytest.param([AWAY, None, AWAY, None, None], 1, id="no answer is asked for again"),
+    ],
+)
+async def test_a_look_begins_if_all_are_served(answers: list[Any], begun: int) -> None:
+    looking = Looking(*answers)
+    await looking.late.look()
+    assert (looking.begun, looking.late.have_come, looking.answers) == (begun, bool(begun), [])
+    if begun:
+        await looking.late.look()
+        looking.late.kinds_changed("example.com")
+        assert (looking.begun, looking.late._looking) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("answers", "begun"), [([None, MISSING, None, None], 1), ([MISSING, MISSING], 0)], ids=["at the second", "never"]
+)
+async def test_news_of_the_group_lead_to_several_looks(answers: list[Any], begun: int) -> None:
+    looking = Looking(*answers)
+    looking.late.kinds_changed("other.com")
+    assert not looking.late._looking
+    looking.late.kinds_changed("example.com")
+    await soon(lambda: looking.late._looking and looking.late._looking.done())
+    assert (looking.begun, looking.answers) == (begun, [])
+
+
+async def test_more_news_begin_the_looks_anew_and_close_ends_them() -> None:
+    looking = Looking(MISSING)
+    looking.late.kinds_changed("example.com")
+    first = looking.late._looking
+    await soon(lambda: not looking.answers)
+    looking.late.kinds_changed("example.com")
+    await looking.late.close()
+    assert [task is not None and task.cancelled() for task in (first, looking.late._looking)] == [True, True]
+    await Looking().late.close()

@@ -1,0 +1,202 @@
+"""What a watch does when it fails, and how it finds that the cluster has another past; against scripted answers."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from kit.clock import settle
+from kit.eventually import soon
+from kube.cache import Caches, Change, View, without_managed_fields
+from kube.client import Client, Selection
+from kube.errors import BadRequest, Gone, KubeError, ServerFailure, Unreachable
+from kube.objects import Key, Object
+from kube.resources import SECRETS, Resource
+from kube.watch import Event, ListBegins, ListEnds, Present, Timings, Watcher
+
+WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
+AWAY, EXPIRED = Unreachable("away"), Gone(410, message="expired")
+NO_PAUSE = Timings(first_back_off=0.0)
+
+
+def page(version: int, *objects: Object) -> Object:
+    return {"metadata": {"resourceVersion": str(version)}, "items": list(objects)}
+
+
+def thing(version: int, name: str = "s") -> Object:
+    return {"metadata": {"name": name, "namespace": "ns", "resourceVersion": str(version)}}
+
+
+class Scripted:
+    """A client for which each kind has its lists, and its watches: events, and then an error or silence."""
+
+    def __init__(self, lists: dict[Resource, list[Any]], watches: dict[Resource, list[list[Any]]]) -> None:
+        self.lists, self.watches = lists, watches
+        self.asked: list[tuple[str, str]] = []
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def list_page(self, resource: Resource, selection: Selection, *, at: str = "", **_: Any) -> Object:
+        self.asked.append((selection.field_selector, at))
+        await self.answers.wait()
+        found = self.lists[resource].pop(0)
+        if isinstance(found, KubeError):
+            raise found
+        return cast("Object", found)
+
+    @contextlib.asynccontextmanager
+    async def watch(self, resource: Resource, *_: Any, **__: Any) -> AsyncIterator[AsyncIterator[Object]]:
+        yield self._events(self.watches[resource].pop(0) if self.watches[resource] else [])
+
+    async def _events(self, script: list[Any]) -> AsyncIterator[Object]:
+        for step in script:
+            if isinstance(step, KubeError):
+                raise step
+            yield {"type": "MODIFIED", "object": step}
+        await asyncio.Event().wait()
+
+
+class Unhurried(Watcher):
+    """Notes its pauses, as the number of failures, and goes on at once."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.pauses: list[int] = []
+
+    async def _back_off(self, failures: int, error: KubeError | None = None) -> bool:
+        self.pauses.append(failures)
+        return False
+
+
+class Followed:
+    """A watch of Secrets and what it has told so far."""
+
+    def __init__(self, lists: list[Any], watches: list[list[Any]]) -> None:
+        self.client = Scripted({SECRETS: lists}, {SECRETS: watches})
+        self.told: list[Event] = []
+        self.other_past = 0
+        self.watcher = Unhurried(cast("Client", self.client), SECRETS, Selection(), on_other_past=self._count)
+
+    async def follow(self) -> None:
+        async for event in self.watcher.events():
+            self.told.append(event)
+
+    def _count(self, _: Watcher) -> None:
+        self.other_past += 1
+
+
+@contextlib.asynccontextmanager
+async def following(lists: list[Any], watches: list[list[Any]]) -> AsyncIterator[Followed]:
+    followed = Followed(lists, watches)
+    task = asyncio.create_task(followed.follow())
+    await settle()
+    yield followed
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_after_410_the_first_list_goes_out_at_once_and_others_after_a_pause() -> None:
+    async with following([page(version) for version in (1, 2, 3)], [[EXPIRED], [EXPIRED]]) as followed:
+        assert followed.told == [each for version in (1, 2, 3) for each in (ListBegins(version), ListEnds(version))]
+        assert followed.watcher.pauses == [1]
+
+
+NAME = "metadata.name=s"
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "is_other"),
+    [
+        pytest.param([page(7, thing(5))], [(NAME, "")], False, id="nothing has changed"),
+        pytest.param([page(6, thing(5))], [(NAME, "")], True, id="the version has gone back"),
+        pytest.param(
+            [page(9, thing(8)), page(7, thing(5))], [(NAME, ""), (NAME, "7")], False, id="it has changed since"
+        ),
+        pytest.param(
+            [page(9, thing(8)), page(7, thing(4))], [(NAME, ""), (NAME, "7")], True, id="it never was as known"
+        ),
+        pytest.param([page(9), EXPIRED], [(NAME, ""), (NAME, "7")], True, id="what was is forgotten"),
+        pytest.param([BadRequest(400, message="no such field")], [(NAME, "")], True, id="it can't be asked for"),
+    ],
+)
+async def test_after_an_outage_what_changed_last_is_compared(
+    answers: list[Any], asked: list[tuple[str, str]], is_other: bool
+) -> None:
+    lists = [page(7, thing(5)), *answers, page(20, thing(20))]
+    async with following(lists, [[AWAY]]) as followed:
+        known: list[Event] = [ListBegins(7), Present(thing(5)), ListEnds(7)]
+        anew: list[Event] = [ListBegins(20, anew=True), Present(thing(20)), ListEnds(20)]
+        assert followed.told == known + (anew if is_other else [])
+        assert followed.client.asked[1 : len(asked) + 1] == asked
+        assert (followed.other_past, followed.watcher._in_doubt) == (int(is_other), False)
+
+
+async def test_an_answer_that_comes_after_a_new_beginning_means_nothing() -> None:
+    async with following([page(7)], []) as followed:
+        followed.watcher._in_doubt = True
+        followed.client.answers.clear()
+        followed.client.lists[SECRETS].append(page(1))
+        assuring = asyncio.create_task(followed.watcher.assure())
+        await settle()
+        followed.watcher.start_over()
+        followed.client.answers.set()
+        await assuring
+        assert followed.other_past == 0
+
+
+# --- the caches of a cluster
+
+
+@pytest.mark.parametrize(("kind", "is_own"), [(SECRETS, True), (WIDGETS, False)])
+async def test_what_another_api_server_counts_is_its_own_affair(kind: Resource, is_own: bool) -> None:
+    """Versions go back after an outage; Widgets are stored by another API server."""
+    client = Scripted({kind: [page(7, thing(5)), page(3), page(4, thing(2))]}, {kind: [[AWAY]]})
+    caches = Caches(cast("Client", client), timings=NO_PAUSE)
+    store = caches.acquire(View(kind, without_managed_fields))
+    await soon(lambda: store.version(Key("ns", "s")) == 2)
+    assert caches.other_past.is_set() is is_own
+    await caches.close()
+
+
+async def test_handlers_are_told_of_everything_again_after_the_resync_period() -> None:
+    client = Scripted({SECRETS: [page(7, thing(5))]}, {SECRETS: []})
+    caches = Caches(cast("Client", client), resync_period=0.0)
+    again = asyncio.Event()
+
+    def heard(change: Change[Object]) -> None:
+        if change.initial and change.old is change.new is not None:
+            again.set()
+
+    caches.acquire(View(SECRETS, without_managed_fields)).subscribe(heard)
+    await asyncio.wait_for(again.wait(), 60)
+    await caches.close()
+
+
+# --- back-off
+
+
+@pytest.mark.parametrize(
+    ("failures", "error", "seconds"),
+    [
+        (0, None, 0.2),
+        (1, ServerFailure(500, message="x"), 0.4),
+        (4, ServerFailure(500, message="x"), 3.2),
+        (50, ServerFailure(500, message="x"), 30),
+        (50, None, 30),
+        (0, Unreachable("x"), 0.2),
+        (4, Unreachable("x"), 3.2),
+        # An API server that was away for minutes is found again in seconds.
+        (5, Unreachable("x"), 5),
+        (50, Unreachable("x"), 5),
+    ],
+)
+def test_the_longest_wait_grows_and_is_short_while_nobody_answers(
+    failures: int, error: KubeError | None, seconds: float
+) -> None:
+    assert Timings().back_off(failures, error) == pytest.approx(seconds)
+
+
+def test_a_shorter_bound_holds_for_all() -> None:
+    assert Timings(longest_back_off=0.3).back_off(50, Unreachable("x")) == 0.3
