@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from config.fields import is_block, join, members
 from config.overrides import Overrides, override
@@ -11,131 +12,81 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from config.shared import LabelSelector
 from config.validation import check, validate
 
-HOUR = 3600.0
+
+def leaves(value: Any, path: str = "") -> dict[str, Any]:
+    """The fields of a document that have no fields, by path."""
+    if not isinstance(value, dict) or not value:
+        return {path: tuple(value) if isinstance(value, list) else value}
+    return {where: leaf for name, inner in value.items() for where, leaf in leaves(inner, join(path, name)).items()}
+
 
 # All of the schema; durations in seconds.
-CONNECTION = {
-    "kubeconfig": "",
-    "acceptContentTypes": "",
-    "contentType": "",
-    "qps": 100.0,
-    "burst": 130,
-    "namespaces": (),
-    "cacheResyncPeriod": 24 * HOUR,
-}
-SWITCHES = (
-    "endpointSliceHints",
-    "extensionValidation",
-    "podTopologySpreadConstraints",
-    "seccompProfile",
-    "tokenInvalidator",
-    "podKubeAPIServerLoadBalancing",
-    "vpaInPlaceUpdates",
+DEFAULTS = leaves(
+    yaml.safe_load("""
+sourceClientConnection: &connection
+  {kubeconfig: '', acceptContentTypes: '', contentType: '', qps: 100, burst: 130, namespaces: [], cacheResyncPeriod: 86400}
+targetClientConnection: *connection
+leaderElection:
+  {leaderElect: true, leaseDuration: 15, renewDeadline: 10, retryPeriod: 2, resourceLock: leases,
+   resourceName: gardener-resource-manager, resourceNamespace: ''}
+server:
+  webhooks: {bindAddress: '', port: 9449, tls: {serverCertDir: ''}}
+  healthProbes: {bindAddress: '', port: 8081}
+  metrics: {bindAddress: '', port: 8080, managedResourceSeriesLimit: 1000}
+  statusPage: {bindAddress: 127.0.0.1, port: 0}
+debugging: {enableProfiling: false, enableContentionProfiling: false}
+tracing: {enabled: false, endpoint: 'http://localhost:4318', samplingRatePerMillion: 10000}
+logLevel: info
+logFormat: json
+gracefulShutdownTimeout: 5
+controllers:
+  clusterID: ''
+  resourceClass: resources
+  cacheSyncTimeout: 120
+  garbageCollector: {enabled: false, syncPeriod: 3600, minimumObjectLifetime: 600, dryRun: false}
+  health: {concurrentSyncs: 5, syncPeriod: 60}
+  kubeletCSRApprover:
+    {enabled: false, concurrentSyncs: 1, machineNamespace: null, denialGracePeriod: 0,
+     nodeAddressTypes: [Hostname, InternalDNS, ExternalDNS, InternalIP, ExternalIP]}
+  managedResource:
+    concurrentSyncs: 5
+    syncPeriod: 60
+    alwaysUpdate: false
+    managedByLabelValue: gardener
+    injectLabelsOnlyIntoWorkloads: false
+    restrictions:
+      namespacedKinds: {allow: [], deny: []}
+      clusterScopedKinds: {allow: [], deny: []}
+      namespaces: []
+      impersonation: {serviceAccountName: '', allowedServiceAccountNames: [], required: false}
+  networkPolicy:
+    {enabled: false, concurrentSyncs: 5, namespaceSelectors: [], ingressControllerSelector: null,
+     requireMatchingPods: false, fromWorldPeers: explicit}
+  nodeCriticalComponents: {enabled: false, concurrentSyncs: 5, backoff: 10}
+  nodeAgentReconciliationDelay: {enabled: false, minDelay: 0, maxDelay: 300}
+  tokenInvalidator: {enabled: false, concurrentSyncs: 5}
+  tokenRequestor:
+    {enabled: false, concurrentSyncs: 5, class: null, audiences: [gardener], mergeServiceAccountLabels: false,
+     restoreTargetKubeconfig: false}
+  istioClusterConfiguration: {enabled: false, concurrentSyncs: 5}
+webhooks:
+  endpointSliceHints: {enabled: false}
+  extensionValidation: {enabled: false}
+  podTopologySpreadConstraints: {enabled: false}
+  seccompProfile: {enabled: false}
+  tokenInvalidator: {enabled: false}
+  podKubeAPIServerLoadBalancing: {enabled: false}
+  vpaInPlaceUpdates: {enabled: false}
+  crdDeletionProtection: {enabled: false, protectBastions: false}
+  highAvailabilityConfig:
+    {enabled: false, defaultNotReadyTolerationSeconds: null, defaultUnreachableTolerationSeconds: null, behavior: seed}
+  kubernetesServiceHost: {enabled: false, host: ''}
+  podSchedulerName: {enabled: false, schedulerName: default-scheduler}
+  projectedTokenMount: {enabled: false, expirationSeconds: 43200}
+  systemComponentsConfig: {enabled: false, nodeSelector: {}, podNodeSelector: {}, podTolerations: []}
+  nodeAgentAuthorizer: {enabled: false, machineNamespace: null, authorizeWithSelectors: false}
+""")
 )
-DEFAULTS: dict[str, Any] = {
-    **{f"sourceClientConnection.{name}": value for name, value in CONNECTION.items()},
-    **{f"targetClientConnection.{name}": value for name, value in CONNECTION.items()},
-    "leaderElection.leaderElect": True,
-    "leaderElection.leaseDuration": 15.0,
-    "leaderElection.renewDeadline": 10.0,
-    "leaderElection.retryPeriod": 2.0,
-    "leaderElection.resourceLock": "leases",
-    "leaderElection.resourceName": "gardener-resource-manager",
-    "leaderElection.resourceNamespace": "",
-    "server.webhooks.bindAddress": "",
-    "server.webhooks.port": 9449,
-    "server.webhooks.tls.serverCertDir": "",
-    "server.healthProbes.bindAddress": "",
-    "server.healthProbes.port": 8081,
-    "server.metrics.bindAddress": "",
-    "server.metrics.port": 8080,
-    "server.metrics.managedResourceSeriesLimit": 1000,
-    "server.statusPage.bindAddress": "127.0.0.1",
-    "server.statusPage.port": 0,
-    "debugging.enableProfiling": False,
-    "debugging.enableContentionProfiling": False,
-    "tracing.enabled": False,
-    "tracing.endpoint": "http://localhost:4318",
-    "tracing.samplingRatePerMillion": 10_000,
-    "logLevel": "info",
-    "logFormat": "json",
-    "gracefulShutdownTimeout": 5.0,
-    "controllers.clusterID": "",
-    "controllers.resourceClass": "resources",
-    "controllers.cacheSyncTimeout": 120.0,
-    "controllers.garbageCollector.enabled": False,
-    "controllers.garbageCollector.syncPeriod": HOUR,
-    "controllers.garbageCollector.minimumObjectLifetime": 600.0,
-    "controllers.garbageCollector.dryRun": False,
-    "controllers.health.concurrentSyncs": 5,
-    "controllers.health.syncPeriod": 60.0,
-    "controllers.kubeletCSRApprover.enabled": False,
-    "controllers.kubeletCSRApprover.concurrentSyncs": 1,
-    "controllers.kubeletCSRApprover.machineNamespace": None,
-    "controllers.kubeletCSRApprover.denialGracePeriod": 0.0,
-    "controllers.kubeletCSRApprover.nodeAddressTypes": (
-        "Hostname",
-        "InternalDNS",
-        "ExternalDNS",
-        "InternalIP",
-        "ExternalIP",
-    ),
-    "controllers.managedResource.concurrentSyncs": 5,
-    "controllers.managedResource.syncPeriod": 60.0,
-    "controllers.managedResource.alwaysUpdate": False,
-    "controllers.managedResource.managedByLabelValue": "gardener",
-    "controllers.managedResource.injectLabelsOnlyIntoWorkloads": False,
-    "controllers.managedResource.restrictions.namespacedKinds.allow": (),
-    "controllers.managedResource.restrictions.namespacedKinds.deny": (),
-    "controllers.managedResource.restrictions.clusterScopedKinds.allow": (),
-    "controllers.managedResource.restrictions.clusterScopedKinds.deny": (),
-    "controllers.managedResource.restrictions.namespaces": (),
-    "controllers.managedResource.restrictions.impersonation.serviceAccountName": "",
-    "controllers.managedResource.restrictions.impersonation.allowedServiceAccountNames": (),
-    "controllers.managedResource.restrictions.impersonation.required": False,
-    "controllers.networkPolicy.enabled": False,
-    "controllers.networkPolicy.concurrentSyncs": 5,
-    "controllers.networkPolicy.namespaceSelectors": (),
-    "controllers.networkPolicy.ingressControllerSelector": None,
-    "controllers.networkPolicy.requireMatchingPods": False,
-    "controllers.networkPolicy.fromWorldPeers": "explicit",
-    "controllers.nodeCriticalComponents.enabled": False,
-    "controllers.nodeCriticalComponents.concurrentSyncs": 5,
-    "controllers.nodeCriticalComponents.backoff": 10.0,
-    "controllers.nodeAgentReconciliationDelay.enabled": False,
-    "controllers.nodeAgentReconciliationDelay.minDelay": 0.0,
-    "controllers.nodeAgentReconciliationDelay.maxDelay": 300.0,
-    "controllers.tokenInvalidator.enabled": False,
-    "controllers.tokenInvalidator.concurrentSyncs": 5,
-    "controllers.tokenRequestor.enabled": False,
-    "controllers.tokenRequestor.concurrentSyncs": 5,
-    "controllers.tokenRequestor.class": None,
-    "controllers.tokenRequestor.audiences": ("gardener",),
-    "controllers.tokenRequestor.mergeServiceAccountLabels": False,
-    "controllers.tokenRequestor.restoreTargetKubeconfig": False,
-    "controllers.istioClusterConfiguration.enabled": False,
-    "controllers.istioClusterConfiguration.concurrentSyncs": 5,
-    **{f"webhooks.{name}.enabled": False for name in SWITCHES},
-    "webhooks.crdDeletionProtection.enabled": False,
-    "webhooks.crdDeletionProtection.protectBastions": False,
-    "webhooks.highAvailabilityConfig.enabled": False,
-    "webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds": None,
-    "webhooks.highAvailabilityConfig.defaultUnreachableTolerationSeconds": None,
-    "webhooks.highAvailabilityConfig.behavior": "seed",
-    "webhooks.kubernetesServiceHost.enabled": False,
-    "webhooks.kubernetesServiceHost.host": "",
-    "webhooks.podSchedulerName.enabled": False,
-    "webhooks.podSchedulerName.schedulerName": "default-scheduler",
-    "webhooks.projectedTokenMount.enabled": False,
-    "webhooks.projectedTokenMount.expirationSeconds": 43200,
-    "webhooks.systemComponentsConfig.enabled": False,
-    "webhooks.systemComponentsConfig.nodeSelector": {},
-    "webhooks.systemComponentsConfig.podNodeSelector": {},
-    "webhooks.systemComponentsConfig.podTolerations": (),
-    "webhooks.nodeAgentAuthorizer.enabled": False,
-    "webhooks.nodeAgentAuthorizer.machineNamespace": None,
-    "webhooks.nodeAgentAuthorizer.authorizeWithSelectors": False,
-}
 
 WRITTEN_BY_GARDENLET = """
 apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
@@ -177,7 +128,7 @@ def test_a_file_as_gardenlet_writes_it_is_completed_and_valid() -> None:
         "server.webhooks.port": 10250,
         "server.webhooks.tls.serverCertDir": "/etc/x",
         "controllers.garbageCollector.enabled": True,
-        "controllers.garbageCollector.syncPeriod": 12 * HOUR,
+        "controllers.garbageCollector.syncPeriod": 12 * 3600,
         "webhooks.projectedTokenMount.enabled": True,
     }
 

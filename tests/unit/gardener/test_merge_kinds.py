@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from gardener import keys
 from gardener.managed_resource.merge import MergeError, merge
 from kube.objects import Object
+
+Row = tuple[Object, Object, Object]
+"""The spec of a manifest, the live one, and what comes of them."""
 
 RESTARTED = {"kubectl.kubernetes.io/restartedAt": "now"}
 
@@ -49,19 +53,16 @@ def test_replicas_are_the_manifests_unless_it_has_none_or_they_are_scaled(
     assert spec_of(kind, manifest, live, horizontally_scaled=scaled).get("replicas") == replicas
 
 
-@pytest.mark.parametrize(("value", "replicas"), [("true", 7), ("1", 7), ("TRUE", 7), ("yes", 2), ("false", 2)])
-def test_an_annotation_of_the_manifest_preserves_replicas(value: str, replicas: int) -> None:
-    preserve = {"resources.gardener.cloud/preserve-replicas": value}
-    kind = "apps/v1 Deployment"
-    result = merged(obj(kind, {"spec": {"replicas": 2}}, annotations=preserve), obj(kind, {"spec": {"replicas": 7}}))
-    assert result["spec"]["replicas"] == replicas
-
-
-def test_an_annotation_of_the_live_object_preserves_nothing() -> None:
-    preserve = {"resources.gardener.cloud/preserve-replicas": "true"}
-    kind = "apps/v1 Deployment"
-    result = merged(obj(kind, {"spec": {"replicas": 2}}), obj(kind, {"spec": {"replicas": 7}}, annotations=preserve))
-    assert result["spec"]["replicas"] == 2
+@pytest.mark.parametrize(
+    ("of_manifest", "of_live", "replicas"),
+    [*((value, "", 7) for value in ("true", "1", "TRUE")), ("yes", "", 2), ("false", "", 2), ("", "true", 2)],
+)
+def test_an_annotation_of_the_manifest_preserves_replicas(of_manifest: str, of_live: str, replicas: int) -> None:
+    manifest, live = (
+        obj("apps/v1 Deployment", {"spec": {"replicas": count}}, annotations={keys.PRESERVE_REPLICAS: value})
+        for count, value in ((2, of_manifest), (7, of_live))
+    )
+    assert merged(manifest, live)["spec"]["replicas"] == replicas
 
 
 @pytest.mark.parametrize(
@@ -85,12 +86,6 @@ def test_a_restart_by_kubectl_is_not_undone(kind: str, path: tuple[str, ...]) ->
     wished = nested({"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "then"}}})
     result = spec_of(kind, wished, live)
     assert result[path[0]] == nested({"metadata": {"annotations": RESTARTED}})[path[0]]
-
-
-@pytest.mark.parametrize("kind", ["apps/v1 ReplicaSet", "v1 ReplicationController"])
-def test_other_kinds_have_no_such_rules(kind: str) -> None:
-    live = {"replicas": 7, "template": {"metadata": {"annotations": RESTARTED}}}
-    assert spec_of(kind, {"template": {}}, live) == {"template": {}}
 
 
 def containers(*resources: Object | None) -> Object:
@@ -130,18 +125,6 @@ def test_volume_claim_templates_stay_once_a_stateful_set_exists() -> None:
     assert "volumeClaimTemplates" not in merged(manifest, live)["spec"]
 
 
-def test_a_job_keeps_selector_and_labels_that_the_api_server_made() -> None:
-    manifest = {"selector": {"x": 1}, "template": {"metadata": {"labels": {"app": "new"}}}}
-    live = {
-        "selector": {"matchLabels": {"controller-uid": "u"}},
-        "template": {"metadata": {"labels": {"app": "old", "controller-uid": "u"}}},
-    }
-    assert spec_of("batch/v1 Job", manifest, live) == {
-        "selector": {"matchLabels": {"controller-uid": "u"}},
-        "template": {"metadata": {"labels": {"app": "new", "controller-uid": "u"}}},
-    }
-
-
 def test_an_unknown_version_of_cron_jobs_is_an_error() -> None:
     with pytest.raises(MergeError, match="cannot merge objects with gvk: batch/v2, Kind=CronJob"):
         spec_of("batch/v2 CronJob", {}, {})
@@ -156,103 +139,9 @@ def test_a_service_account_keeps_its_secrets() -> None:
     assert merged(manifest, None)["secrets"] == [{"name": "a"}]
 
 
-BALANCER = {"type": "LoadBalancer"}
-LOCAL = {**BALANCER, "externalTrafficPolicy": "Local"}
-
-
-@pytest.mark.parametrize(
-    ("manifest", "live", "expected"),
-    [
-        ({}, {"clusterIP": "1.1.1.1"}, {"type": "ClusterIP", "clusterIP": "1.1.1.1"}),
-        ({"clusterIP": "None"}, {"clusterIP": "1.1.1.1"}, {"type": "ClusterIP", "clusterIP": "None"}),
-        ({"clusterIP": "2.2.2.2"}, {"type": "ExternalName"}, {"type": "ClusterIP", "clusterIP": "2.2.2.2"}),
-        ({"clusterIP": "2.2.2.2"}, {"clusterIP": "1.1.1.1"}, {"type": "ClusterIP", "clusterIP": "1.1.1.1"}),
-        (
-            {"type": "ExternalName", "externalName": "x"},
-            {"clusterIP": "1.1.1.1", "ports": [{"port": 1}]},
-            {"type": "ExternalName", "externalName": "x"},
-        ),
-        (
-            {"type": "NodePort", "ports": [{"port": 80}, {"name": "x", "port": 90}, {"port": 70, "nodePort": 5}]},
-            {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}, {"port": 90, "nodePort": 2}]},
-            {
-                "type": "NodePort",
-                # the first port has no name, as have both live ones; the later of them wins
-                "ports": [{"port": 80, "nodePort": 2}, {"name": "x", "port": 90, "nodePort": 2}, {"port": 70, "nodePort": 5}],
-            },
-        ),
-        (
-            {"ports": [{"port": 80}]},
-            {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}]},
-            {"type": "ClusterIP", "ports": [{"port": 80}]},
-        ),
-        (BALANCER, {"type": "ClusterIP", "loadBalancerIP": "3.3.3.3"}, {**BALANCER, "loadBalancerIP": "3.3.3.3"}),
-        (
-            {**BALANCER, "loadBalancerIP": "4.4.4.4"},
-            {**BALANCER, "loadBalancerIP": "3.3.3.3"},
-            {**BALANCER, "loadBalancerIP": "4.4.4.4"},
-        ),
-        (LOCAL, {**LOCAL, "healthCheckNodePort": 9}, {**LOCAL, "healthCheckNodePort": 9}),
-        (LOCAL, {**BALANCER, "externalTrafficPolicy": "Cluster", "healthCheckNodePort": 9}, LOCAL),
-    ],
-)  # fmt: skip
-def test_a_service_keeps_what_was_allocated(manifest: Object, live: Object, expected: Object) -> None:
-    assert spec_of("v1 Service", manifest, live) == expected
-
-
 def test_a_new_service_gets_its_type_written_out() -> None:
     new = merged(obj("v1 Service", {"spec": {"clusterIP": "1.1.1.1"}}), None)
     assert new["spec"] == {"type": "ClusterIP", "clusterIP": "1.1.1.1"}
-
-
-# --- kinds whose update would fail or do harm without what others filled in
-
-
-def test_a_claim_keeps_all_that_was_filled_in_but_resources() -> None:
-    live = {"volumeName": "pv", "storageClassName": "s", "resources": {"requests": {}, "limits": {}}}
-    assert spec_of("v1 PersistentVolumeClaim", {"resources": {"requests": {"storage": "2Gi"}}}, live) == {
-        "volumeName": "pv",
-        "storageClassName": "s",
-        "resources": {"requests": {"storage": "2Gi"}},
-    }
-    assert spec_of("v1 PersistentVolumeClaim", {"volumeName": "mine"}, live)["volumeName"] == "mine"
-
-
-@pytest.mark.parametrize(
-    ("manifest", "expected"),
-    [
-        (None, {"namespace": "a", "name": "b", "uid": "u"}),
-        ({"namespace": "a", "name": "b"}, {"namespace": "a", "name": "b", "uid": "u"}),
-        ({"namespace": "a", "name": "other"}, {"namespace": "a", "name": "other"}),
-    ],
-)
-def test_a_volume_keeps_its_claim(manifest: Object | None, expected: Object) -> None:
-    wanted = {} if manifest is None else {"claimRef": manifest}
-    live = {"claimRef": {"namespace": "a", "name": "b", "uid": "u"}, "persistentVolumeReclaimPolicy": "Delete"}
-    assert spec_of("v1 PersistentVolume", wanted, live) == {"claimRef": expected}
-
-
-def test_a_pod_keeps_what_admission_and_scheduler_filled_in() -> None:
-    token = {"name": "token", "mountPath": "/token"}
-    live = {
-        "nodeName": "node",
-        "serviceAccountName": "default",
-        "tolerations": [{"key": "a"}],
-        "volumes": [{"name": "v"}, {"name": "token", "projected": {}}],
-        "containers": [
-            {"name": "sidecar"},
-            {"name": "c", "image": "i:1", "volumeMounts": [{"name": "v", "mountPath": "/v"}, token], "imagePullPolicy": "Always"},
-        ],
-    }  # fmt: skip
-    manifest = {
-        "tolerations": [{"key": "b"}],
-        "volumes": [{"name": "v"}],
-        "containers": [{"name": "c", "image": "i:2", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}],
-    }
-    expected: Any = deepcopy(live)
-    expected["containers"][1]["image"] = "i:2"
-    expected["tolerations"] = [{"key": "a"}, {"key": "b"}]
-    assert spec_of("v1 Pod", manifest, live) == expected
 
 
 @pytest.mark.parametrize("kind", ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"])
@@ -284,23 +173,6 @@ def test_webhooks_keep_injected_certificates_by_name(kind: str) -> None:
 def test_names_of_the_wrong_type_are_left_to_the_api_server(kind: str, manifest: Object, live: Object) -> None:
     result = merged(obj(kind, manifest), obj(kind, live))
     assert {name: result[name] for name in manifest} == manifest
-
-
-def test_an_api_service_keeps_its_certificate_unless_it_wants_none() -> None:
-    kind = "apiregistration.k8s.io/v1 APIService"
-    assert spec_of(kind, {}, {"caBundle": "B"}) == {"caBundle": "B"}
-    assert spec_of(kind, {"caBundle": "A"}, {"caBundle": "B"}) == {"caBundle": "A"}
-    skip = {"insecureSkipTLSVerify": True}
-    assert spec_of(kind, skip, {"caBundle": "B"}) == skip
-
-
-def test_a_definition_keeps_the_certificate_of_its_conversion_webhook() -> None:
-    def conversion(**client: str) -> Object:
-        return {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": client}}}
-
-    kind = "apiextensions.k8s.io/v1 CustomResourceDefinition"
-    assert spec_of(kind, conversion(url="u"), conversion(url="v", caBundle="B")) == conversion(url="u", caBundle="B")
-    assert spec_of(kind, {}, conversion(caBundle="B")) == {}
 
 
 ROLE = "rbac.authorization.k8s.io/v1 ClusterRole"
@@ -344,36 +216,136 @@ def test_a_token_that_kubernetes_made_stays(kind: str, wanted: Object, data: Obj
     assert result["data"] == data
 
 
-NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
-MINE, THEIRS = {"key": "mine", "effect": "NoSchedule"}, {"key": "theirs", "effect": "NoSchedule"}
-
-
-@pytest.mark.parametrize(
-    ("manifest", "live", "expected"),
-    [
-        ({}, {"taints": [NOT_READY, THEIRS], "podCIDR": "p"}, {"taints": [NOT_READY], "podCIDR": "p"}),
-        ({"taints": [MINE]}, {"taints": [NOT_READY, MINE]}, {"taints": [NOT_READY, MINE]}),
-        ({"taints": [{**MINE, "value": "v"}]}, {"taints": [MINE]}, {"taints": [{**MINE, "value": "v"}]}),
-        ({"taints": [MINE]}, {"taints": [NOT_READY]}, {"taints": [NOT_READY, MINE]}),
-        ({"taints": [MINE]}, {}, {"taints": [MINE]}),
-        ({"providerID": "a"}, {"providerID": "b", "unschedulable": True}, {"providerID": "a"}),
-        ({"taints": "?"}, {"taints": [NOT_READY]}, {"taints": "?"}),
-        ({}, {"taints": [{"key": [], "effect": {}}]}, {}),
-    ],
-)
-def test_a_node_keeps_what_its_controllers_found_out(manifest: Object, live: Object, expected: Object) -> None:
-    assert spec_of("v1 Node", manifest, live) == expected
-
-
-def test_a_lease_is_its_holders_but_for_what_the_manifest_says() -> None:
-    kind = "coordination.k8s.io/v1 Lease"
-    assert spec_of(kind, {}, {"holderIdentity": "h"}) == {"holderIdentity": "h"}
-    renewed = spec_of(kind, {"holderIdentity": "m"}, {"holderIdentity": "h", "renewTime": "t"})
-    assert renewed == {"holderIdentity": "m", "renewTime": "t"}
-    assert merged(obj(kind, {}), obj(kind, {"spec": {"holderIdentity": "h"}}))["spec"] == {"holderIdentity": "h"}
-
-
 def test_endpoints_keep_addresses_that_the_manifest_leaves_open() -> None:
     live = obj("v1 Endpoints", {"subsets": [1]})
     assert merged(obj("v1 Endpoints", {}), live)["subsets"] == [1]
     assert merged(obj("v1 Endpoints", {"subsets": [2]}), live)["subsets"] == [2]
+
+
+# --- what a spec keeps of the live one: by kind manifest, live, and what comes of them
+
+TEMPLATE: Object = {"template": {}}
+LABELS = {"app": "new"}, {"app": "old", "controller-uid": "u"}, {"app": "new", "controller-uid": "u"}
+MADE = {"matchLabels": {"controller-uid": "u"}}
+JOBS = [
+    {"selector": selector, "template": {"metadata": {"labels": labels}}}
+    for selector, labels in zip(({"x": 1}, MADE, MADE), LABELS, strict=True)
+]
+
+IP = {"clusterIP": "1.1.1.1"}
+BALANCER = {"type": "LoadBalancer"}
+LOCAL = {**BALANCER, "externalTrafficPolicy": "Local"}
+SERVICE: list[Row] = [
+    ({}, IP, {"type": "ClusterIP", **IP}),
+    ({"clusterIP": "None"}, IP, {"type": "ClusterIP", "clusterIP": "None"}),
+    ({"clusterIP": "2.2.2.2"}, {"type": "ExternalName"}, {"type": "ClusterIP", "clusterIP": "2.2.2.2"}),
+    ({"clusterIP": "2.2.2.2"}, IP, {"type": "ClusterIP", **IP}),
+    ({"type": "ExternalName", "externalName": "x"}, {**IP, "ports": [{"port": 1}]}, {"type": "ExternalName", "externalName": "x"}),
+    (
+        {"type": "NodePort", "ports": [{"port": 80}, {"name": "x", "port": 90}, {"port": 70, "nodePort": 5}]},
+        {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}, {"port": 90, "nodePort": 2}]},
+        # the first port has no name, as have both live ones; the later of them wins
+        {"type": "NodePort",
+         "ports": [{"port": 80, "nodePort": 2}, {"name": "x", "port": 90, "nodePort": 2}, {"port": 70, "nodePort": 5}]},
+    ),
+    (
+        {"ports": [{"port": 80}]},
+        {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}]},
+        {"type": "ClusterIP", "ports": [{"port": 80}]},
+    ),
+    (BALANCER, {"type": "ClusterIP", "loadBalancerIP": "3.3.3.3"}, {**BALANCER, "loadBalancerIP": "3.3.3.3"}),
+    ({**BALANCER, "loadBalancerIP": "4.4.4.4"}, {**BALANCER, "loadBalancerIP": "3.3.3.3"}, {**BALANCER, "loadBalancerIP": "4.4.4.4"}),
+    (LOCAL, {**LOCAL, "healthCheckNodePort": 9}, {**LOCAL, "healthCheckNodePort": 9}),
+    (LOCAL, {**BALANCER, "externalTrafficPolicy": "Cluster", "healthCheckNodePort": 9}, LOCAL),
+]  # fmt: skip
+
+FILLED_IN = {"storageClassName": "s"}
+REQUESTS = {"resources": {"requests": {"storage": "2Gi"}}}
+CLAIMED = {"volumeName": "pv", **FILLED_IN, "resources": {"requests": {}, "limits": {}}}
+
+CLAIM = {"namespace": "a", "name": "b", "uid": "u"}
+BOUND = {"claimRef": CLAIM, "persistentVolumeReclaimPolicy": "Delete"}
+OTHER_CLAIM = {"claimRef": {"namespace": "a", "name": "other"}}
+
+MOUNT, TOKEN = {"name": "v", "mountPath": "/v"}, {"name": "token", "mountPath": "/token"}
+
+
+def pod(tolerations: str, image: str, *mounts: Object, **filled_in: Any) -> Object:
+    container = {"name": "c", "image": image, "volumeMounts": [MOUNT, *mounts], **filled_in}
+    return {"tolerations": [{"key": key} for key in tolerations], "volumes": [{"name": "v"}], "containers": [container]}
+
+
+def admitted(tolerations: str, image: str) -> Object:
+    """A pod with what admission and scheduler filled in."""
+    made = pod(tolerations, image, TOKEN, imagePullPolicy="Always")
+    made["volumes"].append({"name": "token", "projected": {}})
+    made["containers"].insert(0, {"name": "sidecar"})
+    return {**made, "nodeName": "node", "serviceAccountName": "default"}
+
+
+SKIP = {"insecureSkipTLSVerify": True}
+
+
+def conversion(**client: str) -> Object:
+    return {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": client}}}
+
+
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
+MINE, THEIRS = {"key": "mine", "effect": "NoSchedule"}, {"key": "theirs", "effect": "NoSchedule"}
+NODE: list[Row] = [
+    ({}, {"taints": [NOT_READY, THEIRS], "podCIDR": "p"}, {"taints": [NOT_READY], "podCIDR": "p"}),
+    ({"taints": [MINE]}, {"taints": [NOT_READY, MINE]}, {"taints": [NOT_READY, MINE]}),
+    ({"taints": [{**MINE, "value": "v"}]}, {"taints": [MINE]}, {"taints": [{**MINE, "value": "v"}]}),
+    ({"taints": [MINE]}, {"taints": [NOT_READY]}, {"taints": [NOT_READY, MINE]}),
+    ({"taints": [MINE]}, {}, {"taints": [MINE]}),
+    ({"providerID": "a"}, {"providerID": "b", "unschedulable": True}, {"providerID": "a"}),
+    ({"taints": "?"}, {"taints": [NOT_READY]}, {"taints": "?"}),
+    ({}, {"taints": [{"key": [], "effect": {}}]}, {}),
+]
+HELD = {"holderIdentity": "h"}
+SPECS: dict[str, list[Row]] = {
+    **{
+        kind: [(TEMPLATE, {"replicas": 7, "template": {"metadata": {"annotations": RESTARTED}}}, TEMPLATE)]
+        for kind in ("apps/v1 ReplicaSet", "v1 ReplicationController")
+    },
+    "batch/v1 Job": [(JOBS[0], JOBS[1], JOBS[2])],
+    "v1 Service": SERVICE,
+    "v1 PersistentVolumeClaim": [
+        (REQUESTS, CLAIMED, {"volumeName": "pv", **FILLED_IN, **REQUESTS}),
+        ({"volumeName": "mine"}, CLAIMED, {"volumeName": "mine", **FILLED_IN}),
+    ],
+    "v1 PersistentVolume": [
+        ({}, BOUND, {"claimRef": CLAIM}),
+        ({"claimRef": {"namespace": "a", "name": "b"}}, BOUND, {"claimRef": CLAIM}),
+        (OTHER_CLAIM, BOUND, OTHER_CLAIM),
+    ],
+    "v1 Pod": [(pod("b", "i:2"), admitted("a", "i:1"), admitted("ab", "i:2"))],
+    # certificates that were injected, unless none is wanted
+    "apiregistration.k8s.io/v1 APIService": [
+        ({}, {"caBundle": "B"}, {"caBundle": "B"}),
+        ({"caBundle": "A"}, {"caBundle": "B"}, {"caBundle": "A"}),
+        (SKIP, {"caBundle": "B"}, SKIP),
+    ],
+    "apiextensions.k8s.io/v1 CustomResourceDefinition": [
+        (conversion(url="u"), conversion(url="v", caBundle="B"), conversion(url="u", caBundle="B")),
+        ({}, conversion(caBundle="B"), {}),
+    ],
+    "v1 Node": NODE,
+    # a lease is its holder's but for what the manifest says
+    "coordination.k8s.io/v1 Lease": [
+        ({}, HELD, HELD),
+        ({"holderIdentity": "m"}, {**HELD, "renewTime": "t"}, {"holderIdentity": "m", "renewTime": "t"}),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "manifest", "live", "expected"), [(kind, *row) for kind, rows in SPECS.items() for row in rows]
+)
+def test_a_spec_keeps_what_others_filled_in(kind: str, manifest: Object, live: Object, expected: Object) -> None:
+    assert spec_of(kind, manifest, live) == expected
+
+
+def test_a_lease_without_a_spec_keeps_that_of_its_holder() -> None:
+    kind = "coordination.k8s.io/v1 Lease"
+    assert merged(obj(kind, {}), obj(kind, {"spec": HELD}))["spec"] == HELD

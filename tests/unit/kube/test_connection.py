@@ -29,6 +29,12 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
+def certified(authority: Authority, name: str) -> dict[str, str]:
+    """A user with a client certificate as data."""
+    pair = authority.issue_client(name)
+    return {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+
+
 def write(directory: Path, content: Any) -> Path:
     return written(directory / "kubeconfig", content)
 
@@ -43,12 +49,10 @@ def load(directory: Path, content: Any, **options: Any) -> Connection:
 @pytest.mark.parametrize(
     ("user", "header"),
     [
-        ({"token": "abc"}, "Bearer abc"),
-        ({"token": "abc\n"}, "Bearer abc"),
+        *(({"token": token}, "Bearer abc") for token in ("abc", "abc\n")),
         ({"token": "abc", "username": "me", "password": "pw"}, "Bearer abc"),
         ({"username": "me", "password": "pw:ü"}, f"Basic {encoded('me:pw:ü'.encode())}"),
-        ({"username": "me"}, f"Basic {encoded(b'me:')}"),
-        ({"username": "me", "password": None}, f"Basic {encoded(b'me:')}"),
+        *(({"username": "me", **password}, f"Basic {encoded(b'me:')}") for password in ({}, {"password": None})),
         ({}, None),
         (None, None),
     ],
@@ -88,9 +92,7 @@ def test_the_context_can_be_named(tmp_path: Path) -> None:
         (EXEC, "exec configurations"),
     ],
 )
-def test_an_untrusted_kubeconfig_reads_no_files_and_runs_nothing(
-    fields: dict[str, Any], what: str, tmp_path: Path
-) -> None:
+def test_an_untrusted_kubeconfig_reads_no_files_and_runs_nothing(fields: Any, what: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load(tmp_path, document({"token": "t"} | fields))
     assert str(refused.value) == f'{what} are not supported (user "u"), {VALID_FIELDS}'
@@ -105,9 +107,8 @@ def test_all_users_of_the_file_are_checked(tmp_path: Path) -> None:
 
 
 def test_a_trusted_kubeconfig_may_run_plugins(tmp_path: Path) -> None:
-    assert isinstance(load(tmp_path, document(EXEC), trusted=True).credentials, Plugin)
-    provider = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
-    assert isinstance(load(tmp_path, document(provider), trusted=True).credentials, Plugin)
+    for user in (EXEC, {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}):
+        assert isinstance(load(tmp_path, document(user), trusted=True).credentials, Plugin)
 
 
 def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path: Path, authority: Authority) -> None:
@@ -123,55 +124,41 @@ def test_a_trusted_kubeconfig_may_name_certificate_files_beside_it(tmp_path: Pat
 def test_client_certificates_as_data_are_used_and_leave_no_file(
     tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair = authority.issue_client("me")
-    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
     before = len(list(Path("/proc/self/fd").iterdir()))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nothing may be written here"))
-    assert load(tmp_path, document(user)).credentials == Fixed()
+    assert load(tmp_path, document(certified(authority, "me"))).credentials == Fixed()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
-
-
-def test_without_files_in_memory_a_key_is_on_the_disk_no_longer_than_needed(
-    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pair = authority.issue_client("me")
-    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+    # Without files in memory the key is on the disk, no longer than needed.
     monkeypatch.delattr("os.memfd_create")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert load(tmp_path, document(user)).credentials == Fixed()
+    assert load(tmp_path, document(certified(authority, "me"))).credentials == Fixed()
     assert [file.name for file in tmp_path.iterdir()] == ["kubeconfig"]
 
 
 def test_a_key_that_does_not_fit_its_certificate_is_refused(tmp_path: Path, authority: Authority) -> None:
-    one, two = authority.issue_client("one"), authority.issue_client("two")
-    user = {"client-certificate-data": encoded(one.certificate), "client-key-data": encoded(two.key)}
+    user: Any = certified(authority, "one") | {"client-key-data": encoded(authority.issue_client("two").key)}
     with pytest.raises(ConfigurationError, match="kubeconfig holds certificates that can't be used"):
         load(tmp_path, document(user))
 
 
-def authorities(connection: Connection) -> int:
+def tls_of(connection: Connection) -> ssl.SSLContext:
     assert connection.tls is not None
-    return len(connection.tls.get_ca_certs())
+    return connection.tls
 
 
 def test_the_authority_of_the_cluster_alone_is_trusted(tmp_path: Path, authority: Authority) -> None:
     (tmp_path / "ca.pem").write_bytes(authority.bundle)
-    for cluster in (
-        {"certificate-authority-data": encoded(authority.bundle)},
-        {"certificate-authority": "ca.pem"},
-        {"certificate-authority": "missing.pem", "certificate-authority-data": encoded(authority.bundle)},
-    ):
-        connection = load(tmp_path, document(cluster=cluster))
-        assert authorities(connection) == 1
-        assert connection.tls is not None
-        assert connection.tls.verify_mode == ssl.CERT_REQUIRED
-        assert connection.tls.check_hostname
+    data = {"certificate-authority-data": encoded(authority.bundle)}
+    for cluster in (data, {"certificate-authority": "ca.pem"}, {"certificate-authority": "missing.pem", **data}):
+        tls = tls_of(load(tmp_path, document(cluster=cluster)))
+        assert len(tls.get_ca_certs()) == 1
+        assert tls.verify_mode == ssl.CERT_REQUIRED
+        assert tls.check_hostname
 
 
 def test_verification_is_left_out_only_if_the_file_says_so(tmp_path: Path) -> None:
     connection = load(tmp_path, document(cluster={"insecure-skip-tls-verify": True}))
-    assert connection.tls is not None
-    assert connection.tls.verify_mode == ssl.CERT_NONE
+    assert tls_of(connection).verify_mode == ssl.CERT_NONE
 
 
 def test_plain_http_has_no_tls(tmp_path: Path) -> None:
@@ -195,35 +182,27 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is no mapping"),
-        ("[]", "is no mapping"),
-        ("a: [", "cannot read the kubeconfig"),
-        ("a: 2001-99-01", "cannot read the kubeconfig"),
+        *((text, "is no mapping") for text in ("", "[]")),
+        *((text, "cannot read the kubeconfig") for text in ("a: [", "a: 2001-99-01")),
         ("{}", "has no entry '' in contexts"),
-        ("contexts: 5\ncurrent-context: x", "has no entry 'x' in contexts"),
-        ("contexts: [5, null]\ncurrent-context: x", "has no entry 'x' in contexts"),
+        *((f"contexts: {each}\ncurrent-context: x", "has no entry 'x' in contexts") for each in ("5", "[5, null]")),
         (document() | {"current-context": "y"}, "has no entry 'y' in contexts"),
         (document() | {"clusters": None}, "has no entry 'c' in clusters"),
         (document() | {"users": {"u": {}}}, "has no entry 'u' in users"),
         (document() | {"users": [{"name": "u", "user": "text"}]}, "has no entry 'u' in users"),
-        (document(cluster={"server": ""}), "names no server for cluster 'c'"),
-        (document(cluster={"server": "host:6443"}), "names no server for cluster 'c'"),
+        *((document(cluster={"server": url}), "names no server for cluster 'c'") for url in ("", "host:6443")),
         (document(cluster={"proxy-url": "http://proxy"}), "has a proxy-url, which is not supported; remove it"),
-        (document(cluster={"certificate-authority-data": "%%%"}), "certificates that can't be used"),
-        (document(cluster={"certificate-authority-data": encoded(b"no PEM")}), "certificates that can't be used"),
-        (document(cluster={"certificate-authority-data": encoded(b"\xff")}), "certificates that can't be used"),
-        (document(cluster={"certificate-authority-data": "  "}), "certificates that can't be used"),
-        (document(cluster={"certificate-authority-data": 5}), "certificates that can't be used"),
+        *(
+            (document(cluster={"certificate-authority-data": data}), "certificates that can't be used")
+            for data in ("%%%", encoded(b"no PEM"), encoded(b"\xff"), "  ", 5)
+        ),
         (document(cluster={"certificate-authority": "missing.pem"}), "certificates that can't be used"),
         (document({"client-certificate-data": "eA==", "client-key-data": "eA=="}), "certificates that can't be used"),
-        (document({"token": "a\nb"}), "the token has characters that no token has"),
-        (document({"token": "ü"}), "the token has characters that no token has"),
+        *((document({"token": text}), "the token has characters that no token has") for text in ("a\nb", "ü")),
         (document({"token": "  "}), "the token is empty"),
     ],
 )
-def test_a_broken_kubeconfig_is_refused_with_its_name_and_what_is_wrong(
-    content: Any, message: str, tmp_path: Path
-) -> None:
+def test_a_broken_kubeconfig_is_refused_with_its_name(content: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load(tmp_path, content)
     assert message in str(refused.value)
@@ -252,23 +231,12 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 # --- identity
 
-DIFFERENT: tuple[dict[str, Any], ...] = (
-    {},
-    {"token": "a"},
-    {"token": "b"},
-    {"username": "me", "password": "a"},
-    {"username": "me", "password": "b"},
-    {"tokenFile": "a"},
-    {"tokenFile": "b"},
-)
-
 
 def test_equal_credentials_for_one_server_are_one_identity(tmp_path: Path, authority: Authority) -> None:
-    pairs = [authority.issue_client(name) for name in ("one", "two")]
-    certificates = [
-        {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)} for pair in pairs
-    ]
-    contents = [document(user) for user in (*DIFFERENT, *certificates)]
+    users: list[Any] = [{}, *(certified(authority, name) for name in ("one", "two"))]
+    for value in "ab":
+        users += [{"token": value}, {"username": "me", "password": value}, {"tokenFile": value}]
+    contents = [document(user) for user in users]
     contents.append(document({"token": "a"}, cluster={"server": "https://elsewhere"}))
     identities = [load(tmp_path, content).identity for content in contents]
     assert len(set(identities)) == len(contents)
@@ -318,9 +286,7 @@ async def test_a_token_file_is_read_again_when_its_token_was_not_taken(tmp_path:
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "a\nb", "ü"])
-async def test_while_a_token_is_being_replaced_the_old_one_is_used(
-    content: Any, tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_while_a_token_is_replaced_the_old_one_is_used(content: Any, tmp_path: Path, clock: FakeClock) -> None:
     file, token = await token_of(tmp_path, clock)
     if content is None:
         file.unlink()
@@ -336,13 +302,11 @@ async def test_while_a_token_is_being_replaced_the_old_one_is_used(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"a\nb", b"\xff"])
-async def test_a_token_file_without_a_token_is_an_error_until_one_comes(
-    content: Any, tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_a_file_without_a_token_is_an_error_until_one_comes(content: Any, tmp_path: Path) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content)
-    token = TokenFile(file, clock=clock)
+    token = TokenFile(file)
     for _ in range(2):
         with pytest.raises(ConfigurationError, match=f"cannot read the token file {file}: "):
             await token.authorization()
@@ -375,7 +339,7 @@ async def test_a_pod_uses_its_service_account(host: str, server: str, service_ac
     connection = in_cluster(environment=IN_POD | {"KUBERNETES_SERVICE_HOST": host}, directory=service_account)
     assert connection.server == server
     assert await connection.credentials.authorization() == "Bearer pod-token"
-    assert authorities(connection) == 1
+    assert len(tls_of(connection).get_ca_certs()) == 1
     (service_account / "token").write_text("renewed")
     assert connection.credentials.invalidate()
     assert await connection.credentials.authorization() == "Bearer renewed"
@@ -403,9 +367,11 @@ def test_a_broken_authority_of_the_service_account_is_named(service_account: Pat
 
 # --- files that are replaced while the process runs
 
+Clock = Callable[[], float]
+
 
 @pytest.fixture
-def looks(clock: FakeClock) -> Callable[[], float]:
+def looks(clock: FakeClock) -> Clock:
     """A clock that goes on by more than the interval of looks each time it is read."""
 
     def read() -> float:
@@ -419,19 +385,17 @@ async def header_of(rotation: Rotation) -> str | None:
     return await rotation.current().credentials.authorization()
 
 
-async def test_a_kubeconfig_that_is_replaced_is_used_from_then_on(tmp_path: Path, looks: Callable[[], float]) -> None:
+async def test_a_kubeconfig_that_is_replaced_is_used_from_then_on(tmp_path: Path, looks: Clock) -> None:
     rotation = Rotation(load(tmp_path, document({"token": "first"})), clock=looks)
     unchanged = rotation.current()
     assert rotation.current() is unchanged
-    write(tmp_path, document({"token": "second"}))
-    assert await header_of(rotation) == "Bearer second"
-    write(tmp_path, "{")
-    assert await header_of(rotation) == "Bearer second"
-    write(tmp_path, document({"token": "third"}))
-    assert await header_of(rotation) == "Bearer third"
+    second, third = (document({"token": token}) for token in ("second", "third"))
+    for content, header in ((second, "Bearer second"), ("{", "Bearer second"), (third, "Bearer third")):
+        write(tmp_path, content)
+        assert await header_of(rotation) == header
 
 
-async def test_another_server_needs_a_restart(tmp_path: Path, looks: Callable[[], float]) -> None:
+async def test_another_server_needs_a_restart(tmp_path: Path, looks: Clock) -> None:
     rotation = Rotation(load(tmp_path, document({"token": "first"})), clock=looks)
     write(tmp_path, document({"token": "second"}, cluster={"server": "https://other"}))
     assert await header_of(rotation) == "Bearer first"
@@ -439,23 +403,18 @@ async def test_another_server_needs_a_restart(tmp_path: Path, looks: Callable[[]
 
 
 def trusted_by(rotation: Rotation) -> list[Any]:
-    tls = rotation.current().tls
-    assert tls is not None
-    return tls.get_ca_certs(binary_form=True)
+    return tls_of(rotation.current()).get_ca_certs(binary_form=True)
 
 
-def test_a_ca_file_that_is_replaced_is_trusted_from_then_on(
-    tmp_path: Path, looks: Callable[[], float], authority: Authority
-) -> None:
+def test_a_ca_file_that_is_replaced_is_trusted_from_then_on(tmp_path: Path, looks: Clock, authority: Authority) -> None:
     file, other = tmp_path / "ca.crt", Authority.create("other")
     file.write_bytes(authority.bundle)
     pod = tmp_path / "pod"
     pod.mkdir()
     (pod / "token").write_text("token")
     (pod / "ca.crt").symlink_to(file)
-    environment = {"KUBERNETES_SERVICE_HOST": "host", "KUBERNETES_SERVICE_PORT": "443"}
     by_kubeconfig = Rotation(load(tmp_path, document(cluster={"certificate-authority": "ca.crt"})), clock=looks)
-    of_a_pod = Rotation(in_cluster(environment=environment, directory=pod), clock=looks)
+    of_a_pod = Rotation(in_cluster(environment=IN_POD, directory=pod), clock=looks)
     for rotation in by_kubeconfig, of_a_pod:
         file.write_bytes(authority.bundle)
         before = trusted_by(rotation)
@@ -469,7 +428,7 @@ def test_a_ca_file_that_is_replaced_is_trusted_from_then_on(
 
 
 def test_a_client_certificate_that_is_replaced_is_shown_from_then_on(
-    tmp_path: Path, looks: Callable[[], float], authority: Authority
+    tmp_path: Path, looks: Clock, authority: Authority
 ) -> None:
     pair = authority.issue_client("first").write(tmp_path, "client")
     user = {"client-certificate": "client.crt", "client-key": "client.key"}

@@ -31,6 +31,21 @@ async def take_all(queue: WorkQueue[str]) -> list[str]:
     return [await queue.get() for _ in range(len(queue))]
 
 
+def add_all(queue: WorkQueue[str], *added: Any) -> None:
+    """Args: added: keys, or the arguments of `add`."""
+    for each in added:
+        queue.add(*((each,) if isinstance(each, str) else each))
+
+
+async def take_and_finish(queue: WorkQueue[str], count: int) -> list[str]:
+    """So many keys by a single worker."""
+    taken = []
+    for _ in range(count):
+        taken.append(await queue.get())
+        queue.done(taken[-1])
+    return taken
+
+
 def metric(queue: WorkQueue[str], name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, {"name": queue.name, "controller": queue.name, **labels})
 
@@ -55,20 +70,16 @@ def metric(queue: WorkQueue[str], name: str, **labels: str) -> float | None:
             id="a change lifts what waits with low priority",
         ),
         pytest.param([("a",), ("b", RESYNC), ("a", RESYNC)], "ab", id="a resync does not lower a change"),
+        pytest.param(
+            [("a", RESYNC), ("b", REMOVAL), ("b", RESYNC), ("c", CHANGE)],
+            "cba",
+            id="a removal after changes and before resyncs",
+        ),
     ],
 )
 async def test_the_order_of_keys(queue: WorkQueue[str], added: list[Any], expected: str) -> None:
-    for each in added:
-        queue.add(*each)
-    assert await take_all(queue) == list(expected)
-
-
-async def test_a_removal_goes_after_changes_and_before_resyncs(queue: WorkQueue[str]) -> None:
-    queue.add("listed", RESYNC)
-    queue.add("leaving", REMOVAL)
-    queue.add("leaving", RESYNC)
-    queue.add("changed", CHANGE)
-    assert await take_and_finish(queue, 3) == ["changed", "leaving", "listed"]
+    add_all(queue, *added)
+    assert await take_and_finish(queue, len(expected)) == list(expected)
 
 
 def leaving_goes_last(clock: FakeClock, leaving: set[str], *, workers: int = 1) -> WorkQueue[str]:
@@ -76,33 +87,20 @@ def leaving_goes_last(clock: FakeClock, leaving: set[str], *, workers: int = 1) 
     return queue_of(clock, workers=workers, highest=lambda key: REMOVAL if key in leaving else CHANGE)
 
 
-async def test_what_a_key_was_to_be_looked_at_for_later_does_not_lift_its_removal(clock: FakeClock) -> None:
+@pytest.mark.parametrize("is_delayed", [False, True])
+async def test_what_a_key_was_added_for_before_does_not_lift_its_removal(is_delayed: bool, clock: FakeClock) -> None:
     leaving: set[str] = set()
     queue = leaving_goes_last(clock, leaving)
     for key in "abc":
-        queue.add_after(key, 60, CHANGE)
-    leaving.update("abc")
-    for key in "abc":
-        queue.add(key)
-    queue.add("drift")
-    assert await take_and_finish(queue, 4) == ["drift", "a", "b", "c"]
-
-
-async def test_a_key_that_waits_as_a_change_is_lowered_when_it_is_removed(clock: FakeClock) -> None:
-    leaving: set[str] = set()
-    queue = leaving_goes_last(clock, leaving)
-    for key in "abc":
-        queue.add(key)
+        queue.add_after(key, 60 if is_delayed else 0, CHANGE)
     queue.add("drift")
     leaving.update("abc")
-    for key in "abc":
-        queue.add(key)
+    add_all(queue, "a", "b", "c")
     assert await take_and_finish(queue, 4) == ["drift", "a", "b", "c"]
 
 
 async def test_a_change_does_not_lift_what_is_removed_not_even_while_it_runs(clock: FakeClock) -> None:
-    leaving = {"a"}
-    queue = leaving_goes_last(clock, leaving)
+    queue = leaving_goes_last(clock, {"a"})
     queue.add("a")
     assert await queue.get() == "a"
     queue.add("a", CHANGE)
@@ -115,11 +113,9 @@ async def test_workers_that_were_let_through_for_what_was_lowered_wait_on(clock:
     leaving: set[str] = set()
     queue = leaving_goes_last(clock, leaving, workers=4)
     keys = [f"leaving-{number}" for number in range(10)]
-    for key in keys:
-        queue.add(key)
+    add_all(queue, *keys)
     leaving.update(keys)
-    for key in keys:
-        queue.add(key)
+    add_all(queue, *keys)
     taken: list[str] = []
 
     async def work() -> None:
@@ -139,15 +135,6 @@ async def test_workers_that_were_let_through_for_what_was_lowered_wait_on(clock:
 
 
 # --- fairness
-
-
-async def take_and_finish(queue: WorkQueue[str], count: int) -> list[str]:
-    """So many keys by a single worker."""
-    taken = []
-    for _ in range(count):
-        taken.append(await queue.get())
-        queue.done(taken[-1])
-    return taken
 
 
 async def test_what_comes_in_bulk_gets_its_share_though_there_are_always_changes(queue: WorkQueue[str]) -> None:
@@ -192,9 +179,7 @@ async def test_a_namespace_with_much_to_do_does_not_keep_others_waiting(clock: F
     queue = queue_of(clock, flow=lambda key: key.partition("/")[0])
     for number in range(3000):
         queue.add(f"busy/{number}")
-    queue.add("quiet/a")
-    queue.add("quiet/b")
-    queue.add("small/a")
+    add_all(queue, "quiet/a", "quiet/b", "small/a")
     assert await take_and_finish(queue, 7) == [
         "busy/0", "quiet/a", "small/a", "busy/1", "quiet/b", "busy/2", "busy/3",
     ]  # fmt: skip
@@ -227,31 +212,22 @@ async def test_a_key_in_work_is_not_handed_out_until_it_is_done(queue: WorkQueue
     assert await waiter == "a"
 
 
-async def test_all_adds_while_a_key_is_in_work_make_one_further_run(queue: WorkQueue[str]) -> None:
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        pytest.param([], "", id="none: it is gone"),
+        pytest.param(["a", "a"], "a", id="all of them make one further run"),
+        pytest.param(
+            [("a", RESYNC), ("a", CHANGE), ("b", CHANGE), ("a", RESYNC)], "ba", id="a change counts more than a resync"
+        ),
+    ],
+)
+async def test_adds_while_a_key_is_in_work(queue: WorkQueue[str], added: list[Any], expected: str) -> None:
     queue.add("a")
     await queue.get()
-    queue.add("a")
-    queue.add("a")
+    add_all(queue, *added)
     queue.done("a")
-    assert await take_all(queue) == ["a"]
-    queue.done("a")
-    assert len(queue) == 0
-
-
-async def test_a_change_while_a_key_is_in_work_counts_more_than_a_resync(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    await queue.get()
-    queue.add("a", RESYNC)
-    queue.add("a", CHANGE)
-    queue.add("b", CHANGE)
-    queue.add("a", RESYNC)
-    queue.done("a")
-    assert await take_all(queue) == ["b", "a"]
-
-
-async def test_a_key_that_is_done_and_was_not_added_is_gone(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.done(await queue.get())
+    assert await take_and_finish(queue, len(expected)) == list(expected)
     assert len(queue) == 0
 
 
@@ -266,34 +242,16 @@ async def test_a_delayed_key_is_not_due_before_its_time(queue: WorkQueue[str], c
     assert await take_all(queue) == ["a"]
 
 
-@pytest.mark.parametrize("delays", [(10, 5), (5, 10), (7, 5, 6)])
-async def test_of_several_delays_of_a_key_the_earliest_wins(
+@pytest.mark.parametrize("delays", [(10, 5), (5, 10), (7, 5, 6), (10, 0), (0, 10)])
+async def test_of_several_delays_the_earliest_wins(
     queue: WorkQueue[str], clock: FakeClock, delays: tuple[float, ...]
 ) -> None:
     for delay in delays:
         queue.add_after("a", delay)
     clock.advance(5)
-    await is_run_once(queue, clock)
-
-
-async def is_run_once(queue: WorkQueue[str], clock: FakeClock) -> None:
-    """Now, and not again."""
-    assert await take_all(queue) == ["a"]
-    queue.done("a")
+    assert await take_and_finish(queue, 1) == ["a"]
     clock.advance(100)
     assert len(queue) == 0
-
-
-async def test_adding_a_delayed_key_makes_it_due_once(queue: WorkQueue[str], clock: FakeClock) -> None:
-    queue.add_after("a", 10)
-    queue.add("a")
-    await is_run_once(queue, clock)
-
-
-async def test_a_later_look_at_a_key_that_is_due_is_needless(queue: WorkQueue[str], clock: FakeClock) -> None:
-    queue.add("a")
-    queue.add_after("a", 10)
-    await is_run_once(queue, clock)
 
 
 async def test_delayed_keys_come_in_the_order_of_their_times(queue: WorkQueue[str], clock: FakeClock) -> None:
@@ -303,9 +261,7 @@ async def test_delayed_keys_come_in_the_order_of_their_times(queue: WorkQueue[st
     assert await take_all(queue) == ["a", "b", "c"]
 
 
-async def test_a_delay_that_is_over_while_the_key_is_in_work_makes_it_due_afterwards(
-    queue: WorkQueue[str], clock: FakeClock
-) -> None:
+async def test_a_delay_that_ends_while_the_key_is_in_work(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a")
     await queue.get()
     queue.add_after("a", 1)
@@ -336,9 +292,7 @@ async def test_one_timer_serves_all_delays(queue: WorkQueue[str], clock: FakeClo
     assert clock.pending == 1
 
 
-async def test_moving_delayed_keys_forward_again_and_again_takes_no_memory(
-    queue: WorkQueue[str], clock: FakeClock
-) -> None:
+async def test_moving_delayed_keys_forward_takes_no_memory(queue: WorkQueue[str], clock: FakeClock) -> None:
     for step in range(10_000):
         queue.add_after("a", 20_000 - step)
     assert len(queue._heap) < 100
@@ -378,28 +332,17 @@ async def delay_of_rate_limited(queue: WorkQueue[str], clock: FakeClock, key: st
     return clock.now - start
 
 
-async def test_the_delay_doubles_with_every_failure_from_5_ms_to_1000_s(
-    queue: WorkQueue[str], clock: FakeClock
-) -> None:
+@pytest.mark.parametrize(("options", "longest"), [({}, 1000), ({"max_backoff": 0.06}, 0.06)])
+async def test_the_delay_doubles_with_every_failure(options: Any, longest: float, clock: FakeClock) -> None:
+    queue = queue_of(clock, **options)
     delays = [await delay_of_rate_limited(queue, clock, "a") for _ in range(20)]
-    assert delays == pytest.approx([min(0.005 * 2**n, 1000) for n in range(20)])
+    assert delays == pytest.approx([min(0.005 * 2**n, longest) for n in range(20)])
 
 
-async def test_the_longest_delay_can_be_set(clock: FakeClock) -> None:
-    queue = queue_of(clock, max_backoff=0.06)
-    delays = [await delay_of_rate_limited(queue, clock, "a") for _ in range(6)]
-    assert delays == pytest.approx([0.005, 0.01, 0.02, 0.04, 0.06, 0.06])
-
-
-async def test_each_key_has_its_own_back_off(queue: WorkQueue[str], clock: FakeClock) -> None:
+async def test_each_key_has_its_own_back_off_until_it_is_forgotten(queue: WorkQueue[str], clock: FakeClock) -> None:
     for _ in range(5):
         await delay_of_rate_limited(queue, clock, "a")
     assert await delay_of_rate_limited(queue, clock, "b") == pytest.approx(0.005)
-
-
-async def test_a_key_that_was_forgotten_starts_from_the_beginning(queue: WorkQueue[str], clock: FakeClock) -> None:
-    for _ in range(5):
-        await delay_of_rate_limited(queue, clock, "a")
     queue.forget("a")
     assert await delay_of_rate_limited(queue, clock, "a") == pytest.approx(0.005)
 
@@ -429,9 +372,7 @@ async def test_a_worker_that_is_cancelled_while_a_key_arrives_leaves_it_to_other
     assert first.cancelled()
 
 
-async def test_shutting_down_wakes_all_who_wait_and_hands_out_nothing_more(
-    queue: WorkQueue[str], clock: FakeClock
-) -> None:
+async def test_shutting_down_wakes_all_and_hands_out_nothing(queue: WorkQueue[str], clock: FakeClock) -> None:
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
     queue.add_after("a", 1)
@@ -480,9 +421,7 @@ async def test_all_series_of_a_queue_exist_from_the_start(queue: WorkQueue[str])
 
 
 async def test_the_depth_counts_what_is_due_and_not_what_is_delayed(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.add("b")
-    queue.add("c", RESYNC)
+    add_all(queue, "a", "b", ("c", RESYNC))
     queue.add_after("d", 10)
     assert metric(queue, "workqueue_depth", priority="0") == 2
     assert metric(queue, "workqueue_depth", priority="-100") == 1
@@ -491,9 +430,7 @@ async def test_the_depth_counts_what_is_due_and_not_what_is_delayed(queue: WorkQ
     assert metric(queue, "workqueue_depth", priority="0") == 2
 
 
-async def test_adds_count_keys_that_become_due_and_retries_all_delayed_adds(
-    queue: WorkQueue[str], clock: FakeClock
-) -> None:
+async def test_adds_are_keys_that_become_due_and_retries_delayed_adds(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a")
     queue.add("a")
     queue.add_after("b", 10)
