@@ -2,7 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test coverage image-test campaign lint format bench lock audit clean
+.PHONY: help setup demo test compiled coverage image-test campaign lint style types layers format bench lock audit clean
+
+# The processes of a test run would else compile all tests each for itself.
+export PYTHONDONTWRITEBYTECODE :=
 
 help: ## Show this help.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -18,9 +21,13 @@ setup: .venv/.complete ## Make .venv with everything locked (all other targets d
 demo: setup ## Start a control plane, agent and webhooks, show them at work; until Ctrl-C.
 	$(BIN)/python -m devcluster demo
 
-test: setup lint ## Run all checks and tests.
+test: setup ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
 	$(BIN)/python -m pytest -n 6
+
+compiled: setup
+	$(BIN)/python -m pytest --collect-only --quiet --quiet
 
 coverage: setup ## Run all tests and show which branches of each package they take; takes longer than `make test`.
 	$(BIN)/python -m devcluster build
@@ -35,10 +42,16 @@ image-test: setup ## Build the image and run it (needs root, buildah, podman, ru
 campaign: setup ## Random work and random faults for ten minutes; SEED=7 chooses the plan.
 	$(BIN)/python -m tests.campaign --minutes 10 $(if $(SEED),--seed $(SEED))
 
-lint: setup ## Check style, types and layers.
+lint: types style layers ## Check style, types and layers.
+
+style: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: setup
 	$(BIN)/mypy
+
+layers: setup
 	$(BIN)/lint-imports --no-cache
 
 format: setup ## Format the code.
