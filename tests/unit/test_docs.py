@@ -171,11 +171,64 @@ def test_the_flags_of_the_agent_are_all_explained() -> None:
 
 
 def test_files_and_directories_exist() -> None:
-    tops = "agent|config|devcluster|docs|kube|manifests|process|tests|webhooks"
+    tops = "agent|benchmarks|config|devcluster|docs|gardener|kube|kubectl_mr|manifests|process|tests|webhooks"
     named = {match[0] for text in code(EVERYTHING) for match in re.finditer(rf"(?<![\w./-])({tops})/[\w./-]*", text)}
     assert "manifests/crds" in named
     missing = {path for path in named if not (PROJECT / path).exists()}
     assert missing == {path for path in missing if any(example in path for example in EXAMPLES)}
+
+
+def sources() -> dict[str, str]:
+    """What programs, tests and manifests consist of, by path."""
+    files = [path for directory in (*_CODE, "tests", "manifests") for path in (PROJECT / directory).rglob("*.*")]
+    files += [PROJECT / name for name in ("Makefile", "Dockerfile", "pyproject.toml")]
+    texts = {".py", ".yaml", ".toml", ""}
+    own = Path(__file__)
+    return {str(path.relative_to(PROJECT)): path.read_text() for path in files if path.suffix in texts and path != own}
+
+
+def test_modules_that_are_named_without_their_directory_exist() -> None:
+    known = {path.rpartition("/")[2] for path in sources()}
+    named = set(re.findall(r"`([\w-]+\.py)`", prose(EVERYTHING)))
+    assert len(named) > 30
+    assert named - known == set()
+
+
+def test_what_is_said_of_the_kit_and_of_fixtures_exists() -> None:
+    testing = DOCUMENTS["docs/testing.md"]
+    kit, fixtures = (testing.partition(f"\n## {name}\n")[2].partition("\n## ")[0] for name in ("The kit", "Fixtures"))
+    modules = {name for row in re.findall(r"^\| (`.*?) \|", kit, re.MULTILINE) for name in INLINE.findall(row)}
+    paths = {path.stem for path in (PROJECT / "tests/kit").iterdir()}
+    assert len(modules) > 10
+    assert modules - {"tests/kit"} - paths == set()
+    plugin = (PROJECT / "devcluster/pytest_plugin.py").read_text()
+    named = set(re.findall(r"^\| `(\w+)` \|", fixtures, re.MULTILINE))
+    assert named
+    assert {name for name in named if f"def {name}(" not in plugin} == set()
+
+
+def test_variables_of_the_environment_exist() -> None:
+    text = "\n".join(sources().values())
+    named = {name for each in code(EVERYTHING) for name in re.findall(r"(?<![\w<${])([A-Z]+_[A-Z_]+)(?![\w>])", each)}
+    assert {"CAMPAIGN_SEED", "CRASH_SWEEP", "KUBEBUILDER_ASSETS", "TARGET_KUBECONFIG"} <= named
+    assert {name for name in named if name not in text and not name.startswith("OTEL_")} == set()
+
+
+def test_log_messages_that_are_quoted_exist() -> None:
+    parts = re.compile(r"\"\s*\n\s*f?\"")
+    text = "\n".join(parts.sub("", text) for path, text in sources().items() if path.endswith(".py"))
+    quoted = {
+        each for each in INLINE.findall(prose(EVERYTHING)) if re.fullmatch(r"[A-Z][a-z]+( [A-Za-z,;]+){2,}", each)
+    }
+    assert len(quoted) > 5
+    assert {each for each in quoted if each not in text} == set()
+
+
+def test_controllers_that_are_named_exist() -> None:
+    text = "\n".join(text for path, text in sources().items() if path.startswith(("agent/", "kube/")))
+    named = set(re.findall(r"controllers? `([a-z-]+)`", prose(EVERYTHING)))
+    assert {"csr-approver", "networkpolicy", "token-requestor"} <= named
+    assert {name for name in named if f'"{name}"' not in text} == set()
 
 
 # --- configuration
@@ -293,7 +346,18 @@ def test_reasons_of_events_are_all_explained() -> None:
 # --- what is installed
 
 _WRITTEN = (*("*.md", "Makefile", "Dockerfile", "docs/*.md"), *("manifests/**/*.yaml", "*.toml", "benchmarks/*.md"))
-_CODE = ("kube", "config", "process", "agent", "webhooks", "kubectl_mr", "devcluster", "benchmarks", "tests/fuzz")
+_CODE = (
+    "kube",
+    "gardener",
+    "config",
+    "process",
+    "agent",
+    "webhooks",
+    "kubectl_mr",
+    "devcluster",
+    "benchmarks",
+    "tests/fuzz",
+)
 _INSTALLS = re.compile(
     r"\b(?:pip[\d.]*(?: --python \S+)? (?:install|wheel|download)|pipx (?:install|run)|uvx|uv tool (?:install|run))\b([^`\n&|;)]*)"
 )

@@ -1,26 +1,32 @@
 """Limits, defaults and periods in the documents are those of the code.
 
-A fact is the text of a document as the code's constants make it. Every size and every number of four digits or more in a
-document has to be part of a fact, or of a document or section of measurements.
+A fact is the text of a document as the code's constants make it. Every size, every number of four digits or more and every
+period in a document has to be part of a fact, or of a document or section of measurements.
 """
 
+import inspect
+import math
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml as yaml_documents
 
 from agent.resource_manager import changes
 from agent.resource_manager.garbage_collector import reconcile as garbage_collector
+from agent.resource_manager.health import conditions as health_conditions
 from agent.resource_manager.health import reconcile as health
-from agent.resource_manager.managed_resource import plans, reconcile, removal, unwatched
+from agent.resource_manager.managed_resource import plans, reconcile, record, removal, report, unwatched
 from agent.resource_manager.node.agent_reconciliation_delay import reconcile as delays
 from agent.resource_manager.status_page import listing
 from agent.resource_manager.token_invalidator import reconcile as token_invalidator
 from agent.shared.network_policy import policies
 from agent.shared.token_requestor import memory, targets, token_spec
 from agent.shared.token_requestor import reconcile as token_reconcile
+from agent.shared.token_requestor import rules as token_rules
 from config import blocks, document
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.managed_resource import decode, messages
@@ -28,16 +34,18 @@ from gardener.managed_resource.plan import LIMITS
 from kube import connection, discovery, queue, yaml
 from kube.watch import Timings
 from process import listener, tracing
+from process import server as http_server
 from process.logging import Sampling
 from webhooks import bounds, patch, review, server, state, tls
 from webhooks.certificates import rules
-from webhooks.handlers import crd_deletion_protection
+from webhooks.handlers import crd_deletion_protection, projected_token_mount
 from webhooks.handlers.extension_validation import difference, metadata
 from webhooks.handlers.extension_validation import rules as extension_rules
 
 CONFIG = ResourceManagerConfiguration()
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
+OUTAGES = (PROJECT / "benchmarks" / "OUTAGES.md").read_text()
 COMPONENTS = PROJECT / "manifests" / "components"
 HPA = yaml_documents.safe_load((COMPONENTS / "horizontal-pod-autoscaler/horizontal-pod-autoscaler.yaml").read_text())[
     "spec"
@@ -74,6 +82,42 @@ def span(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
+def argument(of: ModuleType, name: str) -> float:
+    """The one number that is given to a parameter, or is its default."""
+    (found,) = set(re.findall(rf"\b{name}(?:: float)? ?= ?([\d.]+)", inspect.getsource(of)))
+    return float(found)
+
+
+def shares_of_lifetime() -> str:
+    """When tokens are renewed."""
+    earliest, latest = (token_rules.renew_after(timedelta(seconds=1000), jitter=jitter) for jitter in (0, 1))
+    return f"{earliest.total_seconds() / 10:g} % to {latest.total_seconds() / 10:g} % of their lifetime"
+
+
+def first_pauses() -> str:
+    """Between requests of tokens for one Secret."""
+    pace, now, pauses = memory.Pace(), 0.0, []
+    for _ in range(3):
+        pace.note(now)
+        pauses.append(pace.wait(now))
+        now += pauses[-1]
+    return f"delayed by {', '.join(map(spelled, pauses))} seconds"
+
+
+def expiry_of_pod_tokens() -> float:
+    golden = (PROJECT / "tests/golden/runtime.yaml").read_text()
+    (seconds,) = set(re.findall(r"serviceAccountToken:\n(?: +audience: .*\n)? +expirationSeconds: (\d+)", golden))
+    return int(seconds)
+
+
+def recovery() -> str:
+    """After outages of 30 s of what the source consists of."""
+    rows = re.findall(r"^\| (?:API server|etcd) \w+ \| 30 s \| ([\d.]+) s", OUTAGES, re.MULTILINE)
+    assert len(rows) == 4
+    times = [float(row) for row in rows]
+    return f"of 30 s, changes are applied again within {math.floor(min(times))} to {math.ceil(max(times))} s"
+
+
 FACTS: dict[str, tuple[str, ...]] = {
     "configuration": (
         f"larger than {size(document._LARGEST_FILE)} |",
@@ -98,6 +142,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"or every {span(delays.LONGEST_WAIT_SECONDS)} while",
     ),
     "operations": (
+        recovery(),
         f"reopened every {Timings().server_timeout / 60:g} to {2 * Timings().server_timeout / 60:g} minutes",
         f"read again once {span(connection._TOKEN_FILE_SECONDS).replace('one ', 'a ')}",
         f"within about {span(connection._FILES_SECONDS)}",
@@ -117,6 +162,9 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"sync within {CONFIG.controllers.cache_sync_timeout / 60:g}m0s",
     ),
     "tokens": (
+        shares_of_lifetime(),
+        first_pauses(),
+        f"lifetimes of more than {'a day' if token_rules._LONGEST_LIFETIME == 24 * 3600 * 10**9 else '?'} count as a day",
         f"at least `{token_spec.LEAST_SECONDS // 60}m`, default `{token_spec.DEFAULT_SECONDS // 3600}h`",
         f"up to a minute. {'' if memory.LONGEST_PAUSE == 60 else '?'}",
         f"up to {spelled(targets.MOST_BY_NAME)} of them by name",
@@ -125,6 +173,10 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"every {token_invalidator.IN_USE_SECONDS:g} seconds",
     ),
     "managed-resources": (
+        f"counts as a failure only after {span(report._TRANSIENT_SECONDS).replace('1 ', 'one ')}",
+        f"at the latest {span(record._SETTLING_SECONDS).replace('1 ', 'one ')} after everything was applied",
+        f"errors for {span(report._STUCK_SECONDS).replace('one ', 'a ')}, or",
+        f"read every {span(health_conditions.EVENTS_KEPT_FOR.total_seconds())}",
         f"decompressed | {size(LIMITS.total_bytes)}, {LIMITS.documents:,} documents, {LIMITS.values:,} values |",
         f"one document | {size(decode.LARGEST_DOCUMENT)}; YAML also {yaml.MAX_NODES:,} values",
         f"and {yaml.MAX_DEPTH} levels of nesting",
@@ -149,6 +201,8 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"one refused call in {span(unwatched._FORBIDDEN_SECONDS)}",
     ),
     "security": (
+        f"expires after {span(expiry_of_pod_tokens())} or with the pod",
+        f"bound to the pod and expires after {span(expiry_of_pod_tokens())}",
         f"size of a body | {size(review.TOO_LARGE)} |",
         f"lists and objects | {bounds.MAX_VALUES:,} |",
         f"operations of a patch | {patch.MAX_OPERATIONS:,} |",
@@ -167,6 +221,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "tracing": (
         f"sends spans every {span(tracing._SEND_EVERY_SECONDS)}; at most {tracing._QUEUE} wait",
         f"cut after {tracing._LONGEST_VALUE} characters",
+        f"at most once {span(tracing._TELL_EVERY_SECONDS).replace('one ', 'a ')} for each type of error",
         f"the default {CONFIG.tracing.sampling_rate_per_million} is 1 %",
         f"{'a fifth' if tracing._FLUSH_SHARE == 0.2 else '?'} of `gracefulShutdownTimeout`",
     ),
@@ -174,6 +229,9 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"body of {size(review.TOO_LARGE)} or more",
         f"limit is {review.TOO_LARGE} bytes",
         f"checked every {span(tls._LOOK_EVERY_SECONDS)}",
+        f"still missing {span(argument(tls, 'patience'))} after the start",
+        f"header of a new connection | {argument(http_server, 'header_timeout'):g} s |",
+        f"idle connection | {argument(server, 'idle_timeout'):g} s |",
         f"limit is {bounds.MAX_VALUES}`",
         f"reading a body and answering | {server._READ_AND_ANSWER_SECONDS:g} s,",
         f"(default {CONFIG.graceful_shutdown_timeout:g} s)",
@@ -183,9 +241,13 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"certificate for {rules.SERVING_LIFETIME.days} days",
         f"{span(rules.SETTLED.total_seconds())} later the server's certificate",
     ),
-    "webhooks-mutating": (f"up to {span(state._ARRIVAL_SECONDS)}. If Hvpas",),
+    "webhooks-mutating": (
+        f"up to {span(state._ARRIVAL_SECONDS)}. If Hvpas",
+        f"between {projected_token_mount._SHORTEST_SECONDS} and {projected_token_mount._LONGEST_SECONDS} seconds",
+    ),
     "webhooks-validating": (
         f"within {crd_deletion_protection._DEADLINE_SECONDS:g} seconds",
+        f"cached for {span(crd_deletion_protection._BELIEVED_SECONDS)}",
         f"annotations ({size(metadata._MOST_ANNOTATION_BYTES)} in all)",
         f"names up to {spelled(difference._MOST_ENTRIES)} differences",
         f"after {difference._LONGEST_VALUE} characters, and at most {extension_rules._MOST_ERRORS} errors",
@@ -193,11 +255,24 @@ FACTS: dict[str, tuple[str, ...]] = {
 }
 
 OF_OTHERS = {
-    "operations": ("while 3,000 ManagedResources were deleted",),
+    "configuration": ("such as `300ms`, `15s` or", "`0`, `0s` and"),
+    "kubelet-certificates": ("it has a second common name",),
+    "migration": (
+        *("leads within a second", "expires after up to 20 seconds"),
+        *("a second, invalid mount", "up to 1000 s", "after up to 4.4 s"),
+    ),
+    "nodes": ("the defaults (`0s` and `5m`) these are `0s`, `1m40s`",),
+    "operations": (
+        *("while 3,000 ManagedResources were deleted", "drift was restored after 0.21 s"),
+        "a second SIGTERM",
+    ),
     "managed-resources": ("limits a Secret to 1 MiB", "etcd | 1.5 MiB, about 9,500 objects", "takes about 150 bytes"),
-    "tracing": ("10 MiB more", "10 to 20 MiB more"),
+    "security": ("a second implementation",),
+    "tracing": ("10 MiB more", "10 to 20 MiB more", "about 1.5 ms", "0.2 ms more", "0.6 ms more"),
+    "webhooks-installing": ("for a Job once a day", "has a second entry"),
+    "webhooks-validating": ("costs one list a second",),
 }
-"""Limits of Kubernetes, and what was measured."""
+"""Limits of Kubernetes and the original, examples, and what was measured."""
 
 MEASURED = {"performance", "scaling"}
 """Documents of measurements; sections of them say so in their headings."""
@@ -209,21 +284,72 @@ def test_a_fact_is_what_the_code_says(document: str, fact: str) -> None:
 
 
 def numbers(text: str) -> Iterator[re.Match[str]]:
-    return re.finditer(r"\d[\d,.]* ?(?:[KMG]iB|bytes)\b|\b\d{1,3}(?:,\d{3})+\b", text)
+    sizes = r"\d[\d,.]* ?(?:[KMG]iB|bytes)\b|\b\d{1,3}(?:,\d{3})+\b"
+    spelled_out = "|".join(["half a", "an?", *_SPELLED[1:]])
+    periods = rf"(?<![\w.`-])(?:\d[\d.]*|{spelled_out}) (?:seconds?|minutes?|hours?|days?|ms|s)\b|`\d+(?:ms|s|m|h)`"
+    return re.finditer(f"{sizes}|{periods}", text)
 
 
 @pytest.mark.parametrize("document", sorted(FACTS.keys() - MEASURED))
 def test_every_limit_is_a_fact(document: str) -> None:
     whole = (DOCS / f"{document}.md").read_text()
-    text = flat(re.sub(r"^## [^\n]*, measured\n.*?(?=^## |\Z)", "", whole, flags=re.MULTILINE | re.DOTALL))
+    text = flat(
+        re.sub(
+            r"<!-- reference: begin.*reference: end -->|^```.*?^```$|^## [^\n]*, measured\n.*?(?=^## |\Z)",
+            "",
+            whole,
+            flags=re.MULTILINE | re.DOTALL,
+        )
+    )
     facts = (*FACTS[document], *OF_OTHERS.get(document, ()))
-    known = [(text.find(fact), len(fact)) for fact in facts if fact in text]
+    assert [fact for fact in OF_OTHERS.get(document, ()) if fact not in text] == []
+    known = [(match.start(), len(fact)) for fact in facts for match in re.finditer(re.escape(fact), text)]
     unknown = [
         text[max(0, number.start() - 40) : number.end() + 20]
         for number in numbers(text)
         if not any(start <= number.start() < start + length for start, length in known)
     ]
     assert unknown == []
+
+
+THRESHOLDS = {
+    "ResourceManagerRestartsOften": ("[30m]) > 2", "more than twice within half an hour"),
+    "ResourceManagerMemoryNearLimit": ("> 0.85", "more than 85 %"),
+    "ManagedResourcesMostlyNotApplied": ("> 0.5", "More than half of all"),
+    "ManagedResourceOutdated": ("> 3 * 3600", "for three hours"),
+    "ManagedResourceDriftStorm": (">= 10", "ten times or more"),
+    "ManagedResourceIgnored": ("> 7 * 86400", "more than a week"),
+    "ResourceManagerReconcileErrors": ("> 0.2", "More than a fifth"),
+    "ResourceManagerQueueGrows": ("> 100", "More than 100 keys"),
+    "ResourceManagerQueueSlow": ("> 10", "One of ten keys waits for more than 10 seconds"),
+    "ResourceManagerWorkerStuck": ("> 600", "more than 10 minutes"),
+    "ResourceManagerCertificateRequestsDenied": ("[30m]", "within half an hour"),
+    "ResourceManagerThrottled": ("> 0.1", "more than one request in ten seconds"),
+    "ResourceManagerOwnRateLimit": ("> 1", "One of ten requests waits for more than a second"),
+    "ResourceManagerRequestErrors": ("> 0.05", "More than 5 %"),
+    "ResourceManagerWebhookErrors": ("> 0.01", "More than 1 %"),
+    "ResourceManagerWebhookRefusals": ("[15m]) ) > 20", "more than 20 requests in 15 minutes"),
+    "ResourceManagerWebhookSlow": ("> 1", "One of a hundred requests takes more than a second"),
+    "ResourceManagerCertificateNotRenewed": ("< 4 * 86400", "within four days"),
+    "ResourceManagerCertificateExpiring": ("< 86400", "within a day"),
+}
+"""By alert: what its expression contains, and how the document says it."""
+
+
+@pytest.mark.parametrize("alert", THRESHOLDS)
+def test_the_threshold_of_an_alert_is_that_of_its_rule(alert: str) -> None:
+    (rule,) = (rule for group in RULES for rule in group["rules"] if rule["alert"] == alert)
+    expression, text = THRESHOLDS[alert]
+    assert expression in flat(rule["expr"])
+    section = (DOCS / "monitoring.md").read_text().partition(f"#### {alert}\n")[2].partition("\n#")[0]
+    assert text in flat(section)
+
+
+@pytest.mark.parametrize("group", RULES, ids=lambda group: group["name"])
+def test_the_severity_of_an_alert_is_that_of_its_rule(group: dict[str, list[dict[str, dict[str, str]]]]) -> None:
+    text = (DOCS / "monitoring.md").read_text()
+    for rule in group["rules"]:
+        assert f"#### {rule['alert']}\n\n*{rule['labels']['severity'].capitalize()}.*" in text
 
 
 @pytest.mark.parametrize(
