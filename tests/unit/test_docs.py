@@ -235,10 +235,13 @@ def test_controllers_that_are_named_exist() -> None:
 
 
 def test_examples_of_the_configuration_are_valid() -> None:
-    examples = [block for block in blocks(EVERYTHING, "yaml") if "kind: ResourceManagerConfiguration" in block]
-    assert len(examples) >= 3
+    fields_of_files = {path for path in configuration_paths() if "." not in path} | {"apiVersion", "kind"}
+    examples = [example for block in blocks(EVERYTHING, "yaml") for example in yaml.safe_load_all(block)]
+    examples = [example for example in examples if example.keys() <= fields_of_files]
+    assert len(examples) >= 12
     for example in examples:
-        decoded = decode(example)
+        election = {"resourceNamespace": "garden"} | example.get("leaderElection", {})
+        decoded = decode(yaml.safe_dump(example | {"leaderElection": election}))
         check(decoded.config, conflicts=decoded.conflicts)
         assert decoded.warnings == ()
 

@@ -133,10 +133,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"longer than {policies._LONGEST_LABEL} characters",
         f"its first {policies._KEPT_OF_LABEL}, a dash, and {spelled(policies._HASH_DIGITS)} digits",
     ),
-    "install": (
-        f"({spelled(HPA['minReplicas'])} to {spelled(HPA['maxReplicas'])} replicas at half a core each)",
-        f"`leaderElection.retryPeriod` ({CONFIG.leader_election.retry_period:g} s)",
-    ),
+    "install": (f"({spelled(HPA['minReplicas'])} to {spelled(HPA['maxReplicas'])} replicas at half a core each)",),
     "nodes": (
         f"computed {span(delays.QUIET_SECONDS)} after the last change".replace("1 second", "one second"),
         f"or every {span(delays.LONGEST_WAIT_SECONDS)} while",
