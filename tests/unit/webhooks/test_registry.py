@@ -13,7 +13,8 @@ import pytest
 
 from config.fields import members
 from config.resource_manager.webhooks import Webhooks
-from webhooks.registration import Rule
+from gardener import keys
+from webhooks.registration import Instance, Mode, Rule, Selector
 from webhooks.registry import WEBHOOKS
 
 PROJECT = Path(__file__).parents[3]
@@ -37,7 +38,7 @@ def test_every_module_of_the_package_is_registered() -> None:
 
 
 def table() -> Iterator[str]:
-    yield "| Webhook | Path | API servers ask about | Failure policy |\n"
+    yield "| Webhook | Path | Requests | Failure policy |\n"
     yield "|---|---|---|---|\n"
     for name, group in groupby(WEBHOOKS, key=lambda webhook: webhook.name):
         webhooks = list(group)
@@ -66,6 +67,23 @@ def test_the_documentation_lists_the_webhooks() -> None:
     if os.environ.get("UPDATE_DOCS"):
         DOCUMENT.write_text(expected)
     assert text == expected, "run this test with UPDATE_DOCS=1"
+
+
+def test_the_documentation_names_labels_that_decide_about_objects() -> None:
+    text = (PROJECT / "docs" / "webhooks-mutating.md").read_text().partition("\n## ")[0]
+    documented = {
+        name: (f"{prefix}.{keys.GROUP}/skip", bool(managed))
+        for name, prefix, managed in re.findall(r"^\| ([a-z-]+) \| `([a-z-]+)` \|( yes)? \|$", text, re.MULTILINE)
+    }
+    found = {}
+    for webhook in WEBHOOKS:
+        for entry in webhook.entries:
+            target = Instance(mode=Mode.TARGET)
+            selector = entry.objects if isinstance(entry.objects, Selector) else entry.objects(target)
+            excluding = [key for key, operator, _ in selector.expressions if operator == "DoesNotExist"]
+            if skip := [key for key in excluding if key.endswith("/skip")]:
+                found[webhook.name] = (skip[0], (keys.MANAGED_BY, "gardener") in selector.labels)
+    assert documented == found
 
 
 # --- the example of docs/extending.md
