@@ -176,8 +176,7 @@ def test_a_definition_keeps_its_custom_resources(cluster: Cluster, namespace: st
     widget = obj(resource, "w", namespace=namespace)
     with sharing(cluster, by_class(cluster, namespace, namespace)) as shards:
         giver, taker = (shard.rig for shard in shards)
-        giver.write("from", crd, config_map("a"))
-        giver.until_applied("from")
+        giver.apply("from", crd, config_map("a"))
         wait_until_served(cluster, resource.path(namespace=namespace))
         before = uid(cluster.api.get(path)), uid(cluster.api.create(resource.path(namespace=namespace), widget))
         taker.write("to", crd, config_map("b"))
@@ -189,8 +188,7 @@ def test_a_definition_keeps_its_custom_resources(cluster: Cluster, namespace: st
         assert after == before
         assert annotations(cluster.api.get(path))[_ORIGIN] == f"{namespace}/to"
         for rig, name in ((giver, "from"), (taker, "to")):
-            rig.delete("ManagedResource", name)
-            rig.until_gone("ManagedResource", name)
+            rig.delete_managed_resource(name)
 
 
 LOOKING = pytest.mark.parametrize("pair", [by_class.__name__, by_namespace.__name__], indirect=True)

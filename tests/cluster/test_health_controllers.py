@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from agent.resource_manager.api import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.health.conditions import health_condition
@@ -19,10 +18,20 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener.health.findings import Finding, Reference
 from gardener.kinds import MANAGED_RESOURCES
-from kit.controllers import cluster_of, context_of
+from kit.controllers import at_work, cluster_of, context_of, counted
 from kit.eventually import no_problem, soon
 from kit.kinds import custom_resource, definition
-from kit.objects import config_map, deployment, managed_resource, obj, rule, service, unscheduled_pod
+from kit.objects import (
+    config_map,
+    deployment,
+    managed_resource,
+    obj,
+    reference,
+    rule,
+    service,
+    service_warning,
+    unscheduled_pod,
+)
 from kit.rbac import grant
 from kit.world import World, connected
 from kube.cache import Store
@@ -30,9 +39,10 @@ from kube.client import Client
 from kube.conditions import Condition
 from kube.controller import RequeueAfter
 from kube.errors import KindNotServed, NoStatus, TooManyRequests
+from kube.loop import ControlLoop
 from kube.managed_kinds import ManagedKinds
 from kube.objects import Key, Object, labels, metadata
-from kube.resources import EVENTS, Resource
+from kube.resources import Resource
 from kube.status import StatusWriter
 from kube.watch import Present
 from process.clusters import Cluster as AgentCluster
@@ -43,19 +53,10 @@ NEVER = 3600.0
 
 
 class HealthWorld(World):
-    """The controllers, in a namespace of their own, and someone who changes things there."""
+    """What the controllers look at and what they write; and themselves, where they are `running`."""
 
-    def __init__(self, admin: Client, agent: AgentCluster, *, namespace: str, sync_period: float) -> None:
-        super().__init__(admin, namespace)
-        self.agent = agent
-        context = context_of(agent, Controllers(health=Health(sync_period=sync_period)))
-        # All tests share a cluster: each has a label of its own.
-        self.kinds = ManagedKinds(agent.caches, label_selector=f"{GROUP}/managed-by={namespace}")
-        status = StatusWriter(agent.client, agent.caches.acquire(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
-        self.loops = [
-            declare_health(context, self.kinds, status).loop,
-            declare_progress(context, self.kinds, status).loop,
-        ]
+    agent: AgentCluster
+    loops: Sequence[ControlLoop]
 
     def marked(self, obj: Object) -> Object:
         """As the agent would have created it."""
@@ -73,13 +74,8 @@ class HealthWorld(World):
         """A ManagedResource `mr` that claims to have applied these objects."""
         await self.create(managed_resource("mr"))
         listed = [
-            {
-                "apiVersion": obj["apiVersion"],
-                "kind": obj["kind"],
-                "name": obj["metadata"]["name"],
-                "namespace": self.namespace,
-            }
-            for obj in objects
+            reference(f"{each['apiVersion']} {each['kind']}", f"{self.namespace}/{metadata(each)['name']}")
+            for each in objects
         ]
         await self.set_status({"resources": listed, "conditions": [applied("True")]})
 
@@ -143,36 +139,24 @@ def image(name: str, **spec: Any) -> Object:
 
 
 @asynccontextmanager
-async def at_rest(
-    cluster: Cluster, namespace: str, *, sync_period: float = 60.0, kubeconfig: Path | None = None
-) -> AsyncIterator[HealthWorld]:
-    async with connected(cluster) as admin, connected(kubeconfig or cluster, f"health-of-{namespace}") as client:
-        agent = cluster_of(client, namespace)
-        world = HealthWorld(admin, agent, namespace=namespace, sync_period=sync_period)
-        try:
-            yield world
-        finally:
-            for loop in world.loops:
-                await loop.close()
-            await world.kinds.close()
-            await agent.caches.release(MANAGED_RESOURCES_VIEW)
-            assert list(agent.caches.stores()) == []
-
-
-@asynccontextmanager
 async def running(
     cluster: Cluster, namespace: str, *, sync_period: float = 60.0, kubeconfig: Path | None = None
 ) -> AsyncIterator[HealthWorld]:
-    async with at_rest(cluster, namespace, sync_period=sync_period, kubeconfig=kubeconfig) as world:
-        for loop in world.loops:
-            await loop.start()
-        tasks = [asyncio.create_task(loop.controller.run()) for loop in world.loops]
-        try:
+    async with connected(cluster) as admin, connected(kubeconfig or cluster, f"health-of-{namespace}") as client:
+        world = HealthWorld(admin, namespace)
+        world.agent = agent = cluster_of(client, namespace)
+        context = context_of(agent, Controllers(health=Health(sync_period=sync_period)))
+        # All tests share a cluster: each has a label of its own.
+        kinds = ManagedKinds(agent.caches, label_selector=f"{GROUP}/managed-by={namespace}")
+        status = StatusWriter(client, agent.caches.acquire(MANAGED_RESOURCES_VIEW), MANAGED_RESOURCES)
+        world.loops = [declare(context, kinds, status).loop for declare in (declare_health, declare_progress)]
+
+        async def release_shared() -> None:
+            await kinds.close()
+            await agent.caches.release(MANAGED_RESOURCES_VIEW)
+
+        async with at_work(context, *world.loops, release_shared=release_shared):
             yield world
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
 
 
 @pytest.fixture
@@ -258,17 +242,7 @@ async def test_an_object_without_our_label_is_not_missed(world: HealthWorld) -> 
 
 
 async def test_a_service_is_told_with_its_warnings(world: HealthWorld) -> None:
-    about = {"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": world.namespace}
-    warning = obj(
-        EVENTS,
-        "e",
-        involvedObject=about,
-        type="Warning",
-        reason="SyncLoadBalancerFailed",
-        message="quota exceeded",
-        source={"component": "service-controller"},
-    )
-    await world.create(warning)
+    await world.create(service_warning(f"{world.namespace}/lb", "quota exceeded"))
     await world.managed(LOAD_BALANCER)
     await world.until("ResourcesHealthy", "False", "ServiceUnhealthy")
     assert await world.message("ResourcesHealthy") == (
@@ -373,8 +347,7 @@ async def pods_of(world: World, app: str) -> list[str]:
 
 
 def passes(name: str) -> float:
-    series = {"controller": name, "result": "requeue_after"}
-    return REGISTRY.get_sample_value("controller_runtime_reconcile_total", series) or 0.0
+    return counted("controller_runtime_reconcile_total", controller=name, result="requeue_after")
 
 
 async def look_again(world: HealthWorld, *, times: int = 4) -> None:
@@ -450,20 +423,20 @@ RESOURCE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "new", "namespace":
     ],
 )
 async def test_what_others_wrote_meanwhile_is_respected(
-    meanwhile: Object, expected: list[str], cluster: Cluster, namespace: str, managed_resources: None
+    meanwhile: Object, expected: list[str], admin: Client, namespace: str, managed_resources: None
 ) -> None:
-    async with at_rest(cluster, namespace) as world:
-        await world.managed_resource()
-        stale = Store(MANAGED_RESOURCES_VIEW)
-        stale.source("").apply(Present(await world.get("ManagedResource", "mr")))
-        await world.set_status(meanwhile)
-        reconciler = Reconciler(
-            check=AllIsFine(),
-            status=StatusWriter(world.agent.client, stale, MANAGED_RESOURCES),
-            store=stale,
-            resource_class="resources",
-            sync_period=60,
-        )
-        assert isinstance(await reconciler.reconcile(Key(namespace, "mr")), RequeueAfter)
-        obj = await world.get("ManagedResource", "mr")
-        assert [found["type"] for found in obj["status"]["conditions"]] == expected
+    world = HealthWorld(admin, namespace)
+    await world.managed_resource()
+    stale = Store(MANAGED_RESOURCES_VIEW)
+    stale.source("").apply(Present(await world.get("ManagedResource", "mr")))
+    await world.set_status(meanwhile)
+    reconciler = Reconciler(
+        check=AllIsFine(),
+        status=StatusWriter(admin, stale, MANAGED_RESOURCES),
+        store=stale,
+        resource_class="resources",
+        sync_period=60,
+    )
+    assert isinstance(await reconciler.reconcile(Key(namespace, "mr")), RequeueAfter)
+    obj = await world.get("ManagedResource", "mr")
+    assert [found["type"] for found in obj["status"]["conditions"]] == expected

@@ -125,8 +125,7 @@ def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig)
     rig.write_data("mr", {"a.yaml": yaml_of(rig, config_map("sibling", {"k": "3"}))})
     rig.until_applied("mr")
     rig.until_gone("ConfigMap", "former")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "sibling") is None
 
 
@@ -162,8 +161,7 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
 def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: Rig) -> None:
     objects, text = UNAPPLICABLE[case]
     rig.write("other", config_map("other", {"k": "1"}))
-    rig.write("mr", config_map("sibling", {"k": "1"}))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("sibling", {"k": "1"}))
     documents = yaml_of(rig, config_map("sibling", {"k": "2"}), *objects())
     rig.write_data("mr", {"objects.yaml.br": brotli.compress(documents, quality=5)})
     rig.write_secret("other", config_map("other", {"k": "2"}))
@@ -174,8 +172,7 @@ def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: R
     [event] = rig.until(lambda: rig.events("mr"), "an event")
     assert event["reason"] == "ApplyFailed"
     assert len(event["message"]) <= 1024
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "sibling") is None
     assert resident_peak_bytes(rig.process) < _MOST_MEMORY
 
@@ -185,8 +182,7 @@ def test_secrets_of_some_hundred_bytes_do_not_fill_memory_or_keep_others_waiting
     for name, sort in attackers.items():
         rig.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": secret_data(sort)})
         rig.write_managed_resource(name, secretRefs=[{"name": name}])
-    rig.write("innocent", config_map("harmless", {"k": "1"}))
-    rig.until_applied("innocent")
+    rig.apply("innocent", config_map("harmless", {"k": "1"}))
     for name in attackers:
         rig.until(lambda name=name: rig.applied(name)[0] == "False", f"{name} to fail")  # type: ignore[misc]
         rig.delete("ManagedResource", name)
@@ -205,8 +201,7 @@ def test_a_secret_without_objects_is_no_failure(data: Mapping[str, bytes], rig: 
 
 
 def test_a_missing_secret_is_told_and_deletes_nothing(rig: Rig) -> None:
-    rig.write("mr", config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"))
     before = rig.get("ConfigMap", "c")
     rig.delete("Secret", "mr")
     message = rig.until_failed("mr", reason="CannotReadSecret")

@@ -24,8 +24,7 @@ def labelled(obj: Object, **values: str) -> Object:
 def managed(rig: Rig) -> Rig:
     """A ConfigMap `c` with data, a label and an annotation."""
     obj = labelled(config_map("c", {"k": "v"}, annotations={"note": "ours"}), app="ours")
-    rig.write("mr", obj)
-    rig.until_applied("mr")
+    rig.apply("mr", obj)
     return rig
 
 
@@ -100,8 +99,7 @@ def test_labels_and_annotations_of_others_are_kept(managed: Rig, audit: Audit) -
 
 
 def test_labels_and_annotations_of_others_go_where_ours_are_to_be_the_only_ones(rig: Rig) -> None:
-    rig.write("mr", config_map("c"), forceOverwriteLabels=True, forceOverwriteAnnotations=True)
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"), forceOverwriteLabels=True, forceOverwriteAnnotations=True)
     rig.patch("ConfigMap", "c", {"metadata": {"labels": {"their": "label"}, "annotations": {"their": "note"}}})
 
     def only_ours() -> bool:
@@ -123,8 +121,7 @@ def test_labels_and_annotations_of_others_go_where_ours_are_to_be_the_only_ones(
 def test_objects_with_defaults_of_the_server_are_put_right_too(
     obj: Object, change: Object, reads: Callable[[Object], bool], rig: Rig
 ) -> None:
-    rig.write("mr", obj)
-    rig.until_applied("mr")
+    rig.apply("mr", obj)
     rig.patch(obj["kind"], "x", change)
     rig.until(lambda: reads(rig.get(obj["kind"], "x")), "the object to be right", seconds=_SOON)
 

@@ -37,8 +37,7 @@ def until_over(rig: Rig, runs: int) -> None:
 
 
 def test_a_job_that_has_finished_and_was_cleaned_up_is_not_run_again(rig: Rig, job: Object) -> None:
-    rig.write("mr", job, config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", job, config_map("c"))
     until_over(rig, runs=1)
     rig.patch("ConfigMap", "c", {"data": {"by": "hand"}})  # the pass that puts it right looks at all objects
     rig.until_data("c", {"k": "v"})
@@ -48,11 +47,9 @@ def test_a_job_that_has_finished_and_was_cleaned_up_is_not_run_again(rig: Rig, j
 
 
 def test_another_manifest_is_run(rig: Rig, job: Object) -> None:
-    rig.write("mr", job)
-    rig.until_applied("mr")
+    rig.apply("mr", job)
     until_over(rig, runs=1)
     changed = {**job, "spec": {**job["spec"], "backoffLimit": 3}}
     rig.write_secret("mr", changed)
     until_over(rig, runs=2)
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")

@@ -27,8 +27,7 @@ def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
         obj["spec"]["template"]["metadata"] = {"labels": {"app": template}}
         return obj
 
-    rig.write("mr", selecting("old", template="old"), {**config_map("c", {"k": "old"}), "immutable": True})
-    rig.until_applied("mr")
+    rig.apply("mr", selecting("old", template="old"), {**config_map("c", {"k": "old"}), "immutable": True})
     before = {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))}
 
     typo = {**config_map("c"), "data": {"k k": "new"}, "immutable": True}
@@ -51,8 +50,7 @@ def test_a_service_is_replaced_although_its_address_and_ports_are_in_use(rig: Ri
         obj["metadata"]["annotations"] = _REPLACE
         return obj
 
-    rig.write("mr", balanced("a"))
-    rig.until_applied("mr")
+    rig.apply("mr", balanced("a"))
     live = rig.get("Service", "s")
     spec = live["spec"]
     given = {

@@ -18,16 +18,14 @@ def test_what_was_created_before_a_failure_is_removed_with_the_managed_resource(
     assert message.startswith('error during apply of object "v1/ConfigMap/nowhere/second"')
     assert rig.find("ConfigMap", "first")
     assert rig.listed("mr") == {"first", "second"}
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "first") is None
 
 
 def test_what_was_created_before_a_failure_is_removed_when_it_is_dropped(rig: Rig) -> None:
     rig.write("mr", config_map("first"), elsewhere("second"))
     rig.until_failed("mr", 'namespaces "nowhere" not found')
-    rig.write("mr", config_map("third"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("third"))
     rig.until(lambda: rig.listed("mr") == {"third"}, "the list to be right")
     assert rig.find("ConfigMap", "first") is None
 
@@ -78,8 +76,7 @@ def test_all_failures_are_told_and_all_other_objects_are_applied(rig: Rig) -> No
 
 
 def test_a_failure_does_not_keep_others_from_being_changed_and_removed(rig: Rig) -> None:
-    rig.write("mr", config_map("changed", {"k": "1"}), config_map("dropped"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("changed", {"k": "1"}), config_map("dropped"))
     rig.write_secret("mr", config_map("changed", {"k": "2"}), elsewhere("failing"))
     rig.until_data("changed", {"k": "2"})
     rig.until_gone("ConfigMap", "dropped")

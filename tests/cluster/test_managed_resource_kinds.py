@@ -91,18 +91,15 @@ def widgets(rig: Rig) -> Iterator[Widgets]:
     yield found
     # First whoever would make the kind anew.
     with contextlib.suppress(NotFound):
-        rig.delete("ManagedResource", "mr")
-        rig.until_gone("ManagedResource", "mr")
+        rig.delete_managed_resource("mr")
     with contextlib.suppress(NotFound):
         found.uninstall()
 
 
 def test_a_kind_and_an_object_of_it_come_and_go_together(rig: Rig, widgets: Widgets) -> None:
-    rig.write("mr", widgets.definition, widgets.widget, config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", widgets.definition, widgets.widget, config_map("c"))
     rig.until(widgets.find, "the object")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert widgets.find() is None
     assert widgets.definition_uid() == ""
 
@@ -118,16 +115,14 @@ def test_a_kind_that_comes_late_is_used_at_once(rig: Rig, widgets: Widgets) -> N
 
 def test_objects_of_a_late_kind_are_put_right_like_others(rig: Rig, widgets: Widgets) -> None:
     widgets.install()
-    rig.write("mr", widgets.widget)
-    rig.until_applied("mr")
+    rig.apply("mr", widgets.widget)
     widgets.change_by_hand()
     widgets.until_right()
 
 
 def test_a_kind_that_is_deleted_and_made_anew_is_followed(rig: Rig, widgets: Widgets) -> None:
     widgets.install()
-    rig.write("mr", widgets.widget, config_map("c", {"k": "1"}))
-    rig.until_applied("mr")
+    rig.apply("mr", widgets.widget, config_map("c", {"k": "1"}))
     before = len(rig.process.log.splitlines())
     widgets.uninstall()
     rig.until_failed("mr", 'no matches for kind "Widget"')
@@ -143,8 +138,7 @@ def test_a_kind_that_is_deleted_and_made_anew_is_followed(rig: Rig, widgets: Wid
 
 
 def test_a_managed_kind_that_is_deleted_by_hand_comes_back_with_its_objects(rig: Rig, widgets: Widgets) -> None:
-    rig.write("mr", widgets.definition, widgets.widget)
-    rig.until_applied("mr")
+    rig.apply("mr", widgets.definition, widgets.widget)
     before = widgets.definition_uid()
     log = len(rig.process.log.splitlines())
     rig.cluster.api.delete(CUSTOM_RESOURCE_DEFINITIONS.path(name=widgets.name))
@@ -157,11 +151,9 @@ def test_a_managed_kind_that_is_deleted_by_hand_comes_back_with_its_objects(rig:
 
 def test_a_managed_resource_goes_though_a_kind_of_its_objects_is_gone(rig: Rig, widgets: Widgets) -> None:
     widgets.install()
-    rig.write("mr", widgets.widget, config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", widgets.widget, config_map("c"))
     widgets.uninstall()
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c") is None
 
 
@@ -171,14 +163,12 @@ def test_an_object_whose_version_is_no_longer_served_is_removed_by_another_one(
 ) -> None:
     widgets.add_version("v2")
     widgets.install()
-    rig.write("mr", widgets.widget, config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", widgets.widget, config_map("c"))
     widgets.serve_no_more("v1")
     now = replace(widgets.resource, version="v2").path(namespace=rig.namespace, name="w")
     assert rig.cluster.api.get(now)
     if whole:
-        rig.delete("ManagedResource", "mr")
-        rig.until_gone("ManagedResource", "mr")
+        rig.delete_managed_resource("mr")
     else:
         rig.write_secret("mr", config_map("c", {"k": "2"}))
         rig.until(lambda: rig.listed("mr") == {"c"}, "the object to be listed no more")

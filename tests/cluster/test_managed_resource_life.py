@@ -52,8 +52,7 @@ def other_process(other_agent: Agent) -> Iterator[AgentProcess]:
 
 
 def test_a_managed_resource_moves_to_another_class(rig: Rig, other_agent: Agent, other_process: AgentProcess) -> None:
-    rig.write("mr", config_map("c"), service("s"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"), service("s"))
     assert finalizers(rig.get("ManagedResource", "mr")) == [f"{_FINALIZER}-{rig.agent.resource_class}"]
     before = rig.uid("ConfigMap", "c")
 
@@ -69,16 +68,14 @@ def test_a_managed_resource_moves_to_another_class(rig: Rig, other_agent: Agent,
     # From now on it is the other one's, and only that one's.
     rig.write_secret("mr", config_map("c", {"k": "2"}))
     rig.until_data("c", {"k": "2"})
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c") is None
 
 
 def test_objects_that_are_to_be_kept_survive_a_change_of_class(
     rig: Rig, other_agent: Agent, other_process: AgentProcess
 ) -> None:
-    rig.write("mr", config_map("c"), keepObjects=True)
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"), keepObjects=True)
     before = rig.uid("ConfigMap", "c")
     rig.patch("ManagedResource", "mr", {"spec": {"class": other_agent.resource_class}})
     rig.until(lambda: stamped_by(rig.get("ConfigMap", "c")) == other_agent.managed_by, "the other agent to take it")
@@ -91,8 +88,7 @@ def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
 ) -> None:
     held = config_map("held")
     held["metadata"]["finalizers"] = ["example.com/hold"]
-    rig.write("mr", held)
-    rig.until_applied("mr")
+    rig.apply("mr", held)
     rig.patch("ManagedResource", "mr", {"spec": {"class": other_agent.resource_class}})
     rig.until_failed("mr", "still pending", reason="DeletionPending")
     assert finalizers(rig.get("ManagedResource", "mr")) == [f"{_FINALIZER}-{rig.agent.resource_class}"]
@@ -106,8 +102,7 @@ def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
 def test_a_class_that_nobody_has_is_left_alone(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c"))
     rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], resource_class="nobody")
-    rig.write("ours", config_map("d"))
-    rig.until_applied("ours")
+    rig.apply("ours", config_map("d"))
     assert rig.find("ConfigMap", "c") is None
     assert finalizers(rig.get("ManagedResource", "mr")) == []
 
@@ -116,8 +111,7 @@ def test_a_class_that_nobody_has_is_left_alone(rig: Rig) -> None:
 
 
 def test_the_operation_reconcile_is_carried_out_and_taken_away(rig: Rig) -> None:
-    rig.write("mr", config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"))
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_OPERATION: "reconcile", "other": "stays"}}})
     rig.until(lambda: annotations(rig.get("ManagedResource", "mr")) == {"other": "stays"}, "the annotation to go")
 
@@ -125,8 +119,7 @@ def test_the_operation_reconcile_is_carried_out_and_taken_away(rig: Rig) -> None
 def test_the_operation_wait_for_state_stops_everything(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c", {"k": "1"}))
     rig.write_managed_resource("mr", annotated={_OPERATION: "wait-for-state"}, secretRefs=[{"name": "mr"}])
-    rig.write("after", config_map("d"))
-    rig.until_applied("after")
+    rig.apply("after", config_map("d"))
     assert rig.find("ConfigMap", "c") is None
     assert "status" not in rig.get("ManagedResource", "mr")
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_OPERATION: "reconcile"}}})
@@ -135,15 +128,13 @@ def test_the_operation_wait_for_state_stops_everything(rig: Rig) -> None:
 
 
 def test_an_ignored_managed_resource_is_left_as_it_is(rig: Rig) -> None:
-    rig.write("mr", config_map("c", {"k": "1"}))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c", {"k": "1"}))
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: "true"}}})
     rig.until(lambda: rig.applied("mr")[1] == "ManagedResourceIgnored", "it to be ignored")
     assert rig.applied("mr") == ("True", "ManagedResourceIgnored", "ManagedResource is marked to be ignored.")
     rig.patch("ConfigMap", "c", {"data": {"k": "by hand"}})
     rig.write_secret("mr", config_map("c", {"k": "2"}), config_map("d"))
-    rig.write("after", config_map("e"))
-    rig.until_applied("after")
+    rig.apply("after", config_map("e"))
     assert rig.get("ConfigMap", "c")["data"] == {"k": "by hand"}
     assert rig.find("ConfigMap", "d") is None
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: None}}})
@@ -152,12 +143,10 @@ def test_an_ignored_managed_resource_is_left_as_it_is(rig: Rig) -> None:
 
 
 def test_an_ignored_managed_resource_can_be_deleted(rig: Rig) -> None:
-    rig.write("mr", config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"))
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {_IGNORE: "true"}}})
     rig.until(lambda: rig.applied("mr")[1] == "ManagedResourceIgnored", "it to be ignored")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c") is None
 
 
@@ -240,8 +229,7 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
         time.sleep(1)
         assert calls_of(agent, audit, since=mark) == []
         for name in ("mr", "another"):
-            rig.delete("ManagedResource", name)
-            rig.until_gone("ManagedResource", name)
+            rig.delete_managed_resource(name)
     name = f"widgets.{namespace}.example.com"
     found = cluster.api.get(CUSTOM_RESOURCE_DEFINITIONS.path())["items"]
     assert name not in [obj["metadata"]["name"] for obj in found]

@@ -28,8 +28,7 @@ def have_a_pass(rig: Rig, name: str) -> None:
 
 def contend(rig: Rig) -> None:
     """`first` holds `shared`, and `second` wants it, too."""
-    rig.write("first", config_map("shared", {"of": "first"}), config_map("a"))
-    rig.until_applied("first")
+    rig.apply("first", config_map("shared", {"of": "first"}), config_map("a"))
     rig.write("second", config_map("shared", {"of": "second"}), config_map("b"))
     rig.until_failed("second", held_by(rig, "shared", holder="first"))
 
@@ -72,8 +71,7 @@ def test_an_object_that_its_holder_drops_goes_to_who_waits_for_it(rig: Rig) -> N
 def test_an_object_of_a_deleted_managed_resource_goes_to_who_waits_for_it(rig: Rig) -> None:
     contend(rig)
     before = rig.uid("ConfigMap", "shared")
-    rig.delete("ManagedResource", "first")
-    rig.until_gone("ManagedResource", "first")
+    rig.delete_managed_resource("first")
     rig.until_applied("second")
     assert rig.uid("ConfigMap", "shared") == before
     assert rig.get("ConfigMap", "shared")["data"] == {"of": "second"}
@@ -83,15 +81,13 @@ def test_an_object_of_a_deleted_managed_resource_goes_to_who_waits_for_it(rig: R
 def test_who_waits_for_an_object_may_go_without_touching_it(rig: Rig) -> None:
     contend(rig)
     before = rig.get("ConfigMap", "shared")
-    rig.delete("ManagedResource", "second")
-    rig.until_gone("ManagedResource", "second")
+    rig.delete_managed_resource("second")
     assert rig.get("ConfigMap", "shared") == before
     assert rig.find("ConfigMap", "b") is None
 
 
 def test_an_ignored_holder_keeps_its_objects(rig: Rig) -> None:
-    rig.write("first", config_map("shared", {"of": "first"}))
-    rig.until_applied("first")
+    rig.apply("first", config_map("shared", {"of": "first"}))
     rig.patch("ManagedResource", "first", {"metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}}})
     rig.until(lambda: rig.applied("first")[1] == "ManagedResourceIgnored", "first to be ignored")
     rig.write("second", config_map("shared", {"of": "second"}))
@@ -147,8 +143,7 @@ def test_an_object_of_somebody_else_is_taken_over(rig: Rig) -> None:
         "foreign", {"k": "old"}, annotations={"resources.gardener.cloud/origin": "else/where", "mine": "stays"}
     )
     before = rig.put(foreign)["metadata"]["uid"]
-    rig.write("mr", config_map("foreign", {"k": "new"}))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("foreign", {"k": "new"}))
     live = rig.get("ConfigMap", "foreign")
     assert live["metadata"]["uid"] == before
     assert live["data"] == {"k": "new"}
@@ -187,7 +182,6 @@ def test_an_object_that_could_not_be_taken_over_is_nobodys_to_delete(rig: Rig) -
     assert rig.get("Secret", "theirs") == before
     rig.write_secret("first", theirs("of-first"), config_map("a"))
     rig.until_failed("first", "field is immutable")
-    rig.delete("ManagedResource", "first")
-    rig.until_gone("ManagedResource", "first")
+    rig.delete_managed_resource("first")
     assert rig.get("Secret", "theirs") == before
     assert rig.find("ConfigMap", "a") is None

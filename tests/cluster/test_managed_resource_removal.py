@@ -8,13 +8,22 @@ from datetime import UTC, datetime
 import pytest
 
 from devcluster.audit import Audit, Call
-from kit.objects import GIBIBYTE, VOLUME_CLAIMS, config_map, deployment, obj, role, service, stateful_set
+from kit.objects import (
+    GIBIBYTE,
+    VOLUME_CLAIMS,
+    config_map,
+    deployment,
+    obj,
+    role,
+    service,
+    service_warning,
+    stateful_set,
+)
 from kit.rig import Agent, Rig
 from kit.world import Place
 from kube.clock import format_time
 from kube.errors import NotFound
 from kube.objects import Object, is_deleting
-from kube.resources import EVENTS
 
 _KEEP = "resources.gardener.cloud/keep-object"
 _FINALIZE_AFTER = "resources.gardener.cloud/finalize-deletion-after"
@@ -37,29 +46,23 @@ def deletions(rig: Rig, audit: Audit, *, since: int) -> list[Call]:
 
 def test_everything_goes_with_the_managed_resource(rig: Rig) -> None:
     objects = [config_map("c"), service("s"), deployment("d"), stateful_set("f"), role("r")]
-    rig.write("mr", *objects)
-    rig.until_applied("mr")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.apply("mr", *objects)
+    rig.delete_managed_resource("mr")
     for each in objects:
         assert rig.find(each["kind"], each["metadata"]["name"]) is None
 
 
 def test_it_goes_without_its_secret_too(rig: Rig) -> None:
-    rig.write("mr", config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"))
     rig.delete("Secret", "mr")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c") is None
 
 
 def test_each_object_is_deleted_by_one_call(rig: Rig, audit: Audit) -> None:
-    rig.write("mr", config_map("a"), config_map("b"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("a"), config_map("b"))
     mark = audit.mark()
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert sorted((call.name, call.status) for call in deletions(rig, audit, since=mark)) == [("a", 200), ("b", 200)]
 
 
@@ -82,8 +85,7 @@ def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig
 
 
 def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(rig: Rig) -> None:
-    rig.write("mr", held(config_map("slow")), config_map("quick"), config_map("stays", {"k": "1"}))
-    rig.until_applied("mr")
+    rig.apply("mr", held(config_map("slow")), config_map("quick"), config_map("stays", {"k": "1"}))
     rig.write_secret("mr", config_map("stays", {"k": "2"}), config_map("new"))
     rig.until_data("stays", {"k": "2"})
     rig.until(lambda: rig.find("ConfigMap", "new"), "the new object")
@@ -97,8 +99,7 @@ def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(ri
 
 
 def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> None:
-    rig.write("mr", held(config_map("c", {"k": "1"})))
-    rig.until_applied("mr")
+    rig.apply("mr", held(config_map("c", {"k": "1"})))
     before = rig.uid("ConfigMap", "c")
     rig.write_secret("mr")
     rig.until(lambda: "deletionTimestamp" in rig.get("ConfigMap", "c")["metadata"], "the deletion")
@@ -113,34 +114,28 @@ def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> 
 @pytest.mark.parametrize(("value", "stays"), [("true", True), ("1", True), ("false", False), ("yes", False)])
 @pytest.mark.parametrize("dropped", [True, False])
 def test_an_object_is_kept_if_it_says_so_itself(value: str, stays: bool, dropped: bool, rig: Rig) -> None:
-    rig.write("mr", config_map("c", annotations={_KEEP: value}), config_map("d"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c", annotations={_KEEP: value}), config_map("d"))
     if dropped:
         rig.write_secret("mr")
         rig.until(lambda: rig.listed("mr") == set(), "the list to be empty")
         rig.until_applied("mr")
     else:
-        rig.delete("ManagedResource", "mr")
-        rig.until_gone("ManagedResource", "mr")
+        rig.delete_managed_resource("mr")
     assert (rig.find("ConfigMap", "c") is not None) == stays
     assert rig.find("ConfigMap", "d") is None
 
 
 def test_what_counts_is_what_the_live_object_says(rig: Rig) -> None:
-    rig.write("mr", config_map("c"))
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"))
     rig.patch("ConfigMap", "c", {"metadata": {"annotations": {_KEEP: "true"}}})
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c")
 
 
 def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig) -> None:
-    rig.write("mr", config_map("c"), service("s"), keepObjects=True)
-    rig.until_applied("mr")
+    rig.apply("mr", config_map("c"), service("s"), keepObjects=True)
     before = rig.get("ConfigMap", "c"), rig.get("Service", "s")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert (rig.get("ConfigMap", "c"), rig.get("Service", "s")) == before
 
 
@@ -148,8 +143,7 @@ def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig) -> None:
 
 
 def test_finalizers_are_taken_away_after_the_time_that_the_object_grants(rig: Rig) -> None:
-    rig.write("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "2s"})))
-    rig.until_applied("mr")
+    rig.apply("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "2s"})))
     began = time.monotonic()
     rig.write_secret("mr")
     rig.until_gone("ConfigMap", "c")
@@ -158,8 +152,7 @@ def test_finalizers_are_taken_away_after_the_time_that_the_object_grants(rig: Ri
 
 
 def test_a_time_that_is_none_is_told(rig: Rig) -> None:
-    rig.write("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "soon"})))
-    rig.until_applied("mr")
+    rig.apply("mr", held(config_map("c", annotations={_FINALIZE_AFTER: "soon"})))
     rig.write_secret("mr")
     rig.until_failed(
         "mr",
@@ -179,8 +172,7 @@ def own_namespace(rig: Rig) -> Iterator[str]:
 
 
 def test_a_namespace_that_does_not_get_empty_is_finalized_too(rig: Rig, own_namespace: str) -> None:
-    rig.write("mr", obj("Namespace", own_namespace, annotations={_FINALIZE_AFTER: "2s"}))
-    rig.until_applied("mr")
+    rig.apply("mr", obj("Namespace", own_namespace, annotations={_FINALIZE_AFTER: "2s"}))
     Place(rig.cluster, own_namespace).create(held(config_map("stuck")))
     rig.delete("ManagedResource", "mr")
     rig.until_gone("Namespace", own_namespace)
@@ -192,8 +184,7 @@ def test_a_namespace_that_does_not_get_empty_is_finalized_too(rig: Rig, own_name
 
 @pytest.mark.parametrize("delete_claims", [True, False])
 def test_volume_claims_go_with_their_stateful_set_if_wanted(delete_claims: bool, rig: Rig) -> None:
-    rig.write("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=delete_claims)
-    rig.until_applied("mr")
+    rig.apply("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=delete_claims)
     for name, app in (("data-f-0", "f"), ("other", "other")):
         rig.put(claim(name, app))
     rig.write_secret("mr", config_map("c"))
@@ -234,13 +225,11 @@ def test_volume_claims_that_are_made_anew_while_their_stateful_set_goes_are_not_
     with own.start():
         rig.until_applied("mr")
         assert kept_claims(rig) == {"data-g-0", "data-f-2"}
-        rig.delete("ManagedResource", "mr")
-        rig.until_gone("ManagedResource", "mr")
+        rig.delete_managed_resource("mr")
 
 
 def test_volume_claims_of_others_stay_though_they_have_the_same_labels(rig: Rig) -> None:
-    rig.write("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=True)
-    rig.until_applied("mr")
+    rig.apply("mr", stateful_set("f"), config_map("c"), deletePersistentVolumeClaims=True)
     theirs = {"backup-of-f", "data-g-0", "logs-f-0", "data-f-x"}
     for name in ("data-f-0", "data-f-1", *theirs):
         rig.put(claim(name, "f"))
@@ -257,8 +246,7 @@ def test_no_volume_claims_are_left_over_whatever_the_control_plane_does_meanwhil
     sets = [stateful_set(name, replicas=2, podManagementPolicy="Parallel", pod=at_once) for name in names]
     rig.write("mr", *sets, deletePersistentVolumeClaims=True)
     rig.until(lambda: len(kept_claims(rig)) == 8, "the claims")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert kept_claims(rig) == set()
 
 
@@ -266,21 +254,10 @@ def test_no_volume_claims_are_left_over_whatever_the_control_plane_does_meanwhil
 
 
 def test_a_service_that_lingers_is_told_with_its_warnings(rig: Rig) -> None:
-    rig.write("mr", held(service("lb")))
-    rig.until_applied("mr")
+    rig.apply("mr", held(service("lb")))
     now = format_time(datetime.now(UTC))
-    warning = obj(
-        EVENTS,
-        "e",
-        involvedObject={"apiVersion": "v1", "kind": "Service", "name": "lb", "namespace": rig.namespace},
-        type="Warning",
-        reason="SyncLoadBalancerFailed",
-        message="quota exceeded",
-        source={"component": "service-controller"},
-        firstTimestamp=now,
-        lastTimestamp=now,
-    )
-    rig.put(warning)
+    warning = service_warning(f"{rig.namespace}/lb", "quota exceeded")
+    rig.put({**warning, "firstTimestamp": now, "lastTimestamp": now})
     rig.write_secret("mr")
     message = rig.until_failed("mr", "-> Events:", reason="DeletionPending")
     head, _, tail = message.partition("\n\n")

@@ -153,15 +153,13 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     rig.write_secret("mr", config_map("fine", {"k": "3"}))
     rig.until_data("fine", {"k": "3"})
     rig.until_applied("mr")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "fine") is None
 
 
 def test_volume_claims_that_may_not_be_written_are_not_deleted_with_their_stateful_set(rig: Rig) -> None:
     rig.put(obj(VOLUME_CLAIMS, "data-f-0", labels={"app": "f"}, spec=GIBIBYTE))
-    rig.write("mr", stateful_set("f"), deletePersistentVolumeClaims=True)
-    rig.until_applied("mr")
+    rig.apply("mr", stateful_set("f"), deletePersistentVolumeClaims=True)
     rig.delete("ManagedResource", "mr")
     rig.until_failed("mr", "kind PersistentVolumeClaim", "StatefulSet", reason="DeletionFailed")
     assert "deletionTimestamp" not in rig.get("PersistentVolumeClaim", "data-f-0")["metadata"]
@@ -178,8 +176,7 @@ def test_restrictions_that_come_later_keep_what_is_there_and_say_so(
     release = {"resources.gardener.cloud/mode": "Ignore"}
     with open_agent.start() as process:
         rig = Rig(cluster, namespace, open_agent, process)
-        rig.write("mr", config_map("wanted", {"k": "1"}), config_map("dropped"), config_map("released"), role("free"))
-        rig.until_applied("mr")
+        rig.apply("mr", config_map("wanted", {"k": "1"}), config_map("dropped"), config_map("released"), role("free"))
 
     rig.write_secret("mr", config_map("wanted", {"k": "2"}), config_map("released", annotations=release), role("more"))
     denied = {"namespacedKinds": {"deny": [{"apiGroups": [""], "kinds": ["ConfigMap"]}]}}
@@ -235,8 +232,7 @@ def test_everything_is_written_as_the_account_and_the_api_server_decides(rig: Ri
     rig.write_secret("mr", config_map("c", {"k": "2"}))
     rig.until_data("c", {"k": "2"})
     rig.until_applied("mr")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c") is None
     of_bundle = {"configmaps", "roles", "clusterroles"}
     calls = [call for call in writes(audit, user=rig.agent.user, since=mark) if call.resource in of_bundle]
@@ -254,8 +250,7 @@ def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, 
     let_deploy(rig, "configmaps")
     ignore = {"resources.gardener.cloud/ignore": "true"}
     # Known to the watches of the agent, since it is managed, and told by others if one asks for it.
-    rig.write("owner", config_map("there", {"k": "hidden"}, namespace=foreign))
-    rig.until_applied("owner")
+    rig.apply("owner", config_map("there", {"k": "hidden"}, namespace=foreign))
     mark = audit.mark()
 
     def told(by: str, name: str, annotated: dict[str, str] | None = None) -> str:
@@ -269,8 +264,7 @@ def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, 
     # It was never theirs: nothing is held up when they give it up.
     rig.write_secret("there")
     rig.until_applied("there")
-    rig.delete("ManagedResource", "gone")
-    rig.until_gone("ManagedResource", "gone")
+    rig.delete_managed_resource("gone")
     refused = writes(audit, user=rig.agent.user, since=mark, namespace=foreign)
     assert [call for call in refused if call.status < 300] == []
     assert rig.cluster.api.get(CONFIG_MAPS.path(namespace=foreign, name="there"))["data"] == {"k": "hidden"}

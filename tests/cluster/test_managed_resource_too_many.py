@@ -63,8 +63,7 @@ def test_objects_whose_entries_grow_too_large_are_told_of_and_stay_listed(rig: R
     # What helps is found at once.
     write(rig, *large(*names, size=10, version="3"))
     rig.until_applied("mr")
-    rig.delete("ManagedResource", "mr")
-    rig.until_gone("ManagedResource", "mr")
+    rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c7") is None
 
 

@@ -9,7 +9,6 @@ otherwise nothing would ever be forbidden.
 
 import base64
 import contextlib
-import json
 import shutil
 import subprocess
 import time
@@ -24,23 +23,49 @@ import yaml
 
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
+from gardener import keys
+from gardener.kinds import GATEWAYS, HVPAS, MACHINES, PROMETHEUSES, VIRTUAL_SERVICES
 from kit.eventually import eventually
 from kit.granted_rights import Right, rights, unused
 from kit.kinds import custom_resource, serve
+from kit.objects import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    RBAC_GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+    VOLUME_CLAIMS,
+    Kind,
+    bundle,
+    config_map,
+    decoded,
+    deployment,
+    encoded,
+    managed_resource,
+    obj,
+    pod,
+    role,
+    rule,
+    secret,
+    service,
+    stateful_set,
+    workload,
+)
 from kit.processes.deployed_pods import DeployedPod, kubeconfig
 from kit.signing.requests import CLIENT, csr_object, signing_request
-from kube.errors import ApiError, KubeError, NotFound
+from kit.world import Place
+from kube.errors import ApiError, KubeError
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, CUSTOM_RESOURCE_DEFINITIONS
+from webhooks.configurations.objects import MUTATING, VALIDATING
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 PATIENCE = 300.0
 GARDEN, WORK = "garden", "shoot--work"
 SHOOT = "shoot--project--name"
 AGENT, WEBHOOKS = "gardener-resource-manager", "gardener-resource-manager-webhooks"
-CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 DOMAIN = "resources.gardener.cloud"
 HA = f"high-availability-config.{DOMAIN}"
-RBAC_KINDS = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 pytestmark = [
     pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl"),
@@ -51,45 +76,36 @@ pytestmark = [
 # --- the clusters
 
 
+EXTENSIONS = "extensions.gardener.cloud"
+INFRASTRUCTURES = custom_resource(EXTENSIONS, "Infrastructure", version="v1alpha1")
+BASTIONS = custom_resource(EXTENSIONS, "Bastion", version="v1alpha1")
+ETCDS = custom_resource("druid.gardener.cloud", "Etcd", version="v1alpha1")
+
+
 @pytest.fixture(scope="module")
 def source(devcluster_run: object) -> Iterator[Cluster]:
     with Cluster(nodes=2) as own:
-        for namespace, role in ((GARDEN, "garden"), (WORK, "shoot"), (SHOOT, "shoot")):
+        for namespace, purpose in ((GARDEN, "garden"), (WORK, "shoot"), (SHOOT, "shoot")):
             restricted = {"pod-security.kubernetes.io/enforce": "restricted"} if namespace != WORK else {}
-            make_namespace(own, namespace, **{"gardener.cloud/role": role, **restricted})
-        serve(own, custom_resource("extensions.gardener.cloud", "Bastion", version="v1alpha1"))
-        serve(own, custom_resource("extensions.gardener.cloud", "Infrastructure", version="v1alpha1"))
-        serve(own, custom_resource("druid.gardener.cloud", "Etcd", version="v1alpha1"))
-        for group, plural in (("extensions.gardener.cloud", "infrastructures"), ("druid.gardener.cloud", "etcds")):
-            kind = {"apiVersion": f"{group}/v1alpha1", "kind": "Etcd" if plural == "etcds" else "Infrastructure"}
-            own.api.create(f"/apis/{group}/v1alpha1/namespaces/{WORK}/{plural}", {**kind, "metadata": {"name": "kept"}})
-        serve(own, custom_resource("machine.sapcloud.io", "Machine", version="v1alpha1"))
-        serve(own, custom_resource("networking.istio.io", "Gateway", version="v1beta1"))
-        serve(own, custom_resource("networking.istio.io", "VirtualService", version="v1beta1"))
-        install_what_is_scaled(own)
+            marks = {"gardener.cloud/role": purpose, **restricted}
+            Place(own, "").create(obj("Namespace", namespace, labels=marks))
+        serve(own, INFRASTRUCTURES, BASTIONS, ETCDS, MACHINES, GATEWAYS, VIRTUAL_SERVICES, HVPAS, PROMETHEUSES)
+        for kind in (INFRASTRUCTURES, ETCDS):
+            Place(own, WORK).create(obj(kind, "kept"), kind)
         yield own
 
 
 @pytest.fixture(scope="module")
 def target(devcluster_run: object) -> Iterator[Cluster]:
     with Cluster(nodes=2) as own:
-        make_namespace(own, "kubernetes-dashboard")
-        install_what_is_scaled(own)
+        Place(own, "").create(obj("Namespace", "kubernetes-dashboard"))
+        serve(own, HVPAS, PROMETHEUSES)
         yield own
 
 
-def install_what_is_scaled(cluster: Cluster) -> None:
-    serve(cluster, custom_resource("autoscaling.k8s.io", "Hvpa", version="v1alpha1"))
-    serve(cluster, custom_resource("monitoring.coreos.com", "Prometheus"))
-
-
-def make_namespace(cluster: Cluster, name: str, **labelled: str) -> None:
-    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labelled}})
-
-
-def kubectl(cluster: Cluster, *arguments: str) -> str:
-    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+def kubectl(kubeconfig: Path, *arguments: str, stdin: str = "") -> str:
+    command = ["kubectl", "--kubeconfig", str(kubeconfig), *arguments]
+    done = subprocess.run(command, input=stdin, check=False, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -97,35 +113,33 @@ def kubectl(cluster: Cluster, *arguments: str) -> str:
 def apply(cluster: Cluster, overlay: str) -> str:
     """First as a trial of everything, then really."""
     directory = str(MANIFESTS / "overlays" / overlay)
-    kubectl(cluster, "apply", "--server-side", "--dry-run=server", "-k", directory)
-    return kubectl(cluster, "apply", "--server-side", "-k", directory)
+    kubectl(cluster.kubeconfig, "apply", "--server-side", "--dry-run=server", "-k", directory)
+    return kubectl(cluster.kubeconfig, "apply", "--server-side", "-k", directory)
 
 
 until = partial(eventually, seconds=PATIENCE, passing=(KubeError,))
 
 
-def pod_of(cluster: Cluster, namespace: str, app: str) -> Object:
+def pod_of(place: Place, app: str) -> Object:
     """A running one."""
-    path = f"/api/v1/namespaces/{namespace}/pods?labelSelector=app%3D{app}"
 
     def running() -> Object | None:
-        pods = cluster.api.get(path)["items"]
+        pods = place.api.get(f"{place.path('Pod')}?labelSelector=app%3D{app}")["items"]
         return next((pod for pod in pods if (condition(pod, "Ready") or {}).get("status") == "True"), None)
 
     return until(running, f"a pod of {app}")
 
 
-def is_available(cluster: Cluster, namespace: str, deployment: str) -> bool:
-    live = cluster.api.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}")
+def is_available(place: Place, deployment: str) -> bool:
+    live = place.get("Deployment", deployment)
     return (condition(live, "Available") or {}).get("status") == "True" and live["status"]["readyReplicas"] == 2
 
 
 def rbac(cluster: Cluster) -> list[Object]:
-    kinds = {"roles": "Role", "rolebindings": "RoleBinding", "clusterroles": "ClusterRole"}
     return [
-        {**each, "kind": kinds.get(plural, "ClusterRoleBinding")}
-        for plural in RBAC_KINDS
-        for each in cluster.api.get(f"/apis/rbac.authorization.k8s.io/v1/{plural}")["items"]
+        {**each, "kind": kind.kind}
+        for kind in (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
+        for each in cluster.api.get(kind.path())["items"]
     ]
 
 
@@ -134,13 +148,13 @@ NARROWED = {"gardener-resource-manager-seed", "gardener-resource-manager-managed
 
 def narrow(cluster: Cluster, role: str) -> None:
     """ManagedResources may contain no more than those of the tests do."""
-    every = ["get", "list", "watch", "create", "update", "patch", "delete"]
+    every = "get list watch create update patch delete"
     rules = [
-        {"apiGroups": [""], "resources": ["configmaps", "services", "namespaces"], "verbs": every},
-        {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": every},
-        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": [*every, "escalate", "bind"]},
+        rule("", "configmaps services namespaces", every),
+        rule("apps", "deployments statefulsets", every),
+        rule(RBAC_GROUP, "roles", f"{every} escalate bind"),
     ]
-    cluster.api.patch(f"{CLUSTER_ROLES}/{role}", {"rules": rules})
+    Place(cluster, "").patch(CLUSTER_ROLES, role, {"rules": rules})
 
 
 def often(config: dict[str, Any]) -> None:
@@ -172,123 +186,69 @@ def test_what_is_said_to_be_tested_elsewhere_is() -> None:
 # --- what is asked of them
 
 
-def managed(namespace: str, name: str, *objects: Object, **spec: Any) -> list[tuple[str, Object]]:
-    """A ManagedResource and its Secret, and where they are created."""
-    text = "\n---\n".join(json.dumps(obj) for obj in objects)
-    secret = {"metadata": {"name": name}, "data": {"objects.yaml": base64.b64encode(text.encode()).decode()}}
-    resource = {
-        "apiVersion": f"{DOMAIN}/v1alpha1",
-        "kind": "ManagedResource",
-        "metadata": {"name": name},
-        "spec": {"secretRefs": [{"name": name}], **spec},
-    }
-    return [
-        (f"/api/v1/namespaces/{namespace}/secrets", secret),
-        (f"/apis/{DOMAIN}/v1alpha1/namespaces/{namespace}/managedresources", resource),
-    ]
+HIGHLY_AVAILABLE = {f"{HA}/type": "server"}
 
 
-def named(api_version: str, kind: str, namespace: str, name: str, **fields: Any) -> Object:
-    place = {"namespace": namespace} if namespace else {}
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **place}, **fields}
-
-
-def pod_spec(**spec: Any) -> Object:
-    return {"containers": [{"name": "c", "image": "example/c"}], **spec}
-
-
-def workload(namespace: str, kind: str, name: str, **spec: Any) -> Object:
-    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec()}
-    selector = {"matchLabels": {"app": name}}
-    obj = named("apps/v1", kind, namespace, name, spec={"selector": selector, "template": template, **spec})
-    obj["metadata"]["labels"] = {f"{HA}/type": "server"}
-    return obj
-
-
-def bundle(namespace: str) -> list[Object]:
+def content(namespace: str) -> list[Object]:
     """One of everything whose handling needs rights of its own."""
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    stateful = workload(
-        namespace,
-        "StatefulSet",
-        "stateful",
-        serviceName="stateful",
-        replicas=1,
-        volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": claim}],
-    )
-    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["*"]}
-    balanced = {"type": "LoadBalancer", "selector": {"app": "deployed"}, "ports": [{"port": 80}]}
-    finalized = named("v1", "Namespace", "", "finalized")
-    finalized["metadata"]["annotations"] = {f"{DOMAIN}/finalize-deletion-after": "1s"}
     return [
-        finalized,
-        named("v1", "ConfigMap", namespace, "configured", data={"key": "value"}),
-        named("rbac.authorization.k8s.io/v1", "Role", namespace, "granted", rules=[rule]),
-        named("v1", "Service", namespace, "balanced", spec=balanced),
-        workload(namespace, "Deployment", "deployed", replicas=1),
-        stateful,
+        obj("Namespace", "finalized", annotations={f"{DOMAIN}/finalize-deletion-after": "1s"}),
+        config_map("configured", {"key": "value"}, namespace=namespace),
+        role("granted", rule("", "nodes"), namespace=namespace),
+        service("balanced", namespace=namespace, type="LoadBalancer", selector={"app": "deployed"}),
+        deployment("deployed", namespace=namespace, labels=HIGHLY_AVAILABLE, replicas=1),
+        stateful_set("stateful", namespace=namespace, labels=HIGHLY_AVAILABLE, replicas=1),
     ]
 
 
-def apply_and_remove_a_managed_resource(source: Cluster, target: Cluster, place: str, to: str, **spec: Any) -> None:
-    name = "everything"
-    path = f"/apis/{DOMAIN}/v1alpha1/namespaces/{place}/managedresources/{name}"
+def is_applied(place: Place, name: str) -> bool:
+    """A ManagedResource that was not changed since it was created."""
+    applied = place.condition(name, "ResourcesApplied").get("status") == "True"
+    return applied and place.get("ManagedResource", name)["status"].get("observedGeneration") == 1
 
-    def is_applied() -> bool:
-        live = source.api.get(path)
-        found = condition(live, "ResourcesApplied") or {} if live.get("status") else {}
-        return found.get("status") == "True" and live["status"].get("observedGeneration") == 1
+
+def is_gone(place: Place, name: str) -> bool:
+    return not place.find("ManagedResource", name)
+
+
+def apply_and_remove_a_managed_resource(source: Place, target: Place, **spec: Any) -> None:
+    name = "everything"
 
     def is_told_unhealthy() -> bool:
-        found = condition(source.api.get(path), "ResourcesHealthy") or {}
-        return "balanced" in found.get("message", "")
+        return "balanced" in source.condition(name, "ResourcesHealthy").get("message", "")
 
-    objects = managed(place, name, *bundle(to), deletePersistentVolumeClaims=True, **spec)
-    for collection, obj in objects:
-        source.api.create(collection, obj)
-    until(is_applied, "the ManagedResource to be applied")
+    source.create(bundle(name, *content(target.namespace)))
+    source.create(managed_resource(name, spec={"deletePersistentVolumeClaims": True, **spec}))
+    until(partial(is_applied, source, name), "the ManagedResource to be applied")
     until(is_told_unhealthy, "the Service without an address to be told")
     # High availability: the webhook was asked about the agent's write.
-    assert target.api.get(f"/apis/apps/v1/namespaces/{to}/deployments/deployed")["spec"]["replicas"] == 2
-    claims = f"/api/v1/namespaces/{to}/persistentvolumeclaims"
-    claimed = {uid(claim) for claim in until(lambda: target.api.get(claims)["items"], "claims of the StatefulSet")}
-    changed = f"/api/v1/namespaces/{to}/configmaps/configured"
-    target.api.patch(changed, {"data": {"key": "other"}})
-    until(lambda: target.api.get(changed)["data"] == {"key": "value"}, "a change to be put right")
-    target.api.patch(changed, {"data": {"key": "once more"}})
-    until(lambda: target.api.get(changed)["data"] == {"key": "value"}, "the same to be done, and told, again")
-    held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
-    target.api.create("/api/v1/namespaces/finalized/configmaps", held)
-    source.api.delete(path)
-    until(lambda: is_gone(source, path), "the ManagedResource to be gone")
+    assert target.get("Deployment", "deployed")["spec"]["replicas"] == 2
+    claimed = {uid(claim) for claim in until(lambda: target.list(VOLUME_CLAIMS), "claims of the StatefulSet")}
+    for change, what in (("other", "a change to be put right"), ("once more", "the same to be done, and told, again")):
+        target.patch("ConfigMap", "configured", {"data": {"key": change}})
+        until(lambda: target.get("ConfigMap", "configured")["data"] == {"key": "value"}, what)
+    Place(target.cluster, "finalized").create(config_map("held", finalizers=["example.com/hold"]))
+    source.delete("ManagedResource", name)
+    until(partial(is_gone, source, name), "the ManagedResource to be gone")
     # The control plane may make new ones until it has seen that the StatefulSet goes.
-    until(lambda: not claimed & {uid(each) for each in kept(target, claims)}, "claims to be gone")
+    until(lambda: not claimed & {uid(each) for each in kept(target, VOLUME_CLAIMS)}, "claims to be gone")
 
 
-def share_a_secret(source: Cluster, audit: Audit, place: str, to: str, user: str, **spec: Any) -> None:
+def share_a_secret(source: Place, audit: Audit, to: str, user: str, **spec: Any) -> None:
     """Manifests are read again when they are wanted again, and a ManagedResource when others write it, too."""
+    source.create(bundle("first", config_map("first", namespace=to)))
     for name in ("first", "second"):
-        (secrets, secret), (collection, resource) = managed(place, name, named("v1", "ConfigMap", to, name), **spec)
-        if name == "first":
-            source.api.create(secrets, secret)
-        resource["spec"]["secretRefs"] = [{"name": "first"}]
-        path = f"{collection}/{name}"
-        source.api.create(collection, resource)
+        source.create(managed_resource(name, spec={"secretRefs": [{"name": "first"}], **spec}))
+        until(partial(is_applied, source, name), f"{name} to be applied")
 
-        def is_applied(path: str = path) -> bool:
-            live = source.api.get(path)
-            return (condition(live, "ResourcesApplied") or {}).get("status") == "True" if live.get("status") else False
-
-        until(is_applied, f"{name} to be applied")
-
-        def write(number: int, path: str = path) -> None:
-            source.api.patch(path, {"spec": {"injectLabels": {"number": str(number)}}})
+        def write(number: int, name: str = name) -> None:
+            source.patch("ManagedResource", name, {"spec": {"injectLabels": {"number": str(number)}}})
             for note in range(10):
-                source.api.patch(path, {"metadata": {"annotations": {"note": str(note)}}})
+                source.patch("ManagedResource", name, {"metadata": {"annotations": {"note": str(note)}}})
 
         provoke(audit, user, Right(DOMAIN, "managedresources", "get"), write)
-        source.api.delete(path)
-        until(lambda path=path: is_gone(source, path), f"{name} to be gone")  # type: ignore[misc]
+        source.delete("ManagedResource", name)
+        until(partial(is_gone, source, name), f"{name} to be gone")
 
 
 def provoke(audit: Audit, user: str, right: Right, act: Callable[[int], object]) -> None:
@@ -301,107 +261,80 @@ def provoke(audit: Audit, user: str, right: Right, act: Callable[[int], object])
         number += 1
 
 
-def outdated_workloads(cluster: Cluster, namespace: str) -> None:
+def outdated_workloads(place: Place) -> None:
     """Spread as if there were one Node only, from before there were webhooks."""
-    spread = [{"topologyKey": "kubernetes.io/hostname", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
-    for kind, plural in (("Deployment", "deployments"), ("StatefulSet", "statefulsets")):
+    for kind in ("Deployment", "StatefulSet"):
         name = f"outdated-{kind.lower()}"
-        obj = workload(namespace, kind, name, replicas=2)
-        constraints = [{**each, "labelSelector": {"matchLabels": {"app": name}}} for each in spread]
-        obj["spec"]["template"]["spec"]["topologySpreadConstraints"] = constraints
-        cluster.api.create(f"/apis/apps/v1/namespaces/{namespace}/{plural}", obj)
+        constraints = {"topologySpreadConstraints": [spread("kubernetes.io/hostname", name)]}
+        place.create(workload(kind, name, labels=HIGHLY_AVAILABLE, replicas=2, pod=constraints))
 
 
-def wait_with_another_replica(cluster: Cluster, directory: Path, audit: Audit, namespace: str) -> None:
-    another = DeployedPod(cluster, pod_of(cluster, namespace, f"{AGENT}-agent"), directory)
+def spread(topology_key: str, app: str) -> Object:
+    constraint = {"topologyKey": topology_key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+    return {**constraint, "labelSelector": {"matchLabels": {"app": app}}}
+
+
+def wait_with_another_replica(place: Place, directory: Path, audit: Audit) -> None:
+    another = DeployedPod(place.cluster, pod_of(place, f"{AGENT}-agent"), directory)
     watching = {Right("coordination.k8s.io", "leases", "watch", (AGENT,))}
     with another.start("agent"):
-        until(lambda: not unused(watching, calls_of(audit, f"{namespace}:{AGENT}")), "the Lease to be watched")
+        until(lambda: not unused(watching, calls_of(audit, f"{place.namespace}:{AGENT}")), "the Lease to be watched")
 
 
-def break_the_certificate(cluster: Cluster, namespace: str) -> None:
-    path, broken = f"/api/v1/namespaces/{namespace}/secrets/{AGENT}-server", base64.b64encode(b"broken").decode()
-    until(lambda: cluster.api.patch(path, {"data": {"tls.crt": broken}}), "the certificate")
-    until(lambda: cluster.api.get(path)["data"]["tls.crt"] != broken, "another certificate")
+def break_the_certificate(place: Place) -> None:
+    name, broken = f"{AGENT}-server", encoded({"tls.crt": "broken"})
+    until(lambda: place.patch("Secret", name, {"data": broken}), "the certificate")
+    until(lambda: place.get("Secret", name)["data"]["tls.crt"] != broken["tls.crt"], "another certificate")
 
 
-def kept(cluster: Cluster, collection: str) -> list[Object]:
-    return [obj for obj in cluster.api.get(collection)["items"] if not is_deleting(obj)]
+def kept(place: Place, kind: Kind) -> list[Object]:
+    return [each for each in place.list(kind) if not is_deleting(each)]
 
 
-def is_gone(cluster: Cluster, path: str) -> bool:
-    try:
-        cluster.api.get(path)
-    except NotFound:
-        return True
-    return False
-
-
-def collect_garbage(cluster: Cluster, namespace: str) -> None:
-    paths = []
-    for plural in ("configmaps", "secrets"):
-        collection = f"/api/v1/namespaces/{namespace}/{plural}"
+def collect_garbage(place: Place) -> None:
+    kinds = ("ConfigMap", "Secret")
+    for kind in kinds:
         label = {f"{DOMAIN}/garbage-collectable-reference": "true"}
-        cluster.api.create(collection, {"metadata": {"name": "garbage", "labels": label}, "immutable": True})
-        paths.append(f"{collection}/garbage")
-    until(lambda: all(is_gone(cluster, path) for path in paths), "garbage to be collected")
+        place.create(obj(kind, "garbage", labels=label, immutable=True))
+    until(lambda: not any(place.find(kind, "garbage") for kind in kinds), "garbage to be collected")
 
 
-def invalidate_a_token(cluster: Cluster, namespace: str) -> None:
-    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    cluster.api.create(accounts, {"metadata": {"name": "static"}, "automountServiceAccountToken": False})
-    named_by = {"kubernetes.io/service-account.name": "static"}
-    secret = {"metadata": {"name": "static", "annotations": named_by}, "type": "kubernetes.io/service-account-token"}
-    path = f"/api/v1/namespaces/{namespace}/secrets"
-    cluster.api.create(path, secret)
-    invalid = base64.b64encode(b"\0\0\0").decode()
-
-    def is_invalid() -> bool:
-        return (cluster.api.get(f"{path}/static").get("data") or {}).get("token") == invalid
-
-    until(is_invalid, "the token to be invalid")
+def invalidate_a_token(place: Place) -> None:
+    place.create(obj("ServiceAccount", "static", automountServiceAccountToken=False))
+    of_account = {"kubernetes.io/service-account.name": "static"}
+    place.create(secret("static", annotations=of_account, type="kubernetes.io/service-account-token"))
+    until(lambda: decoded(place.get("Secret", "static")).get("token") == "\0\0\0", "the token to be invalid")
 
 
-def mount_a_token(cluster: Cluster, namespace: str, **spec: Any) -> Object:
+def mount_a_token(place: Place) -> None:
     """A pod of a ServiceAccount that nothing is mounted for by the API server itself."""
-    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    cluster.api.create(accounts, {"metadata": {"name": "mounted"}, "automountServiceAccountToken": False})
-    meta = {"name": "mounted", "labels": {f"{DOMAIN}/managed-by": "gardener", "pod-template-hash": "x"}}
-    spread = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
-    spread = [{**each, "labelSelector": {"matchLabels": {"app": "x"}}} for each in spread]
-    pod = {"metadata": meta, "spec": pod_spec(serviceAccountName="mounted", topologySpreadConstraints=spread, **spec)}
-    made = cluster.api.create(f"/api/v1/namespaces/{namespace}/pods", pod)
+    place.create(obj("ServiceAccount", "mounted", automountServiceAccountToken=False))
+    marks = {f"{DOMAIN}/managed-by": "gardener", "pod-template-hash": "x"}
+    constraints = [spread("zone", "x")]
+    mounted = pod("mounted", labels=marks, serviceAccountName="mounted", topologySpreadConstraints=constraints)
+    made = place.create(mounted)
     assert "kube-api-access-gardener" in [volume["name"] for volume in made["spec"]["volumes"]]
     (constraint,) = made["spec"]["topologySpreadConstraints"]
     assert constraint["labelSelector"]["matchLabels"]["pod-template-hash"] == "x"
-    return made
 
 
-def write_network_policies(cluster: Cluster, namespace: str) -> None:
-    path = f"/api/v1/namespaces/{namespace}/services"
-    policies = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
+def write_network_policies(place: Place) -> None:
+    name, kind = "ingress-to-db-tcp-3306", "NetworkPolicy"
 
     def names() -> set[str]:
-        found = cluster.api.get(policies)["items"]
-        return {metadata(policy)["name"] for policy in found if "db" in metadata(policy)["name"]}
+        return {metadata(policy)["name"] for policy in place.list(kind) if "db" in metadata(policy)["name"]}
 
-    nobodys = {"metadata": {"name": "ingress-to-db-tcp-3306"}, "spec": {"podSelector": {}}}
-    cluster.api.create(policies, nobodys)
-    port = {"port": 80, "targetPort": 3306}
-    cluster.api.create(path, {"metadata": {"name": "db"}, "spec": {"selector": {"app": "db"}, "ports": [port]}})
+    def selected() -> Any:
+        return place.get(kind, name)["spec"]["podSelector"]
+
+    place.create(obj(kind, name, spec={"podSelector": {}}))
+    place.create(service("db", selector={"app": "db"}, ports=[{"port": 80, "targetPort": 3306}]))
     until(lambda: names() == {"ingress-to-db-tcp-3306", "egress-to-db-tcp-3306"}, "policies")
-    name = "ingress-to-db-tcp-3306"
-    until(lambda: cluster.api.get(f"{policies}/{name}")["spec"]["podSelector"], "the policy to be taken over")
-    cluster.api.patch(f"{policies}/{name}", {"spec": {"podSelector": {"matchLabels": {"app": "other"}}}})
-    is_right = {"app": "db"}
-    until(lambda: cluster.api.get(f"{policies}/{name}")["spec"]["podSelector"]["matchLabels"] == is_right, "mending")
-    cluster.api.delete(f"{path}/db")
+    until(selected, "the policy to be taken over")
+    place.patch(kind, name, {"spec": {"podSelector": {"matchLabels": {"app": "other"}}}})
+    until(lambda: selected()["matchLabels"] == {"app": "db"}, "mending")
+    place.delete("Service", "db")
     until(lambda: not names(), "policies to be gone")
-
-
-def refuse(write: Callable[[], object], *, message: str) -> None:
-    with pytest.raises(ApiError, match=message):
-        write()
 
 
 def calls_of(audit: Audit, user: str) -> list[Call]:
@@ -412,7 +345,7 @@ def approvals(cluster: Cluster, calls: list[Call]) -> Iterator[Call]:
     """Who approves needs a right for the signer as well; the API server asks for it by itself, and logs no call."""
     for call in calls:
         if (call.resource, call.verb, call.status) == ("certificatesigningrequests/approval", "update", 200):
-            request = cluster.api.get(f"/apis/certificates.k8s.io/v1/certificatesigningrequests/{call.name}")
+            request = Place(cluster, "").get(CERTIFICATE_SIGNING_REQUESTS, call.name)
             yield replace(call, resource="signers", verb="approve", name=request["spec"]["signerName"])
 
 
@@ -438,33 +371,30 @@ def assert_all_rights_are_needed(cluster: Cluster, audit: Audit, user: str) -> N
 # --- an instance for its own cluster
 
 
-@contextlib.contextmanager
-def served_by(cluster: Cluster, namespace: str, port: int) -> Iterator[None]:
+def serve_at(place: Place, port: int) -> None:
     """The Service leads to a port of this machine, as kube-proxy would see to."""
-    path = f"/api/v1/namespaces/{namespace}/services/{AGENT}"
     external = {"type": "ExternalName", "externalName": "127.0.0.1", "clusterIP": None, "clusterIPs": None}
-    cluster.api.patch(path, {"spec": {**external, "selector": None}})
-    for kind in ("mutating", "validating"):
-        configuration = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{AGENT}"
-        live = cluster.api.get(configuration)
-        for webhook in live["webhooks"]:
+    place.patch("Service", AGENT, {"spec": {**external, "selector": None}})
+    for kind in (MUTATING, VALIDATING):
+        webhooks = place.get(kind, AGENT)["webhooks"]
+        for webhook in webhooks:
             webhook["clientConfig"]["service"]["port"] = port
-        cluster.api.patch(configuration, {"webhooks": live["webhooks"]})
-    yield
+        place.patch(kind, AGENT, {"webhooks": webhooks})
 
 
 def test_an_instance_for_its_own_cluster_works_with_the_rights_that_it_is_given(
     source: Cluster, tmp_path: Path
 ) -> None:
-    source.api.patch(f"/api/v1/namespaces/{WORK}", {"metadata": {"labels": {f"{HA}/consider": "true"}}})
-    outdated_workloads(source, WORK)
+    garden, work = Place(source, GARDEN), Place(source, WORK)
+    work.patch("Namespace", WORK, {"metadata": {"labels": {f"{HA}/consider": "true"}}})
+    outdated_workloads(work)
     with contextlib.closing(source.audit()) as audit:
-        kubectl(source, "apply", "--server-side", "-f", str(MANIFESTS / "crds"))
+        kubectl(source.kubeconfig, "apply", "--server-side", "-f", str(MANIFESTS / "crds"))
         assert "Warning" not in apply(source, "runtime")
-        for deployment in (AGENT, f"{AGENT}-agent"):
-            until(lambda name=deployment: is_available(source, GARDEN, name), f"{deployment} to be available")  # type: ignore[misc]
-        server = DeployedPod(source, pod_of(source, GARDEN, AGENT), tmp_path / "webhooks", change=often)
-        agent = DeployedPod(source, pod_of(source, GARDEN, f"{AGENT}-agent"), tmp_path / "agent", change=often)
+        for name in (AGENT, f"{AGENT}-agent"):
+            until(partial(is_available, garden, name), f"{name} to be available")
+        server = DeployedPod(source, pod_of(garden, AGENT), tmp_path / "webhooks", change=often)
+        agent = DeployedPod(source, pod_of(garden, f"{AGENT}-agent"), tmp_path / "agent", change=often)
         with server.start("certificates") as certificates:
             certificates.wait_for_log("Issued a certificate for the server", seconds=PATIENCE)
             certificates.wait_for(lambda: bundle_told(source, AGENT), what="the CA in configurations", seconds=PATIENCE)
@@ -472,43 +402,43 @@ def test_an_instance_for_its_own_cluster_works_with_the_rights_that_it_is_given(
             apply(source, "runtime")
             narrow(source, "gardener-resource-manager-seed")
             assert bundle_told(source, AGENT)
-            break_the_certificate(source, GARDEN)
-            with (
-                server.start(AGENT) as webhooks,
-                served_by(source, GARDEN, server.webhook_port),
-                agent.start("agent") as process,
-            ):
-                webhooks.wait_until_ready(seconds=PATIENCE)
-                process.wait_until_ready(seconds=PATIENCE).wait_until_leading(seconds=PATIENCE)
-                apply_and_remove_a_managed_resource(source, source, WORK, WORK, **{"class": "seed"})
-                share_a_secret(source, audit, WORK, WORK, f"{GARDEN}:{AGENT}", **{"class": "seed"})
-                write_network_policies(source, WORK)
-                collect_garbage(source, WORK)
-                invalidate_a_token(source, WORK)
-                mount_a_token(source, WORK)
-                wait_with_another_replica(source, tmp_path / "another", audit, GARDEN)
-                refuse_deletions(source)
-                assert_all_rights_are_needed(source, audit, f"{GARDEN}:{AGENT}")
-                assert_all_rights_are_needed(source, audit, f"{GARDEN}:{WEBHOOKS}")
+            break_the_certificate(garden)
+            with server.start(AGENT) as webhooks:
+                serve_at(garden, server.webhook_port)
+                with agent.start("agent") as process:
+                    webhooks.wait_until_ready(seconds=PATIENCE)
+                    process.wait_until_ready(seconds=PATIENCE).wait_until_leading(seconds=PATIENCE)
+                    apply_and_remove_a_managed_resource(work, work, **{"class": "seed"})
+                    share_a_secret(work, audit, WORK, f"{GARDEN}:{AGENT}", **{"class": "seed"})
+                    write_network_policies(work)
+                    collect_garbage(work)
+                    invalidate_a_token(work)
+                    mount_a_token(work)
+                    wait_with_another_replica(garden, tmp_path / "another", audit)
+                    refuse_deletions(work)
+                    assert_all_rights_are_needed(source, audit, f"{GARDEN}:{AGENT}")
+                    assert_all_rights_are_needed(source, audit, f"{GARDEN}:{WEBHOOKS}")
 
 
 def bundle_told(cluster: Cluster, name: str) -> bool:
-    path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"
-    return all(webhook["clientConfig"].get("caBundle") for webhook in cluster.api.get(path)["webhooks"])
+    return all(
+        webhook["clientConfig"].get("caBundle") for webhook in Place(cluster, "").get(MUTATING, name)["webhooks"]
+    )
 
 
-def refuse_deletions(cluster: Cluster) -> None:
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    managed_resources = f"{definitions}/managedresources.{DOMAIN}"
-    refuse(lambda: cluster.api.delete(managed_resources), message="confirmation.gardener.cloud/deletion")
+def refuse_deletions(place: Place) -> None:
+    definitions = CUSTOM_RESOURCE_DEFINITIONS.path()
     protected = "?labelSelector=gardener.cloud%2Fdeletion-protected%3Dtrue"
-    refuse(lambda: cluster.api.delete(definitions + protected), message="confirmation.gardener.cloud/deletion")
-    for group, plural in (("extensions.gardener.cloud", "infrastructures"), ("druid.gardener.cloud", "etcds")):
-        collection = f"/apis/{group}/v1alpha1/namespaces/{WORK}/{plural}"
-        refuse(lambda path=collection: cluster.api.delete(path), message="confirmation")  # type: ignore[misc]
-    invalid = {"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Bastion", "metadata": {"name": "b"}}
-    bastions = f"/apis/extensions.gardener.cloud/v1alpha1/namespaces/{WORK}/bastions"
-    refuse(lambda: cluster.api.create(bastions, {**invalid, "spec": {}}), message="spec.type")
+    for path, message in (
+        (f"{definitions}/managedresources.{DOMAIN}", "confirmation.gardener.cloud/deletion"),
+        (definitions + protected, "confirmation.gardener.cloud/deletion"),
+        (place.path(INFRASTRUCTURES), "confirmation"),
+        (place.path(ETCDS), "confirmation"),
+    ):
+        with pytest.raises(ApiError, match=message):
+            place.api.delete(path)
+    with pytest.raises(ApiError, match="spec.type"):
+        place.create(obj(BASTIONS, "b", spec={}), BASTIONS)
 
 
 # --- an instance for another cluster
@@ -517,147 +447,125 @@ def refuse_deletions(cluster: Cluster) -> None:
 def test_an_instance_for_another_cluster_works_with_the_rights_that_it_is_given(
     source: Cluster, target: Cluster, tmp_path: Path
 ) -> None:
+    shoot, system = Place(source, SHOOT), Place(target, "kube-system")
     with contextlib.closing(source.audit()) as audit, contextlib.closing(target.audit()) as target_audit:
-        target.api.patch("/api/v1/namespaces/kube-system", {"metadata": {"labels": {f"{HA}/consider": "true"}}})
-        outdated_workloads(target, "kube-system")
+        system.patch("Namespace", "kube-system", {"metadata": {"labels": {f"{HA}/consider": "true"}}})
+        outdated_workloads(system)
         assert "Warning" not in apply(target, "target-cluster")
         narrow(target, "gardener-resource-manager-managed-kinds")
         assert "Warning" not in apply(source, "target")
-        give_access(source, target)
-        agent = DeployedPod(source, pod_of(source, SHOOT, f"{AGENT}-agent"), tmp_path / "agent", change=often)
+        give_access(shoot, system)
+        agent = DeployedPod(source, pod_of(shoot, f"{AGENT}-agent"), tmp_path / "agent", change=often)
         with agent.start("agent") as process:
             process.wait_until_ready(seconds=PATIENCE).wait_until_leading(seconds=PATIENCE)
-            until(lambda: token_in(source, f"shoot-access-{WEBHOOKS}"), "a token for the webhooks")
-            server = DeployedPod(source, pod_of(source, SHOOT, AGENT), tmp_path / "webhooks", change=often)
+            until(lambda: token_in(shoot, f"shoot-access-{WEBHOOKS}"), "a token for the webhooks")
+            server = DeployedPod(source, pod_of(shoot, AGENT), tmp_path / "webhooks", change=often)
             with server.start("certificates", "--dns-name=127.0.0.1") as certificates:
                 certificates.wait_for(
                     lambda: bundle_told(target, f"{AGENT}-shoot"), what="the CA in configurations", seconds=PATIENCE
                 )
-                break_the_certificate(source, SHOOT)
+                break_the_certificate(shoot)
                 with server.start(AGENT) as webhooks:
-                    reach_by_address(target, server.webhook_port)
+                    reach_by_address(system, server.webhook_port)
                     webhooks.wait_until_ready(seconds=PATIENCE)
-                    apply_and_remove_a_managed_resource(source, target, SHOOT, "kube-system")
-                    share_a_secret(source, audit, SHOOT, "kube-system", f"{SHOOT}:{AGENT}")
-                    collect_garbage(target, "kube-system")
-                    invalidate_a_token(target, "kube-system")
-                    mount_a_token(target, "kube-system")
-                    wait_with_another_replica(source, tmp_path / "another", audit, SHOOT)
-                    approve_certificates(source, target)
-                    free_a_node(target)
-                    request_a_token(source, target)
-                    renew(source, f"shoot-access-{AGENT}")
+                    apply_and_remove_a_managed_resource(shoot, system)
+                    share_a_secret(shoot, audit, "kube-system", f"{SHOOT}:{AGENT}")
+                    collect_garbage(system)
+                    invalidate_a_token(system)
+                    mount_a_token(system)
+                    wait_with_another_replica(shoot, tmp_path / "another", audit)
+                    approve_certificates(shoot, system)
+                    free_a_node(system)
+                    request_a_token(shoot, system)
+                    renew(shoot, f"shoot-access-{AGENT}")
                     assert_all_rights_are_needed(source, audit, f"{SHOOT}:{AGENT}")
                     assert_all_rights_are_needed(source, audit, f"{SHOOT}:{WEBHOOKS}")
                     assert_all_rights_are_needed(target, target_audit, f"kube-system:{AGENT}")
                     assert_all_rights_are_needed(target, target_audit, f"kube-system:{WEBHOOKS}")
 
 
-def request_a_token(source: Cluster, target: Cluster) -> None:
+def request_a_token(shoot: Place, system: Place) -> None:
     """For a ServiceAccount that is not there yet, to a Secret of the target cluster; then with labels."""
-    prefix = f"serviceaccount.{DOMAIN}"
-    meta = {
-        "name": "robot",
-        "labels": {f"{DOMAIN}/purpose": "token-requestor", f"{DOMAIN}/class": "shoot"},
-        "annotations": {
-            f"{prefix}/name": "robot",
-            f"{prefix}/namespace": "kube-system",
-            f"token-requestor.{DOMAIN}/target-secret-name": "robot",
-            f"token-requestor.{DOMAIN}/target-secret-namespace": "kube-system",
-        },
+    wanted = {
+        keys.SERVICE_ACCOUNT_NAME: "robot",
+        keys.SERVICE_ACCOUNT_NAMESPACE: "kube-system",
+        keys.TARGET_SECRET_NAME: "robot",
+        keys.TARGET_SECRET_NAMESPACE: "kube-system",
     }
-    source.api.create(f"/api/v1/namespaces/{SHOOT}/secrets", {"metadata": meta})
-    path = "/api/v1/namespaces/kube-system/secrets/robot"
-
-    def token() -> str:
-        return str((target.api.get(path).get("data") or {}).get("token", ""))
+    marks = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR, keys.CLASS: "shoot"}
+    shoot.create(secret("robot", labels=marks, annotations=wanted))
 
     def renewal() -> str:
-        live = source.api.get(f"/api/v1/namespaces/{SHOOT}/secrets/robot")
-        return annotations(live).get(f"{prefix}/token-renew-timestamp", "")
+        return annotations(shoot.get("Secret", "robot")).get(keys.TOKEN_RENEW_TIMESTAMP, "")
 
-    first = until(token, "a token in the target cluster")
+    first = until(lambda: token_in(system, "robot"), "a token in the target cluster")
     until(renewal, "the time of its renewal")  # written later; what is written before it would be lost
-    changes = {f"{prefix}/token-renew-timestamp": "2020-01-01T00:00:00Z", f"{prefix}/labels": '{"a": "b"}'}
-    source.api.patch(f"/api/v1/namespaces/{SHOOT}/secrets/robot", {"metadata": {"annotations": changes}})
-    until(lambda: token() != first, "a new token in the target cluster")
+    changes = {keys.TOKEN_RENEW_TIMESTAMP: "2020-01-01T00:00:00Z", keys.SERVICE_ACCOUNT_LABELS: '{"a": "b"}'}
+    shoot.patch("Secret", "robot", {"metadata": {"annotations": changes}})
+    until(lambda: token_in(system, "robot") != first, "a new token in the target cluster")
 
 
-def give_access(source: Cluster, target: Cluster) -> None:
+def give_access(shoot: Place, system: Place) -> None:
     """What an operator does once: the kubeconfig without credentials, and the agent's first token."""
-    account = f"/api/v1/namespaces/kube-system/serviceaccounts/{AGENT}/token"
-    token = target.api.create(account, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    request = system.path("ServiceAccount", AGENT, subresource="token")
+    token = system.api.create(request, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
     file = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
-    text = kubeconfig(target.url, ca=base64.b64encode(target.ca.encode()).decode(), token_file=file)
-    secrets = f"/api/v1/namespaces/{SHOOT}/secrets"
-    generic = {"metadata": {"name": "generic-token-kubeconfig"}, "stringData": {"kubeconfig": text}}
-    source.api.create(secrets, generic)
-    source.api.patch(f"{secrets}/shoot-access-{AGENT}", {"stringData": {"token": token}})
+    ca = base64.b64encode(system.cluster.ca.encode()).decode()
+    generic = {"kubeconfig": kubeconfig(system.cluster.url, ca=ca, token_file=file)}
+    shoot.create(secret("generic-token-kubeconfig", generic))
+    shoot.patch("Secret", f"shoot-access-{AGENT}", {"stringData": {"token": token}})
 
 
-def token_in(cluster: Cluster, secret: str) -> str:
-    data = cluster.api.get(f"/api/v1/namespaces/{SHOOT}/secrets/{secret}").get("data") or {}
-    return str(data.get("token", ""))
+def token_in(place: Place, name: str) -> str:
+    return decoded(place.get("Secret", name)).get("token", "")
 
 
-def reach_by_address(target: Cluster, port: int) -> None:
-    path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{AGENT}-shoot"
-    live = target.api.get(path)
-    for webhook in live["webhooks"]:
+def reach_by_address(system: Place, port: int) -> None:
+    webhooks = system.get(MUTATING, f"{AGENT}-shoot")["webhooks"]
+    for webhook in webhooks:
         url = webhook["clientConfig"]["url"]
         webhook["clientConfig"]["url"] = f"https://127.0.0.1:{port}/{url.split('/', 3)[3]}"
-    target.api.patch(path, {"webhooks": live["webhooks"]})
+    system.patch(MUTATING, f"{AGENT}-shoot", {"webhooks": webhooks})
 
 
-def approve_certificates(source: Cluster, target: Cluster) -> None:
+def approve_certificates(shoot: Place, system: Place) -> None:
     """A kubelet's for its Node, and a node agent's for a Machine that has not become a Node yet."""
-    nodes, name = "/api/v1/nodes", "machine-node"
-    target.api.create(nodes, {"metadata": {"name": name}})
+    name = "machine-node"
+    system.create(obj("Node", name))
     addresses = [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": "10.1.2.3"}]
-    target.api.patch(f"{nodes}/{name}/status", {"status": {"addresses": addresses}})
+    system.patch("Node", name, {"status": {"addresses": addresses}}, subresource="status")
     for machine, node in (("m", {"node": name}), ("new", {})):
-        obj = named("machine.sapcloud.io/v1alpha1", "Machine", SHOOT, machine)
-        obj["metadata"]["labels"] = node
-        source.api.create(f"/apis/machine.sapcloud.io/v1alpha1/namespaces/{SHOOT}/machines", obj)
+        shoot.create(obj(MACHINES, machine, labels=node))
     user = f"system:node:{name}"
-    approve(target, user, csr_object(signing_request(user, dns=[name], ips=["10.1.2.3"]), name="serving"))
+    approve(system, user, csr_object(signing_request(user, dns=[name], ips=["10.1.2.3"]), name="serving"))
     agent = signing_request("gardener.cloud:node-agent:machine:new", organizations=["gardener.cloud:node-agents"])
-    approve(target, "system:bootstrap:abcdef", csr_object(agent, name="client", signer=CLIENT))
+    approve(system, "system:bootstrap:abcdef", csr_object(agent, name="client", signer=CLIENT))
 
 
-def approve(target: Cluster, user: str, request: Object) -> None:
-    requester = target.kubeconfig_for(user, ["system:nodes", "system:masters"])
-    made = subprocess.run(
-        ["kubectl", "--kubeconfig", str(requester), "create", "-f", "-"],
-        check=False,
-        input=yaml.safe_dump(request),
-        text=True,
-        capture_output=True,
-        timeout=PATIENCE,
-    )
-    assert made.returncode == 0, made.stderr
-    path = f"/apis/certificates.k8s.io/v1/certificatesigningrequests/{metadata(request)['name']}"
-    until(lambda: (condition(target.api.get(path), "Approved") or {}).get("status") == "True", "an approval")
+def approve(system: Place, user: str, request: Object) -> None:
+    requester = system.cluster.kubeconfig_for(user, ["system:nodes", "system:masters"])
+    kubectl(requester, "create", "-f", "-", stdin=yaml.safe_dump(request))
+
+    def approval() -> Object:
+        return condition(system.get(CERTIFICATE_SIGNING_REQUESTS, metadata(request)["name"]), "Approved") or {}
+
+    until(lambda: approval().get("status") == "True", "an approval")
 
 
-def free_a_node(target: Cluster) -> None:
+def free_a_node(system: Place) -> None:
     taint = {"key": "node.gardener.cloud/critical-components-not-ready", "effect": "NoSchedule"}
-    nodes = "/api/v1/nodes"
-    target.api.create(nodes, {"metadata": {"name": "tainted"}, "spec": {"taints": [taint]}})
+    system.create(obj("Node", "tainted", spec={"taints": [taint]}))
 
     def is_free() -> bool:
-        live = target.api.get(f"{nodes}/tainted")
-        keys = {each["key"] for each in live["spec"].get("taints") or ()}
-        delayed = any("reconciliation-delay" in name for name in annotations(live))
-        return taint["key"] not in keys and delayed
+        live = system.get("Node", "tainted")
+        taints = {each["key"] for each in live["spec"].get("taints") or ()}
+        return taint["key"] not in taints and any("reconciliation-delay" in name for name in annotations(live))
 
     until(is_free, "the taint to go and a delay to come")
 
 
-def renew(source: Cluster, secret: str) -> None:
-    path = f"/api/v1/namespaces/{SHOOT}/secrets/{secret}"
-    before = token_in(source, secret)
-    renewal = {f"serviceaccount.{DOMAIN}/token-renew-timestamp": "2020-01-01T00:00:00Z"}
-    source.api.patch(path, {"metadata": {"annotations": renewal}})
-    until(lambda: token_in(source, secret) != before, "a new token")
-    assert labels(source.api.get(path))[f"{DOMAIN}/purpose"] == "token-requestor"
+def renew(shoot: Place, name: str) -> None:
+    before = token_in(shoot, name)
+    shoot.patch("Secret", name, {"metadata": {"annotations": {keys.TOKEN_RENEW_TIMESTAMP: "2020-01-01T00:00:00Z"}}})
+    until(lambda: token_in(shoot, name) != before, "a new token")
+    assert labels(shoot.get("Secret", name))[keys.PURPOSE] == keys.PURPOSE_TOKEN_REQUESTOR

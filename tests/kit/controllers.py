@@ -9,7 +9,7 @@ All that they had in memory ends with the block, as if the process had ended. Fo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from prometheus_client import REGISTRY
@@ -72,8 +72,13 @@ async def run_controller(
 
 
 @asynccontextmanager
-async def at_work(context: Context, *loops: ControlLoop) -> AsyncIterator[None]:
-    """Runs control loops and writes their events; at the end of the block those, too, that are still to be written."""
+async def at_work(
+    context: Context, *loops: ControlLoop, release_shared: Callable[[], Awaitable[None]] | None = None
+) -> AsyncIterator[None]:
+    """Runs control loops and writes their events; at the end of the block those, too, that are still to be written.
+
+    `release_shared` gives back what the loops use and is not theirs alone.
+    """
     tasks = [asyncio.create_task(context.recorder.run())]
     try:
         for loop in loops:
@@ -88,7 +93,9 @@ async def at_work(context: Context, *loops: ControlLoop) -> AsyncIterator[None]:
         for loop in loops:
             await loop.close()
         all_caches = {context.source.caches, context.target.caches}
-        if _SHARING.isdisjoint(loop.controller.name for loop in loops):
+        if release_shared:
+            await release_shared()
+        if release_shared or _SHARING.isdisjoint(loop.controller.name for loop in loops):
             assert [store.view for caches in all_caches for store in caches.stores()] == []
         for caches in all_caches:
             await caches.close()

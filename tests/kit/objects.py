@@ -18,7 +18,7 @@ from gardener.kinds import MANAGED_RESOURCES
 from kube import resources
 from kube.errors import KindNotServed
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, SERVICES, STATEFUL_SETS, Resource
+from kube.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, SECRETS, SERVICES, STATEFUL_SETS, Resource
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC_GROUP, "v1", "Role", "roles", namespaced=True)
@@ -139,6 +139,13 @@ def reference(kind: str, name: str, **fields: Any) -> Object:
 def service(name: str, *, ports: Iterable[Object] = ({"port": 80},), **fields: Any) -> Object:
     """Args: fields: of the spec."""
     return _specified(SERVICES, name, {"ports": list(ports)}, fields)
+
+
+def service_warning(name: str, message: str) -> Object:
+    """An Event `e` about a Service whose load balancer could not be made."""
+    about = reference("v1 Service", name)
+    told = {"type": "Warning", "reason": "SyncLoadBalancerFailed", "message": message}
+    return obj(EVENTS, "e", involvedObject=about, source={"component": "service-controller"}, **told)
 
 
 def pod(name: str, **fields: Any) -> Object:

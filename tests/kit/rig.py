@@ -73,6 +73,11 @@ class Rig(Place):
         self.write_secret(name, *objects)
         self.write_managed_resource(name, **spec)
 
+    def apply(self, name: str, *objects: Object, **spec: Any) -> None:
+        """Writes them and waits until all is applied."""
+        self.write(name, *objects, **spec)
+        self.until_applied(name)
+
     def write_secret(self, name: str, *objects: Object) -> None:
         self.put(bundle(name, *map(self.placed, objects)))
 
@@ -84,6 +89,11 @@ class Rig(Place):
     ) -> None:
         spec = {"class": resource_class or self.agent.resource_class, **spec}
         self.put(managed_resource(name, annotations=annotated, spec=spec))
+
+    def delete_managed_resource(self, name: str) -> None:
+        """Waits until it is gone, and with it, if nothing says otherwise, all that it holds."""
+        self.delete("ManagedResource", name)
+        self.until_gone("ManagedResource", name)
 
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:
