@@ -4,14 +4,16 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from config.resource_manager.webhooks import CRDDeletionProtection
 from devcluster.cluster import Cluster
 from gardener.keys import CONFIRM_DELETION
-from kit.kinds import serve
+from kit.eventually import soon
+from kit.kinds import custom_resource, definition, serve
+from kit.objects import obj
+from kit.world import CountingClient
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.objects import Key
@@ -25,14 +27,6 @@ INFRASTRUCTURES = Resource(GROUP, "v1alpha1", "Infrastructure", "infrastructures
 BACKUP_BUCKETS = Resource(GROUP, "v1alpha1", "BackupBucket", "backupbuckets", namespaced=False)
 PROTECTED = {"gardener.cloud/deletion-protected": "true"}
 REFUSAL = f'must have a "{CONFIRM_DELETION}" annotation to delete'
-
-
-class CountingClient(Client):
-    requests = 0
-
-    async def request(self, *arguments: Any, **options: Any) -> bytes:
-        self.requests += 1
-        return await super().request(*arguments, **options)
 
 
 @pytest.fixture
@@ -61,9 +55,8 @@ async def ask(client: Client, resource: Resource, namespace: str = "") -> Answer
 
 
 async def create(client: Client, resource: Resource, name: str, namespace: str = "", *, confirmed: bool) -> None:
-    meta = {"name": name, "namespace": namespace, "annotations": {CONFIRM_DELETION: "true"} if confirmed else {}}
-    obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
-    await client.create(resource, obj)
+    annotations = {CONFIRM_DELETION: "true"} if confirmed else {}
+    await client.create(resource, obj(resource, name, namespace=namespace, annotations=annotations))
 
 
 async def confirm(client: Client, resource: Resource, name: str, namespace: str = "") -> None:
@@ -81,9 +74,11 @@ async def test_one_object_without_confirmation_keeps_all_of_its_namespace(
     await create(client, INFRASTRUCTURES, "b", namespace, confirmed=False)
     expected = Denied(f"{REFUSAL}: Infrastructure {namespace}/b")
     # That all are confirmed may be believed for a second.
-    async with asyncio.timeout(60):
-        while await handle(deletion(INFRASTRUCTURES, namespace)) != expected:
-            await asyncio.sleep(0.1)
+
+    async def is_refused() -> bool:
+        return await handle(deletion(INFRASTRUCTURES, namespace)) == expected
+
+    await soon(is_refused, "the refusal")
     assert await handle(deletion(INFRASTRUCTURES, f"{namespace}-other")) == Allowed()
 
     await confirm(client, INFRASTRUCTURES, "b", namespace)
@@ -130,17 +125,9 @@ async def test_objects_without_namespace_are_all_looked_at(cluster: Cluster, cli
 
 
 async def test_of_crds_only_those_that_are_protected_count(client: CountingClient) -> None:
-    group = f"a{uuid.uuid4().hex[:10]}.example.com"
-    name = f"widgets.{group}"
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-    spec = {
-        "group": group,
-        "names": {"kind": "Widget", "plural": "widgets"},
-        "scope": "Namespaced",
-        "versions": [version],
-    }
-    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, {**crd, "metadata": {"name": name}})
+    widgets = custom_resource(f"a{uuid.uuid4().hex[:10]}.example.com", "Widget")
+    name = f"widgets.{widgets.group}"
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(widgets))
     refused = f"{REFUSAL}: CustomResourceDefinition "
     try:
         # Other tests may have CRDs that are protected.

@@ -5,28 +5,21 @@ import contextlib
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any
 
 import pytest
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from kit.clock import FakeClock
 from kit.eventually import soon
 from kit.kinds import custom_resource, definition
-from kube.client import Client, Transport
+from kit.world import CountingClient
+from kube.client import Transport
 from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
 from kube.errors import KindNotServed, NoStatus, NotFound
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -38,21 +31,10 @@ def group(cluster: Cluster) -> Iterator[str]:
         cluster.api.delete(CUSTOM_RESOURCE_DEFINITIONS.path(name=f"widgets.{group}"))
 
 
-class CountingClient(Client):
-    def __init__(self, transport: Transport) -> None:
-        self.user_agent = f"discovery-{uuid.uuid4()}"
-        super().__init__(transport, user_agent=self.user_agent)
-        self.requests = 0
-
-    async def request(self, *arguments: Any, **options: Any) -> bytes:
-        self.requests += 1
-        return await super().request(*arguments, **options)
-
-
 @pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[CountingClient]:
+async def client(cluster: Cluster, user_agent: str) -> AsyncIterator[CountingClient]:
     async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield CountingClient(transport)
+        yield CountingClient(transport, user_agent=user_agent)
 
 
 def widgets(group: str, *, versions: Sequence[str] = ("v1",), scope: str = "Namespaced") -> Object:
@@ -111,7 +93,7 @@ async def test_a_kind_that_comes_changes_and_goes_is_followed(client: CountingCl
 
 @pytest.mark.parametrize(("api_version", "calls"), [("v1", 1), ("nobody.example.com/v1", 2)])
 async def test_a_missing_kind_is_asked_for_less_and_less_often(
-    api_version: str, calls: int, client: CountingClient, audit: Audit
+    api_version: str, calls: int, client: CountingClient, audit: Audit, user_agent: str
 ) -> None:
     """That a group version is not served takes two answers: there is no document, and it is not in the list."""
     clock = FakeClock()
@@ -131,7 +113,7 @@ async def test_a_missing_kind_is_asked_for_less_and_less_often(
     wanted = len(asked_at) * calls
     assert client.requests == wanted
     # A call may be in the audit log a moment after its answer.
-    await soon(lambda: sum(audit.count(user_agent=client.user_agent).values()) == wanted, "the calls in the audit log")
+    await soon(lambda: sum(audit.count(user_agent=user_agent).values()) == wanted, "the calls in the audit log")
 
 
 async def test_what_is_invalidated_is_asked_for_at_once(client: CountingClient) -> None:

@@ -49,8 +49,7 @@ class Pair:
 
     def begin(self) -> str:
         """The giver has `moving`, and the taker waits for it; the uid of it."""
-        self.giver.write("from", self.obj("moving"), self.obj("a"))
-        self.giver.until_applied("from")
+        self.giver.apply("from", self.obj("moving"), self.obj("a"))
         before = self.uid("moving")
         self.taker.write("to", self.obj("moving", "2"), self.obj("b"))
         self.taker.until_failed("to", f"is held by ManagedResource {self.place}/from")
@@ -114,8 +113,7 @@ def drops_it(pair: Pair) -> None:
 
 
 def is_deleted(pair: Pair) -> None:
-    pair.giver.delete("ManagedResource", "from")
-    pair.giver.until_gone("ManagedResource", "from")
+    pair.giver.delete_managed_resource("from")
     assert pair.live("a") is None
 
 
@@ -140,8 +138,7 @@ def test_who_waits_may_go_without_touching_it_and_leaves_no_claim(pair: Pair) ->
     assert pair.origin("moving") == f"{pair.place}/from"
     pair.taker.write_secret("to", pair.obj("moving", "2"), pair.obj("b"))
     pair.taker.until(lambda: pair.claimant("moving"), "another claim")
-    pair.taker.delete("ManagedResource", "to")
-    pair.taker.until_gone("ManagedResource", "to")
+    pair.taker.delete_managed_resource("to")
     assert not pair.claimant("moving")
     pair.giver.write_secret("from", pair.obj("a"))
     pair.giver.until(lambda: pair.live("moving") is None, "it to be deleted")
@@ -222,8 +219,7 @@ def test_the_taker_does_not_even_run_when_it_moves(order: tuple[str, str], pair:
 
 @LOOKING
 def test_an_object_that_is_no_longer_about_to_be_claimed_is_deleted(pair: Pair) -> None:
-    pair.giver.write("from", pair.obj("moving"), pair.obj("a"))
-    pair.giver.until_applied("from")
+    pair.giver.apply("from", pair.obj("moving"), pair.obj("a"))
     pair.taker.process.kill()
     pair.taker.write("to", pair.obj("moving", "2"))
     pair.giver.write_secret("from", pair.obj("a"))
@@ -253,8 +249,7 @@ _REFUSED = [("managedresources", 403)]
 )
 def test_what_a_look_at_others_costs(pair: Pair, expected: list[tuple[str, int]], audit: Audit) -> None:
     names = [f"a-{number}" for number in range(20)]
-    pair.giver.write("from", *map(pair.obj, names))
-    pair.giver.until_applied("from")
+    pair.giver.apply("from", *map(pair.obj, names))
     mark = audit.mark()
     for left in (names[:10], names[:1]):
         pair.giver.write_secret("from", *map(pair.obj, left))

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -20,7 +19,7 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
 from kit.managed_resources import install_crd
-from kit.objects import config_map, deployment
+from kit.objects import config_map, deployment, managed_resource, secret
 from kit.rig import Rig
 from kube.objects import Object, annotations, is_deleting
 from kube.resources import SECRETS
@@ -46,13 +45,8 @@ def mr(cluster: Cluster, namespace: str) -> Mr:
     return runner(cluster, namespace)
 
 
-def managed(name: str, **spec: Any) -> Object:
-    return {
-        "apiVersion": MANAGED_RESOURCES.api_version,
-        "kind": "ManagedResource",
-        "metadata": {"name": name},
-        "spec": {"class": "nobody", "secretRefs": [], **spec},
-    }
+def managed(name: str) -> Object:
+    return managed_resource(name, spec={"class": "nobody", "secretRefs": []})
 
 
 @pytest.fixture
@@ -110,27 +104,19 @@ def test_content_that_does_not_fit_into_a_secret_is_split_into_several(
     cluster: Cluster, namespace: str, mr: Mr, tmp_path: Path
 ) -> None:
     noise = random.Random(1)
-    documents = [
-        {
-            "kind": "ConfigMap",
-            "apiVersion": "v1",
-            "metadata": {"name": f"c{i}"},
-            "data": {"x": noise.randbytes(200_000).hex()},
-        }
-        for i in range(7)
-    ]
+    documents = [config_map(f"c{i}", {"x": noise.randbytes(200_000).hex()}) for i in range(7)]
     file = tmp_path / "large.json"
-    file.write_text("---\n".join(f"{yaml.safe_dump(document)}" for document in documents).replace("large", "large"))
+    file.write_text("---\n".join(map(yaml.safe_dump, documents)))
     made = mr("encode", str(file), "--name", "large", "--immutable")
     secrets = list(yaml.safe_load_all(made.stdout))
     assert len(secrets) >= 2
-    for secret in secrets:
-        assert secret["immutable"] is True
-        assert len(base64.b64decode(secret["data"]["objects.yaml.br"])) <= 1 << 20
-        cluster.api.create(SECRETS.path(namespace=namespace), secret)
+    for each in secrets:
+        assert each["immutable"] is True
+        assert len(base64.b64decode(each["data"]["objects.yaml.br"])) <= 1 << 20
+        cluster.api.create(SECRETS.path(namespace=namespace), each)
     names = []
-    for secret in secrets:
-        decoded = mr("decode", secret["metadata"]["name"], "-o", "json")
+    for each in secrets:
+        decoded = mr("decode", each["metadata"]["name"], "-o", "json")
         names += [item["metadata"]["name"] for item in json.loads(decoded.stdout)["items"]]
     assert names == [f"c{i}" for i in range(7)]
 
@@ -189,13 +175,8 @@ def test_create_refuses_what_exists_and_updates_on_demand(cluster: Cluster, name
 # --- with an agent
 
 
-def running(name: str) -> Object:
-    stopped = deployment(name)
-    return {**stopped, "spec": {**stopped["spec"], "replicas": 1}}
-
-
 def test_tree_trace_and_diff_for_programs(rig: Rig, mr: Mr) -> None:
-    rig.write("shop", running("storefront"), config_map("texts"))
+    rig.write("shop", deployment("storefront", replicas=1), config_map("texts"))
     mr("wait", "shop", "--timeout", "60s")
     [secret] = json.loads(mr("tree", "shop", "-o", "json").stdout)["children"]
     by_name = {child["name"]: child for child in secret["children"]}
@@ -213,13 +194,13 @@ def test_tree_trace_and_diff_for_programs(rig: Rig, mr: Mr) -> None:
 
 
 def test_diff_tells_of_secrets_of_the_manifest_without_their_values(rig: Rig, mr: Mr) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hidden"}, "stringData": {"a": "b1gsecret"}}
-    rig.write("shop", secret, config_map("extra"))
+    hidden = secret("hidden", stringData={"a": "b1gsecret"})
+    rig.write("shop", hidden, config_map("extra"))
     mr("wait", "shop", "--timeout", "60s")
     with rig.asleep():
         changed = base64.b64encode(b"an0therone").decode()
         rig.patch("Secret", "hidden", {"data": {"a": changed}, "metadata": {"labels": {"x": "y"}}})
-        rig.write_secret("shop", secret)
+        rig.write_secret("shop", hidden)
         told = mr("diff", "shop", code=1).stdout
         assert f"Secret/{rig.namespace}/hidden would be changed" in told
         assert f"ConfigMap/{rig.namespace}/extra would be removed" in told
@@ -238,7 +219,7 @@ def test_objects_of_another_cluster_are_read_there(rig: Rig, mr: Mr) -> None:
 
 
 def test_events_of_objects_are_shown_on_demand(rig: Rig, mr: Mr) -> None:
-    rig.write("shop", running("storefront"))
+    rig.write("shop", deployment("storefront", replicas=1))
     mr("wait", "shop", "--timeout", "60s")
     rig.until(lambda: "ScalingReplicaSet" in mr("events", "shop", "--objects").stdout, "an Event of the Deployment")
     assert "Deployment/storefront" in mr("events", "shop", "--objects").stdout

@@ -4,6 +4,7 @@ The commands are run in their order, as a reader would type them, with names of 
 the page, so that columns stay. Before some of them something happens that the page tells of in words.
 """
 
+import contextlib
 import os
 import random
 import re
@@ -15,19 +16,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from devcluster.cluster import Cluster
-from gardener.kinds import MANAGED_RESOURCES
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
+from kit.objects import managed_resource, secret
 from kit.processes.agent import AgentProcess, configuration
+from kit.world import Place
 from kube.errors import NotFound
-from kube.objects import Object, condition
-from kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, Resource
+from kube.resources import NAMESPACES
 from kubectl_mr.__main__ import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "kubectl-mr.md"
 _BLOCK = re.compile(r"^```\n\$ (kubectl mr [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"^```yaml\n# ([a-z]+\.yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 EXIT_CODES = {
     "kubectl mr diff shop -n garden": 1,
@@ -58,6 +58,7 @@ class Reader:
         # No random name of a pod has these letters.
         suffix = random.choices("aeiou013", k=8)
         self.names = {"garden": "g" + "".join(suffix[:5]), "shop": "s" + "".join(suffix[5:])}
+        self.garden, self.shop = (Place(cluster, name) for name in self.names.values())
 
     def own(self, text: str) -> str:
         """A text of the page, for the namespaces of this test."""
@@ -89,67 +90,36 @@ class Reader:
 
     def _break_something(self) -> None:
         text = "kind: ConfigMap\nmetadata:\n  name: [unclosed\n"
-        garden = self.names["garden"]
-        secret = {"metadata": {"name": "broken"}, "stringData": {"objects.yaml": text}}
-        self.cluster.api.create(SECRETS.path(namespace=garden), secret)
-        self.cluster.api.create(
-            MANAGED_RESOURCES.path(namespace=garden),
-            {
-                "apiVersion": MANAGED_RESOURCES.api_version,
-                "kind": "ManagedResource",
-                "metadata": {"name": "broken"},
-                "spec": {"secretRefs": [{"name": "broken"}]},
-            },
-        )
-        eventually(
-            lambda: (condition(self._managed_resource("broken"), "ResourcesApplied") or {}).get("status") == "False",
-            "a condition",
-        )
+        self.garden.create(secret("broken", {"objects.yaml": text}))
+        self.garden.create(managed_resource("broken"))
+        eventually(lambda: self.garden.statuses("broken")[0] == "False", "a condition")
         # Of others, too, there are Events: that the agent leads is one.
         eventually(
-            lambda: any(
-                event["involvedObject"]["name"] == "broken"
-                for event in self.cluster.api.get(EVENTS.path(namespace=garden))["items"]
-            ),
+            lambda: "broken" in {event["involvedObject"]["name"] for event in self.garden.list("Event")},
             "an Event about it",
         )
 
     def _change_by_hand(self) -> None:
         eventually(
-            lambda: (
-                (condition(self._managed_resource("shop"), "ResourcesApplied") or {}).get("reason")
-                == "ManagedResourceIgnored"
-            ),
+            lambda: self.garden.condition("shop", "ResourcesApplied").get("reason") == "ManagedResourceIgnored",
             "the agent to have seen the suspension",
         )
-        shop = self.names["shop"]
-        self.cluster.api.patch(_DEPLOYMENTS.path(namespace=shop, name="storefront"), {"spec": {"replicas": 1}})
-        self.cluster.api.patch(SECRETS.path(namespace=shop, name="payment"), {"data": {"token": "c3RvbGVu"}})
-        self.cluster.api.delete(CONFIG_MAPS.path(namespace=shop, name="storefront"))
+        self.shop.patch("Deployment", "storefront", {"spec": {"replicas": 1}})
+        self.shop.patch("Secret", "payment", {"data": {"token": "c3RvbGVu"}})
+        self.shop.delete("ConfigMap", "storefront")
 
     def _delete_what_is_held(self) -> None:
-        finalizers = {"metadata": {"finalizers": ["example.com/hold"]}}
-        self.cluster.api.patch(CONFIG_MAPS.path(namespace=self.names["shop"], name="storefront"), finalizers)
-        self.cluster.api.delete(MANAGED_RESOURCES.path(namespace=self.names["garden"], name="shop"))
-        eventually(lambda: not self._exists(_DEPLOYMENTS, "storefront"), "the Deployment to be gone")
-        eventually(lambda: not self._exists(SECRETS, "payment"), "the Secret to be gone")
+        self.shop.patch("ConfigMap", "storefront", {"metadata": {"finalizers": ["example.com/hold"]}})
+        self.garden.delete("ManagedResource", "shop")
+        eventually(lambda: not self.shop.find("Deployment", "storefront"), "the Deployment to be gone")
+        eventually(lambda: not self.shop.find("Secret", "payment"), "the Secret to be gone")
 
     def release(self) -> None:
-        for name in (CONFIG_MAPS.path(namespace=self.names["shop"], name="storefront"),):
-            try:
-                self.cluster.api.patch(name, {"metadata": {"finalizers": None}})
-            except NotFound:
-                continue
-
-    def _exists(self, resource: Resource, name: str) -> bool:
-        try:
-            self.cluster.api.get(resource.path(namespace=self.names["shop"], name=name))
-        except NotFound:
-            return False
-        return True
-
-    def _managed_resource(self, name: str) -> Object:
-        return self.cluster.api.get(MANAGED_RESOURCES.path(namespace=self.names["garden"], name=name))
+        with contextlib.suppress(NotFound):
+            self.shop.patch("ConfigMap", "storefront", {"metadata": {"finalizers": None}})
+        for name in ("shop", "broken"):
+            self.garden.remove("ManagedResource", name)
+        eventually(lambda: not self.garden.list("ManagedResource"), "the agent to clean up")
 
 
 @pytest.fixture
@@ -174,14 +144,6 @@ def reader(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             yield reader
         finally:
             reader.release()
-            for name in ("shop", "broken"):
-                try:
-                    cluster.api.delete(MANAGED_RESOURCES.path(namespace=garden, name=name))
-                except NotFound:
-                    continue
-            eventually(
-                lambda: not cluster.api.get(MANAGED_RESOURCES.path(namespace=garden))["items"], "the agent to clean up"
-            )
             cluster.api.delete(NAMESPACES.path(name=garden))
 
 

@@ -12,9 +12,9 @@ from devcluster.cluster import Cluster
 from gardener.keys import ORIGIN
 from gardener.kinds import MANAGED_RESOURCES
 from kit.managed_resources import install_crd
-from kit.objects import ROLES, managed_resource, obj, secret
+from kit.objects import ROLES, conditions, config_map, managed_resource, obj, reference, secret
 from kit.world import Place
-from kube.resources import CONFIG_MAPS
+from kube.objects import uid
 from kubectl_mr.__main__ import COMMANDS, app
 
 EVIL = "x\x1b]0;t\x07\x1b[2J\x9b1m\r✔ forged\n✔ forged\u2028\u202egnp\u2066\u200b\x7fy"
@@ -28,57 +28,34 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     install_crd(cluster)
     place, evil, marks = Place(cluster, namespace), {"evil": EVIL}, {ORIGIN: f"{namespace}/mr"}
     role = obj(ROLES, ROLE, namespace=namespace, annotations=evil)
-    text = obj(
-        CONFIG_MAPS,
-        "c",
-        namespace=namespace,
-        annotations=evil,
-        data={"one": EVIL, "two": EVIL.replace("\n", "")},
-    )
+    data = {"one": EVIL, "two": EVIL.replace("\n", "")}
+    text = config_map("c", data, namespace=namespace, annotations=evil)
     manifests = yaml.safe_dump_all([role, text], allow_unicode=True)
     opaque = secret("s", {"objects.yaml": f"# {EVIL}\n{manifests}"}, namespace=namespace, annotations=evil)
     spec: dict[str, Any] = {"class": f"nobody{EVIL}", "secretRefs": [{"name": "s"}], "injectLabels": evil}
     managed = managed_resource("mr", namespace=namespace, annotations=evil, spec=spec)
     place.create(obj(ROLES, ROLE, annotations=marks))
-    place.create(obj(CONFIG_MAPS, "c", annotations=marks, data={"one": "a\n\x1b"}))
+    place.create(config_map("c", {"one": "a\n\x1b"}, annotations=marks))
     place.create(opaque)
-    path = MANAGED_RESOURCES.path(namespace=namespace)
-    created = cluster.api.create(path, managed)
-    condition = {
-        "type": "ResourcesApplied",
-        "status": "False",
-        "reason": "ApplyFailed",
-        "message": EVIL,
-        "lastUpdateTime": "2026-01-01T00:00:00Z",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
+    created = place.create(managed)
+    (condition,) = conditions(
+        healthy="",
+        progressing="",
+        applied="False",
+        reason="ApplyFailed",
+        message=EVIL,
+        lastUpdateTime="2026-01-01T00:00:00Z",
+        lastTransitionTime="2026-01-01T00:00:00Z",
+    )
     listed = [
-        {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "namespace": namespace, "name": obj["metadata"]["name"]}
-        for obj in (role, text)
+        reference("rbac.authorization.k8s.io/v1 Role", f"{namespace}/{ROLE}"),
+        reference("v1 ConfigMap", f"{namespace}/c"),
     ]
-    cluster.api.patch(
-        f"{path}/mr/status", {"status": {"conditions": [condition], "resources": listed, "observedGeneration": 1}}
-    )
-    cluster.api.create(
-        f"/api/v1/namespaces/{namespace}/events",
-        {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": "e", "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": MANAGED_RESOURCES.api_version,
-                "kind": "ManagedResource",
-                "namespace": namespace,
-                "name": "mr",
-                "uid": created["metadata"]["uid"],
-            },
-            "type": EVIL,
-            "reason": EVIL,
-            "message": EVIL,
-            "lastTimestamp": "2026-01-01T00:00:00Z",
-            "source": {"component": EVIL},
-        },
-    )
+    status = {"conditions": [condition], "resources": listed, "observedGeneration": 1}
+    place.patch("ManagedResource", "mr", {"status": status}, subresource="status")
+    about = reference(f"{MANAGED_RESOURCES.api_version} ManagedResource", f"{namespace}/mr", uid=uid(created))
+    told = {"type": EVIL, "reason": EVIL, "message": EVIL, "source": {"component": EVIL}}
+    place.create(obj("Event", "e", involvedObject=about, lastTimestamp="2026-01-01T00:00:00Z", **told))
     file = tmp_path / f"{EVIL.replace('/', '')}.yaml"
     file.write_text(yaml.safe_dump_all([opaque, managed], allow_unicode=True))
     (tmp_path / "config.yaml").write_text(CONFIG)
@@ -91,21 +68,15 @@ kind: ResourceManagerConfiguration
 leaderElection: {resourceNamespace: garden}
 webhooks: {seccompProfile: {enabled: true}}
 """
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": ROLE, "namespace": EVIL, "annotations": {"evil": EVIL}},
-    "spec": {"containers": [{"name": EVIL, "image": EVIL}]},
-}
+POD = obj("Pod", ROLE, namespace=EVIL, annotations={"evil": EVIL}, spec={"containers": [{"name": EVIL, "image": EVIL}]})
 UNREADABLE = f"a: [\n--- \n{EVIL}"
 
 
 def test_no_command_lets_others_write_to_the_terminal(cluster: Cluster, namespace: str, objects: Path) -> None:
     (objects.parent / "pod.json").write_text(json.dumps(POD))
     (objects.parent / "bad.yaml").write_text(f"kind: {EVIL!r}\nmetadata: [\n")
-    (objects.parent / "odd.yaml").write_text(
-        yaml.safe_dump({"apiVersion": EVIL, "kind": EVIL, "metadata": {"name": EVIL}})
-    )
+    odd_object = {"apiVersion": EVIL, "kind": EVIL, "metadata": {"name": EVIL}}
+    (objects.parent / "odd.yaml").write_text(yaml.safe_dump(odd_object))
     file, pod, bad, odd = str(objects), *(str(objects.parent / name) for name in ("pod.json", "bad.yaml", "odd.yaml"))
     config = str(objects.parent / "config.yaml")
     here = ("-n", namespace)

@@ -9,7 +9,7 @@ import pytest
 
 from attacks.decoding import SORTS, secret_data
 from devcluster.cluster import Cluster
-from kit.objects import config_map
+from kit.objects import config_map, obj, secret
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig, resident_peak_bytes
 from kube.objects import Object
@@ -103,7 +103,7 @@ def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig)
     rig.write_data(
         "mr", {"a.yaml": yaml_of(rig, config_map("sibling", {"k": "1"})), key[:6]: yaml_of(rig, config_map("former"))}
     )
-    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}])
+    rig.write_managed_resource("mr")
     rig.until_applied("mr")
     former = rig.get("ConfigMap", "former")
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_decoded_is_told_and_deletes_nothing(case: str, rig: Rig)
 
 
 def many_objects(count: int) -> list[Object]:
-    return [{"apiVersion": "example.com/v1", "kind": f"Kind{n}", "metadata": {"name": "x"}} for n in range(count)]
+    return [obj(f"example.com/v1 Kind{n}", "x") for n in range(count)]
 
 
 UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
@@ -140,19 +140,10 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
     "no kind": (lambda: [{"apiVersion": "v1", "metadata": {"name": "x"}}], "the manifest has no kind"),
     "no apiVersion": (lambda: [{"kind": "ConfigMap", "metadata": {"name": "x"}}], "the manifest has no apiVersion"),
     "no name": (lambda: [{"apiVersion": "v1", "kind": "ConfigMap"}], "metadata.name: Required value"),
-    "a name to be made": (
-        lambda: [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "x-"}}],
-        "metadata.generateName is not supported",
-    ),
-    "a list": (
-        lambda: [{"apiVersion": "v1", "kind": "List", "items": [config_map("x")], "metadata": {"name": "x"}}],
-        "is unsupported",
-    ),
+    "a name to be made": (lambda: [config_map(generateName="x-")], "metadata.generateName is not supported"),
+    "a list": (lambda: [obj("v1 List", "x", items=[config_map("x")])], "is unsupported"),
     "a name with a path": (lambda: [{**config_map("x"), "metadata": {"name": "../../secrets/x"}}], "is invalid"),
-    "data of a wrong type": (
-        lambda: [{**config_map("x"), "data": {"k": 1}}],
-        "cannot unmarshal number",
-    ),
+    "data of a wrong type": (lambda: [config_map("x", data={"k": 1})], "cannot unmarshal number"),
     "too much data": (lambda: [config_map("x", {"k": "x" * 3 * _MIB})], "API servers accept 3145728 at most"),
 }
 
@@ -180,8 +171,8 @@ def test_what_cannot_be_applied_is_told_and_stops_nothing_else(case: str, rig: R
 def test_secrets_of_some_hundred_bytes_do_not_fill_memory_or_keep_others_waiting(rig: Rig) -> None:
     attackers = {f"attacker-{number}": sort for number, sort in enumerate(SORTS)}
     for name, sort in attackers.items():
-        rig.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": secret_data(sort)})
-        rig.write_managed_resource(name, secretRefs=[{"name": name}])
+        rig.put(secret(name, data=secret_data(sort)))
+        rig.write_managed_resource(name)
     rig.apply("innocent", config_map("harmless", {"k": "1"}))
     for name in attackers:
         rig.until(lambda name=name: rig.applied(name)[0] == "False", f"{name} to fail")  # type: ignore[misc]
@@ -195,7 +186,7 @@ def test_secrets_of_some_hundred_bytes_do_not_fill_memory_or_keep_others_waiting
 @pytest.mark.parametrize("data", [{}, {"a.yaml": b""}, {"a.yaml": b"---\n# nothing\n---\nnull\n"}], ids=str)
 def test_a_secret_without_objects_is_no_failure(data: Mapping[str, bytes], rig: Rig) -> None:
     rig.write_data("mr", data)
-    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}])
+    rig.write_managed_resource("mr")
     rig.until_applied("mr")
     assert rig.listed("mr") == set()
 

@@ -1,34 +1,23 @@
 """Jobs that are cleaned up when they have finished: they ran, and are neither missed nor run again."""
 
-from typing import Any
-
 import pytest
 
-from kit.objects import config_map
+from kit.objects import CONTAINERS, config_map, obj
 from kit.rig import Rig
-from kube.objects import Object, condition
+from kube.objects import Object
 
 
 @pytest.fixture
 def job(rig: Rig) -> Object:
     """It has nothing to do, so it is complete at once, and then deleted."""
-    template: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "job"},
-        "spec": {"completions": 0, "ttlSecondsAfterFinished": 0, "template": template},
-    }
+    template = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
+    return obj("Job", "job", spec={"completions": 0, "ttlSecondsAfterFinished": 0, "template": template})
 
 
 def events_of_jobs(rig: Rig) -> int:
     """How many Jobs were complete."""
     listed = rig.cluster.api.get(f"/api/v1/namespaces/{rig.namespace}/events?fieldSelector=involvedObject.kind=Job")
     return sum(event.get("count") or 1 for event in listed["items"] if event["reason"] == "Completed")
-
-
-def is_healthy(rig: Rig) -> bool:
-    return (condition(rig.get("ManagedResource", "mr"), "ResourcesHealthy") or {}).get("status") == "True"
 
 
 def until_over(rig: Rig, runs: int) -> None:
@@ -41,7 +30,7 @@ def test_a_job_that_has_finished_and_was_cleaned_up_is_not_run_again(rig: Rig, j
     until_over(rig, runs=1)
     rig.patch("ConfigMap", "c", {"data": {"by": "hand"}})  # the pass that puts it right looks at all objects
     rig.until_data("c", {"k": "v"})
-    rig.until(lambda: is_healthy(rig), "it to be healthy")
+    rig.until(lambda: rig.statuses("mr")[1] == "True", "it to be healthy")
     assert rig.find("Job", "job") is None
     assert events_of_jobs(rig) == 1
 

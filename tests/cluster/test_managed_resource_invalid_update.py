@@ -21,22 +21,19 @@ _REPLACE = {keys.DELETE_ON_INVALID_UPDATE: "true"}
 
 def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
     def selecting(app: str, *, template: str) -> Object:
-        obj = deployment("d")
-        obj["metadata"]["annotations"] = _REPLACE
-        obj["spec"]["selector"] = {"matchLabels": {"app": app}}
-        obj["spec"]["template"]["metadata"] = {"labels": {"app": template}}
-        return obj
+        selector = {"matchLabels": {"app": app}}
+        return deployment("d", annotations=_REPLACE, pod_labels={"app": template}, selector=selector)
 
-    rig.apply("mr", selecting("old", template="old"), {**config_map("c", {"k": "old"}), "immutable": True})
+    rig.apply("mr", selecting("old", template="old"), config_map("c", {"k": "old"}, immutable=True))
     before = {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))}
 
-    typo = {**config_map("c"), "data": {"k k": "new"}, "immutable": True}
+    typo = config_map("c", {"k k": "new"}, immutable=True)
     rig.write_secret("mr", selecting("new", template="nwe"), typo)
     message = rig.until_failed("mr", "it was not deleted", "selector", "k k")
     assert message.count("it was not deleted, since the API server would not let it be created anew") == 2
     assert {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))} == before
 
-    rig.write_secret("mr", selecting("new", template="new"), {**config_map("c", {"k": "new"}), "immutable": True})
+    rig.write_secret("mr", selecting("new", template="new"), config_map("c", {"k": "new"}, immutable=True))
     rig.until_applied("mr")
     assert rig.uid("Deployment", "d") != before["Deployment"]
     assert rig.get("ConfigMap", "c")["data"] == {"k": "new"}
@@ -44,21 +41,13 @@ def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
 
 def test_a_service_is_replaced_although_its_address_and_ports_are_in_use(rig: Rig) -> None:
     def balanced(by: str, **given: Any) -> Object:
-        node_port = given.pop("node_port", None)
-        port = {"port": 80, **({"nodePort": node_port} if node_port else {})}
-        obj = service("s", type="LoadBalancer", loadBalancerClass=f"example.com/{by}", ports=[port], **given)
-        obj["metadata"]["annotations"] = _REPLACE
-        return obj
+        return service("s", annotations=_REPLACE, type="LoadBalancer", loadBalancerClass=f"example.com/{by}", **given)
 
     rig.apply("mr", balanced("a"))
     live = rig.get("Service", "s")
     spec = live["spec"]
-    given = {
-        "clusterIP": spec["clusterIP"],
-        "clusterIPs": spec["clusterIPs"],
-        "node_port": spec["ports"][0]["nodePort"],
-    }
-    rig.write_secret("mr", balanced("b", **given))
+    ports = [{"port": 80, "nodePort": spec["ports"][0]["nodePort"]}]
+    rig.write_secret("mr", balanced("b", clusterIP=spec["clusterIP"], clusterIPs=spec["clusterIPs"], ports=ports))
     new = rig.until(lambda: (found := rig.find("Service", "s")) and uid(found) != uid(live) and found, "a new Service")
     assert isinstance(new, dict)
     assert new["spec"]["clusterIP"] == spec["clusterIP"]

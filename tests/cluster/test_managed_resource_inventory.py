@@ -1,15 +1,13 @@
 """Nothing is leaked and nothing is hidden: objects are listed before they exist, and one that fails stops no other."""
 
-from kit.objects import config_map, deployment, service
+from kit.objects import config_map, deployment, obj, service
 from kit.rig import Rig
 from kube.objects import Object
 
 
 def elsewhere(name: str) -> Object:
     """In a namespace that does not exist."""
-    obj = config_map(name)
-    obj["metadata"]["namespace"] = "nowhere"
-    return obj
+    return config_map(name, namespace="nowhere")
 
 
 def test_what_was_created_before_a_failure_is_removed_with_the_managed_resource(rig: Rig) -> None:
@@ -31,13 +29,7 @@ def test_what_was_created_before_a_failure_is_removed_when_it_is_dropped(rig: Ri
 
 
 def test_an_object_beyond_its_quota_fails_until_there_is_room(rig: Rig) -> None:
-    quota: Object = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "quota"},
-        "spec": {"hard": {"count/services": "1"}},
-    }
-    rig.put(quota)
+    rig.put(obj("ResourceQuota", "quota", spec={"hard": {"count/services": "1"}}))
     rig.until(lambda: rig.get("ResourceQuota", "quota").get("status", {}).get("used"), "the quota to be counted")
     rig.write("mr", service("one"), service("two"))
     rig.until_failed("mr", "exceeded quota")
@@ -51,10 +43,9 @@ def test_an_object_beyond_its_quota_fails_until_there_is_room(rig: Rig) -> None:
 
 def test_all_failures_are_told_and_all_other_objects_are_applied(rig: Rig) -> None:
     invalid_service = service("invalid", ports=[{"port": 0}])
-    unknown: Object = {"apiVersion": "example.com/v9", "kind": "Unheard", "metadata": {"name": "of"}}
-    nameless: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": rig.namespace}}
-    broken = deployment("broken")
-    broken["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    unknown = obj("example.com/v9 Unheard", "of")
+    nameless = config_map(namespace=rig.namespace)
+    broken = deployment("broken", selector={"matchLabels": {"app": "other"}})
     rig.write("mr", elsewhere("a"), nameless, config_map("good"), service("good"), invalid_service, unknown, broken)
     message = rig.until_failed(
         "mr",

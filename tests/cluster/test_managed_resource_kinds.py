@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from kit.kinds import custom_resource, definition
-from kit.objects import config_map
+from kit.objects import config_map, obj
 from kit.rig import Rig
 from kube.errors import KubeError, NotFound, TooManyRequests
 from kube.objects import Object
@@ -29,12 +29,7 @@ class Widgets:
         self.resource = custom_resource(self.group, "Widget")
         self.definition = definition(self.resource)
         self.name = self.definition["metadata"]["name"]
-        self.widget: Object = {
-            "apiVersion": self.resource.api_version,
-            "kind": "Widget",
-            "metadata": {"name": "w", "namespace": rig.namespace},
-            "spec": {"size": 1},
-        }
+        self.widget = obj(self.resource, "w", namespace=rig.namespace, spec={"size": 1})
 
     def install(self) -> None:
         self._rig.cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), self.definition)

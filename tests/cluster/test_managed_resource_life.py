@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition
-from kit.objects import config_map, deployment, role, service, stateful_set
+from kit.objects import CONTAINERS, config_map, deployment, obj, role, secret, service, stateful_set
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig, stamped_by
 from kube.objects import Object, annotations, condition, finalizers
@@ -86,9 +85,7 @@ def test_objects_that_are_to_be_kept_survive_a_change_of_class(
 def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
     rig: Rig, other_agent: Agent, other_process: AgentProcess
 ) -> None:
-    held = config_map("held")
-    held["metadata"]["finalizers"] = ["example.com/hold"]
-    rig.apply("mr", held)
+    rig.apply("mr", config_map("held", finalizers=["example.com/hold"]))
     rig.patch("ManagedResource", "mr", {"spec": {"class": other_agent.resource_class}})
     rig.until_failed("mr", "still pending", reason="DeletionPending")
     assert finalizers(rig.get("ManagedResource", "mr")) == [f"{_FINALIZER}-{rig.agent.resource_class}"]
@@ -101,7 +98,7 @@ def test_who_is_next_waits_until_the_former_one_has_cleaned_up(
 
 def test_a_class_that_nobody_has_is_left_alone(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c"))
-    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}], resource_class="nobody")
+    rig.write_managed_resource("mr", resource_class="nobody")
     rig.apply("ours", config_map("d"))
     assert rig.find("ConfigMap", "c") is None
     assert finalizers(rig.get("ManagedResource", "mr")) == []
@@ -118,7 +115,7 @@ def test_the_operation_reconcile_is_carried_out_and_taken_away(rig: Rig) -> None
 
 def test_the_operation_wait_for_state_stops_everything(rig: Rig) -> None:
     rig.write_secret("mr", config_map("c", {"k": "1"}))
-    rig.write_managed_resource("mr", annotated={_OPERATION: "wait-for-state"}, secretRefs=[{"name": "mr"}])
+    rig.write_managed_resource("mr", annotated={_OPERATION: "wait-for-state"})
     rig.apply("after", config_map("d"))
     assert rig.find("ConfigMap", "c") is None
     assert "status" not in rig.get("ManagedResource", "mr")
@@ -163,40 +160,13 @@ def calls_of(agent: Agent, audit: Audit, *, since: int) -> list[str]:
 def all_sorts(rig: Rig) -> list[Object]:
     """Objects full of defaults of the API server, and some that other controllers write to."""
     widgets = custom_resource(f"{rig.namespace}.example.com", "Widget")
-    widget: dict[str, Any] = {
-        "apiVersion": widgets.api_version,
-        "kind": "Widget",
-        "metadata": {"name": "w", "namespace": rig.namespace},
-        "spec": {"factor": 1.0, "numbers": [1, 2.5], "nothing": None},
-    }
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": rig.namespace}}
-    policy: Object = {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": "n", "namespace": rig.namespace},
-        "spec": {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]},
-    }
-    job: Object = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": "j", "namespace": rig.namespace},
-        "spec": {
-            "schedule": "0 0 1 1 *",
-            "jobTemplate": {
-                "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
-            },
-        },
-    }
-    web = deployment("d")
-    web["spec"]["replicas"] = 2
-    secret: Object = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "by-text"},
-        "stringData": {"k": "v"},
-    }
-    kinds = [config_map("c"), service("s"), web, stateful_set("f"), role("r"), secret]
-    return [definition(widgets), widget, account, policy, job, *kinds]
+    widget = obj(widgets, "w", namespace=rig.namespace, spec={"factor": 1.0, "numbers": [1, 2.5], "nothing": None})
+    policy = obj("NetworkPolicy", "n", spec={"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]})
+    template = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
+    job = obj("CronJob", "j", spec={"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}})
+    hidden = secret("by-text", stringData={"k": "v"})
+    kinds = [config_map("c"), service("s"), deployment("d", replicas=2), stateful_set("f"), role("r"), hidden]
+    return [definition(widgets), widget, obj("ServiceAccount", "a"), policy, job, *kinds]
 
 
 def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
@@ -232,7 +202,7 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
             rig.delete_managed_resource(name)
     name = f"widgets.{namespace}.example.com"
     found = cluster.api.get(CUSTOM_RESOURCE_DEFINITIONS.path())["items"]
-    assert name not in [obj["metadata"]["name"] for obj in found]
+    assert name not in [each["metadata"]["name"] for each in found]
 
 
 def passes(process: AgentProcess) -> dict[str, float]:

@@ -3,8 +3,9 @@
 import pytest
 
 from devcluster.audit import Audit
-from kit.objects import config_map
+from kit.objects import config_map, secret
 from kit.rig import Rig
+from kit.world import WRITES
 from kube.objects import Object
 
 
@@ -17,7 +18,7 @@ def held_by(rig: Rig, name: str, *, holder: str) -> str:
 
 def writes(rig: Rig, audit: Audit, *, since: int, resource: str = "configmaps") -> list[tuple[str, str]]:
     """Verbs and names of what the agent wrote in the namespace."""
-    calls = audit.calls(since=since, namespace=rig.namespace, verbs=("create", "update", "patch", "delete"))
+    calls = audit.calls(since=since, namespace=rig.namespace, verbs=WRITES)
     return [(call.verb, call.name) for call in calls if call.user == rig.agent.user and call.resource == resource]
 
 
@@ -155,7 +156,7 @@ def test_two_that_are_created_at_once_agree_on_one_holder(rig: Rig, audit: Audit
     for name in ("x", "y"):
         rig.write_secret(name, config_map("shared", {"of": name}))
     for name in ("x", "y"):
-        rig.write_managed_resource(name, secretRefs=[{"name": name}])
+        rig.write_managed_resource(name)
     rig.until(lambda: {rig.applied(name)[1] for name in ("x", "y")} == {"ApplySucceeded", "ApplyFailed"}, "one to win")
     holder = rig.origin("ConfigMap", "shared")
     assert rig.get("ConfigMap", "shared")["data"] == {"of": holder}
@@ -172,7 +173,7 @@ def test_an_object_that_could_not_be_taken_over_is_nobodys_to_delete(rig: Rig) -
     """It was there before, and stays, whether it is dropped from the Secret or the whole ManagedResource goes."""
 
     def theirs(type_: str) -> Object:
-        return {"apiVersion": "v1", "kind": "Secret", "type": f"example.com/{type_}", "metadata": {"name": "theirs"}}
+        return secret("theirs", type=f"example.com/{type_}")
 
     before = rig.put(theirs("of-somebody"))
     rig.write("first", theirs("of-first"), config_map("a"))

@@ -26,9 +26,12 @@ import pytest
 
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
+from kit.objects import bundle, config_map, managed_resource
 from kit.processes.deployed_pods import DeployedPod
+from kit.processes.webhooks import pod_review
+from kit.world import Place
 from kube.errors import KubeError
-from kube.objects import Object, condition
+from kube.objects import Object
 from process.version import DISTRIBUTION
 
 PROJECT = Path(__file__).parents[2]
@@ -228,40 +231,20 @@ def test_the_bill_of_materials_names_what_is_locked(image: str, tmp_path: Path) 
 
 def test_the_agent_works_in_its_container(image: str, own_cluster: Cluster, tmp_path: Path) -> None:
     pod = DeployedPod(own_cluster, pod_of(own_cluster, f"{NAME}-agent"), tmp_path / "agent", own_files=True)
-    api = own_cluster.api
+    garden = Place(own_cluster, NAMESPACE)
     with Container(image, own_cluster, pod, "agent") as agent:
         until(lambda: is_ready(pod), "readiness")
-        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made", "namespace": NAMESPACE}}
-        data = {"objects.yaml": base64.b64encode(json.dumps(manifest).encode()).decode()}
-        api.create(f"/api/v1/namespaces/{NAMESPACE}/secrets", {"metadata": {"name": "one"}, "data": data})
-        kind = {"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource"}
-        collection = f"/apis/resources.gardener.cloud/v1alpha1/namespaces/{NAMESPACE}/managedresources"
-        spec = {"class": "seed", "secretRefs": [{"name": "one"}]}
-        api.create(collection, {**kind, "metadata": {"name": "one"}, "spec": spec})
-
-        def is_applied() -> bool:
-            live = api.get(f"{collection}/one")
-            return (condition(live, "ResourcesApplied") or {}).get("status") == "True"
-
-        until(is_applied, "the ManagedResource to be applied")
-        assert api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/made")
+        garden.create(bundle("one", config_map("made", namespace=NAMESPACE)))
+        garden.create(managed_resource("one", spec={"class": "seed"}))
+        until(lambda: garden.statuses("one")[0] == "True", "the ManagedResource to be applied")
+        assert garden.get("ConfigMap", "made")
         assert agent.stop() == 0
 
 
 def test_the_webhooks_answer_from_their_container(image: str, own_cluster: Cluster, tmp_path: Path) -> None:
     pod = DeployedPod(own_cluster, pod_of(own_cluster, NAME), tmp_path / "webhooks", own_files=True)
-    review = {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "u",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"},
-            "operation": "CREATE",
-            "namespace": NAMESPACE,
-            "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": []}},
-        },
-    }
+    review = pod_review(containers=[])
+    review["request"]["namespace"] = NAMESPACE
     path = "/webhooks/mount-projected-service-account-token"
     with (
         Container(image, own_cluster, pod, "certificates") as certificates,
@@ -277,6 +260,6 @@ def test_the_webhooks_answer_from_their_container(image: str, own_cluster: Clust
             {"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=10, context=tls) as answer:
-            assert json.load(answer)["response"]["uid"] == "u"
+            assert json.load(answer)["response"]["uid"] == review["request"]["uid"]
         assert server.stop() == 0
         assert certificates.stop() == 0

@@ -56,24 +56,20 @@ class NodePlace(Place):
         self.id = uuid.uuid4().hex[:8]
         self._made: list[Object] = []
 
-    def make(self, obj: Object) -> str:
-        self._made.append(self.create(obj))
-        return str(obj["metadata"]["name"])
+    def make(self, manifest: Object) -> str:
+        self._made.append(self.create(manifest))
+        return str(manifest["metadata"]["name"])
 
     def node(
         self, name: str = "n", *taints: Object, played: bool = False, labels: Mapping[str, str] | None = None
     ) -> str:
         # Who plays the kubelet needs an address to give to pods.
         status = {"addresses": [{"type": "InternalIP", "address": "10.65.0.1"}]}
-        node = obj(
-            NODES,
-            f"{name}-{self.id}",
-            labels={"test": self.id, **(labels or {})},
-            annotations={"kwok.x-k8s.io/node": "fake"} if played else {},
-            spec={"taints": list(taints)},
-            status=status,
-        )
-        return self.make(node)
+        meta = {
+            "labels": {"test": self.id, **(labels or {})},
+            "annotations": {"kwok.x-k8s.io/node": "fake"} if played else {},
+        }
+        return self.make(obj(NODES, f"{name}-{self.id}", spec={"taints": list(taints)}, status=status, **meta))
 
     def taints(self, node: str) -> list[str]:
         """Keys, without those that belong to the cluster itself."""
@@ -81,27 +77,15 @@ class NodePlace(Place):
         return [taint["key"] for taint in taints if not taint["key"].startswith("node.kubernetes.io/")]
 
     def pod(self, node: str, name: str, **annotated: str) -> str:
-        return self.make(
-            pod(
-                f"{name}-{self.id}",
-                labels={CRITICAL: "true"},
-                annotations=annotated,
-                nodeName=node,
-                **TOLERANT,
-            )
-        )
+        marks = {CRITICAL: "true"}
+        return self.make(pod(f"{name}-{self.id}", labels=marks, annotations=annotated, nodeName=node, **TOLERANT))
 
     def ready(self, pod: str, status: str = "True") -> None:
         conditions = [{"type": "Ready", "status": status}]
         self.patch("Pod", pod, {"status": {"phase": "Running", "conditions": conditions}}, subresource="status")
 
     def daemon_set(self, **pod_spec: Any) -> str:
-        spec = {
-            "nodeSelector": {"test": self.id},
-            "terminationGracePeriodSeconds": 0,
-            **TOLERANT,
-            **pod_spec,
-        }
+        spec = {"nodeSelector": {"test": self.id}, "terminationGracePeriodSeconds": 0, **TOLERANT, **pod_spec}
         critical = {CRITICAL: "true"}
         return self.make(workload(DAEMON_SETS, f"d-{self.id}", labels=critical, pod_labels=critical, pod=spec))
 
@@ -312,13 +296,8 @@ async def test_delays_are_written_though_kubelets_write_as_well(world: NodePlace
 
 
 def spread(resource: Resource, namespace: str, name: str, constraint: str, **labels: str) -> Object:
-    constraints = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": constraint,
-        "labelSelector": {"matchLabels": {"app": name}},
-    }
-    pods = {"topologySpreadConstraints": [constraints]}
+    spreading = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": constraint}
+    pods = {"topologySpreadConstraints": [{**spreading, "labelSelector": {"matchLabels": {"app": name}}}]}
     return workload(resource, name, namespace=namespace, labels=labels, pod=pods, replicas=0)
 
 
@@ -328,10 +307,9 @@ async def test_workloads_are_written_again_when_one_node_becomes_several(world: 
     world.make(obj("Namespace", ignored))
     for namespace in (considered, ignored):
         for resource in (DEPLOYMENTS, STATEFUL_SETS):
-            world.create(spread(resource, namespace, "strict", "DoNotSchedule"))
-            world.create(spread(resource, namespace, "loose", "ScheduleAnyway"))
-            world.create(spread(resource, namespace, "skipped-loose", "ScheduleAnyway", **{SKIP: "true"}))
-            world.create(spread(resource, namespace, "skipped-strict", "DoNotSchedule", **{SKIP: "true"}))
+            for name, constraint in (("strict", "DoNotSchedule"), ("loose", "ScheduleAnyway")):
+                world.create(spread(resource, namespace, name, constraint))
+                world.create(spread(resource, namespace, f"skipped-{name}", constraint, **{SKIP: "true"}))
     world.node("first")
     with contextlib.closing(world.cluster.audit()) as audit:
         async with running(world.cluster, high_availability_config.declare) as user_agent:

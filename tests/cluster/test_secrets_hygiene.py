@@ -24,15 +24,13 @@ from devcluster.cluster import Cluster
 from gardener import keys
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
-from kit.objects import managed_resource, obj, placed
-from kit.objects import secret as opaque
+from kit.objects import managed_resource, obj, placed, pod, secret
 from kit.processes.agent import AgentProcess, configuration, free_port
 from kit.processes.webhooks import HOST, SECCOMP, WebhookProcess, drop, pod_review, trusting
 from kit.world import Place
 from kube.connection import load_kubeconfig
 from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
-from kube.resources import SECRETS
 
 PATIENCE = 300.0
 MARK = "hushK7wq2Zx9"
@@ -101,10 +99,7 @@ UNUSABLE: dict[str, bytes] = {
     "directive.yaml": f"%{MARK} x\n---\na: b".encode(),
     "template.yaml": f"apiVersion: a/v1\nkind: A\nmetadata: {{name: a}}\nspec: {{volumeClaimTemplates: {MARK}}}".encode(),
 }
-SECRET_VALUES: Object = {
-    "data": {"password": encoded(MARK)},
-    "metadata": {"annotations": {LAST_APPLIED: f'{{"data":"{MARK}"}}'}},
-}
+GOOD = secret("good", {"password": MARK}, annotations={LAST_APPLIED: f'{{"data":"{MARK}"}}'})
 CONTAINER = {
     "name": "c",
     "image": "i",
@@ -120,17 +115,9 @@ OTHER_CONTAINER = {
 }
 
 
-def secret(name: str, **fields: Any) -> Object:
-    return obj(SECRETS, name, **fields)
-
-
-def workload(api_version: str, kind: str, name: str, *, label: str = "a", **pod: Any) -> Object:
-    spec = {"restartPolicy": "Never", "containers": [CONTAINER], **pod}
-    meta = {"name": name}
-    if kind == "Pod":
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-    template = {"metadata": {"labels": {"app": label}}, "spec": spec}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": {"template": template}}
+def job(name: str, **pod_spec: Any) -> Object:
+    spec = {"restartPolicy": "Never", "containers": [CONTAINER], **pod_spec}
+    return obj("Job", name, spec={"template": {"metadata": {"labels": {"app": "a"}}, "spec": spec}})
 
 
 REFUSED: dict[str, Object] = {
@@ -141,11 +128,9 @@ REFUSED: dict[str, Object] = {
         "no-json", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": f'{{"auths": {MARK}'}
     ),
     "no-user": secret("no-user", type="kubernetes.io/basic-auth", stringData={"token": MARK}),
-    "no-type": secret("no-type", type=[MARK], data={"password": encoded(MARK)}),
-    "no-policy": workload("v1", "Pod", "no-policy", restartPolicy="Whatever"),
-    "both": workload(
-        "batch/v1",
-        "Job",
+    "no-type": secret("no-type", {"password": MARK}, type=[MARK]),
+    "no-policy": pod("no-policy", restartPolicy="Whatever", containers=[CONTAINER]),
+    "both": job(
         "both",
         containers=[
             {
@@ -161,15 +146,15 @@ REFUSED: dict[str, Object] = {
 }
 CHANGED: dict[str, tuple[Object, Object]] = {
     "immutable": (
-        secret("immutable", immutable=True, data={"password": encoded(MARK)}),
-        secret("immutable", immutable=True, data={"password": encoded(f"{MARK} other")}),
+        secret("immutable", {"password": MARK}, immutable=True),
+        secret("immutable", {"password": f"{MARK} other"}, immutable=True),
     ),
-    "type": (
-        secret("type", type="Opaque", data={"password": encoded(MARK)}),
-        secret("type", type="other", data={"password": encoded(MARK)}),
+    "type": (secret("type", {"password": MARK}, type="Opaque"), secret("type", {"password": MARK}, type="other")),
+    "pod": (
+        pod("pod", restartPolicy="Never", containers=[CONTAINER]),
+        pod("pod", restartPolicy="Never", containers=[OTHER_CONTAINER]),
     ),
-    "pod": (workload("v1", "Pod", "pod"), workload("v1", "Pod", "pod", containers=[OTHER_CONTAINER])),
-    "job": (workload("batch/v1", "Job", "job"), workload("batch/v1", "Job", "job", hostname="other")),
+    "job": (job("job"), job("job", hostname="other")),
 }
 """What may not be updated."""
 
@@ -179,7 +164,7 @@ class Scene(Place):
 
     def manage(self, name: str, data: dict[str, bytes]) -> None:
         applied = {LAST_APPLIED: f'{{"stringData":"{MARK}"}}'}
-        self.put(opaque(f"bundle-{name}", data, annotations=applied))
+        self.put(secret(f"bundle-{name}", data, annotations=applied))
         self.put(managed_resource(name, spec={"secretRefs": [{"name": f"bundle-{name}"}]}))
 
     def manage_object(self, name: str, obj: Object) -> None:
@@ -193,13 +178,9 @@ class Scene(Place):
         return str(self.condition(name, "ResourcesApplied").get("message", ""))
 
     def ask_for_token(self, name: str, kubeconfig: str) -> None:
-        wanted = {
-            keys.SERVICE_ACCOUNT_NAME: "sa",
-            keys.SERVICE_ACCOUNT_NAMESPACE: self.namespace,
-            LAST_APPLIED: MARK,
-        }
+        account = {keys.SERVICE_ACCOUNT_NAME: "sa", keys.SERVICE_ACCOUNT_NAMESPACE: self.namespace}
         marks = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}
-        self.create(opaque(name, {"kubeconfig": kubeconfig}, labels=marks, annotations=wanted))
+        self.create(secret(name, {"kubeconfig": kubeconfig}, labels=marks, annotations={**account, LAST_APPLIED: MARK}))
 
     def remove_all(self) -> None:
         """Once no agent is there any more, which would have to let ManagedResources go."""
@@ -262,13 +243,11 @@ def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig:
         agent.wait_until_leading(seconds=PATIENCE)
         for name, (first, _) in CHANGED.items():
             scene.manage_object(name, first)
-        good = {**secret("good"), **SECRET_VALUES}
-        good["metadata"] = {"name": "good", **SECRET_VALUES["metadata"]}
-        scene.manage_object("good", good)
+        scene.manage_object("good", GOOD)
         scene.manage("unreadable", UNREADABLE)
         scene.manage("unusable", UNUSABLE)
-        for name, obj in REFUSED.items():
-            scene.manage_object(f"refused-{name}", obj)
+        for name, refusable in REFUSED.items():
+            scene.manage_object(f"refused-{name}", refusable)
         scene.ask_for_token("broken", f"users: *{MARK}")
         scene.ask_for_token("wrong", json.dumps({"users": [{"name": "u", "user": {"password": [MARK]}}]}))
         eventually(lambda: all(scene.reason(name) == "ApplySucceeded" for name in (*CHANGED, "good")), "what is right")
@@ -294,11 +273,8 @@ def test_the_agent_tells_no_secret(cluster: Cluster, namespace: str, kubeconfig:
             for path in ("/metrics", "/debug/pprof/", "/debug/pprof/trace", "/debug/pprof/profile?seconds=1", "/none")
         }
         outputs |= {path: fetched(f"{probes}{path}") for path in ("/healthz?verbose", "/readyz?verbose", "/nothing")}
-        pages = [
-            "/",
-            "/changes",
-            *(f"/managedresources/{namespace}/{name}" for name in [*refused, "good", "unreadable"]),
-        ]
+        of_each = (f"/managedresources/{namespace}/{name}" for name in [*refused, "good", "unreadable"])
+        pages = ["/", "/changes", *of_each]
         outputs |= {f"page {path}": fetched(f"http://localhost:{page_port}{path}") for path in pages}
         outputs["events"] = scene.events()
         outputs["ManagedResources"] = json.dumps(scene.list("ManagedResource"))
@@ -356,14 +332,9 @@ def test_an_agent_that_ends_because_of_a_kubeconfig_does_not_quote_it(tmp_path: 
 
 
 async def test_the_webhooks_tell_no_secret(cluster: Cluster, kubeconfig: Path) -> None:
-    webhooks = {
-        "seccompProfile": {"enabled": True},
-        "tokenInvalidator": {"enabled": True},
-        "extensionValidation": {"enabled": True},
-        "highAvailabilityConfig": {"enabled": True},
-    }
+    names = ("seccompProfile", "tokenInvalidator", "extensionValidation", "highAvailabilityConfig")
     server = WebhookProcess(
-        webhooks,
+        {name: {"enabled": True} for name in names},
         kubeconfig=kubeconfig,
         logFormat="json",
         logLevel="debug",
@@ -393,8 +364,8 @@ def _requests() -> Iterator[bytes]:
     secret_review = pod_review()
     secret_review["request"] |= {
         "kind": {"group": "", "version": "v1", "kind": "Secret"},
-        "object": {**secret("s"), **SECRET_VALUES},
-        "oldObject": {**secret("s"), "data": [MARK]},
+        "object": GOOD,
+        "oldObject": secret("good", data=[MARK]),
     }
     wrong = pod_review(containers=[CONTAINER], securityContext=MARK)
     bodies: list[Any] = [

@@ -8,9 +8,9 @@ from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.objects import config_map
 from kit.shards import Shard, agents_by_class, agents_by_namespace, sharing
+from kit.world import WRITES
 from kube.objects import annotations, labels
 
-_WRITES = ("create", "update", "patch", "delete")
 _SECONDS = 60.0
 _ORIGIN = "resources.gardener.cloud/origin"
 _MANAGED_BY = "resources.gardener.cloud/managed-by"
@@ -42,7 +42,7 @@ def share_out(shards: Sequence[Shard]) -> None:
     for shard, name in names:
         shard.rig.write(name, config_map(f"{name}-x"), config_map(f"{name}-y"))
     for shard, name in names:
-        shard.rig.until(lambda s=shard, n=name: s.rig.applied(n)[0] == "True", f"{name}", seconds=_SECONDS)  # type: ignore[misc]
+        shard.rig.until_applied(name, seconds=_SECONDS)
 
 
 def put_right(shards: Sequence[Shard]) -> None:
@@ -50,29 +50,21 @@ def put_right(shards: Sequence[Shard]) -> None:
     for shard in shards:
         shard.rig.patch("ConfigMap", f"{shard.name}-0-x", {"data": {"changed": "by hand"}})
     for shard in shards:
-        shard.rig.until(
-            lambda s=shard: "changed" not in (s.rig.get("ConfigMap", f"{s.name}-0-x").get("data") or {}),  # type: ignore[misc]
-            "drift to be put right",
-            seconds=_SECONDS,
-        )
+        shard.rig.until_data(f"{shard.name}-0-x", {"k": "v"}, seconds=_SECONDS)
 
 
 def clear(shards: Sequence[Shard]) -> None:
     for shard in shards:
         shard.rig.delete("ManagedResource", f"{shard.name}-1")
     for shard in shards:
-        shard.rig.until(
-            lambda s=shard: s.rig.find("ManagedResource", f"{s.name}-1") is None,  # type: ignore[misc]
-            "it to go",
-            seconds=_SECONDS,
-        )
+        shard.rig.until_gone("ManagedResource", f"{shard.name}-1", seconds=_SECONDS)
         assert shard.rig.find("ConfigMap", f"{shard.name}-1-x") is None
 
 
 def assert_each_wrote_only_its_own(audit: Audit, mark: int, shards: Sequence[Shard]) -> None:
     users = {shard.user: shard.name for shard in shards}
     written: dict[str, set[str]] = {user: set() for user in users}
-    for call in audit.calls(since=mark, verbs=_WRITES):
+    for call in audit.calls(since=mark, verbs=WRITES):
         if call.user in users and call.resource != "events":
             written[call.user].add(call.name)
     for user, name in users.items():
@@ -121,16 +113,9 @@ def test_agents_with_a_class_each_keep_to_it_in_one_namespace(
 def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None:
     """The second agent wants an object of the first one; it says so, and leaves it alone until it is given up."""
     first, second = shards
-    wanted = config_map(f"{first.name}-0-x", {"k": "mine"})
-    wanted["metadata"]["namespace"] = first.rig.namespace
-    second.rig.write("greedy", wanted)
-    told = f"is held by ManagedResource {first.rig.namespace}/{first.name}-0"
-
-    def is_told() -> bool:
-        status, _, message = second.rig.applied("greedy")
-        return status == "False" and told in message
-
-    second.rig.until(is_told, "the second to say that it may not have the object", seconds=_SECONDS)
+    second.rig.write("greedy", config_map(f"{first.name}-0-x", {"k": "mine"}, namespace=first.rig.namespace))
+    held = f"is held by ManagedResource {first.rig.namespace}/{first.name}-0"
+    second.rig.until_failed("greedy", held, seconds=_SECONDS)
     live = first.rig.get("ConfigMap", f"{first.name}-0-x")
     assert live["data"] == {"k": "v"}
     assert annotations(live)[_ORIGIN] == f"{first.rig.namespace}/{first.name}-0"

@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import time
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -27,25 +29,43 @@ from kit.tokens import (
     token_requests,
 )
 from kube.client import Client
+from kube.loop import ControlLoop
 from kube.objects import annotations, labels, uid
 
 PAST = "2020-01-01T00:00:00Z"
 FUTURE = "2099-01-01T00:00:00Z"
 
 
+class RequestorWorld(TokenWorld):
+    """And the controller, with the calls that it makes."""
+
+    def __init__(self, admin: Client, namespace: str, client: Client, audit: Audit, user_agent: str) -> None:
+        super().__init__(admin, namespace)
+        self._client = client
+        self.audit = audit
+        self.user_agent = user_agent
+
+    def requestor(self, **settings: Any) -> AbstractAsyncContextManager[ControlLoop]:
+        return token_requestor(self._client, self.namespace, **settings)
+
+    def requests(self) -> int:
+        return token_requests(self.audit, self.user_agent)
+
+    def calls(self, *, since: int) -> dict[tuple[str, str], int]:
+        return self.audit.count(since=since, user_agent=self.user_agent)
+
+
 @pytest.fixture
-def world(admin: Client, namespace: str) -> TokenWorld:
-    return TokenWorld(admin, namespace)
+def world(admin: Client, namespace: str, client: Client, audit: Audit, user_agent: str) -> RequestorWorld:
+    return RequestorWorld(admin, namespace, client, audit, user_agent)
 
 
 # --- issuing
 
 
-async def test_a_secret_gets_a_token_for_an_account_that_is_made(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_secret_gets_a_token_for_an_account_that_is_made(world: RequestorWorld) -> None:
     await world.ask(SERVICE_ACCOUNT_LABELS='{"team":"a"}', TOKEN_EXPIRATION_DURATION="10m")
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         token = await world.until_token()
         await at_rest(loop)
     assert await world.is_accepted(token)
@@ -54,10 +74,10 @@ async def test_a_secret_gets_a_token_for_an_account_that_is_made(
     assert labels(account) == {"team": "a"}
     assert account["automountServiceAccountToken"] is False
     assert 380 < await world.renew_in() <= 480
-    assert token_requests(audit, user_agent) == 1
+    assert world.requests() == 1
 
 
-async def test_an_account_that_exists_keeps_everything_but_its_labels(world: TokenWorld, client: Client) -> None:
+async def test_an_account_that_exists_keeps_everything_but_its_labels(world: RequestorWorld) -> None:
     existing = obj(
         "ServiceAccount",
         "sa",
@@ -68,7 +88,7 @@ async def test_an_account_that_exists_keeps_everything_but_its_labels(world: Tok
     )
     before = await world.create(existing)
     await world.ask(SERVICE_ACCOUNT_LABELS='{"new":"1"}')
-    async with token_requestor(client, world.namespace):
+    async with world.requestor():
         await world.until_token()
     after = await world.account()
     assert after is not None
@@ -76,27 +96,27 @@ async def test_an_account_that_exists_keeps_everything_but_its_labels(world: Tok
     assert after["imagePullSecrets"] == [{"name": "pull"}]
 
 
-async def test_labels_can_be_merged(world: TokenWorld, client: Client) -> None:
+async def test_labels_can_be_merged(world: RequestorWorld) -> None:
     await world.create(obj("ServiceAccount", "sa", labels={"old": "1"}))
     await world.ask(SERVICE_ACCOUNT_LABELS='{"new":"1"}')
-    async with token_requestor(client, world.namespace, merge_service_account_labels=True):
+    async with world.requestor(merge_service_account_labels=True):
         await world.until_token()
     assert labels(await world.account() or {}) == {"old": "1", "new": "1"}
 
 
-async def test_only_secrets_of_the_class_get_a_token(world: TokenWorld, client: Client) -> None:
+async def test_only_secrets_of_the_class_get_a_token(world: RequestorWorld) -> None:
     await world.ask("without")
     await world.ask("with")
     await world.patch("Secret", "with", {"metadata": {"labels": {keys.CLASS: "shoot"}}})
-    async with token_requestor(client, world.namespace, class_="shoot") as loop:
+    async with world.requestor(class_="shoot") as loop:
         await world.until_token("with")
         await at_rest(loop)
     assert not await world.token("without")
 
 
-async def test_a_kubeconfig_gets_token_and_ca(world: TokenWorld, client: Client, cluster: Cluster) -> None:
+async def test_a_kubeconfig_gets_token_and_ca(world: RequestorWorld, cluster: Cluster) -> None:
     await world.ask(INJECT_CA_BUNDLE="true", data={"kubeconfig": kubeconfig()})
-    async with token_requestor(client, world.namespace, kubeconfig=str(cluster.kubeconfig)):
+    async with world.requestor(kubeconfig=str(cluster.kubeconfig)):
         await soon(lambda: _is_written(world), what="the kubeconfig")
     data = await world.data()
     written = yaml.safe_load(data["kubeconfig"])
@@ -110,34 +130,30 @@ async def _is_written(world: TokenWorld) -> bool:
     return keys.TOKEN_RENEW_TIMESTAMP in annotations(await world.secret() or {})
 
 
-async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(
-    world: TokenWorld, client: Client, cluster: Cluster, audit: Audit, user_agent: str
-) -> None:
+async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(world: RequestorWorld, cluster: Cluster) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true")
-    async with token_requestor(client, world.namespace, kubeconfig=str(cluster.kubeconfig)) as loop:
+    async with world.requestor(kubeconfig=str(cluster.kubeconfig)) as loop:
         first = await world.until_token()
         assert (await world.data())["bundle.crt"] == cluster.ca
         await look_again(loop, key)
-        assert token_requests(audit, user_agent) == 1
+        assert world.requests() == 1
         await world.annotate("t", INJECT_CA_BUNDLE=None, TOKEN_RENEW_TIMESTAMP=None)
         await world.until_token(other_than=first)
         assert "bundle.crt" not in await world.data()
 
 
-async def test_a_ca_that_is_not_known_is_no_reason_to_request_tokens(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_ca_that_is_not_known_is_no_reason_to_request_tokens(world: RequestorWorld) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true", data={"bundle.crt": "somebody's"})
-    async with token_requestor(client, world.namespace, kubeconfig="/does/not/exist") as loop:
+    async with world.requestor(kubeconfig="/does/not/exist") as loop:
         await world.until_token()
         await look_again(loop, key)
     assert (await world.data())["bundle.crt"] == "somebody's"
-    assert token_requests(audit, user_agent) == 1
+    assert world.requests() == 1
 
 
-async def test_a_target_secret_holds_what_the_source_then_does_not(world: TokenWorld, client: Client) -> None:
+async def test_a_target_secret_holds_what_the_source_then_does_not(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace, data={"token": "old", "x": "y"})
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         first = await world.until_token("out")
         await at_rest(loop)
         assert await world.data() == {"x": "y"}
@@ -146,45 +162,38 @@ async def test_a_target_secret_holds_what_the_source_then_does_not(world: TokenW
     assert await world.token("out") == first
 
 
-async def test_a_target_secret_that_somebody_deletes_is_put_back(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_target_secret_that_somebody_deletes_is_put_back(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         first = await world.until_token("out")
         await at_rest(loop)
         await world.delete("Secret", "out")
         second = await world.until_token("out", other_than=first)
         await at_rest(loop)
-        mark = audit.mark()
+        mark = world.audit.mark()
         await at_rest(loop)
-        assert audit.count(since=mark, user_agent=user_agent) == {}
+        assert world.calls(since=mark) == {}
     assert await world.is_accepted(second)
-    assert token_requests(audit, user_agent) == 2
-    lists = [
-        call.uri for call in audit.calls(user_agent=user_agent, verbs=("list",)) if "labelSelector" not in call.uri
-    ]
+    assert world.requests() == 2
+    listed = [call.uri for call in world.audit.calls(user_agent=world.user_agent, verbs=("list",))]
+    lists = [uri for uri in listed if "labelSelector" not in uri]
     assert all("metadata.name%3Dout" in uri for uri in lists), lists
 
 
-async def test_a_token_that_somebody_takes_out_of_a_target_secret_is_replaced(
-    world: TokenWorld, client: Client
-) -> None:
+async def test_a_token_that_somebody_takes_out_of_a_target_secret_is_replaced(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         first = await world.until_token("out")
         await at_rest(loop)
         await world.set_data("out", token=None)
         await world.until_token("out", other_than=first)
 
 
-async def test_many_target_secrets_share_a_watch_and_each_is_put_back(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_many_target_secrets_share_a_watch_and_each_is_put_back(world: RequestorWorld) -> None:
     names = [f"out-{number}" for number in range(MOST_BY_NAME + 1)]
     for name in names:
         await world.ask(f"t-{name}", TARGET_SECRET_NAME=name, TARGET_SECRET_NAMESPACE=world.namespace)
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         firsts = {name: await world.until_token(name) for name in names}
         await at_rest(loop)
         for name in names:
@@ -202,17 +211,17 @@ async def test_many_target_secrets_share_a_watch_and_each_is_put_back(
             await world.until_token(name, other_than=firsts[name])
         await at_rest(loop)
     assert await world.secret(names[0]) is None
-    assert token_requests(audit, user_agent) == 3 * len(names) - 1
+    assert world.requests() == 3 * len(names) - 1
 
 
 @pytest.mark.parametrize("restored", [False, True])
 async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted(
-    restored: bool, world: TokenWorld, client: Client
+    restored: bool, world: RequestorWorld
 ) -> None:
     await world.ask(
         TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace, data={"kubeconfig": kubeconfig()}
     )
-    async with token_requestor(client, world.namespace, restore_target_kubeconfig=restored) as loop:
+    async with world.requestor(restore_target_kubeconfig=restored) as loop:
         await soon(lambda: _is_written(world), what="the token to be stored")
         if not restored:
             warnings = await soon(world.warnings, what="a warning")
@@ -237,31 +246,29 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
     ],
 )
 async def test_what_can_not_be_is_told_before_anything_is_done(
-    asked: dict[str, str], message: str, world: TokenWorld, client: Client, audit: Audit, user_agent: str
+    asked: dict[str, str], message: str, world: RequestorWorld
 ) -> None:
     await world.ask(**asked)  # type: ignore[arg-type]
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         warnings = await soon(world.warnings, what="a warning")
         await at_rest(loop)
     assert message in warnings[INVALID]
     assert await world.account() is None
-    assert token_requests(audit, user_agent) == 0
+    assert world.requests() == 0
 
 
-async def test_a_target_secret_must_be_another_one(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_target_secret_must_be_another_one(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="t", TARGET_SECRET_NAMESPACE=world.namespace)
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         warnings = await soon(world.warnings, what="a warning")
         await at_rest(loop)
     assert "the target Secret is this one" in warnings[INVALID]
-    assert token_requests(audit, user_agent) == 0
+    assert world.requests() == 0
 
 
-async def test_a_refusal_of_the_api_server_is_told(world: TokenWorld, client: Client) -> None:
+async def test_a_refusal_of_the_api_server_is_told(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=f"{world.namespace}-none")
-    async with token_requestor(client, world.namespace):
+    async with world.requestor():
         warnings = await soon(world.warnings, what="a warning")
     assert warnings[FAILED].startswith("could not update Secret with token: namespaces ")
 
@@ -269,43 +276,39 @@ async def test_a_refusal_of_the_api_server_is_told(world: TokenWorld, client: Cl
 # --- once a lifetime
 
 
-async def test_a_restart_requests_nothing_that_is_still_good(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_restart_requests_nothing_that_is_still_good(world: RequestorWorld) -> None:
     asked = [await world.ask(f"t-{number}") for number in range(5)]
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         for key in asked:
             await world.until_token(key.name)
         await at_rest(loop)
-    mark = audit.mark()
+    mark = world.audit.mark()
     for _ in range(2):
-        async with token_requestor(client, world.namespace) as loop:
+        async with world.requestor() as loop:
             await look_again(loop, *asked)
-    calls = audit.count(since=mark, user_agent=user_agent)
-    assert token_requests(audit, user_agent) == len(asked)
+    calls = world.calls(since=mark)
+    assert world.requests() == len(asked)
     assert calls.get(("patch", "secrets"), 0) == 0
     assert calls[("create", "tokenreviews")] >= len(asked)
 
 
-async def test_own_writes_and_other_news_lead_to_no_requests(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_own_writes_and_other_news_lead_to_no_requests(world: RequestorWorld) -> None:
     key = await world.ask()
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         await world.until_token()
         await at_rest(loop)
-        mark = audit.mark()
+        mark = world.audit.mark()
         for number in range(5):
             body = {"metadata": {"annotations": {"other": str(number)}}, "data": {"other": "eA=="}}
             await world.patch("Secret", "t", body)
         await look_again(loop, key)
-        assert audit.count(since=mark, user_agent=user_agent) == {}
+        assert world.calls(since=mark) == {}
 
 
 @pytest.mark.parametrize("text", [PAST, "soon", ""])
-async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: TokenWorld, client: Client) -> None:
+async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: RequestorWorld) -> None:
     await world.ask()
-    async with token_requestor(client, world.namespace):
+    async with world.requestor():
         first = await world.until_token()
         await world.annotate("t", TOKEN_RENEW_TIMESTAMP=text)
         await world.until_token(other_than=first)
@@ -313,60 +316,52 @@ async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: Token
 
 
 @pytest.mark.parametrize("data", [{"token": None}, {"token": ""}])
-async def test_a_token_that_somebody_removes_is_replaced(
-    data: dict[str, str | None], world: TokenWorld, client: Client
-) -> None:
+async def test_a_token_that_somebody_removes_is_replaced(data: dict[str, str | None], world: RequestorWorld) -> None:
     await world.ask()
-    async with token_requestor(client, world.namespace):
+    async with world.requestor():
         await world.until_token()
         await world.set_data("t", **data)
         await world.until_token()
 
 
-async def test_jumps_of_the_clock_neither_renew_nor_delay(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_jumps_of_the_clock_neither_renew_nor_delay(world: RequestorWorld) -> None:
     clock = MovableClock()
     asked = [await world.ask(f"t-{number}", TOKEN_EXPIRATION_DURATION="10m") for number in range(20)]
-    async with token_requestor(client, world.namespace, clock=clock) as loop:
+    async with world.requestor(clock=clock) as loop:
         for key in asked:
             await world.until_token(key.name)
         await at_rest(loop)
         for jump in (timedelta(days=1), timedelta(days=-1)):
             clock.jumped = jump
             await look_again(loop, *asked)
-            assert token_requests(audit, user_agent) == len(asked)
+            assert world.requests() == len(asked)
         clock.moved += timedelta(minutes=5)  # of 8, and some have passed
         await look_again(loop, *asked)
-        assert token_requests(audit, user_agent) == len(asked)
+        assert world.requests() == len(asked)
         clock.moved += timedelta(minutes=3, seconds=1)
         await look_again(loop, *asked)
-        assert token_requests(audit, user_agent) == 2 * len(asked)
+        assert world.requests() == 2 * len(asked)
 
 
-async def test_a_secret_in_deletion_gets_no_token(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_secret_in_deletion_gets_no_token(world: RequestorWorld) -> None:
     await world.ask()
     finalizers = {"metadata": {"finalizers": ["example.com/wait"]}}
     await world.patch("Secret", "t", finalizers)
     await world.delete("Secret", "t")
-    async with token_requestor(client, world.namespace) as loop:
+    async with world.requestor() as loop:
         await at_rest(loop)
     assert not await world.token()
-    assert token_requests(audit, user_agent) == 0
+    assert world.requests() == 0
     await world.patch("Secret", "t", {"metadata": {"finalizers": None}})
 
 
 # --- reviews
 
 
-async def test_a_token_whose_account_was_made_anew_is_found_and_replaced(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_token_whose_account_was_made_anew_is_found_and_replaced(world: RequestorWorld) -> None:
     clock = MovableClock()
     key = await world.ask()
-    async with token_requestor(client, world.namespace, clock=clock) as loop:
+    async with world.requestor(clock=clock) as loop:
         first = await world.until_token()
         await world.delete("ServiceAccount", "sa")
         # The API server remembers for a moment what it found good.
@@ -377,37 +372,35 @@ async def test_a_token_whose_account_was_made_anew_is_found_and_replaced(
         await look_again(loop, key)
         second = await world.until_token(other_than=first)
         assert await world.is_accepted(second)
-    assert token_requests(audit, user_agent) == 2
+    assert world.requests() == 2
 
 
 async def _is_rejected(world: TokenWorld, token: str) -> bool:
     return not await world.is_accepted(token)
 
 
-async def test_a_restart_finds_a_token_that_is_not_accepted(world: TokenWorld, client: Client) -> None:
+async def test_a_restart_finds_a_token_that_is_not_accepted(world: RequestorWorld) -> None:
     await world.ask(TOKEN_RENEW_TIMESTAMP=FUTURE, data={"token": "not-a-token"})
-    async with token_requestor(client, world.namespace):
+    async with world.requestor():
         token = await world.until_token(other_than="not-a-token")
     assert await world.is_accepted(token)
 
 
-async def test_audiences_that_the_api_server_does_not_know_lead_to_no_loop(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_audiences_that_the_api_server_does_not_know_lead_to_no_loop(world: RequestorWorld) -> None:
     clock = MovableClock()
     key = await world.ask()
-    async with token_requestor(client, world.namespace, clock=clock, audiences=("nobody",)) as loop:
+    async with world.requestor(clock=clock, audiences=("nobody",)) as loop:
         token = await world.until_token()
         for _ in range(3):
             clock.moved += timedelta(hours=2)
             await look_again(loop, key)
     assert await world.is_accepted(token, "nobody")
-    assert token_requests(audit, user_agent) == 1
+    assert world.requests() == 1
 
 
-async def test_without_audiences_tokens_are_for_the_api_server(world: TokenWorld, client: Client) -> None:
+async def test_without_audiences_tokens_are_for_the_api_server(world: RequestorWorld) -> None:
     await world.ask()
-    async with token_requestor(client, world.namespace, audiences=()):
+    async with world.requestor(audiences=()):
         token = await world.until_token()
     assert await world.is_accepted(token, "https://kubernetes.default.svc")
 
@@ -415,17 +408,15 @@ async def test_without_audiences_tokens_are_for_the_api_server(world: TokenWorld
 # --- quarrels
 
 
-async def test_a_quarrel_about_a_token_becomes_slow(
-    world: TokenWorld, client: Client, audit: Audit, user_agent: str
-) -> None:
+async def test_a_quarrel_about_a_token_becomes_slow(world: RequestorWorld) -> None:
     """Somebody, or a webhook, removes each token as soon as it is there."""
     await world.ask()
     began, removed = time.monotonic(), 0
-    async with token_requestor(client, world.namespace):
+    async with world.requestor():
         while time.monotonic() - began < (8 if removed > 1 else PATIENCE):
             if await world.token():
                 await world.set_data("t", token=None)
                 removed += 1
             await asyncio.sleep(0.02)
-    requests, elapsed = token_requests(audit, user_agent), time.monotonic() - began
+    requests, elapsed = world.requests(), time.monotonic() - began
     assert 2 <= requests <= allowed_requests(elapsed)

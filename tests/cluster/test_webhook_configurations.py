@@ -3,7 +3,7 @@
 import base64
 import datetime
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,9 @@ import yaml
 
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kit.objects import secret
+from kit.world import Place
+from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, metadata
 from webhooks.certificates.pairs import make_ca
@@ -45,22 +46,13 @@ NOBODY = "nobody.invalid"
 
 
 @pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent="webhook-configurations-test")
-
-
-@pytest.fixture
 def prefix(cluster: Cluster) -> Iterator[str]:
     """A prefix of the test's own; what was installed under it goes after the test."""
     own = f"t{uuid.uuid4().hex[:8]}-"
     yield own
     for mode in Mode:
         for resource in (MUTATING, VALIDATING):
-            try:
-                cluster.api.delete(resource.path(name=name_of(Instance(mode=mode, prefix=own))))
-            except NotFound:
-                continue
+            Place(cluster, "").remove(resource, name_of(Instance(mode=mode, prefix=own)))
 
 
 @pytest.fixture(scope="module")
@@ -154,14 +146,9 @@ def test_the_command_installs_what_is_enabled(
     by_secret: bool,
 ) -> None:
     # Only VerticalPodAutoscalers in kube-system are asked about: no other test has any.
-    (tmp_path / "config.yaml").write_text(
-        yaml.safe_dump(
-            {
-                "leaderElection": {"resourceNamespace": namespace},
-                "webhooks": {"vpaInPlaceUpdates": {"enabled": True}},
-            }
-        )
-    )
+    webhooks = {"vpaInPlaceUpdates": {"enabled": True}}
+    config = {"leaderElection": {"resourceNamespace": namespace}, "webhooks": webhooks}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     (tmp_path / "ca.crt").write_bytes(ca)
     arguments = ["--config", str(tmp_path / "config.yaml"), "--prefix", prefix, "--mode", "target", "--install"]
     environment = {"KUBECONFIG": str(cluster.kubeconfig)}
@@ -172,13 +159,10 @@ def test_the_command_installs_what_is_enabled(
         assert 'secret "ca" not found' in capsys.readouterr().err
         with pytest.raises(NotFound):
             cluster.api.get(MUTATING.path(name=name))
-        data = {"bundle.crt": base64.b64encode(ca).decode()}
-        cluster.api.create(f"/api/v1/namespaces/{namespace}/secrets", {"metadata": {"name": "ca"}, "data": data})
+        Place(cluster, namespace).create(secret("ca", {"bundle.crt": ca}))
     assert command.main([*arguments, *trust], environment=environment) == 0
     assert capsys.readouterr().out == f"MutatingWebhookConfiguration {name}: created\n"
     client_config = cluster.api.get(MUTATING.path(name=name))["webhooks"][0]["clientConfig"]
     assert client_config["caBundle"] == base64.b64encode(ca).decode()
-    assert (
-        client_config["url"]
-        == f"https://{prefix}gardener-resource-manager.{namespace}:443/webhooks/vpa-in-place-updates"
-    )
+    server = f"{prefix}gardener-resource-manager.{namespace}:443"
+    assert client_config["url"] == f"https://{server}/webhooks/vpa-in-place-updates"

@@ -5,7 +5,8 @@ The cluster is one of this file's own, since webhooks are asked about everything
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from kit.eventually import eventually
 from kit.kinds import custom_resource, definition_path, serve
-from kit.objects import decoded, deployment, obj, pod, secret, service
+from kit.objects import config_map, decoded, obj, pod, secret, service, workload
 from kit.processes.webhooks import WebhookProcess
 from kit.webhook_installation import (
     CRDS,
@@ -23,7 +24,6 @@ from kit.webhook_installation import (
     OURS,
     ROLE,
     create_namespace,
-    dry_run,
     has_seccomp_profile,
     install,
     install_and_wait,
@@ -34,14 +34,14 @@ from kit.webhook_installation import (
 from kit.world import Place, find_at
 from kube.errors import ApiError, Forbidden, Invalid, NotFound
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, NODES
+from kube.resources import HORIZONTAL_POD_AUTOSCALERS
 
 pytestmark = pytest.mark.timeout(600)
 
 HIGH_AVAILABILITY = "high-availability-config.resources.gardener.cloud"
 INFRASTRUCTURES = custom_resource("extensions.gardener.cloud", "Infrastructure", version="v1alpha1")
 CONFIRMED: Object = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
-EXTENSIONS = "/apis/extensions.gardener.cloud/v1alpha1"
+VERTICAL_POD_AUTOSCALERS = custom_resource("autoscaling.k8s.io", "VerticalPodAutoscaler")
 
 WEBHOOKS: Object = {
     "crdDeletionProtection": {"enabled": True},
@@ -64,7 +64,8 @@ WEBHOOKS: Object = {
     "vpaInPlaceUpdates": {"enabled": True},
 }
 
-NewNamespace = Callable[..., str]
+NewPlace = Callable[..., Place]
+"""Makes a namespace with these `labels` and `annotations`."""
 
 
 # --- a cluster with webhooks
@@ -80,9 +81,8 @@ def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
 def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     create_namespace(cluster, NAMESPACE, labels=ROLE)
     taint = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
-    Place(cluster, "").create(obj(NODES, "n", labels={"for": "system"}, spec={"taints": [taint]}))
-    serve(cluster, custom_resource("autoscaling.k8s.io", "VerticalPodAutoscaler"))
-    serve(cluster, INFRASTRUCTURES)
+    Place(cluster, "").create(obj("Node", "n", labels={"for": "system"}, spec={"taints": [taint]}))
+    serve(cluster, VERTICAL_POD_AUTOSCALERS, INFRASTRUCTURES)
     process = replica(WEBHOOKS, cluster)
     make_certificates(process, cluster)
     mount_certificate(process, cluster)
@@ -98,35 +98,28 @@ def _installed(server: WebhookProcess) -> None:
 
 
 @pytest.fixture
-def new_namespace(cluster: Cluster) -> NewNamespace:
-    def make(*, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None) -> str:
-        name = f"test-{uuid.uuid4().hex[:12]}"
-        create_namespace(cluster, name, labels=ROLE if labels is None else labels, annotations=annotations)
-        eventually(lambda: is_known(cluster, name))
-        return name
+def new_place(cluster: Cluster) -> NewPlace:
+    def make(*, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None) -> Place:
+        place = Place(cluster, f"test-{uuid.uuid4().hex[:12]}")
+        create_namespace(cluster, place.namespace, labels=ROLE if labels is None else labels, annotations=annotations)
+        eventually(lambda: is_known(place))
+        return place
 
     return make
 
 
-def is_known(cluster: Cluster, namespace: str) -> bool:
+def is_known(place: Place) -> bool:
     """Whether the server has heard of the namespace; it refuses what comes to it more than two seconds before."""
     with contextlib.suppress(ApiError):
-        dry_run(cluster, of_apps(namespace, "deployments"), workload("w"))
-        dry_run(cluster, f"/api/v1/namespaces/{namespace}/pods", pod("p"))
-        return True
+        return bool(place.dry_run(web("w")) and place.dry_run(pod("p")))
     return False
 
 
 # --- workloads
 
 
-def workload(name: str, labels: Mapping[str, str] | None = None) -> Object:
-    marks = {f"{HIGH_AVAILABILITY}/type": "server", **(labels or {})}
-    return {field: value for field, value in deployment(name, replicas=1, labels=marks).items() if field != "kind"}
-
-
-def of_apps(namespace: str, plural: str) -> str:
-    return f"/apis/apps/v1/namespaces/{namespace}/{plural}"
+def web(name: str, kind: str = "Deployment", **labels: str) -> Object:
+    return workload(kind, name, replicas=1, labels={f"{HIGH_AVAILABILITY}/type": "server", **labels})
 
 
 CONSIDERED: dict[str, Any] = {
@@ -135,15 +128,13 @@ CONSIDERED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("plural", ["deployments", "statefulsets"])
-def test_workloads_get_replicas_and_are_spread(cluster: Cluster, new_namespace: NewNamespace, plural: str) -> None:
-    collection = of_apps(new_namespace(**CONSIDERED), plural)
-    one = f"{collection}/w"
-    obj = workload("w")
-
-    would_be = dry_run(cluster, collection, obj)
-    assert find_at(cluster, one) is None
-    created = cluster.api.create(collection, obj)
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_workloads_get_replicas_and_are_spread(new_place: NewPlace, kind: str) -> None:
+    place = new_place(**CONSIDERED)
+    given = web("w", kind)
+    would_be = place.dry_run(given)
+    assert place.find(kind, "w") is None
+    created = place.create(given)
     for each in (would_be, created):
         spec = each["spec"]["template"]["spec"]
         assert each["spec"]["replicas"] == 2
@@ -156,38 +147,35 @@ def test_workloads_get_replicas_and_are_spread(cluster: Cluster, new_namespace: 
         } in spec["tolerations"]
 
     spec = {**created["spec"], "replicas": 1}
-    updated = cluster.api.update(one, {"metadata": obj["metadata"], "spec": spec})
+    updated = place.api.update(place.path(kind, "w"), {**given, "spec": spec})
     assert updated["spec"] == created["spec"], "what an update takes away comes back"
-    assert cluster.api.patch(one, {"spec": {"replicas": 1}})["spec"]["replicas"] == 2
-    assert cluster.api.patch(one, {"spec": {"replicas": 0}})["spec"]["replicas"] == 0, "hibernated"
-    cluster.api.delete(one)
+    assert place.patch(kind, "w", {"spec": {"replicas": 1}})["spec"]["replicas"] == 2
+    assert place.patch(kind, "w", {"spec": {"replicas": 0}})["spec"]["replicas"] == 0, "hibernated"
+    place.delete(kind, "w")
 
 
-def test_an_autoscaler_decides_how_many_replicas_there_are(cluster: Cluster, new_namespace: NewNamespace) -> None:
-    namespace = new_namespace(**CONSIDERED)
-    deployments = of_apps(namespace, "deployments")
-    cluster.api.create(deployments, workload("scaled"))
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaled"}
-    scaler: Object = {
-        "metadata": {"name": "scaled", "labels": {f"{HIGH_AVAILABILITY}/type": "server"}},
-        "spec": {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 5},
+def test_an_autoscaler_decides_how_many_replicas_there_are(new_place: NewPlace) -> None:
+    place = new_place(**CONSIDERED)
+    place.create(web("scaled"))
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaled"},
+        "minReplicas": 1,
+        "maxReplicas": 5,
     }
-    created = cluster.api.create(f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers", scaler)
+    marks = {f"{HIGH_AVAILABILITY}/type": "server"}
+    created = place.create(obj(HORIZONTAL_POD_AUTOSCALERS, "scaled", labels=marks, spec=spec))
     assert (created["spec"]["minReplicas"], created["spec"]["maxReplicas"]) == (2, 5)
-    eventually(lambda: cluster.api.patch(f"{deployments}/scaled", {"spec": {"replicas": 4}})["spec"]["replicas"] == 4)
+    eventually(lambda: place.patch("Deployment", "scaled", {"spec": {"replicas": 4}})["spec"]["replicas"] == 4)
     # An older version that the rules do not name is converted for the webhook.
-    scaler["metadata"]["name"] = "older"
-    older = cluster.api.create(f"/apis/autoscaling/v1/namespaces/{namespace}/horizontalpodautoscalers", scaler)
+    v1 = replace(HORIZONTAL_POD_AUTOSCALERS, version="v1")
+    older = place.create(obj(v1, "older", labels=marks, spec=spec), v1)
     assert older["spec"]["minReplicas"] == 2
 
 
-def test_workloads_that_opted_out_and_other_namespaces_are_left_alone(
-    cluster: Cluster, new_namespace: NewNamespace
-) -> None:
-    considered, not_considered = new_namespace(**CONSIDERED), new_namespace()
-    skipped = workload("w", {f"{HIGH_AVAILABILITY}/skip": "true"})
-    for namespace, untouched in ((considered, skipped), (not_considered, workload("w"))):
-        created = cluster.api.create(of_apps(namespace, "deployments"), untouched)
+def test_workloads_that_opted_out_and_other_namespaces_are_left_alone(new_place: NewPlace) -> None:
+    considered, not_considered = new_place(**CONSIDERED), new_place()
+    skipped = web("w", **{f"{HIGH_AVAILABILITY}/skip": "true"})
+    for created in (considered.create(skipped), not_considered.create(web("w"))):
         assert created["spec"]["replicas"] == 1
         assert "topologySpreadConstraints" not in created["spec"]["template"]["spec"]
 
@@ -205,9 +193,9 @@ def spread_pod(name: str, **labels: str) -> Object:
     return pod(name, labels=labels, serviceAccountName="mounts-none", topologySpreadConstraints=[constraint])
 
 
-def with_account(cluster: Cluster, namespace: str) -> str:
-    Place(cluster, namespace).create(obj("ServiceAccount", "mounts-none", automountServiceAccountToken=False))
-    return f"/api/v1/namespaces/{namespace}/pods"
+def with_account(place: Place) -> Place:
+    place.create(obj("ServiceAccount", "mounts-none", automountServiceAccountToken=False))
+    return place
 
 
 @pytest.fixture(params=["separate", "combined"], scope="module")
@@ -222,11 +210,11 @@ def entries(request: pytest.FixtureRequest, cluster: Cluster, server: WebhookPro
 
 
 @pytest.mark.usefixtures("entries")
-def test_a_pod_gets_all_that_is_enabled(cluster: Cluster, new_namespace: NewNamespace) -> None:
-    pods = with_account(cluster, new_namespace(labels=SYSTEM))
-    would_be = dry_run(cluster, pods, spread_pod("p"))
-    assert find_at(cluster, f"{pods}/p") is None
-    created = cluster.api.create(pods, spread_pod("p"))
+def test_a_pod_gets_all_that_is_enabled(new_place: NewPlace) -> None:
+    place = with_account(new_place(labels=SYSTEM))
+    would_be = place.dry_run(spread_pod("p"))
+    assert place.find("Pod", "p") is None
+    created = place.create(spread_pod("p"))
     for each in (would_be, created):
         spec = each["spec"]
         (container,) = spec["containers"]
@@ -240,17 +228,15 @@ def test_a_pod_gets_all_that_is_enabled(cluster: Cluster, new_namespace: NewName
         (constraint,) = spec["topologySpreadConstraints"]
         assert constraint["labelSelector"]["matchLabels"] == {"app": "a", "pod-template-hash": "h"}
 
-    again = dry_run(
-        cluster, pods, {"metadata": {"name": "q", "labels": created["metadata"]["labels"]}, "spec": created["spec"]}
-    )
+    again = place.dry_run(obj("Pod", "q", labels=created["metadata"]["labels"], spec=created["spec"]))
     assert again["spec"] == created["spec"], "once is enough"
-    relabelled = cluster.api.patch(f"{pods}/p", {"metadata": {"labels": {"more": "x"}}})
+    relabelled = place.patch("Pod", "p", {"metadata": {"labels": {"more": "x"}}})
     assert relabelled["spec"] == created["spec"]
-    cluster.api.delete(f"{pods}/p?gracePeriodSeconds=0")
+    place.api.delete(f"{place.path('Pod', 'p')}?gracePeriodSeconds=0")
 
 
 @pytest.mark.usefixtures("entries")
-def test_pods_that_opted_out_and_other_namespaces_are_left_alone(cluster: Cluster, new_namespace: NewNamespace) -> None:
+def test_pods_that_opted_out_and_other_namespaces_are_left_alone(new_place: NewPlace) -> None:
     opted_out = {
         "apiserver-proxy.networking.gardener.cloud/inject": "disable",
         "projected-token-mount.resources.gardener.cloud/skip": "x",
@@ -259,9 +245,8 @@ def test_pods_that_opted_out_and_other_namespaces_are_left_alone(cluster: Cluste
         "topology-spread-constraints.resources.gardener.cloud/skip": "x",
     }
     without_proxy = {"apiserver-proxy.networking.gardener.cloud/inject": "disable"}
-    pods = with_account(cluster, new_namespace(labels=SYSTEM))
-    elsewhere = with_account(cluster, new_namespace(labels=without_proxy))
-    for created in (dry_run(cluster, pods, spread_pod("p", **opted_out)), dry_run(cluster, elsewhere, spread_pod("p"))):
+    place, elsewhere = with_account(new_place(labels=SYSTEM)), with_account(new_place(labels=without_proxy))
+    for created in (place.dry_run(spread_pod("p", **opted_out)), elsewhere.dry_run(spread_pod("p"))):
         assert created["spec"]["schedulerName"] == "bin-packing-scheduler", "the one without a way out"
         assert is_untouched(created)
 
@@ -279,24 +264,19 @@ def is_untouched(created: Object) -> bool:
 
 @pytest.mark.usefixtures("entries")
 @pytest.mark.parametrize("labels", [OURS, {"static-pod": "true"}], ids=["ours", "static"])
-def test_our_own_pods_and_static_ones_are_never_asked_about(
-    cluster: Cluster, new_namespace: NewNamespace, labels: dict[str, str]
-) -> None:
-    pods = with_account(cluster, new_namespace(labels=SYSTEM))
-    created = dry_run(cluster, pods, spread_pod("p", **labels))
+def test_our_own_pods_and_static_ones_are_never_asked_about(new_place: NewPlace, labels: dict[str, str]) -> None:
+    created = with_account(new_place(labels=SYSTEM)).dry_run(spread_pod("p", **labels))
     assert created["spec"]["schedulerName"] == "default-scheduler"
     assert is_untouched(created)
 
 
-def test_a_refusal_names_the_webhook_and_what_to_correct(
-    cluster: Cluster, new_namespace: NewNamespace, entries: str
-) -> None:
-    pods = with_account(cluster, new_namespace())
-    obj = spread_pod("p")
-    obj["metadata"]["annotations"] = {"projected-token-mount.resources.gardener.cloud/expiration-seconds": "1h"}
+def test_a_refusal_names_the_webhook_and_what_to_correct(new_place: NewPlace, entries: str) -> None:
+    place = with_account(new_place())
+    wrong = spread_pod("p")
+    wrong["metadata"]["annotations"] = {"projected-token-mount.resources.gardener.cloud/expiration-seconds": "1h"}
     name = "pods" if entries == "combined" else "projected-token-mount"
     with pytest.raises(Forbidden) as refused:
-        cluster.api.create(pods, obj)
+        place.create(wrong)
     assert str(refused.value) == (
         f'admission webhook "{name}.resources.gardener.cloud" denied the request: annotation '
         '"projected-token-mount.resources.gardener.cloud/expiration-seconds": strconv.ParseInt: parsing "1h": invalid syntax'
@@ -305,23 +285,18 @@ def test_a_refusal_names_the_webhook_and_what_to_correct(
 
 @pytest.mark.usefixtures("entries")
 @pytest.mark.parametrize("app", ["a", OURS["app"]])
-def test_clients_of_shoots_api_servers_learn_its_address(
-    cluster: Cluster, new_namespace: NewNamespace, app: str
-) -> None:
+def test_clients_of_shoots_api_servers_learn_its_address(new_place: NewPlace, app: str) -> None:
     """Those of other instances, which are called as we are, too: they are in shoots' namespaces, and we are not."""
-    istio, namespace = new_namespace(labels={}), new_namespace()
-    gateway = service("istio-ingressgateway-internal", ports=[{"port": 443}])
-    address = Place(cluster, istio).create(gateway)["spec"]["clusterIP"]
-    settings = {"hosts": "api.internal,api.external", "istio-namespace": istio}
-    Place(cluster, namespace).create(obj(CONFIG_MAPS, "istio-internal-load-balancing", data=settings))
-
+    istio, place = new_place(labels={}), new_place()
+    address = istio.create(service("istio-ingressgateway-internal", ports=[{"port": 443}]))["spec"]["clusterIP"]
+    settings = {"hosts": "api.internal,api.external", "istio-namespace": istio.namespace}
+    place.create(config_map("istio-internal-load-balancing", settings))
     volume = {"name": "kubeconfig", "secret": {"secretName": "generic-token-kubeconfig-1"}}
-    pods = f"/api/v1/namespaces/{namespace}/pods"
     expected = [{"ip": address, "hostnames": ["api.internal", "api.external"]}]
 
     def aliases(**spec: Any) -> Any:
         try:
-            return dry_run(cluster, pods, pod("p", labels={"app": app}, **spec))["spec"].get("hostAliases")
+            return place.dry_run(pod("p", labels={"app": app}, **spec))["spec"].get("hostAliases")
         except NotFound:
             return None  # the watch has not told the Service yet
 
@@ -332,18 +307,18 @@ def test_clients_of_shoots_api_servers_learn_its_address(
 # --- other objects
 
 
-def test_endpoints_are_hinted_to_their_zone(cluster: Cluster, new_namespace: NewNamespace) -> None:
-    slices = f"/apis/discovery.k8s.io/v1/namespaces/{new_namespace()}/endpointslices"
-    endpoint: Object = {"addresses": ["10.1.2.3"], "zone": "a"}
-    obj: Object = {"metadata": {"name": "s"}, "addressType": "IPv4", "endpoints": [endpoint], "ports": []}
-    assert "hints" not in cluster.api.create(slices, obj)["endpoints"][0]
+def test_endpoints_are_hinted_to_their_zone(cluster: Cluster, new_place: NewPlace) -> None:
+    slices = f"/apis/discovery.k8s.io/v1/namespaces/{new_place().namespace}/endpointslices"
+    endpoint = {"addresses": ["10.1.2.3"], "zone": "a"}
+    given: Object = {"metadata": {"name": "s"}, "addressType": "IPv4", "endpoints": [endpoint], "ports": []}
+    assert "hints" not in cluster.api.create(slices, given)["endpoints"][0]
     considered = {"metadata": {"labels": {"endpoint-slice-hints.resources.gardener.cloud/consider": "true"}}}
     updated = cluster.api.patch(f"{slices}/s", considered)
     assert updated["endpoints"][0]["hints"] == {"forZones": [{"name": "a"}]}
 
 
-def test_tokens_become_useless_and_are_renewed(cluster: Cluster, new_namespace: NewNamespace) -> None:
-    place = Place(cluster, new_namespace())
+def test_tokens_become_useless_and_are_renewed(new_place: NewPlace) -> None:
+    place = new_place()
     label = "token-invalidator.resources.gardener.cloud/consider"
     marks = {"resources.gardener.cloud/purpose": "token-invalidator", label: "true"}
     of_account = {"kubernetes.io/service-account.name": "default"}
@@ -358,14 +333,11 @@ def test_tokens_become_useless_and_are_renewed(cluster: Cluster, new_namespace: 
 @pytest.mark.parametrize(
     ("given", "expected"), [("Auto", "InPlaceOrRecreate"), (None, "InPlaceOrRecreate"), ("Initial", "Initial")]
 )
-def test_autoscalers_update_in_place(
-    cluster: Cluster, new_namespace: NewNamespace, given: str | None, expected: str
-) -> None:
-    autoscalers = f"/apis/autoscaling.k8s.io/v1/namespaces/{new_namespace()}/verticalpodautoscalers"
-    obj: Object = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "v"}}
-    obj["spec"] = {"updatePolicy": {"updateMode": given}} if given else {}
-    assert cluster.api.create(autoscalers, obj)["spec"]["updatePolicy"]["updateMode"] == expected
-    updated = cluster.api.patch(f"{autoscalers}/v", {"spec": {"updatePolicy": {"updateMode": "Recreate"}}})
+def test_autoscalers_update_in_place(new_place: NewPlace, given: str | None, expected: str) -> None:
+    place, kind = new_place(), VERTICAL_POD_AUTOSCALERS
+    created = place.create(obj(kind, "v", spec={"updatePolicy": {"updateMode": given}} if given else {}), kind)
+    assert created["spec"]["updatePolicy"]["updateMode"] == expected
+    updated = place.patch(kind, "v", {"spec": {"updatePolicy": {"updateMode": "Recreate"}}})
     assert updated["spec"]["updatePolicy"]["updateMode"] == "InPlaceOrRecreate"
 
 
@@ -397,61 +369,57 @@ def test_protected_definitions_are_deleted_only_after_somebody_confirmed_it(clus
     cluster.api.delete(definition_path(trinkets))
 
 
-def test_extension_resources_are_deleted_only_after_somebody_confirmed_it(
-    cluster: Cluster, new_namespace: NewNamespace
-) -> None:
-    namespace = new_namespace(labels={})
-    collection = f"{EXTENSIONS}/namespaces/{namespace}/infrastructures"
-    cluster.api.create(collection, infrastructure("a", confirmed=True))
-    cluster.api.create(collection, infrastructure("b"))
+def test_extension_resources_are_deleted_only_after_somebody_confirmed_it(new_place: NewPlace) -> None:
+    place = new_place(labels={})
+    collection = place.path(INFRASTRUCTURES)
+    place.create(infrastructure("a", confirmed=True), INFRASTRUCTURES)
+    place.create(infrastructure("b"), INFRASTRUCTURES)
     message = 'must have a "confirmation.gardener.cloud/deletion" annotation to delete: Infrastructure '
     for request in (f"{collection}/b", f"{collection}/b{DRY_RUN}", collection):
         with pytest.raises(Forbidden) as refused:
-            cluster.api.delete(request)
-        assert refusal(refused.value) == f"{message}{namespace}/b"
-    assert len(cluster.api.get(collection)["items"]) == 2, "none of a collection goes before all are confirmed"
-    cluster.api.delete(f"{collection}/a{DRY_RUN}")
-    cluster.api.patch(f"{collection}/b", CONFIRMED)
-    cluster.api.delete(collection)
-    assert cluster.api.get(collection)["items"] == []
+            place.api.delete(request)
+        assert refusal(refused.value) == f"{message}{place.namespace}/b"
+    assert len(place.list(INFRASTRUCTURES)) == 2, "none of a collection goes before all are confirmed"
+    place.api.delete(f"{collection}/a{DRY_RUN}")
+    place.patch(INFRASTRUCTURES, "b", CONFIRMED)
+    place.api.delete(collection)
+    assert place.list(INFRASTRUCTURES) == []
 
 
-def test_extension_resources_with_mistakes_are_refused(cluster: Cluster, new_namespace: NewNamespace) -> None:
-    collection = f"{EXTENSIONS}/namespaces/{new_namespace(labels={})}/infrastructures"
-    for request in (collection, collection + DRY_RUN):
+def test_extension_resources_with_mistakes_are_refused(new_place: NewPlace) -> None:
+    place = new_place(labels={})
+    for create in (place.create, place.dry_run):
         with pytest.raises(Invalid) as refused:
-            cluster.api.create(request, infrastructure("i", region=None))
+            create(infrastructure("i", region=None), INFRASTRUCTURES)
         assert refusal(refused.value) == (
             'Infrastructure.extensions.gardener.cloud "i" is invalid: spec.region: Required value: field is required'
         )
         assert [cause["field"] for cause in refused.value.causes] == ["spec.region"]
-    cluster.api.create(collection, infrastructure("i"))
+    place.create(infrastructure("i"), INFRASTRUCTURES)
     with pytest.raises(Invalid, match="spec.region: Invalid value: .*: field is immutable"):
-        cluster.api.patch(f"{collection}/i", {"spec": {"region": "other"}})
-    cluster.api.patch(f"{collection}/i", {"metadata": {"labels": {"a": "b"}}})
+        place.patch(INFRASTRUCTURES, "i", {"spec": {"region": "other"}})
+    place.patch(INFRASTRUCTURES, "i", {"metadata": {"labels": {"a": "b"}}})
 
 
 # --- an instance for another cluster
 
 
 def test_a_target_instance_looks_after_system_components_only(
-    cluster: Cluster, server: WebhookProcess, new_namespace: NewNamespace
+    cluster: Cluster, server: WebhookProcess, new_place: NewPlace
 ) -> None:
     """Here both kinds serve one cluster, as in a seed that is a shoot."""
-    elsewhere = f"/api/v1/namespaces/{new_namespace(labels={})}/pods"
-    system = with_account(cluster, "kube-system")
+    elsewhere, system = new_place(labels={}), with_account(Place(cluster, "kube-system"))
     managed = {"resources.gardener.cloud/managed-by": "gardener"}
-    before = dry_run(cluster, system, spread_pod("p", **managed))
-    assert not has_seccomp_profile(before)
+    assert not has_seccomp_profile(system.dry_run(spread_pod("p", **managed)))
 
     assert "gardener-resource-manager-shoot: created" in install(server, cluster, "--mode=target")
-    eventually(lambda: has_seccomp_profile(dry_run(cluster, system, spread_pod("p"))))
-    unmanaged, changed = (dry_run(cluster, system, spread_pod("p", **labels)) for labels in ({}, managed))
+    eventually(lambda: has_seccomp_profile(system.dry_run(spread_pod("p"))))
+    unmanaged, changed = (system.dry_run(spread_pod("p", **labels)) for labels in ({}, managed))
     hashes = [
         "pod-template-hash" in each["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"]
         for each in (unmanaged, changed)
     ]
     assert hashes == [False, True]
     assert changed["spec"]["nodeSelector"] == {"for": "system"}
-    assert not has_seccomp_profile(dry_run(cluster, elsewhere, pod("p")))
-    assert is_untouched(dry_run(cluster, system, spread_pod("p", **managed, **OURS)))
+    assert not has_seccomp_profile(elsewhere.dry_run(pod("p")))
+    assert is_untouched(system.dry_run(spread_pod("p", **managed, **OURS)))

@@ -19,7 +19,7 @@ from kit.eventually import eventually, soon
 from kit.objects import pod
 from kit.processes.agent import PROJECT
 from kit.processes.webhooks import HOST, WebhookProcess
-from kit.world import find_at
+from kit.world import Place, find_at
 from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
@@ -92,7 +92,7 @@ def install_and_wait(server: WebhookProcess, cluster: Cluster, *arguments: str, 
     before = server.metric(series) or 0
 
     def is_asked() -> bool:
-        dry_run(cluster, f"/api/v1/namespaces/{NAMESPACE}/pods", pod("p"))
+        Place(cluster, NAMESPACE).dry_run(pod("p"))
         return (server.metric(series) or 0) > before
 
     eventually(is_asked)
@@ -105,11 +105,6 @@ def create_namespace(
     meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     cluster.api.create("/api/v1/namespaces", {"metadata": meta})
     eventually(lambda: find_at(cluster, f"/api/v1/namespaces/{name}/serviceaccounts/default"))
-
-
-def dry_run(cluster: Cluster, collection: str, obj: Object) -> Object:
-    """The object as it would be stored."""
-    return cluster.api.create(collection + DRY_RUN, obj)
 
 
 def has_seccomp_profile(created: Object) -> bool:

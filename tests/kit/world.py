@@ -7,6 +7,7 @@ namespace is in the world's own, unless its kind has none.
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
@@ -27,6 +28,14 @@ async def connected(to: Cluster | Path, user_agent: str = "test") -> AsyncIterat
     path = to.kubeconfig if isinstance(to, Cluster) else to
     async with Transport(load_kubeconfig(path)) as transport:
         yield Client(transport, user_agent=user_agent)
+
+
+class CountingClient(Client):
+    requests = 0
+
+    async def request(self, *arguments: Any, **options: Any) -> bytes:
+        self.requests += 1
+        return await super().request(*arguments, **options)
 
 
 class World:
@@ -108,6 +117,10 @@ class Place:
         """Args: kind: unless the object's `kind` tells."""
         resource = resource_of(kind or obj["kind"])
         return self.api.create(resource.path(namespace=metadata(obj).get("namespace") or self.namespace), obj)
+
+    def dry_run(self, obj: Object, kind: Kind = "") -> Object:
+        """The object as it would be stored."""
+        return self.api.create(f"{self.path(kind or obj['kind'])}?dryRun=All", obj)
 
     def placed(self, obj: Object) -> Object:
         return placed(obj, self.namespace)
