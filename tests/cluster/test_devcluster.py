@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -9,22 +10,19 @@ from devcluster.api import Api
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.eventually import eventually
+from kit.objects import CONTAINERS, deployment, obj, pod
+from kit.world import Place
 from kube.errors import Forbidden, NotFound, ServerFailure, Unreachable
 from kube.objects import Object, condition
 
 
-def kubectl(cluster: Cluster, *arguments: str) -> str:
-    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def kubectl(kubeconfig: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = ["kubectl", "--kubeconfig", str(kubeconfig), *arguments]
+    return subprocess.run(command, check=check, capture_output=True, text=True)
 
 
-def is_ready(obj: Object) -> bool:
-    found = condition(obj, "Ready") if "status" in obj else None
-    return bool(found and found["status"] == "True")
-
-
-def pod_template(**spec: object) -> Object:
-    return {"spec": {"containers": [{"name": "main", "image": "example/main"}], **spec}}
+def is_ready(live: Object) -> bool:
+    return (condition(live, "Ready") or {}).get("status") == "True"
 
 
 def test_nodes_are_ready_and_lie_in_three_zones(cluster: Cluster) -> None:
@@ -37,52 +35,48 @@ def test_nodes_are_ready_and_lie_in_three_zones(cluster: Cluster) -> None:
 
 
 def test_kubectl_works_with_the_kubeconfig(cluster: Cluster) -> None:
-    assert "node-0" in kubectl(cluster, "get", "nodes", "-o", "name")
-    assert kubectl(cluster, "auth", "can-i", "*", "*", "--all-namespaces").strip() == "yes"
+    assert "node-0" in kubectl(cluster.kubeconfig, "get", "nodes", "-o", "name").stdout
+    assert kubectl(cluster.kubeconfig, "auth", "can-i", "*", "*", "--all-namespaces").stdout.strip() == "yes"
 
 
 def test_a_node_without_the_annotation_is_left_alone(cluster: Cluster, namespace: str) -> None:
-    name = f"plain-{namespace}"
-    cluster.api.create("/api/v1/nodes", {"metadata": {"name": name}, "spec": {"unschedulable": True}})
+    place, name = Place(cluster, namespace), f"plain-{namespace}"
+    place.create(obj("Node", name, spec={"unschedulable": True}))
     try:
         # Once a pod on a played node runs, KWOK has seen the older node too.
-        run_pod(cluster, namespace)
-        assert not is_ready(cluster.api.get(f"/api/v1/nodes/{name}"))
+        run_pod(place)
+        assert not is_ready(place.get("Node", name))
     finally:
-        cluster.api.delete(f"/api/v1/nodes/{name}")
+        place.delete("Node", name)
 
 
-def run_pod(cluster: Cluster, namespace: str) -> Object:
-    pods = f"/api/v1/namespaces/{namespace}/pods"
-    cluster.api.create(pods, {"metadata": {"name": "pod"}, **pod_template()})
-    eventually(lambda: is_ready(cluster.api.get(f"{pods}/pod")))
-    return cluster.api.get(f"{pods}/pod")
+def run_pod(place: Place) -> Object:
+    place.create(pod("pod", terminationGracePeriodSeconds=30))
+    eventually(lambda: is_ready(place.get("Pod", "pod")))
+    return place.get("Pod", "pod")
 
 
 def test_a_pod_is_scheduled_and_gets_ready(cluster: Cluster, namespace: str) -> None:
-    pod = run_pod(cluster, namespace)
-    assert pod["spec"]["nodeName"].startswith("node-")
-    assert pod["status"]["podIP"]
-    assert [status["ready"] for status in pod["status"]["containerStatuses"]] == [True]
+    running = run_pod(Place(cluster, namespace))
+    assert running["spec"]["nodeName"].startswith("node-")
+    assert running["status"]["podIP"]
+    assert [status["ready"] for status in running["status"]["containerStatuses"]] == [True]
 
 
 def test_a_deleted_pod_is_gone_in_a_moment(cluster: Cluster, namespace: str) -> None:
-    run_pod(cluster, namespace)
-    cluster.api.delete(f"/api/v1/namespaces/{namespace}/pods/pod")
-    eventually(lambda: not cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"])
+    place = Place(cluster, namespace)
+    run_pod(place)
+    place.delete("Pod", "pod")
+    eventually(lambda: not place.list("Pod"))
 
 
 def test_a_deployment_becomes_available_and_a_job_completes(cluster: Cluster, namespace: str) -> None:
-    labels = {"app": "it"}
-    deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    template = {"metadata": {"labels": labels}, **pod_template()}
-    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
-    cluster.api.create(deployments, {"metadata": {"name": "it"}, "spec": spec})
-    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
-    job = {"metadata": {"name": "it"}, "spec": {"template": pod_template(restartPolicy="Never")}}
-    cluster.api.create(jobs, job)
-    eventually(lambda: cluster.api.get(f"{deployments}/it").get("status", {}).get("availableReplicas") == 3)
-    eventually(lambda: cluster.api.get(f"{jobs}/it").get("status", {}).get("succeeded") == 1)
+    place = Place(cluster, namespace)
+    place.create(deployment("it", replicas=3))
+    template = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
+    place.create(obj("Job", "it", spec={"template": template}))
+    eventually(lambda: place.get("Deployment", "it").get("status", {}).get("availableReplicas") == 3)
+    eventually(lambda: place.get("Job", "it").get("status", {}).get("succeeded") == 1)
 
 
 def test_tokens_for_the_audience_gardener_are_accepted(cluster: Cluster, namespace: str) -> None:
@@ -98,11 +92,10 @@ def test_tokens_for_the_audience_gardener_are_accepted(cluster: Cluster, namespa
 
 def test_a_kubeconfig_for_another_user_has_that_user_s_rights_only(cluster: Cluster) -> None:
     kubeconfig = cluster.kubeconfig_for("jane", ["readers", "writers"])
-    command = ["kubectl", "--kubeconfig", str(kubeconfig)]
-    whoami = subprocess.run([*command, "auth", "whoami"], check=True, capture_output=True, text=True).stdout
+    whoami = kubectl(kubeconfig, "auth", "whoami").stdout
     assert "jane" in whoami
     assert "readers writers" in whoami
-    refused = subprocess.run([*command, "get", "secrets"], check=False, capture_output=True, text=True)
+    refused = kubectl(kubeconfig, "get", "secrets", check=False)
     assert 'User "jane" cannot list resource "secrets"' in refused.stderr
 
 

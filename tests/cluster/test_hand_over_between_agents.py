@@ -13,7 +13,7 @@ from kit.kinds import custom_resource, definition, wait_until_served
 from kit.objects import RBAC_GROUP, config_map, obj, rule
 from kit.rbac import grant, revoke
 from kit.rig import Rig
-from kit.shards import Shard, ShardAgent, agents_by_class, agents_by_namespace, sharing
+from kit.shards import MASTERS, Shard, ShardAgent, agents_by_class, agents_by_namespace, sharing
 from kit.world import WRITES
 from kube.objects import Object, annotations, uid
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
@@ -71,7 +71,7 @@ def by_class(cluster: Cluster, namespace: str, other: str) -> list[tuple[ShardAg
 
 
 def by_namespace(
-    cluster: Cluster, namespace: str, other: str, *, groups: tuple[str, ...] = ("system:masters",)
+    cluster: Cluster, namespace: str, other: str, *, groups: tuple[str, ...] = MASTERS
 ) -> list[tuple[ShardAgent, str]]:
     return agents_by_namespace(cluster, namespace, other, groups=groups, leader_election=False)
 

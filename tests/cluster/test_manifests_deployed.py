@@ -7,7 +7,6 @@ For the role that stands for "whatever ManagedResources contain" the tests put o
 otherwise nothing would ever be forbidden.
 """
 
-import base64
 import contextlib
 import shutil
 import subprocess
@@ -28,6 +27,7 @@ from gardener.kinds import GATEWAYS, HVPAS, MACHINES, PROMETHEUSES, VIRTUAL_SERV
 from kit.eventually import eventually
 from kit.granted_rights import Right, rights, unused
 from kit.kinds import custom_resource, serve
+from kit.kubeconfigs import with_token_file
 from kit.objects import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -51,7 +51,7 @@ from kit.objects import (
     stateful_set,
     workload,
 )
-from kit.processes.deployed_pods import DeployedPod, kubeconfig
+from kit.processes.deployed_pods import DeployedPod
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import Place
 from kube.errors import ApiError, KubeError
@@ -509,10 +509,9 @@ def give_access(shoot: Place, system: Place) -> None:
     """What an operator does once: the kubeconfig without credentials, and the agent's first token."""
     request = system.path("ServiceAccount", AGENT, subresource="token")
     token = system.api.create(request, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
-    file = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
-    ca = base64.b64encode(system.cluster.ca.encode()).decode()
-    generic = {"kubeconfig": kubeconfig(system.cluster.url, ca=ca, token_file=file)}
-    shoot.create(secret("generic-token-kubeconfig", generic))
+    file = Path("/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token")
+    generic = with_token_file(system.cluster.url, ca=system.cluster.ca.encode(), file=file)
+    shoot.create(secret("generic-token-kubeconfig", {"kubeconfig": yaml.safe_dump(generic)}))
     shoot.patch("Secret", f"shoot-access-{AGENT}", {"stringData": {"token": token}})
 
 

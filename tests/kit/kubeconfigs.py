@@ -1,5 +1,6 @@
 """Kubeconfigs with one user and one cluster."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ def kubeconfig(user: Any = None, *, cluster: Any = None, server: str = "https://
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
+
+
+def with_token_file(server: str, *, ca: bytes, file: Path) -> dict[str, Any]:
+    """Args: ca: PEM."""
+    authority = {"certificate-authority-data": base64.b64encode(ca).decode()}
+    return kubeconfig({"tokenFile": str(file)}, cluster=authority, server=server)
 
 
 def written(path: Path, content: Any) -> Path:

@@ -11,6 +11,7 @@ from kit.processes.agent import AgentProcess, configuration
 from kit.rig import Agent, Rig
 
 _SECONDS = 60.0
+MASTERS = ("system:masters",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ShardAgent(Agent):
         resource_class: str,
         managed_by: str,
         namespaces: Sequence[str] = (),
-        groups: Sequence[str] = ("system:masters",),
+        groups: Sequence[str] = MASTERS,
         leader_election: bool = True,
     ) -> None:
         super().__init__(cluster, resource_class=resource_class, managed_by=managed_by)
@@ -57,29 +58,22 @@ class ShardAgent(Agent):
 def agents_by_class(cluster: Cluster, namespace: str, *, leader_election: bool = True) -> list[tuple[ShardAgent, str]]:
     """Two agents of one namespace, each of a class of its own."""
     mark = uuid.uuid4().hex[:8]
-    return [
-        (
-            ShardAgent(
-                cluster,
-                name=f"{mark}-{letter}",
-                lease_namespace=namespace,
-                resource_class=f"c{mark}-{letter}",
-                managed_by=f"{mark}-{letter}",
-                leader_election=leader_election,
-            ),
-            namespace,
+    agents = [
+        ShardAgent(
+            cluster,
+            name=name,
+            lease_namespace=namespace,
+            resource_class=f"c{name}",
+            managed_by=name,
+            leader_election=leader_election,
         )
-        for letter in "ab"
+        for name in (f"{mark}-a", f"{mark}-b")
     ]
+    return [(agent, namespace) for agent in agents]
 
 
 def agents_by_namespace(
-    cluster: Cluster,
-    namespace: str,
-    other: str,
-    *,
-    groups: Sequence[str] = ("system:masters",),
-    leader_election: bool = True,
+    cluster: Cluster, namespace: str, other: str, *, groups: Sequence[str] = MASTERS, leader_election: bool = True
 ) -> list[tuple[ShardAgent, str]]:
     """Two agents of one class, each with a namespace of its own."""
     mark = uuid.uuid4().hex[:8]
@@ -87,7 +81,7 @@ def agents_by_namespace(
         (
             ShardAgent(
                 cluster,
-                name=f"{mark}-{letter}",
+                name=name,
                 lease_namespace=namespace,
                 resource_class=f"c{mark}",
                 managed_by=mark,
@@ -97,7 +91,7 @@ def agents_by_namespace(
             ),
             place,
         )
-        for letter, place in (("a", namespace), ("b", other))
+        for name, place in ((f"{mark}-a", namespace), (f"{mark}-b", other))
     ]
 
 

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from types import TracebackType
 from typing import Any, Self
 
 from devcluster.cluster import Cluster
@@ -136,9 +135,7 @@ class Balancer:
         self._start(self._look())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
         for task in self._tasks:
@@ -225,9 +222,7 @@ class Creations:
         self._tasks = [asyncio.create_task(self._create_on()) for _ in range(self._clients)]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from devcluster.cluster import Cluster
+from kit.kubeconfigs import with_token_file, written
 from kit.processes.agent import AgentProcess, free_port
 from kube.objects import Object, key, metadata
 
@@ -167,23 +168,8 @@ class DeployedPod:
         (mount,) = (each for each in container["volumeMounts"] if each["mountPath"] == SERVICE_ACCOUNT)
         directory = self._volumes[mount["name"]]
         path = directory / "in-cluster"
-        ca = base64.b64encode((directory / "ca.crt").read_bytes()).decode()
-        path.write_text(kubeconfig(self._cluster.url, ca=ca, token_file=str(directory / "token")))
-        return path
-
-
-def kubeconfig(server: str, *, ca: str, token_file: str) -> str:
-    """`ca` is base64 of PEM."""
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": ca}}],
-            "users": [{"name": "u", "user": {"tokenFile": token_file}}],
-        }
-    )
+        content = with_token_file(self._cluster.url, ca=(directory / "ca.crt").read_bytes(), file=directory / "token")
+        return written(path, content)
 
 
 def _chosen(files: Mapping[str, bytes], items: list[Object]) -> dict[str, bytes]:

@@ -215,9 +215,7 @@ class Load:
         goal = self.answered + answers
         await soon(lambda: self.answered >= goal or self.failures, f"{goal} answers")
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._may_ask = lambda: False
         with contextlib.suppress(asyncio.CancelledError):
             await self.finish()
