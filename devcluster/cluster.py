@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import socket
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -27,6 +26,7 @@ from devcluster.audit import Audit
 from devcluster.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
 from devcluster.errors import DevclusterError
 from devcluster.kubeconfig import client_certificate, kubeconfig, token_credentials
+from devcluster.local import wait_until
 from devcluster.pki import Authority, CertificateFiles, signing_key, write_private
 from devcluster.state import directory, is_alive, locked, start_lock, sweep
 from kube.errors import AlreadyExists, KubeError
@@ -272,7 +272,8 @@ class Cluster:
         if is_alive(self.state):
             with suppress(DevclusterError):  # it ends already, and takes no requests any more
                 supervisor.ask(self.state, "shutdown")
-            _wait(lambda: not is_alive(self.state), seconds=_END_SECONDS, what=f"the supervisor of {self.state} to end")
+            what = f"the supervisor of {self.state} to end"
+            wait_until(lambda: not is_alive(self.state), what=what, within=_END_SECONDS)
         shutil.rmtree(self.state, ignore_errors=True)
 
     def _run(self, component: str, command: list[str]) -> None:
@@ -286,7 +287,7 @@ class Cluster:
             except KubeError:
                 return False
 
-        _wait(holds_by_now, seconds=_START_SECONDS, what=what)
+        wait_until(holds_by_now, what=what, within=_START_SECONDS)
 
     def _check_components(self) -> None:
         for name, component in self.component_states().items():
@@ -333,14 +334,6 @@ class Cluster:
 def _can_take_pods(node: Object) -> bool:
     ready = condition(node, "Ready")
     return bool(ready and ready["status"] == "True" and not node["spec"].get("taints"))
-
-
-def _wait(holds: Callable[[], bool], *, seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise DevclusterError(f"waited {seconds:.0f} s in vain for {what}")
-        time.sleep(0.05)
 
 
 def _asked(etcd: http.client.HTTPConnection, path: str, question: Object) -> Object:

@@ -8,9 +8,9 @@ The programs are built, where they have to be, after collection: no time limit o
 """
 
 import os
-import time
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import pytest
 from devcluster.assets import find_or_build
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from kube.errors import NotFound
+from devcluster.local import wait_until
 
 _NODES = 3
 _ROLES = ("source", "target")
@@ -92,7 +92,8 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     """The name of a namespace of the test's own, in which pods can be created; it goes after the test."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    _wait_for_service_account(cluster, name)
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    wait_until(lambda: cluster.api.raw("GET", account)[0] == 200, what=f"{account} to exist", within=60, pause=0.01)
     yield name
     cluster.api.delete(f"/api/v1/namespaces/{name}")
 
@@ -100,18 +101,5 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 @pytest.fixture
 def audit(cluster: Cluster) -> Iterator[Audit]:
     """The calls that the cluster's API server gets from now on, those of other tests among them."""
-    opened = cluster.audit()
-    yield opened
-    opened.close()
-
-
-def _wait_for_service_account(cluster: Cluster, namespace: str) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            cluster.api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
-            return
-        except NotFound:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    with closing(cluster.audit()) as opened:
+        yield opened

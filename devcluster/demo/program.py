@@ -6,11 +6,8 @@ A program belongs to its cluster: it runs under the cluster's supervisor and end
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,8 @@ from devcluster import supervisor
 from devcluster.cluster import Cluster
 from devcluster.components import Files
 from devcluster.errors import DevclusterError
+from devcluster.local import HOST, free_ports, is_good, wait_until
 
-HOST = "127.0.0.1"
 _READY_SECONDS = 60.0
 _COMMAND_SECONDS = 60.0
 _LOG_LINES = 15
@@ -67,12 +64,8 @@ class Program:
         environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._kubeconfig}"]
         command = [sys.executable, "-m", self.module, "--config", str(self.config_file)]
         supervisor.ask(self._cluster.state, "start", name=self.module, command=[*environment, *command])
-        deadline = time.monotonic() + _READY_SECONDS
-        while not _is_good(f"{self._health}/readyz"):
-            self.check()
-            if time.monotonic() > deadline:
-                raise DevclusterError(f"the {self.module} is not ready after {_READY_SECONDS:.0f} s; {self.log_end()}")
-            time.sleep(0.02)
+        what = f"the {self.module} to be ready"
+        wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
 
     def run(self, command: str, *arguments: str) -> None:
         """A command beside the program, with the same file; raises DevclusterError when it fails."""
@@ -97,6 +90,10 @@ class Program:
         if code is not None:
             raise DevclusterError(f"the {self.module} ended with {code}; {self.log_end()}")
 
+    def _is_ready(self) -> bool:
+        self.check()
+        return is_good(f"{self._health}/readyz")
+
     def log_end(self) -> str:
         end = "\n  ".join(self.log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
         return f"the end of its log:\n  {end}"
@@ -105,20 +102,3 @@ class Program:
         """Gives it time to say goodbye; what does not use it is ended with the cluster."""
         with contextlib.suppress(DevclusterError):
             supervisor.ask(self._cluster.state, "stop", name=self.module, kill=False)
-
-
-def free_ports(count: int) -> list[int]:
-    # All are held until all are known, so that they differ.
-    held = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [int(server.getsockname()[1]) for server in held]
-    for server in held:
-        server.close()
-    return ports
-
-
-def _is_good(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - an http URL made above
-            return True
-    except OSError:
-        return False

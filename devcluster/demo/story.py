@@ -18,6 +18,7 @@ from devcluster.demo.identity import Identity
 from devcluster.demo.program import Program
 from devcluster.demo.screen import Screen
 from devcluster.errors import DevclusterError
+from devcluster.local import wait_until
 from gardener import keys
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
@@ -283,15 +284,17 @@ class Demo:
 
     def _wait_for(self, what: str, holds: Callable[[], bool], *, explain: Callable[[], str] = str) -> None:
         """Returns once it holds; raises DevclusterError when a program ends, or when it takes too long."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not holds():
+
+        def holds_by_now() -> bool:
             for program in self._programs:
                 program.check()
-            if time.monotonic() > deadline:
-                reasons = [explain(), *(f"{program.module}: {program.log_end()}" for program in self._programs)]
-                told = "\n".join(filter(None, reasons))
-                raise DevclusterError(f"waited {_PATIENCE_SECONDS:.0f} s in vain for {what}\n{told}")
-            time.sleep(0.002)
+            return holds()
+
+        def reasons() -> str:
+            logs = (f"{program.module}: {program.log_end()}" for program in self._programs)
+            return "\n".join(filter(None, [explain(), *logs]))
+
+        wait_until(holds_by_now, what=what, within=_PATIENCE_SECONDS, pause=0.002, explain=reasons)
 
     def _grows(self, collection: str, deployment: Object) -> bool:
         """Whether it would get more replicas than it has; not while the webhooks do not know its new namespace yet."""

@@ -1,0 +1,46 @@
+"""Servers on this computer: free ports for them, and waiting for something to hold."""
+
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
+
+from devcluster.errors import DevclusterError
+
+HOST = "127.0.0.1"
+
+
+def free_ports(count: int) -> list[int]:
+    # All are held until all are known, so that they differ.
+    held = [socket.create_server((HOST, 0)) for _ in range(count)]
+    ports = [int(server.getsockname()[1]) for server in held]
+    for server in held:
+        server.close()
+    return ports
+
+
+def is_good(url: str) -> bool:
+    """Whether a server answers at this http URL, with a status of success."""
+    try:
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - a URL of this package
+            return True
+    except OSError:
+        return False
+
+
+def wait_until(
+    holds: Callable[[], bool],
+    *,
+    what: str,
+    within: float,
+    pause: float = 0.05,
+    explain: Callable[[], str] = str,
+) -> float:
+    """Returns the moment, as `time.monotonic` counts; DevclusterError with the explanation after `within` seconds."""
+    deadline = time.monotonic() + within
+    while not holds():
+        if time.monotonic() > deadline:
+            reasons = filter(None, [f"waited {within:.0f} s in vain for {what}", explain()])
+            raise DevclusterError("\n".join(reasons))
+        time.sleep(pause)
+    return time.monotonic()
