@@ -3,13 +3,13 @@
 `python -m benchmarks` starts what it needs, prints tables as it goes, ends everything, and writes the report.
 It is a program, not a test: it judges nothing, and its figures are those of the machine it runs on.
 
-    program         an agent as a process, its CPU and memory
+    program         agent and admission server as processes, their CPU and memory
+    measuring       what sections have in common: a cluster with an agent, and a meter of what the agent uses
     workload        the ManagedResources that are worked on
     observer        follows them and their objects by watches, so that measuring costs the API server little
     bare            the bare reference: a client that makes the same objects and does nothing else
     reconciling     creation, change, rest, drift, restart, deletion
     starting        with an empty cluster and with many ManagedResources
-    bundle          a megabyte of CustomResourceDefinitions, while requests are answered on the same event loop
     health          conditions that follow workloads
     followed        what these conditions ought to tell, and since when
     garbage         a round of the garbage collector
@@ -17,7 +17,6 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     tokens          tokens of many ServiceAccounts over a lifetime
     webhooks        the admission server under load, against a bare one
     admission       Pods created through an API server with and without webhooks
-    faults          the tests under faults, with many ManagedResources
     soak            a mixed load for a long time: whether anything grows (soak_load, soak_clients: the load;
                     soak_rules: the rules; soak_report; sampling: what is measured)
     scale           how cost grows with size (scale_points: the measurements; fits: the slopes)

@@ -12,9 +12,7 @@ from typing import Any
 
 from benchmarks import (
     admission,
-    bundle,
     fairness,
-    faults,
     garbage,
     handover,
     health,
@@ -40,19 +38,16 @@ _SECTIONS = (
     "start",
     "handover",
     "reconcile",
-    "bundle",
     "fairness",
     "health",
     "garbage",
     "policies",
     "nodes",
     "tokens",
-    "faults",
     "webhooks",
     "admission",
 )
-_PROGRAMS = {"scale": scale.main, "sharding": sharding.main, "soak": soak.main}
-"""Take long, and have a report of their own; not among the sections."""
+_IMAGES = Path(__file__).parent / "images"
 _EXAMPLES = """\
 examples:
   python -m benchmarks                                 everything, about an hour; writes the report
@@ -76,23 +71,63 @@ class Size:
 def main(arguments: Sequence[str]) -> int:
     # A benchmark that is ended takes control planes and agents along, as with Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    if arguments and arguments[0] in _PROGRAMS:
-        return _PROGRAMS[arguments[0]](arguments[1:])
-    options = _options(arguments)
     configure_logging(level="error", log_format="text")
-    host = machine.description()
-    tables: list[report.Table] = []
     try:
-        for begin in _sections(options):
-            began = time.monotonic()
-            tables.append(asyncio.run(begin()))
-            print(tables[-1], flush=True)
-            print(f"({time.monotonic() - began:.0f} s)\n", file=sys.stderr, flush=True)
+        if arguments and arguments[0] in _PROGRAMS:
+            return _run(_PROGRAMS[arguments[0]], arguments)
+        return _run_sections(_options(arguments))
     except KeyboardInterrupt:
         return 130
-    except (DevclusterError, KubeError, TimeoutError) as error:
-        print(printable(f"error: {str(error) or type(error).__name__}"), file=sys.stderr)
+    except Exception as error:
+        first = _first(error)
+        if not isinstance(first, DevclusterError | KubeError | TimeoutError):
+            raise
+        print(printable(f"error: {str(first) or type(first).__name__}"), file=sys.stderr)
         return 1
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What takes long and has a report of its own, so that it is not among the sections."""
+
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    measure: Callable[[argparse.Namespace], Coroutine[Any, Any, tuple[str, bool]]]
+    """The text of the report, and whether all is well."""
+
+
+_PROGRAMS = {
+    "scale": _Program("How cost grows with size.", scale.add_arguments, scale.measure),
+    "sharding": _Program("Several agents share work.", sharding.add_arguments, sharding.measure),
+    "soak": _Program("Mixed load for a long time.", soak.add_arguments, soak.measure),
+}
+
+
+def _run(program: _Program, arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {arguments[0]}", description=program.description)
+    program.add_arguments(parser)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
+    options = parser.parse_args(arguments[1:])
+    text, is_good = asyncio.run(program.measure(options))
+    print(text)
+    if options.output is not None:
+        options.output.write_text(text)
+    return 0 if is_good else 1
+
+
+def _run_sections(options: argparse.Namespace) -> int:
+    host = machine.description()
+    tables: list[report.Table] = []
+    for begin in _sections(options):
+        began = time.monotonic()
+        tables.append(asyncio.run(begin()))
+        print(tables[-1], flush=True)
+        print(f"({time.monotonic() - began:.0f} s)\n", file=sys.stderr, flush=True)
     if options.output is not None:
         options.output.write_text(report.document(tables, host))
         print(f"written to {options.output}", file=sys.stderr)
@@ -101,13 +136,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _sections(options: argparse.Namespace) -> list[Measure]:
     quick = options.quick
-    faulty = Size(4, 5) if quick else Size(50, 10)
     namespaces, services = (20, 60) if quick else (500, 1500)
     known: dict[str, list[Measure]] = {
         "start": [lambda: starting.measure(starts=5, many=100 if quick else 1000)],
         "handover": [lambda: handover.measure(clean=2 if quick else 20, killed=1 if quick else 5)],
         "reconcile": [_reconciling(size, options) for size in options.sizes],
-        "bundle": [lambda: bundle.measure(definitions=12)],
         "fairness": [lambda: fairness.measure(count=100 if quick else 3000)],
         "health": [lambda: health.measure(count=5 if quick else 50, rest=options.rest)],
         "garbage": [lambda: garbage.measure(candidates=600 if quick else 10_000)],
@@ -115,7 +148,6 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
         "tokens": [lambda: tokens.measure(secrets=50 if quick else 2000, renewal=not quick)],
         "admission": [lambda: admission.measure(pods=50 if quick else 150, rounds=2 if quick else 5)],
         "webhooks": [lambda: webhooks.measure(seconds=2 if quick else 5, rounds=1 if quick else 5)],
-        "faults": [lambda: faults.measure(count=faulty.count, size=faulty.objects)],
         "policies": [
             lambda: network_policies.measure(
                 namespaces=namespaces, services=services, open_services=20, rest=options.rest

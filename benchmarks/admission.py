@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.admission_server import admission_server, make_certificate
+from benchmarks.program import admission_server, make_certificate
 from benchmarks.report import Table, number
 from benchmarks.reviews import SERVICE_ACCOUNT, WEBHOOKS, pod_spec
 from config.resource_manager import decode
@@ -64,6 +64,7 @@ async def measure(*, pods: int, rounds: int) -> Table:
             directory = Path(name)
             make_certificate(directory)
             with admission_server(cluster, directory, section) as server:
+                server.start()
                 await asyncio.to_thread(server.wait_until_ready)
                 await asyncio.to_thread(_prepare, cluster, server.url, (directory / "tls.crt").read_bytes())
                 await asyncio.sleep(_SETTLE_SECONDS)

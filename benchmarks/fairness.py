@@ -9,18 +9,15 @@ import asyncio
 import contextlib
 import itertools
 import statistics
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from benchmarks.measuring import running, start
 from benchmarks.observer import Observer, observing
 from benchmarks.program import Agent
-from benchmarks.reconciling import start
 from benchmarks.report import Table, number
-from benchmarks.workload import CONFIG_MAP, Workload, create_namespace, install_crd
-from devcluster.cluster import Cluster
+from benchmarks.workload import CONFIG_MAP, Workload, create_namespace
 from kube.objects import Object, key
 from kube.resources import CONFIG_MAPS
 
@@ -48,27 +45,24 @@ class Phase:
 
 
 async def measure(*, count: int) -> Table:
-    """With a control plane of its own."""
     async with (
-        Cluster() as cluster,
+        running() as (cluster, agent, _),
         observing(cluster, _DELETED, objects=False) as deleted,
         observing(cluster, _DRIFTED) as drifted,
     ):
-        await asyncio.to_thread(install_crd, cluster)
-        with tempfile.TemporaryDirectory() as directory, Agent(cluster, Path(directory)) as agent:
-            leaving = await _workload(deleted, _DELETED, count)
-            staying = await _workload(drifted, _DRIFTED, _DRIFTING)
-            await start(agent)
-            for work, observer in ((leaving, deleted), (staying, drifted)):
-                await work.create()
-                await observer.until(_all_applied(work, observer), what=f"all in {work.namespace} to be applied")
-            await asyncio.sleep(_QUIET_SECONDS)
-            numbers = itertools.count()
-            async with _drifting("at rest", agent, drifted, staying, numbers) as rest:
-                await asyncio.sleep(_REST_SECONDS)
-            async with _drifting(f"deletion of {count}", agent, drifted, staying, numbers) as deletion:
-                await leaving.delete()
-                ended = await deleted.until(lambda: not deleted.managed(), what="all to be deleted", within=1800.0)
+        leaving = await _workload(deleted, _DELETED, count)
+        staying = await _workload(drifted, _DRIFTED, _DRIFTING)
+        await start(agent)
+        for work, observer in ((leaving, deleted), (staying, drifted)):
+            await work.create()
+            await observer.until(_all_applied(work, observer), what=f"all in {work.namespace} to be applied")
+        await asyncio.sleep(_QUIET_SECONDS)
+        numbers = itertools.count()
+        async with _drifting("at rest", agent, drifted, staying, numbers) as rest:
+            await asyncio.sleep(_REST_SECONDS)
+        async with _drifting(f"deletion of {count}", agent, drifted, staying, numbers) as deletion:
+            await leaving.delete()
+            ended = await deleted.until(lambda: not deleted.managed(), what="all to be deleted", within=1800.0)
     rows = [_row(rest, _REST_SECONDS), _row(deletion, ended - deletion.began)]
     note = f"{1 / _INTERVAL:.0f} drifts a second, each of another of {_DRIFTING} ManagedResources: median (max)."
     return Table(f"Drift while {count} ManagedResources are deleted", _COLUMNS, rows, [note])

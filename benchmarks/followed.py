@@ -4,23 +4,21 @@ What they ought to tell is computed from the objects by the same rules as in the
 this process of an object. So a condition is as late as its own event comes after that.
 """
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from agent.resource_manager.health.pods import CountedPod, counted
+from benchmarks.measuring import News, connected
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
 from gardener.health.checks.deployment import PodsWanted
 from gardener.health.findings import Reference, health_finding, pods_wanted, progress_finding
 from gardener.kinds import MANAGED_RESOURCES
 from kube.cache import Caches, Change, Store, View
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kube.client import Client
 from kube.objects import Key, Object, key, resource_version
 from kube.resources import PODS, Resource
 
@@ -84,26 +82,27 @@ class Seen:
     """Of anything else, without a change of a condition."""
 
 
-class Follower:
+class Follower(News):
     """Made by `following`."""
 
     def __init__(self, client: Client, caches: Caches, namespace: str) -> None:
+        super().__init__()
         self.client = client
         self._namespace = namespace
         self.seen = Seen()
         self._managed = caches.acquire(View(MANAGED_RESOURCES, _status))
-        self._pods = caches.acquire(View(PODS, _pod, indexes=(("app", _app),)))
+        self._pods = caches.acquire(View(PODS, counted, indexes=(("app", _app),)))
         self._workloads: list[Store[_Assessed]] = [
             caches.acquire(View(resource, partial(_assess, resource))) for resource in WORKLOADS
         ]
         self._ought: dict[tuple[str, str], tuple[str, float]] = {}
         self._applied_at: dict[str, float] = {}
-        self._news = asyncio.Event()
 
     async def start(self) -> None:
         stores: list[Store[Any]] = [self._managed, self._pods, *self._workloads]
         for store in stores:
             await store.synced.wait()
+            store.subscribe(self.tell)
         self._managed.subscribe(self._managed_changed)
         self._pods.subscribe(self._pod_changed)
         for store in self._workloads:
@@ -127,21 +126,9 @@ class Follower:
             for name, (conditions, checksum, _) in self._managed.items()
         )
 
-    async def until(self, holds: Callable[[], bool], *, what: str, within: float = 300.0) -> float:
-        """Returns the moment; DevclusterError if it never comes."""
-        try:
-            async with asyncio.timeout(within):
-                while not holds():
-                    self._news.clear()
-                    await self._news.wait()
-        except TimeoutError:
-            raise DevclusterError(f"waited {within:.0f} s in vain for {what}") from None
-        return time.monotonic()
-
     # --- what is
 
     def _managed_changed(self, change: Change[_Status]) -> None:
-        self._news.set()
         if change.initial or change.old is None or change.new is None or change.old == change.new:
             return
         old, new = change.old[0], change.new[0]
@@ -168,7 +155,6 @@ class Follower:
                 self._assess_anew(pod.labels.get("app", ""))
 
     def _assess_anew(self, name: str) -> None:
-        self._news.set()
         known = Key(self._namespace, name)
         found = [assessed for store in self._workloads if (assessed := store.get(known)) is not None]
         if len(found) < len(WORKLOADS):
@@ -186,22 +172,13 @@ class Follower:
         return sum(pod is not None and wanted.select(pod.labels) for _, pod in self._pods.by_index("app", name))
 
 
-def _pod(obj: Object) -> CountedPod | None:
-    return counted(obj)
-
-
 def _app(pod: CountedPod | None) -> tuple[str, ...]:
     return (pod.labels.get("app", ""),) if pod is not None else ()
 
 
 @asynccontextmanager
 async def following(cluster: Cluster, namespace: str) -> AsyncIterator[Follower]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        client = Client(transport, user_agent="benchmark")
-        caches = Caches(client, namespaces=[namespace])
-        try:
-            follower = Follower(client, caches, namespace)
-            await follower.start()
-            yield follower
-        finally:
-            await caches.close()
+    async with connected(cluster, namespaces=[namespace]) as (client, caches):
+        follower = Follower(client, caches, namespace)
+        await follower.start()
+        yield follower

@@ -1,35 +1,28 @@
 """A round of the garbage collector over many ConfigMaps and Secrets; a tenth is in use, in all possible ways."""
 
 import asyncio
-import tempfile
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from agent.resource_manager.garbage_collector.candidates import RESOURCES
 from agent.resource_manager.garbage_collector.reconcile import USERS
 from benchmarks import report
-from benchmarks.program import USER_AGENT, Agent
+from benchmarks.measuring import Meter, connected, running
+from benchmarks.program import Agent
 from benchmarks.report import Table, number
-from benchmarks.workload import create_namespace, install_crd
-from devcluster.audit import Audit
+from benchmarks.workload import create_namespace, each_of, install_definition
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
+from devcluster.local import wait_until
 from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references.annotate import inject_annotations
 from gardener.references.keys import Name
-from kube.client import Client, Form, Selection, Transport
+from kube.client import Client, Form, Selection
 from kube.clock import parse_time
-from kube.connection import load_kubeconfig
-from kube.errors import NotFound
 from kube.objects import Object, metadata
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 
 _NAMESPACES = 10
 _YOUNG = 100
-_AT_ONCE = 50
 _MINIMUM_AGE = 30.0
 _SECONDS = 900.0
 _OBJECTS = "resource_manager_garbage_collector_objects_total{"
@@ -40,35 +33,21 @@ _POD_KINDS = [kind for kind in _USER if kind not in {"ManagedResource", "Prometh
 
 async def measure(*, candidates: int) -> Table:
     collector = {"enabled": True, "minimumObjectLifetime": f"{_MINIMUM_AGE:.0f}s", "syncPeriod": "1h"}
-    controllers = {"garbageCollector": collector}
-    async with Cluster() as cluster, Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        client = Client(transport, user_agent="benchmark")
-        await asyncio.to_thread(install_crd, cluster)
-        await _install_prometheus(client)
+    async with (
+        running(controllers={"garbageCollector": collector}) as (cluster, agent, audit),
+        connected(cluster) as (client, _),
+    ):
+        await asyncio.to_thread(_install_prometheus, cluster)
         used, unused = await _fill(client, candidates)
-        with (
-            tempfile.TemporaryDirectory() as directory,
-            Agent(cluster, Path(directory), controllers=controllers) as agent,
-        ):
-            audit = cluster.audit()
-            try:
-                young = await _create(client, [_object(name) for name in _names(_YOUNG, "young")])
-                left = used | {_name(obj) for obj in young}
-                kinds = f"{len(used) + len(unused)}, {len(used)} of them in use"
-                rows = [
-                    (kinds, *await _round(agent, audit, count=len(used | unused)), await _verdict(client, left, unused))
-                ]
-                await asyncio.to_thread(agent.stop)
-                await asyncio.sleep(_MINIMUM_AGE)
-                rows.append(
-                    (
-                        f"{len(left)}, all but {_YOUNG} in use",
-                        *await _round(agent, audit, count=len(left)),
-                        await _verdict(client, used, left - used),
-                    )
-                )
-            finally:
-                audit.close()
+        young = await _create(client, [_object(name) for name in _names(_YOUNG, "young")])
+        left = used | {_name(obj) for obj in young}
+        meter = Meter(agent, audit)
+        of = f"{len(used) + len(unused)}, {len(used)} of them in use"
+        rows = [(of, *await _round(agent, meter, len(used | unused)), await _verdict(client, left, unused))]
+        await asyncio.to_thread(agent.stop)
+        await asyncio.sleep(_MINIMUM_AGE)
+        of = f"{len(left)}, all but {_YOUNG} in use"
+        rows.append((of, *await _round(agent, meter, len(left)), await _verdict(client, used, left - used)))
     note = (
         f"In {_NAMESPACES} namespaces, in use by {', '.join(_USER)}. {_YOUNG} more are too young in the first round."
         " CPU from the start of the process."
@@ -76,19 +55,20 @@ async def measure(*, candidates: int) -> Table:
     return Table(f"Garbage collection of {candidates} objects", _COLUMNS, rows, [note])
 
 
-async def _round(agent: Agent, audit: Audit, *, count: int) -> Sequence[str]:
-    mark = audit.mark()
+async def _round(agent: Agent, meter: Meter, count: int) -> Sequence[str]:
+    meter.start(fresh=True)
     agent.start()
-    await asyncio.to_thread(agent.wait_until_ready)
-    began = time.monotonic()
-    while await asyncio.to_thread(agent.metric, _OBJECTS) < count:
-        if time.monotonic() - began > _SECONDS:
-            raise DevclusterError(f"the round did not end within {_SECONDS:.0f} s; {agent.log_end()}")
-        await asyncio.sleep(0.1)
-    seconds = time.monotonic() - began
-    calls = report.calls(audit.count(since=mark, user_agent=USER_AGENT))
-    memory = f"{agent.resident_mib():.0f} ({agent.peak_mib():.0f})"
-    return calls, number(seconds), number(agent.cpu_seconds(), 2), memory
+    began = await asyncio.to_thread(agent.wait_until_ready)
+    ended = await asyncio.to_thread(
+        wait_until,
+        lambda: agent.metric(_OBJECTS) >= count,
+        what="the end of the round",
+        within=_SECONDS,
+        pause=0.1,
+        explain=agent.log_end,
+    )
+    phase = await meter.stop("round", quiet=0.0)
+    return report.calls(phase.calls), number(ended - began), number(phase.cpu, 2), phase.memory
 
 
 async def _verdict(client: Client, left: set[Name], gone: set[Name]) -> str:
@@ -180,17 +160,11 @@ def _places(used: Name) -> Sequence[Object]:
 
 
 async def _create(client: Client, objects: Sequence[Object]) -> list[Object]:
-    at_once = asyncio.Semaphore(_AT_ONCE)
     known = {resource.kind: resource for resource in (*RESOURCES.values(), *USERS)}
-
-    async def create(obj: Object) -> Object:
-        async with at_once:
-            return await client.create(known[obj["kind"]], obj)
-
-    return await asyncio.gather(*map(create, objects))
+    return await each_of(objects, lambda obj: client.create(known[obj["kind"]], obj))
 
 
-async def _install_prometheus(client: Client) -> None:
+def _install_prometheus(cluster: Cluster) -> None:
     resource = _USER["Prometheus"]
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     definition: dict[str, Any] = {
@@ -204,15 +178,4 @@ async def _install_prometheus(client: Client) -> None:
             "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
         },
     }
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
-    await _served(lambda: client.list_page(resource, Selection()))
-
-
-async def _served(ask: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await ask()
-                return
-            except NotFound:
-                await asyncio.sleep(0.1)
+    install_definition(cluster, definition, resource)

@@ -6,7 +6,6 @@ taken it, and the audit log of the API server when it wrote the object that the 
 
 import asyncio
 import base64
-import contextlib
 import json
 import random
 import signal
@@ -18,11 +17,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from benchmarks.measuring import running
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, number
-from benchmarks.workload import install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
+from devcluster.local import wait_until
 
 _NAMESPACE = "default"
 _SECRETS = f"/api/v1/namespaces/{_NAMESPACE}/secrets"
@@ -43,24 +43,19 @@ class _HandOver:
 
 
 async def measure(*, clean: int, killed: int) -> Table:
-    async with Cluster() as cluster:
-        return await asyncio.to_thread(_measure, cluster, clean, killed)
-
-
-def _measure(cluster: Cluster, clean: int, killed: int) -> Table:
-    install_crd(cluster)
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Agent(cluster, Path(directory), name="one") as one,
-        Agent(cluster, Path(directory), name="other") as other,
-        contextlib.closing(_Pair(cluster, one, other)) as pair,
-    ):
-        rows = [
-            _cells("SIGTERM", [pair.hand_over(signal.SIGTERM) for _ in range(clean)]),
-            _cells("kill -9", [pair.hand_over(signal.SIGKILL) for _ in range(killed)]),
-        ]
+    async with running() as (cluster, one, audit):
+        with tempfile.TemporaryDirectory() as directory, Agent(cluster, Path(directory)) as other:
+            rows = await asyncio.to_thread(_rows, _Pair(cluster, audit, one, other), clean, killed)
     note = "Lease settings are the defaults. After kill -9 the Lease has to expire: at least 13 s, at most 20 s."
     return Table("Hand-over between two agents", _COLUMNS, rows, [note])
+
+
+def _rows(pair: "_Pair", clean: int, killed: int) -> list[tuple[str, ...]]:
+    pair.start()
+    return [
+        _cells("SIGTERM", [pair.hand_over(signal.SIGTERM) for _ in range(clean)]),
+        _cells("kill -9", [pair.hand_over(signal.SIGKILL) for _ in range(killed)]),
+    ]
 
 
 def _cells(end: str, all_: list[_HandOver]) -> tuple[str, ...]:
@@ -75,23 +70,21 @@ def _median_and_max(values: list[float]) -> str:
 class _Pair:
     """One that leads, one that waits, and an object that follows the Secret."""
 
-    def __init__(self, cluster: Cluster, one: Agent, other: Agent) -> None:
+    def __init__(self, cluster: Cluster, audit: Audit, one: Agent, other: Agent) -> None:
         self._api = cluster.api
-        self._audit: Audit = cluster.audit()
+        self._audit = audit
         self._leader, self._standby = one, other
         self._version = 0
+
+    def start(self) -> None:
         self._api.create(_SECRETS, {"metadata": {"name": _NAME}, "data": self._manifests()})
         spec = {"secretRefs": [{"name": _NAME}]}
-        head = {"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource"}
-        self._api.create(_MANAGED_RESOURCES, {**head, "metadata": {"name": _NAME}, "spec": spec})
-        for agent in (one, other):
+        self._api.create(_MANAGED_RESOURCES, {"metadata": {"name": _NAME}, "spec": spec})
+        for agent in (self._leader, self._standby):
             agent.start()
             agent.wait_until_ready()
             self._until(lambda: self._leader.metric("leader_election_master_status") == 1)
         self._until(self._is_applied)
-
-    def close(self) -> None:
-        self._audit.close()
 
     def hand_over(self, by: signal.Signals) -> _HandOver:
         time.sleep(random.uniform(2, 4))  # noqa: S311 - any moment between two renewals, and two looks
@@ -123,12 +116,9 @@ class _Pair:
         found = [each for each in self._api.get(_CONFIG_MAPS)["items"] if each["metadata"]["name"] == _NAME]
         return bool(found) and found[0]["data"] == {"version": str(self._version)}
 
-    def _until(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        while not holds():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"nobody took over within {_PATIENCE:.0f} s")
-            time.sleep(0.02)
+    @staticmethod
+    def _until(holds: Callable[[], bool]) -> None:
+        wait_until(holds, what="an agent to take over", within=_PATIENCE, pause=0.02)
 
 
 def _seconds(time_text: str) -> float:

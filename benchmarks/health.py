@@ -1,23 +1,19 @@
 """Conditions follow what happens to workloads: how fast, with how many calls, and at rest with none."""
 
 import asyncio
+import contextlib
 import statistics
-import tempfile
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from benchmarks import report
 from benchmarks.followed import HEALTHY, PROGRESSING, WORKLOADS, Follower, following
-from benchmarks.program import USER_AGENT, Agent
+from benchmarks.measuring import QUIET_SECONDS, Meter, running, start
 from benchmarks.report import Table, number
-from benchmarks.workload import create_namespace, install_crd, managed_resource, secret_of
-from devcluster.audit import Audit
-from devcluster.cluster import Cluster
+from benchmarks.workload import create_namespace, each_of, managed_resource, secret_of
 from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Selection
 from kube.errors import NotFound
@@ -27,7 +23,6 @@ from kube.resources import NODES, PODS, SECRETS
 _NAMESPACE = "benchmark"
 _NODES = 3
 _AT_ONCE = 20
-_QUIET_SECONDS = 3.0
 _WRITE = ("patch", "managedresources/status")
 _COLUMNS = (
     *("phase", "s", "changes of conditions", "status writes", "other calls"),
@@ -44,19 +39,10 @@ class _Version:
 
 
 async def measure(*, count: int, rest: float) -> Table:
-    async with Cluster(nodes=_NODES) as cluster:
-        await asyncio.to_thread(install_crd, cluster)
-        with tempfile.TemporaryDirectory() as directory, Agent(cluster, Path(directory)) as agent:
-            audit = cluster.audit()
-            try:
-                async with following(cluster, _NAMESPACE) as follower:
-                    await create_namespace(follower.client, _NAMESPACE)
-                    agent.start()
-                    await asyncio.to_thread(agent.wait_until_ready)
-                    await asyncio.sleep(_QUIET_SECONDS)
-                    rows = await _Phases(agent, audit, follower, count).all(rest)
-            finally:
-                audit.close()
+    async with running(nodes=_NODES) as (cluster, agent, audit), following(cluster, _NAMESPACE) as follower:
+        await create_namespace(follower.client, _NAMESPACE)
+        await start(agent)
+        rows = await _Phases(Meter(agent, audit), follower, count).all(rest)
     kinds = ", ".join(resource.kind for resource in WORKLOADS)
     note = (
         f"Each has a {kinds}, on {_NODES} nodes. *Behind*: median and maximum (number) of the time from the event of an"
@@ -66,9 +52,8 @@ async def measure(*, count: int, rest: float) -> Table:
 
 
 class _Phases:
-    def __init__(self, agent: Agent, audit: Audit, follower: Follower, count: int) -> None:
-        self._agent = agent
-        self._audit = audit
+    def __init__(self, meter: Meter, follower: Follower, count: int) -> None:
+        self._meter = meter
         self._follower = follower
         self._count = count
         self._client = follower.client
@@ -92,32 +77,24 @@ class _Phases:
         )
 
     async def _phase(self, name: str, act: Callable[[], Awaitable[None]], is_over: Callable[[], bool]) -> Sequence[str]:
-        self._agent.forget_peak()
-        mark, cpu, began = self._audit.mark(), self._agent.cpu_seconds(), time.monotonic()
+        self._meter.start()
         self._follower.forget()
         await act()
         at = await self._follower.until(is_over, what=f"the end of the phase {name!r}")
-        await asyncio.sleep(_QUIET_SECONDS)
-        calls = self._audit.count(since=mark, user_agent=USER_AGENT)
-        calls.pop(_WRITE, None)
-        writes = [
-            call
-            for call in self._audit.calls(since=mark, user_agent=USER_AGENT)
-            if (call.verb, call.resource) == _WRITE
-        ]
-        refused = sum(call.status != 200 for call in writes)
+        phase = await self._meter.stop(name, at=at)
+        writes = phase.calls.pop(_WRITE, 0)
         seen = self._follower.seen
         others = f" (+ {seen.other_changes} of other fields)" if seen.other_changes else ""
         return (
             name,
-            number(at - began),
+            number(phase.seconds),
             str(seen.changes) + others,
-            f"{len(writes)} ({refused} refused)" if refused else str(len(writes)),
-            report.calls(calls),
+            str(writes),
+            report.calls(phase.calls),
             _spread(seen.latencies[HEALTHY]),
             _spread(seen.latencies[PROGRESSING]),
-            number(self._agent.cpu_seconds() - cpu, 2),
-            f"{self._agent.resident_mib():.0f} ({self._agent.peak_mib():.0f})",
+            number(phase.cpu, 2),
+            phase.memory,
         )
 
     def _all(self, status: dict[str, str]) -> Callable[[], bool]:
@@ -135,17 +112,15 @@ class _Phases:
     async def _drain(self) -> None:
         """No node takes pods any more, and those that are there go, but for the DaemonSets' as usual."""
         await self._cordon(is_cordoned=True)
-        await asyncio.sleep(_QUIET_SECONDS)  # the scheduler knows by now
+        await asyncio.sleep(QUIET_SECONDS)  # the scheduler knows by now
         pods = await self._client.list(PODS, Selection(_NAMESPACE))
         movable = [metadata(pod)["name"] for pod in pods if not _is_of(pod, "DaemonSet")]
 
-        async def delete(index: int) -> None:
-            try:
-                await self._client.delete(PODS, movable[index], namespace=_NAMESPACE)
-            except NotFound:
-                return
+        async def delete(name: str) -> None:
+            with contextlib.suppress(NotFound):
+                await self._client.delete(PODS, name, namespace=_NAMESPACE)
 
-        await self._each(delete, len(movable))
+        await each_of(movable, delete, at_once=_AT_ONCE)
 
     async def _restore(self) -> None:
         await self._cordon(is_cordoned=False)
@@ -155,14 +130,8 @@ class _Phases:
             patch = {"spec": {"unschedulable": is_cordoned or None}}
             await self._client.patch(NODES, metadata(node)["name"], patch)
 
-    async def _each(self, call: Callable[[int], Awaitable[Any]], count: int | None = None) -> None:
-        at_once = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(index: int) -> None:
-            async with at_once:
-                await call(index)
-
-        await asyncio.gather(*map(one, range(self._count if count is None else count)))
+    async def _each(self, call: Callable[[int], Awaitable[Any]]) -> None:
+        await each_of(range(self._count), call, at_once=_AT_ONCE)
 
 
 def _spread(latencies: Sequence[float]) -> str:

@@ -2,178 +2,119 @@
 
 import asyncio
 import json
-import tempfile
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from benchmarks.program import USER_AGENT, Agent
-from benchmarks.report import Table, calls, number
-from benchmarks.workload import install_crd
-from devcluster.audit import Audit
-from devcluster.cluster import Cluster
+from benchmarks import report
+from benchmarks.measuring import Meter, News, connected, running
+from benchmarks.program import Agent
+from benchmarks.report import Table, number
+from benchmarks.workload import each_of
 from gardener.keys import NAMESPACE_SELECTORS
 from kube.cache import Caches, View
-from kube.client import Client, Form, Transport
-from kube.connection import load_kubeconfig
+from kube.client import Client, Form
 from kube.objects import Key, Object, uid
 from kube.resources import NAMESPACES, NETWORK_POLICIES, SERVICES
 
-_AT_ONCE = 50
+CONTROLLERS = {"networkPolicy": {"enabled": True}}
+_LABELS = {"client": "x"}
 _COLUMNS = ("what", "policies", "s", "calls", "CPU s", "RSS (peak) MiB")
-_QUIET_SECONDS = 3.0
 _PATIENCE_SECONDS = 900.0
+
+
+class Policies(News):
+    """All that there are."""
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__()
+        self._store = caches.acquire(View(NETWORK_POLICIES, uid, form=Form.METADATA))
+        self._store.subscribe(self.tell)
+
+    async def are(self, count: int, *, among_them: Key | None = None, within: float = _PATIENCE_SECONDS) -> float:
+        """Returns the moment when there are so many."""
+        await self._store.synced.wait()
+        return await self.until(
+            lambda: len(self._store) == count and (among_them is None or self._store.get(among_them) is not None),
+            what=f"{count} policies",
+            within=within,
+            explain=lambda: f"; there were {len(self._store)}",
+        )
+
+
+def namespace(name: str, *, is_client: bool = True) -> Object:
+    """Args: is_client: whether its pods are let in by Services that are open to others."""
+    return {"metadata": {"name": name, "labels": _LABELS if is_client else {}}}
+
+
+def service(name: str, of: str, *, is_open: bool = True) -> Object:
+    """A Service of one port in the namespace `of`."""
+    marks = {NAMESPACE_SELECTORS: json.dumps([{"matchLabels": _LABELS}])} if is_open else {}
+    return {
+        "metadata": {"name": name, "namespace": of, "annotations": marks},
+        "spec": {"clusterIP": "None", "selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]},
+    }
 
 
 async def measure(*, namespaces: int, services: int, open_services: int, rest: float) -> Table:
     """With so many namespaces, and Services spread over them, some of which let in clients of all namespaces."""
-    async with Cluster() as cluster:
-        await asyncio.to_thread(install_crd, cluster)
-        connection = load_kubeconfig(cluster.kubeconfig)
-        async with Transport(connection) as transport:
-            client = Client(transport, user_agent="benchmark-setup")
-            run = _Run(cluster, client, namespaces=namespaces, services=services, open_services=open_services)
-            rows = await run.rows(rest)
+    async with running(controllers=CONTROLLERS) as (cluster, agent, audit), connected(cluster) as (client, caches):
+        policies = Policies(caches)
+
+        def namespace_of(number: int) -> str:
+            return f"bench-{number % namespaces}"
+
+        def service_of(number: int) -> Object:
+            return service(f"s-{number}", namespace_of(number), is_open=number < open_services)
+
+        await each_of(range(namespaces), lambda i: client.create(NAMESPACES, namespace(namespace_of(i))))
+        await each_of(range(services), lambda i: client.create(SERVICES, service_of(i)))
+        phases = _Phases(client, policies, agent, Meter(agent, audit))
+        pairs = services + open_services * (namespaces - 1)
+        last = f"s-{services - 1}", namespace_of(services - 1)
+        rows = [row async for row in phases.rows(pairs, pairs + open_services, last, rest)]
     shape = f"{services} Services in {namespaces} namespaces, {open_services} of them open to all of these"
-    return Table(
-        "Network policies",
-        _COLUMNS,
-        rows,
-        [f"{shape}; one port each. Policies: at the end of a phase."],
-    )
+    note = f"{shape}; one port each. Policies: at the end of a phase."
+    return Table("Network policies", _COLUMNS, rows, [note])
 
 
-class _Run:
-    def __init__(self, cluster: Cluster, client: Client, *, namespaces: int, services: int, open_services: int) -> None:
-        self._cluster = cluster
-        self._client = client
-        self._namespaces = namespaces
-        self._services = services
-        self._open = open_services
-        self._caches = Caches(client)
-        self._policies = self._caches.acquire(View(NETWORK_POLICIES, uid, form=Form.METADATA))
+class _Phases:
+    def __init__(self, client: Client, policies: Policies, agent: Agent, meter: Meter) -> None:
+        self._client, self._policies, self._agent, self._meter = client, policies, agent, meter
 
-    async def rows(self, rest: float) -> list[tuple[str, ...]]:
-        await self._policies.synced.wait()
-        await _all(self._client.create(NAMESPACES, _namespace(i)) for i in range(self._namespaces))
-        await _all(self._client.create(SERVICES, self._service(i)) for i in range(self._services))
-        controllers = {"networkPolicy": {"enabled": True}}
-        with tempfile.TemporaryDirectory() as directory:
-            audit = self._cluster.audit()
-            with Agent(self._cluster, Path(directory), controllers=controllers) as agent:
-                try:
-                    return [row async for row in self._phases(agent, audit, rest)]
-                finally:
-                    audit.close()
-                    await self._caches.close()
-
-    async def _phases(self, agent: Agent, audit: Audit, rest: float) -> AsyncIterator[tuple[str, ...]]:
-        pairs = self._services + self._open * (self._namespaces - 1)
-
-        async def start() -> None:
-            agent.start()
-            await asyncio.to_thread(agent.wait_until_ready)
-
-        phase = _Phase(self, agent, audit)
-        yield await phase.row("from nothing", start, 2 * pairs, fresh=True)
-        yield await phase.row(f"{rest:.0f} s at rest", lambda: asyncio.sleep(rest), 2 * pairs)
-        grown = pairs + self._open
-        yield await phase.row(
-            "a namespace more", lambda: self._client.create(NAMESPACES, _namespace(self._namespaces)), 2 * grown
-        )
-        label = {"metadata": {"labels": {"unrelated": "x"}}}
-        yield await phase.row(
-            "a namespace relabelled", lambda: self._client.patch(NAMESPACES, _namespace_name(1), label), 2 * grown
-        )
+    async def rows(self, pairs: int, grown: int, last: tuple[str, str], rest: float) -> AsyncIterator[tuple[str, ...]]:
+        """Args: pairs, grown: of policies, before and after a namespace more; last: a Service and its namespace."""
+        client, (name, of) = self._client, last
         ports = {"spec": {"ports": [{"port": 80, "targetPort": 9}]}}
-        last = self._services - 1
-        yield await phase.row(
+        label = {"metadata": {"labels": {"unrelated": "x"}}}
+        yield await self._row("from nothing", self._start, pairs, fresh=True)
+        yield await self._row(f"{rest:.0f} s at rest", lambda: asyncio.sleep(rest), pairs)
+        yield await self._row("a namespace more", lambda: client.create(NAMESPACES, namespace("bench-more")), grown)
+        yield await self._row("a namespace relabelled", lambda: client.patch(NAMESPACES, "bench-1", label), grown)
+        yield await self._row(
             "a Service's port changed",
-            lambda: self._client.patch(SERVICES, f"s-{last}", ports, namespace=self._namespace_of(last)),
-            2 * grown,
-            name=Key(self._namespace_of(last), f"ingress-to-s-{last}-tcp-9"),
+            lambda: client.patch(SERVICES, name, ports, namespace=of),
+            grown,
+            among_them=Key(of, f"ingress-to-{name}-tcp-9"),
         )
-        await asyncio.to_thread(agent.stop)
-        yield await phase.row("restart", start, 2 * grown, fresh=True)
+        await asyncio.to_thread(self._agent.stop)
+        yield await self._row("restart", self._start, grown, fresh=True)
 
-    def _namespace_of(self, service: int) -> str:
-        return _namespace_name(service % self._namespaces)
+    async def _start(self) -> None:
+        self._agent.start()
+        await asyncio.to_thread(self._agent.wait_until_ready)
 
-    def _service(self, number: int) -> Object:
-        marks = {NAMESPACE_SELECTORS: json.dumps([{"matchLabels": {"bench": "x"}}])} if number < self._open else {}
-        return {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": f"s-{number}", "namespace": self._namespace_of(number), "annotations": marks},
-            "spec": {
-                "clusterIP": "None",
-                "selector": {"app": f"s-{number}"},
-                "ports": [{"port": 80, "targetPort": 8080}],
-            },
-        }
-
-    async def until(self, count: int, name: Key | None) -> float:
-        """Returns the moment when there are so many policies, among them this one."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while len(self._policies) != count or (name is not None and self._policies.get(name) is None):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(self._policies)} policies instead of {count}")
-            await asyncio.sleep(0.01)
-        return time.monotonic()
-
-    def count(self) -> int:
-        return len(self._policies)
-
-
-class _Phase:
-    """Does something, waits until the policies are there, and tells what that cost the agent."""
-
-    def __init__(self, run: _Run, agent: Agent, audit: Audit) -> None:
-        self._run = run
-        self._agent = agent
-        self._audit = audit
-
-    async def row(
+    async def _row(
         self,
         what: str,
-        do: Callable[[], Awaitable[object]],
-        count: int,
+        act: Callable[[], Awaitable[object]],
+        pairs: int,
         *,
-        name: Key | None = None,
+        among_them: Key | None = None,
         fresh: bool = False,
     ) -> tuple[str, ...]:
-        mark = self._audit.mark()
-        before = 0.0 if fresh else self._agent.cpu_seconds()
-        if not fresh:
-            self._agent.forget_peak()
-        began = time.monotonic()
-        await do()
-        ended = await self._run.until(count, name)
-        await asyncio.sleep(_QUIET_SECONDS)
-        used = self._agent.cpu_seconds() - before
-        counted = self._audit.count(since=mark, user_agent=USER_AGENT)
-        memory = f"{self._agent.resident_mib():.0f} ({self._agent.peak_mib():.0f})"
-        return what, str(self._run.count()), number(ended - began, 2), calls(counted), number(used, 2), memory
-
-
-def _namespace_name(index: int) -> str:
-    return f"bench-{index}"
-
-
-def _namespace(index: int) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": _namespace_name(index), "labels": {"bench": "x"}},
-    }
-
-
-async def _all(work: Iterable[Coroutine[Any, Any, object]]) -> None:
-    slots = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(each: Coroutine[Any, Any, object]) -> None:
-        async with slots:
-            await each
-
-    await asyncio.gather(*(one(each) for each in work))
+        """Acts, waits until the policies are there, and says what that cost the agent."""
+        self._meter.start(fresh=fresh)
+        await act()
+        at = await self._policies.are(2 * pairs, among_them=among_them)
+        phase = await self._meter.stop(what, at=at)
+        cells = number(phase.seconds, 2), report.calls(phase.calls), number(phase.cpu, 2), phase.memory
+        return what, str(2 * pairs), *cells

@@ -6,27 +6,20 @@ played kubelet. A watch tells when the last of them became ready, and when the t
 
 import asyncio
 import statistics
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from agent.resource_manager.node.agent_reconciliation_delay.delays import delays
 from agent.resource_manager.node.critical_components.projections import NAMESPACE
 from benchmarks import report
-from benchmarks.program import USER_AGENT, Agent
+from benchmarks.measuring import Meter, News, Phase, connected, running
 from benchmarks.report import Table, number
-from benchmarks.workload import install_crd
-from devcluster.audit import Audit
-from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
+from benchmarks.workload import each_of
 from gardener.keys import CRITICAL_COMPONENT, CRITICAL_COMPONENTS_NOT_READY, RECONCILIATION_DELAY
-from kube.cache import Caches, Change, View
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kube.cache import Change, View
+from kube.client import Client
 from kube.objects import Object, annotations, condition, uid
 from kube.resources import DAEMON_SETS, NODES, PODS, SERVICE_ACCOUNTS
 
@@ -35,9 +28,8 @@ _ACCOUNT = "critical"
 _MOST_DELAY = 300.0
 _QUIET_SECONDS = 5.0
 _REST_SECONDS = 30.0
-_PATIENCE = 600.0
-_AT_ONCE = 50
-_CONTROLLERS: dict[str, Any] = {
+_LOOK_SECONDS = 0.05
+CONTROLLERS: dict[str, Any] = {
     "nodeCriticalComponents": {"enabled": True},
     "nodeAgentReconciliationDelay": {"enabled": True},
 }
@@ -69,17 +61,19 @@ def _pod(obj: Object) -> _Pod:
     return _Pod((obj.get("spec") or {}).get("nodeName") or "", ready)
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(News):
     """Moments, by the name of the Node."""
 
-    ready: dict[str, float] = field(default_factory=dict)
-    """When the last of its pods became ready."""
-    free: dict[str, float] = field(default_factory=dict)
-    """When its taint was gone."""
-    delays: dict[str, str | None] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready: dict[str, float] = {}
+        """When the last of its pods became ready."""
+        self.free: dict[str, float] = {}
+        """When its taint was gone."""
+        self.delays: dict[str, str | None] = {}
 
     def node(self, change: Change[NodeState]) -> None:
+        self.tell(change)
         if change.new is not None:
             self.delays[change.key.name] = change.new.delay
             if not change.new.has_taint:
@@ -98,93 +92,61 @@ class _Seen:
 
 
 async def measure(*, count: int) -> Table:
-    async with Cluster() as cluster:
-        await asyncio.to_thread(install_crd, cluster)
-        with (
-            tempfile.TemporaryDirectory() as directory,
-            Agent(cluster, Path(directory), controllers=_CONTROLLERS) as agent,
-        ):
-            audit = cluster.audit()
-            try:
-                async with _observing(cluster) as (client, seen):
-                    agent.start()
-                    await asyncio.to_thread(agent.wait_until_ready)
-                    await make_components(client)
-                    rows = await _phases(agent, audit, client, seen, count)
-            finally:
-                audit.close()
+    async with running(controllers=CONTROLLERS) as (cluster, agent, audit), connected(cluster) as (client, caches):
+        seen = _Seen()
+        nodes = caches.acquire(View(NODES, node_state))
+        pods = caches.acquire(View(PODS, _pod, label_selector=f"{CRITICAL_COMPONENT}=true"))
+        await nodes.synced.wait()
+        await pods.synced.wait()
+        nodes.subscribe(seen.node)
+        pods.subscribe(seen.pod)
+        agent.start()
+        await asyncio.to_thread(agent.wait_until_ready)
+        await make_components(client)
+        rows = await _phases(Meter(agent, audit), client, seen, count)
     note = f"Each Node has the pods of {_COMPONENTS} DaemonSets. *each*: calls per Node, Events among them."
     return Table(f"{count} Nodes that join at once", _COLUMNS, rows, [note])
 
 
-async def _phases(agent: Agent, audit: Audit, client: Client, seen: _Seen, count: int) -> list[tuple[str, ...]]:
-    rows = []
-    meter = _Meter(agent, audit)
+async def _phases(meter: Meter, client: Client, seen: _Seen, count: int) -> list[tuple[str, ...]]:
+    meter.start()
     await join(client, range(count))
-    await _until(lambda: len(seen.free) == count and seen.are_spread(), what="all Nodes to be free")
+    at = await seen.until(
+        lambda: len(seen.free) == count and seen.are_spread(), what="all Nodes to be free", pause=_LOOK_SECONDS
+    )
     waits = sorted(seen.waits())
     note = (
         f"from the last pod to the end of the taint: median {statistics.median(waits):.3f} s, "
         f"99 % {waits[len(waits) * 99 // 100]:.3f} s, max {waits[-1]:.3f} s; delays as specified"
     )
-    rows.append(await meter.row("join", nodes=count, note=note))
+    rows = [_row(await _stopped(meter, "join", at=at, note=note), nodes=count)]
 
-    meter = _Meter(agent, audit)
+    meter.start()
     await join(client, [count])
-    await _until(lambda: len(seen.free) == count + 1 and seen.are_spread(), what="one more Node to be free")
-    rows.append(await meter.row("one more", nodes=1, note="all delays change"))
+    at = await seen.until(
+        lambda: len(seen.free) == count + 1 and seen.are_spread(), what="one more Node to be free", pause=_LOOK_SECONDS
+    )
+    rows.append(_row(await _stopped(meter, "one more", at=at, note="all delays change"), nodes=1))
 
-    meter = _Meter(agent, audit)
+    meter.start()
     await asyncio.sleep(_REST_SECONDS)
-    rows.append(await meter.row("rest", nodes=count, note=f"{_REST_SECONDS:.0f} s"))
-    return rows
+    rest = await _stopped(meter, "rest", at=time.monotonic(), note=f"{_REST_SECONDS:.0f} s")
+    return [*rows, _row(rest, nodes=count)]
 
 
-class _Meter:
-    """What the agent uses from now on."""
-
-    def __init__(self, agent: Agent, audit: Audit) -> None:
-        self._agent = agent
-        self._audit = audit
-        self._mark = audit.mark()
-        agent.forget_peak()
-        self._cpu = agent.cpu_seconds()
-        self._began = time.monotonic()
-
-    async def row(self, name: str, *, nodes: int, note: str) -> tuple[str, ...]:
-        seconds = time.monotonic() - self._began
-        counts = await self._calls()
-        cpu = self._agent.cpu_seconds() - self._cpu
-        memory = f"{self._agent.resident_mib():.0f} ({self._agent.peak_mib():.0f})"
-        each = number(sum(counts.values()) / nodes)
-        return name, report.calls(counts), each, number(seconds), number(cpu, 2), memory, note
-
-    async def _calls(self) -> dict[tuple[str, str], int]:
-        """All of them: Events are written one after the other, some time after what they are about."""
-        while True:
-            before = self._audit.count(since=self._mark, user_agent=USER_AGENT)
-            await asyncio.sleep(_QUIET_SECONDS)
-            counts = self._audit.count(since=self._mark, user_agent=USER_AGENT)
-            if counts == before:
-                return counts
+async def _stopped(meter: Meter, name: str, *, at: float, note: str) -> Phase:
+    """Events are written one after the other, some time after what they are about: waits for all of them."""
+    before: dict[tuple[str, str], int] | None = None
+    while before != (calls := meter.calls()):
+        before = calls
+        await asyncio.sleep(_QUIET_SECONDS)
+    return await meter.stop(name, at=at, note=note, quiet=0.0)
 
 
-@asynccontextmanager
-async def _observing(cluster: Cluster) -> AsyncIterator[tuple[Client, _Seen]]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        client = Client(transport, user_agent="benchmark")
-        caches = Caches(client)
-        seen = _Seen()
-        try:
-            nodes = caches.acquire(View(NODES, node_state))
-            pods = caches.acquire(View(PODS, _pod, label_selector=f"{CRITICAL_COMPONENT}=true"))
-            await nodes.synced.wait()
-            await pods.synced.wait()
-            nodes.subscribe(seen.node)
-            pods.subscribe(seen.pod)
-            yield client, seen
-        finally:
-            await caches.close()
+def _row(phase: Phase, *, nodes: int) -> tuple[str, ...]:
+    each = number(sum(phase.calls.values()) / nodes)
+    cells = number(phase.seconds), number(phase.cpu, 2), phase.memory, phase.note
+    return phase.name, report.calls(phase.calls), each, *cells
 
 
 async def make_components(client: Client) -> list[Object]:
@@ -210,7 +172,6 @@ async def join(client: Client, indexes: Iterable[int], *, components: Iterable[O
 
     Args: components: DaemonSets whose pods are put there; none: their controller does that.
     """
-    limit = asyncio.Semaphore(_AT_ONCE)
     owners = list(components)
 
     async def one(index: int) -> None:
@@ -222,14 +183,12 @@ async def join(client: Client, indexes: Iterable[int], *, components: Iterable[O
         }
         address = {"type": "InternalIP", "address": f"10.65.{index // 250}.{index % 250 + 1}"}
         taint = {"key": CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
-        async with limit:
-            await client.create(
-                NODES, {"metadata": meta, "spec": {"taints": [taint]}, "status": {"addresses": [address]}}
-            )
-            for owner in owners:
-                await client.create(PODS, _pod_of(owner, name))
+        node = {"metadata": meta, "spec": {"taints": [taint]}, "status": {"addresses": [address]}}
+        await client.create(NODES, node)
+        for owner in owners:
+            await client.create(PODS, _pod_of(owner, name))
 
-    await asyncio.gather(*map(one, indexes))
+    await each_of(indexes, one)
 
 
 def _pod_of(daemon_set: Object, node: str) -> Object:
@@ -239,12 +198,3 @@ def _pod_of(daemon_set: Object, node: str) -> Object:
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": uid(daemon_set), "controller": True}
     meta = {"name": f"{name}-{node}", "namespace": NAMESPACE, "ownerReferences": [owner]}
     return {"metadata": template["metadata"] | meta, "spec": template["spec"] | {"nodeName": node}}
-
-
-async def _until(holds: Callable[[], bool], *, what: str) -> None:
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            while not holds():  # noqa: ASYNC110 - several watches tell
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise DevclusterError(f"waited {_PATIENCE:.0f} s in vain for {what}") from None

@@ -1,23 +1,16 @@
 """Follows ManagedResources and ConfigMaps by watches, and waits until something holds."""
 
-import asyncio
-import contextlib
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from benchmarks.measuring import News, connected
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
 from gardener.kinds import MANAGED_RESOURCES
-from kube.cache import Caches, Change, View
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kube.cache import Caches, View
+from kube.client import Client
 from kube.objects import Object, condition, key, resource_version
 from kube.resources import CONFIG_MAPS
-
-_NO_NEWS_SECONDS = 5.0
-"""After so long it is looked all the same: what is waited for may have raised an error meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +35,17 @@ def _version(obj: Object) -> str:
     return str((obj.get("data") or {}).get("version") or "")
 
 
-class Observer:
+class Observer(News):
     """Made by `observing`."""
 
     def __init__(self, client: Client, caches: Caches, *, objects: bool) -> None:
+        super().__init__()
         self.client = client
         self._managed = caches.acquire(View(MANAGED_RESOURCES, _state))
         self._config_maps = caches.acquire(View(CONFIG_MAPS, _version)) if objects else None
-        self._news = asyncio.Event()
-        self._managed.subscribe(self._changed)
+        self._managed.subscribe(self.tell)
         if self._config_maps is not None:
-            self._config_maps.subscribe(self._changed)
+            self._config_maps.subscribe(self.tell)
 
     async def synced(self) -> None:
         await self._managed.synced.wait()
@@ -80,35 +73,11 @@ class Observer:
         known = self._config_maps.version(key(drifted)), self._config_maps.get(key(drifted))
         return known[0] > resource_version(drifted) and known[1] == version
 
-    async def until(self, holds: Callable[[], bool], *, what: str, within: float = 600.0, pause: float = 0.0) -> float:
-        """Returns the moment; DevclusterError if it never comes.
-
-        There are at least `pause` seconds between two looks at it, for where it takes long to find out.
-        """
-        try:
-            async with asyncio.timeout(within):
-                while not holds():
-                    self._news.clear()
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._news.wait(), _NO_NEWS_SECONDS)
-                    await asyncio.sleep(pause)
-        except TimeoutError:
-            raise DevclusterError(f"waited {within:.0f} s in vain for {what}") from None
-        return time.monotonic()
-
-    def _changed(self, _: Change[State] | Change[str]) -> None:
-        self._news.set()
-
 
 @asynccontextmanager
 async def observing(cluster: Cluster, *namespaces: str, objects: bool = True) -> AsyncIterator[Observer]:
     """Args: objects: whether ConfigMaps are followed, too."""
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        client = Client(transport, user_agent="benchmark")
-        caches = Caches(client, namespaces=namespaces)
-        try:
-            observer = Observer(client, caches, objects=objects)
-            await observer.synced()
-            yield observer
-        finally:
-            await caches.close()
+    async with connected(cluster, namespaces=namespaces) as (client, caches):
+        observer = Observer(client, caches, objects=objects)
+        await observer.synced()
+        yield observer

@@ -30,4 +30,3 @@ RECONCILING: dict[tuple[int, int], dict[str, Figures]] = {
     },
 }
 START = Figures(seconds="0.10-0.17", memory="62")
-BUNDLE = Figures(seconds="5.2", calls="21")

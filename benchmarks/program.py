@@ -1,11 +1,11 @@
-"""An agent as a process, with what it uses of the machine.
+"""The programs that are measured, as processes, with what they use of the machine.
 
     with Agent(cluster, directory) as agent:
         agent.start()
         agent.wait_until_ready()
         before = agent.cpu_seconds()
 
-At the end of the block it is ended, killed if need be.
+At the end of the block they are ended, killed if need be.
 """
 
 import contextlib
@@ -17,15 +17,17 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from devcluster.local import HOST, free_ports, is_good, wait_until
+from devcluster.pki import serving_pair
 
 USER_AGENT = "gardener-resource-manager/"
-_HOST = "127.0.0.1"
 _START_SECONDS = 180.0
 _STOP_SECONDS = 20.0
 _LOG_BYTES = 2000
@@ -52,50 +54,40 @@ PATIENT_ELECTION = {
 """For long runs: where other work takes the CPU for seconds, a Lease of 15 seconds is lost."""
 
 
-class Agent:
-    """For a cluster that is source and target; its files go into `directory`.
+class Process:
+    """`python -m COMMAND`, with its output in the file `log`.
 
     Args:
-        controllers: blocks of the section `controllers` of its configuration, besides those that are always there.
-        sections: other sections, in place of those that are always there.
-        kubeconfig: how it reaches the cluster, if not as the administrator.
-        name: of its files.
+        port: where it serves HTTPS, if it does.
+        probes: the port of its probes; without one it is ready when `port` takes connections.
+        metrics: the port of its metrics.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
-        directory: Path,
-        *,
-        controllers: dict[str, Any] | None = None,
-        sections: dict[str, Any] | None = None,
-        kubeconfig: Path | None = None,
-        name: str = "agent",
+        *command: str,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        port: int = 0,
+        probes: int = 0,
+        metrics: int = 0,
     ) -> None:
-        self._kubeconfig = kubeconfig or cluster.kubeconfig
-        self._settings = {
-            **CONFIG,
-            **(sections or {}),
-            "controllers": {**CONFIG["controllers"], **(controllers or {})},
-        }
-        self._config = directory / f"{name}.json"
-        self._log = directory / f"{name}.log"
+        self.port = port
+        self.url = f"https://{HOST}:{port}"
+        self._command = command
+        self._log = log
+        self._environment = environment or {}
+        self._probes = probes
+        self._metrics = metrics
         self._process: subprocess.Popen[bytes] | None = None
-        self._health = self._metrics = ""
 
     def start(self) -> float:
         """Returns the moment of its start, as `time.monotonic` counts."""
-        ports = free_ports(2)
-        self._health, self._metrics = (f"http://{_HOST}:{port}" for port in ports)
-        servers = dict(zip(("healthProbes", "metrics"), ports, strict=True))
-        bound = {"server": {name: {"bindAddress": _HOST, "port": port} for name, port in servers.items()}}
-        self._config.write_text(json.dumps(self._settings | bound))
-        environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(self._kubeconfig)}
         started = time.monotonic()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "agent", "--config", str(self._config)],
-                env=environment,
+                [sys.executable, "-m", *self._command],
+                env={"PATH": os.environ["PATH"], **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -103,26 +95,25 @@ class Agent:
         return started
 
     def wait_until_ready(self) -> float:
-        """Returns the moment when /readyz was good."""
-        deadline = time.monotonic() + _START_SECONDS
-        while not self.is_ready():
+        """Returns the moment when it was."""
+
+        def is_ready() -> bool:
             self.check()
-            if time.monotonic() > deadline:
-                raise DevclusterError(f"the agent is not ready after {_START_SECONDS:.0f} s; {self.log_end()}")
-            time.sleep(0.005)
-        return time.monotonic()
+            return self.is_ready()
+
+        what = f"{self._command[0]} to be ready"
+        return wait_until(is_ready, what=what, within=_START_SECONDS, pause=0.005, explain=self.log_end)
 
     def is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self._health}/readyz", timeout=5):  # noqa: S310 - ours
-                return True
-        except OSError:
-            return False
+        if self._probes:
+            return is_good(f"http://{HOST}:{self._probes}/readyz")
+        with socket.socket() as connection:
+            return connection.connect_ex((HOST, self.port)) == 0
 
     def check(self) -> None:
         """Raises DevclusterError if it does not run."""
         if self._running.poll() is not None:
-            raise DevclusterError(f"the agent ended with {self._running.returncode}; {self.log_end()}")
+            raise DevclusterError(f"{self._command[0]} ended with {self._running.returncode}; {self.log_end()}")
 
     def stop(self) -> None:
         """As a kubelet would."""
@@ -164,10 +155,6 @@ class Agent:
     def pid(self) -> int:
         return self._running.pid
 
-    @property
-    def metrics_url(self) -> str:
-        return f"{self._metrics}/metrics"
-
     def cpu_seconds(self) -> float:
         """User and system time since its start."""
         fields = self._proc("stat").rpartition(")")[2].split()
@@ -182,37 +169,111 @@ class Agent:
 
     def forget_peak(self) -> None:
         with contextlib.suppress(OSError):
-            Path(f"/proc/{self._running.pid}/clear_refs").write_text("5")
+            Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
-    def passes(self, controller: str = "managedresource") -> int:
-        """How often it has looked at something."""
-        return int(self.metric(f'controller_runtime_reconcile_total{{controller="{controller}"'))
+    def scrape(self) -> str:
+        """What it answers at `/metrics`."""
+        with urllib.request.urlopen(f"http://{HOST}:{self._metrics}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
 
     def metric(self, begin: str) -> float:
         """The sum of the series that begin so."""
-        with urllib.request.urlopen(self.metrics_url, timeout=10) as answer:  # noqa: S310 - ours
-            lines = answer.read().decode().splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(begin))
+        return sum(float(line.rpartition(" ")[2]) for line in self.scrape().splitlines() if line.startswith(begin))
 
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None:
-            raise DevclusterError("the agent was not started")
+            raise DevclusterError(f"{self._command[0]} was not started")
         return self._process
 
     def _proc(self, file: str) -> str:
         self.check()
-        return Path(f"/proc/{self._running.pid}/{file}").read_text()
+        return Path(f"/proc/{self.pid}/{file}").read_text()
 
     def _memory(self, name: str) -> float:
         found = next(line for line in self._proc("status").splitlines() if line.startswith(f"{name}:"))
         return int(found.split()[1]) / 1024
 
 
-def free_ports(count: int) -> list[int]:
-    # All are held until all are known, so that they differ.
-    held = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    ports = [int(server.getsockname()[1]) for server in held]
-    for server in held:
-        server.close()
-    return ports
+class Agent(Process):
+    """For a cluster that is source and target; its files go into `directory`.
+
+    Args:
+        controllers: blocks of the section `controllers` of its configuration, besides those that are always there.
+        sections: other sections, in place of those that are always there.
+        kubeconfig: how it reaches the cluster, if not as the administrator.
+        name: of its files.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        directory: Path,
+        *,
+        controllers: Mapping[str, Any] | None = None,
+        sections: Mapping[str, Any] | None = None,
+        kubeconfig: Path | None = None,
+        name: str = "agent",
+    ) -> None:
+        self._config = directory / f"{name}.json"
+        self._settings = {
+            **CONFIG,
+            **(sections or {}),
+            "controllers": {**CONFIG["controllers"], **(controllers or {})},
+        }
+        environment = {"KUBECONFIG": str(kubeconfig or cluster.kubeconfig)}
+        log = directory / f"{name}.log"
+        super().__init__("agent", "--config", str(self._config), log=log, environment=environment)
+
+    def start(self) -> float:
+        self._probes, self._metrics = free_ports(2)
+        server = {"healthProbes": _bound(self._probes), "metrics": _bound(self._metrics)}
+        self._config.write_text(json.dumps(self._settings | {"server": server}))
+        return super().start()
+
+    def passes(self, controller: str = "managedresource") -> int:
+        """How often it has reconciled."""
+        return int(self.metric(f'controller_runtime_reconcile_total{{controller="{controller}"'))
+
+
+def make_certificate(directory: Path) -> None:
+    """A certificate for this machine, as a server wants it; clients that trust this file trust the server."""
+    pair = serving_pair([HOST])
+    (directory / "tls.crt").write_bytes(pair.certificate)
+    (directory / "tls.key").write_bytes(pair.key)
+
+
+def bare_server(directory: Path) -> Process:
+    (port,) = free_ports(1)
+    return Process("benchmarks.bare_webhook", str(directory), str(port), port=port, log=directory / "bare.log")
+
+
+def admission_server(
+    cluster: Cluster, directory: Path, webhooks: Mapping[str, Any], *, kubeconfig: Path | None = None
+) -> Process:
+    """With metrics, and logging as usual; reaches the cluster as its administrator unless told otherwise."""
+    port, probes, metrics = free_ports(3)
+    config = {
+        **{name: CONFIG[name] for name in ("apiVersion", "kind", "leaderElection")},
+        "server": {
+            "webhooks": {**_bound(port), "tls": {"serverCertDir": str(directory)}},
+            "healthProbes": _bound(probes),
+            "metrics": _bound(metrics),
+        },
+        "webhooks": webhooks,
+    }
+    file = directory / "config.json"
+    file.write_text(json.dumps(config))
+    return Process(
+        *("webhooks", "--config", str(file)),
+        log=directory / "webhooks.log",
+        environment={"KUBECONFIG": str(kubeconfig or cluster.kubeconfig)},
+        port=port,
+        probes=probes,
+        metrics=metrics,
+    )
+
+
+def _bound(port: int) -> dict[str, Any]:
+    return {"bindAddress": HOST, "port": port}

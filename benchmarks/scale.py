@@ -5,7 +5,6 @@ would take too long are told as such.
 """
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +15,8 @@ from pathlib import Path
 from benchmarks import fits, machine
 from benchmarks.report import Table, number
 from benchmarks.scale_points import Bounds, Measure, Missed, Point, by_count, by_nodes, by_services, by_size
-from devcluster.errors import DevclusterError
-from kube.errors import KubeError
-from process.logging import configure_logging
 from process.printable import printable
 
-_IMAGES = Path(__file__).parent / "images"
 _COLUMNS = (
     *("", "objects", "s", "calls", "CPU s", "peak MiB", "at rest MiB", "CPU s at rest"),
     *("ready again s", "reconciled s", "CPU s", "peak MiB"),
@@ -55,35 +50,25 @@ _COSTS: Mapping[str, Callable[[Point], float]] = {
 """What is fitted and drawn."""
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks scale", description="How cost grows with size.")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = [curve.name for curve in CURVES]
-    parser.add_argument("curves", nargs="*", metavar="CURVE", help=f"which of {', '.join(names)} (default: all)")
+    parser.add_argument(
+        "curves", nargs="*", metavar="CURVE", choices=[*names, []], help=f"which of {', '.join(names)} (default: all)"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, for trying out")
     parser.add_argument("--most", type=float, default=900.0, metavar="SECONDS", help="for one point (default: 900)")
     parser.add_argument("--up-to", type=int, metavar="N", help="leave out larger counts")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the section of the report there")
-    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
-    options = parser.parse_args(arguments)
-    if unknown := set(options.curves) - set(names):
-        parser.error(f"unknown curve {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    configure_logging(level="error", log_format="text")
+
+
+async def measure(options: argparse.Namespace) -> tuple[str, bool]:
+    """The report; nothing is judged."""
     parts = [_introduction(machine.description())]
     for curve in CURVES:
-        if options.curves and curve.name not in options.curves:
-            continue
-        try:
-            found = asyncio.run(_measure(curve, options))
-        except KeyboardInterrupt:
-            return 130
-        except (DevclusterError, KubeError, TimeoutError) as error:
-            print(printable(f"error: {str(error) or type(error).__name__}"), file=sys.stderr)
-            return 1
-        parts.append(_section(curve, found, options.images))
-        print(parts[-1], flush=True)
-        if options.output is not None:  # what is there already, should it end before its time
-            options.output.write_text("\n".join(parts))
-    return 0
+        if not options.curves or curve.name in options.curves:
+            parts.append(_section(curve, await _measure(curve, options), options.images))
+            if options.output is not None:  # what is there already, should it end before its time
+                options.output.write_text("\n".join(parts))
+    return "\n".join(parts), True
 
 
 async def _measure(curve: Curve, options: argparse.Namespace) -> list[Point | Missed]:
@@ -93,7 +78,7 @@ async def _measure(curve: Curve, options: argparse.Namespace) -> list[Point | Mi
         if options.up_to is None or count <= options.up_to:
             began = time.monotonic()
             found.append(await curve.measure(count, bounds))
-            print(f"({time.monotonic() - began:.0f} s: {found[-1]})", file=sys.stderr, flush=True)
+            print(printable(f"({time.monotonic() - began:.0f} s: {found[-1]})"), file=sys.stderr, flush=True)
             if isinstance(found[-1], Missed):
                 break
     return found

@@ -5,30 +5,22 @@ told as such, with how far it came.
 """
 
 import asyncio
-import contextlib
-import json
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from benchmarks import nodes
-from benchmarks.observer import Observer, observing
+from benchmarks import network_policies, nodes
+from benchmarks.measuring import Meter, News, Phase, connected, running, start, writes
+from benchmarks.network_policies import Policies, namespace, service
+from benchmarks.observer import observing
 from benchmarks.program import PATIENT_ELECTION, Agent
-from benchmarks.reconciling import NAMESPACE, Meter, Phase, restart, start, writes
-from benchmarks.workload import Workload, create_namespace, install_crd
+from benchmarks.workload import Workload, create_namespace, each_of
 from devcluster.audit import Audit
-from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from gardener.keys import NAMESPACE_SELECTORS
-from kube.cache import Caches, View
-from kube.client import Client, Form, Transport
-from kube.connection import load_kubeconfig
-from kube.objects import Object, uid
-from kube.resources import NAMESPACES, NETWORK_POLICIES, NODES, SERVICES
+from kube.cache import View
+from kube.resources import NAMESPACES, NODES, SERVICES
 
-_AT_ONCE = 50
+_NAMESPACE = "benchmark"
+_SECTIONS = {"leaderElection": PATIENT_ELECTION}
 _CLIENTS = 5
 """Namespaces from which each Service is reached, besides its own."""
 _LOOK_SECONDS = 0.2
@@ -87,36 +79,29 @@ def by_size(count: int) -> Measure:
 
 
 async def _managed(grown: int, *, count: int, size: int, bounds: Bounds) -> Point | Missed:
-    async with _running() as (cluster, agent, audit), observing(cluster, NAMESPACE, objects=False) as observer:
-        await create_namespace(observer.client, NAMESPACE)
-        work = Workload(observer.client, namespace=NAMESPACE, count=count, size=size)
+    async with (
+        running(sections=_SECTIONS) as (cluster, agent, audit),
+        observing(cluster, _NAMESPACE, objects=False) as observer,
+    ):
+        await create_namespace(observer.client, _NAMESPACE)
+        work = Workload(observer.client, namespace=_NAMESPACE, count=count, size=size)
         await work.create_secrets()
 
+        def all_applied() -> bool:
+            agent.check()
+            return observer.applied(size) == count
+
         async def create() -> float:
-            return await _created(agent, observer, work, bounds)
+            await work.create()
+            return await observer.until(
+                all_applied,
+                what="all to be applied",
+                within=bounds.most,
+                pause=_LOOK_SECONDS,
+                explain=lambda: f"; {observer.applied(size)} of {count} were",
+            )
 
         return await _point(agent, audit, create, count=grown, objects=count * size, bounds=bounds, passes=count)
-
-
-async def _created(agent: Agent, observer: Observer, work: Workload, bounds: Bounds) -> float:
-    def all_applied() -> bool:
-        agent.check()
-        return observer.applied(work.size) == work.count
-
-    creating = asyncio.create_task(work.create())
-    try:
-        return await observer.until(
-            all_applied,
-            what=f"all to be applied; {observer.applied(work.size)} of {work.count} were at the start",
-            within=bounds.most,
-            pause=_LOOK_SECONDS,
-        )
-    except DevclusterError as error:
-        raise DevclusterError(f"{observer.applied(work.size)} of {work.count} applied: {error}") from error
-    finally:
-        creating.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await creating
 
 
 async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
@@ -124,10 +109,13 @@ async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
 
     The pods come with their Nodes: the DaemonSet controller would need all of the machine for thousands of Nodes.
     """
-    controllers = {"nodeCriticalComponents": {"enabled": True}, "nodeAgentReconciliationDelay": {"enabled": True}}
-    async with _running(controllers) as (cluster, agent, audit), _following(cluster) as (client, caches):
-        store = caches.acquire(View(NODES, nodes.node_state))
+    async with (
+        running(controllers=nodes.CONTROLLERS, sections=_SECTIONS) as (cluster, agent, audit),
+        connected(cluster) as (client, caches),
+    ):
+        news, store = News(), caches.acquire(View(NODES, nodes.node_state))
         await store.synced.wait()
+        store.subscribe(news.tell)
         await asyncio.to_thread(cluster.stop_controllers)
         components = await nodes.make_components(client)
 
@@ -136,89 +124,40 @@ async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
 
         async def join() -> float:
             await nodes.join(client, range(count), components=components)
-            return await _until(lambda: free() == count, tell=lambda: f"{free()} of {count} Nodes free", bounds=bounds)
+            return await news.until(
+                lambda: free() == count,
+                what="all Nodes to be free",
+                within=bounds.most,
+                pause=_LOOK_SECONDS,
+                explain=lambda: f"; {free()} of {count} were",
+            )
 
         return await _point(agent, audit, join, count=count, objects=count, bounds=bounds, passes=0)
 
 
 async def by_services(count: int, bounds: Bounds) -> Point | Missed:
     """So many Services in a tenth as many namespaces, with two policies for each of six namespaces."""
-    controllers = {"networkPolicy": {"enabled": True}}
     spread = max(count // 10, _CLIENTS + 1)
-    async with _running(controllers) as (cluster, agent, audit), _following(cluster) as (client, caches):
-        policies = caches.acquire(View(NETWORK_POLICIES, uid, form=Form.METADATA))
-        await policies.synced.wait()
-        limit = asyncio.Semaphore(_AT_ONCE)
-
-        async def make(number: int) -> None:
-            async with limit:
-                await client.create(SERVICES, _service(number, spread))
-
+    async with (
+        running(controllers=network_policies.CONTROLLERS, sections=_SECTIONS) as (cluster, agent, audit),
+        connected(cluster) as (client, caches),
+    ):
+        policies = Policies(caches)
         for number in range(spread):
-            labels = {"client": "x"} if number < _CLIENTS else {}
-            await client.create(NAMESPACES, {"metadata": {"name": _namespace(number), "labels": labels}})
+            await client.create(NAMESPACES, namespace(f"scale-{number}", is_client=number < _CLIENTS))
         # A Service's own namespace is among those that it lets in by its own policies.
         wanted = sum(2 * (_CLIENTS + (number % spread >= _CLIENTS)) for number in range(count))
 
         async def create() -> float:
-            await asyncio.gather(*map(make, range(count)))
-            return await _until(
-                lambda: len(policies) == wanted, tell=lambda: f"{len(policies)} of {wanted} policies", bounds=bounds
-            )
+            await each_of(range(count), lambda i: client.create(SERVICES, service(f"s-{i}", f"scale-{i % spread}")))
+            return await policies.are(wanted, within=bounds.most)
 
         return await _point(
             agent, audit, create, count=count, objects=wanted, bounds=bounds, passes=count, controller="networkpolicy"
         )
 
 
-def _namespace(number: int) -> str:
-    return f"scale-{number}"
-
-
-def _service(number: int, spread: int) -> Object:
-    return {
-        "metadata": {
-            "name": f"s-{number}",
-            "namespace": _namespace(number % spread),
-            "annotations": {NAMESPACE_SELECTORS: json.dumps([{"matchLabels": {"client": "x"}}])},
-        },
-        "spec": {
-            "clusterIP": "None",
-            "selector": {"app": f"s-{number}"},
-            "ports": [{"port": 80, "targetPort": 8080}],
-        },
-    }
-
-
 # --- what they share
-
-
-@contextlib.asynccontextmanager
-async def _running(controllers: Mapping[str, Any] | None = None) -> AsyncIterator[tuple[Cluster, Agent, Audit]]:
-    async with Cluster() as cluster:
-        await asyncio.to_thread(install_crd, cluster)
-        with (
-            tempfile.TemporaryDirectory() as directory,
-            Agent(
-                cluster,
-                Path(directory),
-                controllers=dict(controllers or {}),
-                sections={"leaderElection": PATIENT_ELECTION},
-            ) as agent,
-            contextlib.closing(cluster.audit()) as audit,
-        ):
-            yield cluster, agent, audit
-
-
-@contextlib.asynccontextmanager
-async def _following(cluster: Cluster) -> AsyncIterator[tuple[Client, Caches]]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        client = Client(transport, user_agent="benchmark")
-        caches = Caches(client)
-        try:
-            yield client, caches
-        finally:
-            await caches.close()
 
 
 async def _point(
@@ -240,7 +179,7 @@ async def _point(
             created = await meter.stop("create", at=await create())
             meter.start()
             rest = await meter.stop("rest", quiet=bounds.rest)
-        again = await restart(agent, audit, passes=passes, controller=controller, within=bounds.most)
+        again = await meter.restart(passes=passes, controller=controller, within=bounds.most)
     except (DevclusterError, TimeoutError) as error:
         return Missed(count, str(error) or f"longer than {bounds.most * 1.5:.0f} s")
     return _result(created, rest, again, count=count, objects=objects)
@@ -263,13 +202,3 @@ def _result(created: Phase, rest: Phase, again: Phase, *, count: int, objects: i
         restart_peak=again.peak,
         restart_writes=writes(again.calls),
     )
-
-
-async def _until(holds: Callable[[], bool], *, tell: Callable[[], str], bounds: Bounds) -> float:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + bounds.most
-    while not holds():
-        if loop.time() > deadline:
-            raise DevclusterError(f"{tell()} after {bounds.most:.0f} s")
-        await asyncio.sleep(_LOOK_SECONDS)
-    return loop.time()

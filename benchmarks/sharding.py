@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
+from benchmarks.measuring import WRITES, passed
 from benchmarks.observer import Observer, observing
 from benchmarks.program import CONFIG, PATIENT_ELECTION, Agent
-from benchmarks.reconciling import WRITES, passed
 from benchmarks.report import Table, number
 from benchmarks.workload import Workload, create_namespace, install_crd
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
-from kube.errors import KubeError
-from process.logging import configure_logging
 from process.printable import printable
 
 _COLUMNS = ("", "agent", "ManagedResources", "s", "calls", "CPU s", "at rest MiB", "calls at rest", "restart CPU s", "")
@@ -76,41 +73,28 @@ def shard(name: str, *, namespaces: Sequence[str] = (), resource_class: str = ""
     return sections
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks sharding", description="Several agents share work.")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agents", type=int, default=3, help="how many share the work (default: 3)")
     parser.add_argument("--count", type=int, default=3000, help="ManagedResources in all (default: 3000)")
     parser.add_argument("--size", type=int, default=10, help="objects of each (default: 10)")
     parser.add_argument("--most", type=float, default=1800.0, metavar="SECONDS", help="for one setup (default: 1800)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table there")
-    options = parser.parse_args(arguments)
-    configure_logging(level="error", log_format="text")
-    try:
-        table = asyncio.run(measure(options.agents, options.count, options.size, most=options.most))
-    except KeyboardInterrupt:
-        return 130
-    except (DevclusterError, KubeError, TimeoutError) as error:
-        print(printable(f"error: {str(error) or type(error).__name__}"), file=sys.stderr)
-        return 1
-    print(table)
-    if options.output is not None:
-        options.output.write_text(str(table))
-    return 0
 
 
-async def measure(agents: int, count: int, size: int, *, most: float) -> Table:
+async def measure(options: argparse.Namespace) -> tuple[str, bool]:
+    """The table; nothing is judged."""
+    agents, count = options.agents, options.count // options.agents
     namespaces = [f"shard-{index}" for index in range(agents)]
     began = machine.description()["load at the start"]
     rows = []
     for setup in setups(namespaces):
-        rows += await _measure(setup, namespaces, count // agents, size, most=most)
-        print(rows[-1], file=sys.stderr, flush=True)
+        rows += await _measure(setup, namespaces, count, options.size, most=options.most)
+        print(printable(str(rows[-1])), file=sys.stderr, flush=True)
     note = (
-        f"{agents} namespaces with {count // agents} ManagedResources of {size} objects each. Calls until all was "
+        f"{agents} namespaces with {count} ManagedResources of {options.size} objects each. Calls until all was "
         "applied, without leases and watches. The last column: objects that another agent has written, too. "
         f"Load of the machine at the start: {began}."
     )
-    return Table(f"One agent against {agents}", _COLUMNS, rows, [note])
+    return str(Table(f"One agent against {agents}", _COLUMNS, rows, [note])), True
 
 
 async def _measure(
@@ -204,8 +188,7 @@ async def _restart(agents: Mapping[str, Agent], each: int) -> dict[str, float]:
         agent.start()
     for agent in agents.values():
         await asyncio.to_thread(agent.wait_until_ready)
-        async with asyncio.timeout(600):
-            await passed(agent, each)
+        await passed(agent, each)
     return {user: agent.cpu_seconds() for user, agent in agents.items()}
 
 

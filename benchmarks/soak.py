@@ -11,44 +11,33 @@ import asyncio
 import contextlib
 import os
 import random
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import yaml
 
 from benchmarks import machine, soak_report
-from benchmarks.admission_server import Served, admission_server, make_certificate
-from benchmarks.program import PATIENT_ELECTION, USER_AGENT, Agent
+from benchmarks.measuring import WRITES, connected
+from benchmarks.program import PATIENT_ELECTION, USER_AGENT, Agent, Process, admission_server, make_certificate
 from benchmarks.reviews import WEBHOOKS, loads
 from benchmarks.sampling import Sample, sample
 from benchmarks.soak_clients import Clients
 from benchmarks.soak_load import Load
-from benchmarks.soak_report import Outcome, Process
+from benchmarks.soak_report import Outcome
 from benchmarks.webhooks import prepare
 from benchmarks.workload import install_crd
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
 from devcluster.faults import Ending
 from devcluster.proxy import FaultProxy
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
-from kube.errors import KubeError
-from process.logging import configure_logging
-from process.printable import printable
 
-_HERE = Path(__file__).parent
-_IMAGES = _HERE / "images"
-_BASE = _HERE.parent / "manifests/base"
+_BASE = Path(__file__).parents[1] / "manifests/base"
 _PERIOD = 5.0
 _REST = 90.0
 _SETTLE = 60.0
 _ENDINGS = (Ending.CLOSED, Ending.EXPIRED, Ending.RESET, Ending.TRUNCATED)
 _BREAK_PERIOD = 60.0
-_WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 CONTROLLERS = {
     "garbageCollector": {"enabled": True, "syncPeriod": "1m", "minimumObjectLifetime": "30s"},
@@ -60,50 +49,31 @@ CONTROLLERS = {
 }
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks soak", description="Mixed load for a long time.")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=45.0, help="how long the load lasts (default: 45)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the section of the report there")
-    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
-    options = parser.parse_args(arguments)
-    configure_logging(level="error", log_format="text")
+
+
+async def measure(options: argparse.Namespace) -> tuple[str, bool]:
+    """The section of the report, and whether all is well."""
     host = machine.description()
-    try:
-        outcome = asyncio.run(_run(options.minutes * 60))
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        first = _first(error)
-        if not isinstance(first, DevclusterError | KubeError | TimeoutError):
-            raise
-        print(printable(f"error: {str(first) or type(first).__name__}"), file=sys.stderr)
-        return 1
-    text = soak_report.section(outcome, host, images=options.images)
-    print(text)
-    if options.output is not None:
-        options.output.write_text(text)
-    return 0 if soak_report.is_good(outcome) else 1
-
-
-def _first(error: BaseException) -> BaseException:
-    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+    outcome = await _run(options.minutes * 60)
+    return soak_report.section(outcome, host, images=options.images), soak_report.is_good(outcome)
 
 
 class _Watched:
     """A process that is sampled."""
 
-    def __init__(self, name: str, process: Agent | Served) -> None:
+    def __init__(self, name: str, process: Process) -> None:
         self.name, self.process = name, process
         self.samples: list[Sample] = []
 
     def sample(self, began: float) -> None:
-        with urllib.request.urlopen(self.process.metrics_url, timeout=10) as answer:  # noqa: S310 - ours
-            text = answer.read().decode()
+        text = self.process.scrape()
         self.samples.append(sample(self.process.pid, text, at=time.monotonic() - began))
 
-    def outcome(self) -> Process:
+    def outcome(self) -> soak_report.Process:
         log = self.process.log.splitlines()
-        return Process(name=self.name, limits=_limits(self.name), samples=self.samples, log=log)
+        return soak_report.Process(name=self.name, limits=_limits(self.name), samples=self.samples, log=log)
 
 
 # --- the run
@@ -121,8 +91,7 @@ async def _run(seconds: float) -> Outcome:
         kubeconfig = directory / "kubeconfig"
         proxy.write_kubeconfig(kubeconfig, token=cluster.token)
         make_certificate(directory)
-        transport = await stack.enter_async_context(Transport(load_kubeconfig(cluster.kubeconfig)))
-        load = Load(Client(transport, user_agent="soak"))
+        client, _ = await stack.enter_async_context(connected(cluster))
 
         sections = {"leaderElection": PATIENT_ELECTION, "webhooks": {"tokenInvalidator": {"enabled": True}}}
         agent = stack.enter_context(
@@ -130,11 +99,13 @@ async def _run(seconds: float) -> Outcome:
         )
         agent.start()
         server = stack.enter_context(admission_server(cluster, directory, WEBHOOKS, kubeconfig=kubeconfig))
-        await asyncio.to_thread(agent.wait_until_ready)
-        await asyncio.to_thread(server.wait_until_ready)
+        server.start()
+        for process in (agent, server):
+            await asyncio.to_thread(process.wait_until_ready)
         clients = Clients(server.port, loads())
+        stack.push_async_callback(clients.close)
         watched = [_Watched("agent", agent), _Watched("webhooks", server)]
-        return await _Soak(cluster, proxy, load, clients, watched).run(seconds)
+        return await _Soak(cluster, proxy, Load(client), clients, watched).run(seconds)
 
 
 class _Soak:
@@ -142,6 +113,7 @@ class _Soak:
         self, cluster: Cluster, proxy: FaultProxy, load: Load, clients: Clients, watched: Sequence[_Watched]
     ) -> None:
         self._cluster, self._proxy, self._load, self._clients, self._watched = cluster, proxy, load, clients, watched
+        self._flow = load.flow
         self._began = time.monotonic()
         self._marks: dict[str, float] = {}
         self._averages: list[float] = []
@@ -150,14 +122,13 @@ class _Soak:
         rest = min(_REST, seconds / 2)
         async with _repeating(self._observe, _PERIOD):
             await self._load.stand()
-            await self._clients.flow(_PERIOD)
+            await self._flow.run(self._clients.steps, _PERIOD)
             await asyncio.sleep(min(_SETTLE, rest))
             self._mark("rest before")
             await asyncio.sleep(rest)
             self._mark("load")
-            async with _repeating(self._break, _BREAK_PERIOD), asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._load.flow(seconds))
-                tasks.create_task(self._clients.flow(seconds))
+            async with _repeating(self._break, _BREAK_PERIOD):
+                await self._flow.run([*self._load.steps, *self._clients.steps], seconds)
             self._mark("load ends")
             await self._load.clear()
             # Time for the garbage collector, for namespaces to go, and for connections to be given up.
@@ -169,8 +140,8 @@ class _Soak:
             minutes=seconds / 60,
             marks=self._marks,
             processes=[each.outcome() for each in self._watched],
-            done=self._load.done + self._clients.done,
-            failed=self._load.failed + self._clients.failed,
+            done=self._flow.done,
+            failed=self._flow.failed,
             injected=self._proxy.injected,
             writes_at_rest=writes,
             averages=self._averages,
@@ -195,13 +166,10 @@ class _Soak:
 
     def _writes(self, seconds: float) -> dict[tuple[str, str], int]:
         """What both processes write in that time."""
-        audit = self._cluster.audit()
-        try:
+        with contextlib.closing(self._cluster.audit()) as audit:
             mark = audit.mark()
             time.sleep(seconds)
-            return audit.count(since=mark, user_agent=USER_AGENT, verbs=_WRITES)
-        finally:
-            audit.close()
+            return audit.count(since=mark, user_agent=USER_AGENT, verbs=WRITES)
 
 
 @contextlib.asynccontextmanager

@@ -7,17 +7,18 @@ import random
 import socket
 import ssl
 import struct
-import time
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import aiohttp
 
-from benchmarks.admission_server import HOST
 from benchmarks.reviews import Load
+from benchmarks.soak_load import Step
+from devcluster.local import HOST
 
 _REQUEST_PERIOD = 0.1
-_BAD_PERIOD = 0.25
+_BAD_PERIOD = 1.75
+"""Of each way to misbehave."""
 _CONNECTION_REQUESTS = 200
 """After so many a client starts over with a new connection."""
 _PATIENCE = 5.0
@@ -30,63 +31,42 @@ class Clients:
     def __init__(self, port: int, loads: Sequence[Load]) -> None:
         self._port = port
         self._loads = loads
+        self._requests = itertools.count()
+        self._session: aiohttp.ClientSession | None = None
         self._trusting = ssl.create_default_context()
         self._trusting.check_hostname = False
         self._trusting.verify_mode = ssl.CERT_NONE
         self._distrusting = ssl.create_default_context()
-        self.done: Counter[str] = Counter()
-        self.failed: Counter[str] = Counter()
-        self._bad: Sequence[tuple[str, Callable[[], Awaitable[None]]]] = (
-            ("connections without a byte", self._leave_at_once),
-            ("handshakes in no TLS", self._speak_no_tls),
-            ("handshakes broken off", self._break_handshake),
-            ("handshakes without trust", self._distrust),
-            ("connections reset in the header", self._break_header),
-            ("connections closed in the body", self._break_body),
-            ("connections reset before the answer", self._leave_before_answer),
+        bad: Mapping[str, Callable[[], Awaitable[None]]] = {
+            "connections without a byte": self._leave_at_once,
+            "handshakes in no TLS": self._speak_no_tls,
+            "handshakes broken off": self._break_handshake,
+            "handshakes without trust": self._distrust,
+            "connections reset in the header": self._break_header,
+            "connections closed in the body": self._break_body,
+            "connections reset before the answer": self._leave_before_answer,
+        }
+        self.steps: Sequence[Step] = (
+            Step("requests", _REQUEST_PERIOD, self._ask),
+            *(Step(name, _BAD_PERIOD, partial(_patiently, act)) for name, act in bad.items()),
         )
 
-    async def flow(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._ask(end))
-            tasks.create_task(self._misbehave(end))
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
 
-    async def _ask(self, end: float) -> None:
-        loads = itertools.cycle(self._loads)
-        while time.monotonic() < end:
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._trusting)) as session:
-                for load in itertools.islice(loads, _CONNECTION_REQUESTS):
-                    if time.monotonic() >= end:
-                        break
-                    await self._request(session, load)
-                    await asyncio.sleep(_REQUEST_PERIOD)
-
-    async def _request(self, session: aiohttp.ClientSession, load: Load) -> None:
+    async def _ask(self) -> None:
+        number = next(self._requests)
+        if number % _CONNECTION_REQUESTS == 0 or self._session is None:
+            await self.close()
+            limit = aiohttp.ClientTimeout(total=_PATIENCE * 2)
+            connector = aiohttp.TCPConnector(ssl=self._trusting)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=limit)
+        load = self._loads[number % len(self._loads)]
         url = f"https://{HOST}:{self._port}{load.path}"
-        limit = aiohttp.ClientTimeout(total=_PATIENCE * 2)
-        try:
-            async with session.post(
-                url, data=load.body, headers={"Content-Type": "application/json"}, timeout=limit
-            ) as answer:
-                await answer.read()
-        except (aiohttp.ClientError, TimeoutError) as error:
-            self.failed[f"requests: {type(error).__name__}"] += 1
-        else:
-            (self.done if answer.status == 200 else self.failed)["requests"] += 1
-
-    async def _misbehave(self, end: float) -> None:
-        for name, behave in itertools.cycle(self._bad):
-            if time.monotonic() >= end:
-                return
-            try:
-                async with asyncio.timeout(_PATIENCE):
-                    await behave()
-            except OSError as error:  # what the server makes of it is none of our business
-                self.failed[f"{name}: {type(error).__name__}"] += 1
-            else:
-                self.done[name] += 1
-            await asyncio.sleep(_BAD_PERIOD)
+        async with self._session.post(url, data=load.body, headers={"Content-Type": "application/json"}) as answer:
+            answer.raise_for_status()
+            await answer.read()
 
     # --- how one can misbehave
 
@@ -152,6 +132,11 @@ class Clients:
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+
+
+async def _patiently(act: Callable[[], Awaitable[None]]) -> None:
+    async with asyncio.timeout(_PATIENCE):
+        await act()
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -6,23 +6,24 @@ rhythm of its own. So the number of objects is steady while all that is remember
 
 import asyncio
 import itertools
-import json
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
 
+import aiohttp
 import orjson
 
-from benchmarks import nodes
+from benchmarks import nodes, tokens
+from benchmarks.network_policies import namespace, service
 from benchmarks.workload import Workload, create_namespace, managed_resource, objects_of, secret_of
-from gardener import keys
-from gardener.keys import GARBAGE_COLLECTABLE, NAMESPACE_SELECTORS
+from gardener.keys import GARBAGE_COLLECTABLE, TOKEN_EXPIRATION_DURATION
 from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICE_ACCOUNTS, SERVICES
+from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICE_ACCOUNTS, SERVICES, Resource
 
 NAMESPACE = "soak"
 _STANDING = 50
@@ -32,21 +33,60 @@ _TOKENS = 30
 _CLIENTS = 10
 """Namespaces whose pods are let in by each Service."""
 _LIFETIME = "10m"
-_LABEL = {"soak": "client"}
 
 Call = Callable[[str], Awaitable[object]]
+
+
+class Step(NamedTuple):
+    """What is done again and again, each `period` seconds."""
+
+    name: str
+    period: float
+    act: Callable[[], Awaitable[object]]
+
+
+class Flow:
+    """Does steps, and counts by their names how they went."""
+
+    def __init__(self) -> None:
+        self.done: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+
+    async def run(self, steps: Iterable[Step], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        async with asyncio.TaskGroup() as tasks:
+            for step in steps:
+                tasks.create_task(self._repeat(step, end))
+
+    async def _repeat(self, step: Step, end: float) -> None:
+        while time.monotonic() < end:
+            began = time.monotonic()
+            await self.counted(step.name, step.act)
+            await asyncio.sleep(max(0.0, step.period - (time.monotonic() - began)))
+
+    async def counted(self, name: str, act: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await act()
+        except (KubeError, OSError, aiohttp.ClientError) as error:
+            self.failed[f"{name}: {type(error).__name__}"] += 1
+        else:
+            self.done[name] += 1
 
 
 class Stream:
     """Things that are made, changed and deleted, never more than `most` at once."""
 
     def __init__(self, name: str, period: float, *, most: int, create: Call, change: Call, delete: Call) -> None:
-        self.name, self.period = name, period
+        self.step = Step(name, period, self._turn)
         self._most, self._create, self._change, self._delete = most, create, change, delete
         self._numbers = itertools.count()
         self._live: deque[str] = deque()
 
-    async def step(self) -> None:
+    async def clear(self) -> None:
+        while self._live:
+            await self._delete(self._live.popleft())
+
+    async def _turn(self) -> None:
         number = next(self._numbers)
         if number % 3 == 1 and self._live:
             await self._change(random.choice(self._live))  # noqa: S311 - not a secret
@@ -57,63 +97,41 @@ class Stream:
             self._live.append(name)
             await self._create(name)
 
-    async def clear(self) -> None:
-        while self._live:
-            await self._delete(self._live.popleft())
-
 
 class Load:
     """All streams, and what stands while they flow."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.flow = Flow()
         self._standing = Workload(client, namespace=NAMESPACE, count=_STANDING, size=_OBJECTS)
         self._drifts = itertools.count()
         self._candidates = itertools.count()
         self._revisions = itertools.count(2)
-        self.done: Counter[str] = Counter()
-        self.failed: Counter[str] = Counter()
-        self.streams = self._make_streams()
+        self._streams = self._make_streams()
+        self.steps: Sequence[Step] = (
+            *(stream.step for stream in self._streams),
+            Step("drift", 2.0, self._drift),
+            Step("garbage", 2.0, self._litter),
+        )
 
     async def stand(self) -> None:
         """Make what stays from the beginning to the end."""
         await create_namespace(self._client, NAMESPACE)
         for number in range(_CLIENTS):
-            await self._create_namespace(f"client-{number}")
+            await self._client.create(NAMESPACES, namespace(f"client-{number}"))
         await self._standing.create_secrets()
         await self._standing.create()
         await nodes.make_components(self._client)
         await nodes.join(self._client, range(_NODES))
         for number in range(_TOKENS):
             await self._create_token(f"standing-{number}")
-            await self._create_service(f"standing-{number}")
-
-    async def flow(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        async with asyncio.TaskGroup() as tasks:
-            for stream in self.streams:
-                tasks.create_task(self._repeat(stream.name, stream.period, stream.step, end))
-            tasks.create_task(self._repeat("drift", 2.0, self._drift, end))
-            tasks.create_task(self._repeat("garbage", 2.0, self._litter, end))
+            await self._client.create(SERVICES, service(f"standing-{number}", NAMESPACE))
 
     async def clear(self) -> None:
         """Delete all that does not stand."""
-        for stream in self.streams:
-            await self._counted(f"{stream.name}, cleared", stream.clear)
-
-    async def _repeat(self, name: str, period: float, step: Callable[[], Awaitable[object]], end: float) -> None:
-        while time.monotonic() < end:
-            began = time.monotonic()
-            await self._counted(name, step)
-            await asyncio.sleep(max(0.0, period - (time.monotonic() - began)))
-
-    async def _counted(self, name: str, step: Callable[[], Awaitable[object]]) -> None:
-        try:
-            await step()
-        except (KubeError, OSError) as error:
-            self.failed[f"{name}: {type(error).__name__}"] += 1
-        else:
-            self.done[name] += 1
+        for stream in self._streams:
+            await self.flow.counted(f"{stream.step.name}, cleared", stream.clear)
 
     # --- streams
 
@@ -125,14 +143,12 @@ class Load:
             return client.patch(SERVICES, name, ports, namespace=NAMESPACE)
 
         def patch_token(name: str) -> Awaitable[object]:
-            wanted = {
-                "metadata": {"annotations": {keys.TOKEN_EXPIRATION_DURATION: f"{next(self._revisions) % 600 + 600}s"}}
-            }
-            return client.patch(SECRETS, f"token-{name}", wanted, namespace=NAMESPACE)
+            wanted = {TOKEN_EXPIRATION_DURATION: f"{next(self._revisions) % 600 + 600}s"}
+            return client.patch(SECRETS, f"token-{name}", {"metadata": {"annotations": wanted}}, namespace=NAMESPACE)
 
-        def relabel(name: str) -> Awaitable[object]:
+        def relabel(resource: Resource, name: str) -> Awaitable[object]:
             labels = {"metadata": {"labels": {"revision": str(next(self._revisions))}}}
-            return client.patch(NAMESPACES, name, labels)
+            return client.patch(resource, name, labels)
 
         return (
             Stream(
@@ -147,7 +163,7 @@ class Load:
                 "Services",
                 3.0,
                 most=15,
-                create=self._create_service,
+                create=lambda name: client.create(SERVICES, service(name, NAMESPACE)),
                 change=patch_service,
                 delete=lambda name: client.delete(SERVICES, name, namespace=NAMESPACE),
             ),
@@ -163,17 +179,17 @@ class Load:
                 "namespaces",
                 20.0,
                 most=4,
-                create=self._create_namespace,
-                change=relabel,
+                create=lambda name: client.create(NAMESPACES, namespace(name)),
+                change=lambda name: relabel(NAMESPACES, name),
                 delete=lambda name: client.delete(NAMESPACES, name),
             ),
             Stream(
                 "nodes",
                 10.0,
                 most=8,
-                create=self._create_node,
-                change=self._change_node,
-                delete=self._delete_node,
+                create=lambda name: nodes.join(client, [_node_number(name)]),
+                change=lambda name: relabel(NODES, f"node-{_node_number(name)}"),
+                delete=lambda name: client.delete(NODES, f"node-{_node_number(name)}"),
             ),
         )
 
@@ -190,38 +206,12 @@ class Load:
         await self._client.delete(MANAGED_RESOURCES, name, namespace=NAMESPACE)
         await self._client.delete(SECRETS, name, namespace=NAMESPACE)
 
-    async def _create_service(self, name: str) -> None:
-        marks = {NAMESPACE_SELECTORS: json.dumps([{"matchLabels": _LABEL}])}
-        spec = {"clusterIP": "None", "selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}
-        meta = {"name": name, "namespace": NAMESPACE, "annotations": marks}
-        await self._client.create(SERVICES, {"metadata": meta, "spec": spec})
-
-    async def _create_namespace(self, name: str) -> None:
-        await self._client.create(NAMESPACES, {"metadata": {"name": name, "labels": _LABEL}})
-
     async def _create_token(self, name: str) -> None:
-        wanted = {
-            keys.SERVICE_ACCOUNT_NAME: name,
-            keys.SERVICE_ACCOUNT_NAMESPACE: NAMESPACE,
-            keys.TOKEN_EXPIRATION_DURATION: _LIFETIME,
-        }
-        labels = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR}
-        meta = {"namespace": NAMESPACE, "name": f"token-{name}", "labels": labels, "annotations": wanted}
-        await self._client.create(SECRETS, {"metadata": meta})
+        await self._client.create(SECRETS, tokens.secret(name, NAMESPACE, _LIFETIME))
 
     async def _delete_token(self, name: str) -> None:
         await self._client.delete(SECRETS, f"token-{name}", namespace=NAMESPACE)
         await self._client.delete(SERVICE_ACCOUNTS, name, namespace=NAMESPACE)
-
-    async def _create_node(self, name: str) -> None:
-        await nodes.join(self._client, [_node_number(name)])
-
-    async def _change_node(self, name: str) -> None:
-        labels = {"metadata": {"labels": {"revision": str(next(self._revisions))}}}
-        await self._client.patch(NODES, f"node-{_node_number(name)}", labels)
-
-    async def _delete_node(self, name: str) -> None:
-        await self._client.delete(NODES, f"node-{_node_number(name)}")
 
     async def _drift(self) -> None:
         await self._standing.drift(next(self._drifts) % (_STANDING * (_OBJECTS - 3)))

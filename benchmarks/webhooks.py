@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.admission_server import Served, admission_server, bare_server, make_certificate
+from benchmarks.program import Process, admission_server, bare_server, make_certificate
 from benchmarks.report import Table, number
 from benchmarks.reviews import NAMESPACE, SERVICE_ACCOUNT, SPREAD_NAMESPACE_ANNOTATIONS, WEBHOOKS, Load, loads
 from devcluster.cluster import Cluster
@@ -48,6 +48,7 @@ async def measure(*, seconds: float, rounds: int) -> Table:
             await asyncio.to_thread(prepare, cluster)
             with bare_server(directory) as bare, admission_server(cluster, directory, WEBHOOKS) as server:
                 for each in (bare, server):
+                    each.start()
                     await asyncio.to_thread(each.wait_until_ready)
                 rows = [
                     row
@@ -76,7 +77,7 @@ def prepare(cluster: Cluster) -> None:
     )
 
 
-def _rows(bare: Served, server: Served, load: Load, *, script: Path, seconds: float, rounds: int) -> list[list[str]]:
+def _rows(bare: Process, server: Process, load: Load, *, script: Path, seconds: float, rounds: int) -> list[list[str]]:
     script.write_text(_script(load.body))
     rows = []
     for connections in (1, 16):
@@ -107,7 +108,7 @@ def _script(body: bytes) -> str:
     return f'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = {quoted}\n'
 
 
-def _round(server: Served, load: Load, script: Path, *, connections: int, seconds: float) -> Round:
+def _round(server: Process, load: Load, script: Path, *, connections: int, seconds: float) -> Round:
     before = server.cpu_seconds()
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--latency", "-s", str(script)]
     command.append(server.url + load.path)

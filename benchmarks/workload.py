@@ -5,21 +5,20 @@
 
 import asyncio
 import base64
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import brotli
 import orjson
 import yaml
 
 from devcluster.cluster import Cluster
+from devcluster.local import wait_until
 from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client
-from kube.errors import NotFound, TooManyRequests
 from kube.objects import Object
-from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
 
 _AT_ONCE = 50
 _CRD = Path(__file__).parents[1] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
@@ -27,6 +26,9 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CONFIG_MAP = 3
 """The position of the first ConfigMap of a ManagedResource; all that follow are ConfigMaps, too."""
 _TEXT = "All work and no play makes Jack a dull boy. " * 22
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def objects_of(number: int, count: int, *, namespace: str, version: str, first: int = 0) -> list[Object]:
@@ -78,22 +80,18 @@ def managed_resource(name: str, namespace: str, *, resource_class: str = "") -> 
 
 def install_crd(cluster: Cluster) -> None:
     """Returns when ManagedResources are served."""
-    crd = yaml.safe_load(_CRD.read_text())
-    cluster.api.apply(f"{_DEFINITIONS}/{crd['metadata']['name']}", crd)
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            cluster.api.get(MANAGED_RESOURCES.path())
-            return
-        except (NotFound, TooManyRequests):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    install_definition(cluster, yaml.safe_load(_CRD.read_text()), MANAGED_RESOURCES)
+
+
+def install_definition(cluster: Cluster, definition: Object, resource: Resource) -> None:
+    """Returns when the kind that it defines is served."""
+    cluster.api.apply(f"{_DEFINITIONS}/{definition['metadata']['name']}", definition)
+    path = resource.path()
+    wait_until(lambda: cluster.api.raw("GET", path)[0] == 200, what=f"{resource.kind} to be served", within=60)
 
 
 async def create_namespace(client: Client, name: str) -> None:
-    namespaces = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
-    await client.create(namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await client.create(NAMESPACES, {"metadata": {"name": name}})
 
 
 class Workload:
@@ -139,10 +137,15 @@ class Workload:
         return secret_of(self.name(number), self.namespace, documents)
 
     async def _each(self, call: Callable[[int], Awaitable[Any]]) -> None:
-        at_once = asyncio.Semaphore(_AT_ONCE)
+        await each_of(range(self.count), call)
 
-        async def one(number: int) -> None:
-            async with at_once:
-                await call(number)
 
-        await asyncio.gather(*map(one, range(self.count)))
+async def each_of(items: Iterable[T], call: Callable[[T], Awaitable[R]], *, at_once: int = _AT_ONCE) -> list[R]:
+    """The results of the calls, of which so many are under way at once."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(item: T) -> R:
+        async with slots:
+            return await call(item)
+
+    return await asyncio.gather(*map(one, items))

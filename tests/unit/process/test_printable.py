@@ -129,7 +129,6 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = ("agent", "benchmarks", "config", "devcluster", "kube", "kubectl_mr", "process", "webhooks")
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
-    "benchmarks/requests.py",  # numbers
     "devcluster/build.py",  # how far it is
     "kubectl_mr/completion.py",  # for a shell
     "kubectl_mr/krew.py",  # a release's file names

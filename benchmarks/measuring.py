@@ -1,0 +1,192 @@
+"""What sections have in common: a cluster with an agent, a client of their own, and a meter of what the agent uses."""
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.program import USER_AGENT, Agent
+from benchmarks.workload import install_crd
+from devcluster.audit import Audit
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+from devcluster.local import wait_until
+from kube.cache import Caches
+from kube.client import Client, Transport
+from kube.connection import load_kubeconfig
+
+QUIET_SECONDS = 3.0
+"""Until what follows a phase is over, such as health checks and events."""
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_NO_NEWS_SECONDS = 5.0
+"""After so long it is looked all the same: what is waited for may have raised an error meanwhile."""
+
+
+@asynccontextmanager
+async def running(
+    *, nodes: int = 0, controllers: Mapping[str, Any] | None = None, sections: Mapping[str, Any] | None = None
+) -> AsyncIterator[tuple[Cluster, Agent, Audit]]:
+    """A cluster that serves ManagedResources, an agent that is yet to be started, and what the API server is asked."""
+    async with Cluster(nodes=nodes) as cluster:
+        await asyncio.to_thread(install_crd, cluster)
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            Agent(cluster, Path(directory), controllers=controllers, sections=sections) as agent,
+            contextlib.closing(cluster.audit()) as audit,
+        ):
+            yield cluster, agent, audit
+
+
+@asynccontextmanager
+async def connected(cluster: Cluster, *, namespaces: Sequence[str] = ()) -> AsyncIterator[tuple[Client, Caches]]:
+    """A client whose calls do not count as the agent's, and its caches, of all namespaces unless some are named."""
+    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        client = Client(transport, user_agent="benchmark")
+        caches = Caches(client, namespaces=namespaces)
+        try:
+            yield client, caches
+        finally:
+            await caches.close()
+
+
+async def start(agent: Agent) -> float:
+    """Returns the moment of the start; the agent is ready, leads, and has said so."""
+    began = agent.start()
+    await asyncio.to_thread(agent.wait_until_ready)
+    await asyncio.sleep(QUIET_SECONDS)
+    return began
+
+
+async def passed(agent: Agent, passes: int, controller: str = "managedresource", *, within: float = 600.0) -> None:
+    """Returns when it has reconciled so often.
+
+    Asks seldom enough: with many ManagedResources, an answer costs the agent a tenth of a second.
+    """
+
+    def have_passed() -> bool:
+        asked = time.monotonic()
+        if agent.passes(controller) >= passes:
+            return True
+        time.sleep(10 * (time.monotonic() - asked))
+        return False
+
+    what = f"{passes} passes of {controller}"
+    await asyncio.to_thread(wait_until, have_passed, what=what, within=within, pause=0.1, explain=agent.log_end)
+
+
+class News:
+    """Waits until something holds, and looks whenever it is told of a change."""
+
+    def __init__(self) -> None:
+        self._news = asyncio.Event()
+
+    def tell(self, _: object) -> None:
+        """To be subscribed to stores."""
+        self._news.set()
+
+    async def until(
+        self,
+        holds: Callable[[], bool],
+        *,
+        what: str,
+        within: float = 600.0,
+        pause: float = 0.0,
+        explain: Callable[[], str] = str,
+    ) -> float:
+        """Returns the moment; DevclusterError, with the explanation, if it never comes.
+
+        There are at least `pause` seconds between two looks at it, for where it takes long to find out.
+        """
+        try:
+            async with asyncio.timeout(within):
+                while not holds():
+                    self._news.clear()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._news.wait(), _NO_NEWS_SECONDS)
+                    await asyncio.sleep(pause)
+        except TimeoutError:
+            raise DevclusterError(f"waited {within:.0f} s in vain for {what}{explain()}") from None
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """What the agent took for it; memory in MiB."""
+
+    name: str
+    calls: dict[tuple[str, str], int]
+    seconds: float | None
+    ready: float | None = None
+    """Seconds until /readyz was good, after a start."""
+    cpu: float
+    resident: float
+    peak: float
+    note: str = ""
+
+    @property
+    def memory(self) -> str:
+        return f"{self.resident:.0f} ({self.peak:.0f})"
+
+
+class Meter:
+    """Measures phases one after the other."""
+
+    def __init__(self, agent: Agent, audit: Audit) -> None:
+        self._agent = agent
+        self._audit = audit
+        self.mark = 0
+        self._cpu, self._began = 0.0, 0.0
+
+    def start(self, *, fresh: bool = False) -> None:
+        """Args: fresh: the process is yet to start; all that it uses counts."""
+        if not fresh:
+            self._agent.forget_peak()
+        self.mark = self._audit.mark()
+        self._cpu = 0.0 if fresh else self._agent.cpu_seconds()
+        self._began = time.monotonic()
+
+    def calls(self) -> dict[tuple[str, str], int]:
+        """Those of the agent, by verb and resource."""
+        return self._audit.count(since=self.mark, user_agent=USER_AGENT)
+
+    async def stop(
+        self,
+        name: str,
+        *,
+        at: float | None = None,
+        ready: float | None = None,
+        note: str = "",
+        quiet: float = QUIET_SECONDS,
+    ) -> Phase:
+        """The phase was over `at` that moment; what the agent does just after that counts as calls and CPU."""
+        await asyncio.sleep(quiet)
+        return Phase(
+            name=name,
+            seconds=None if at is None else at - self._began,
+            ready=None if ready is None else ready - self._began,
+            cpu=self._agent.cpu_seconds() - self._cpu,
+            calls=self.calls(),
+            resident=self._agent.resident_mib(),
+            peak=self._agent.peak_mib(),
+            note=note,
+        )
+
+    async def restart(self, *, passes: int, controller: str = "managedresource", within: float = 600.0) -> Phase:
+        """Until the agent has reconciled so often; with all the CPU that the process has used by then."""
+        await asyncio.to_thread(self._agent.stop)
+        self.start(fresh=True)
+        self._began = self._agent.start()
+        ready = await asyncio.to_thread(self._agent.wait_until_ready)
+        await passed(self._agent, passes, controller, within=within)
+        at = time.monotonic()
+        return await self.stop("restart", at=at, ready=ready, note=f"{writes(self.calls())} writes")
+
+
+def writes(counts: Mapping[tuple[str, str], int]) -> int:
+    """Those that change something, without Events."""
+    return sum(n for (verb, resource), n in counts.items() if verb in WRITES and resource != "events")
