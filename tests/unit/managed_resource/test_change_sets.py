@@ -6,6 +6,7 @@ import pytest
 
 from agent.resource_manager.changes import Action
 from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
+from kube.conditions import Condition
 from kube.objects import Key
 
 OWNER = Key("ns", "mr")
@@ -34,10 +35,7 @@ def change_set(**fields: Any) -> ChangeSet:
     ],
 )
 def test_what_failed_is_told_together_with_what_is_restricted(changes: ChangeSet, reason: str, message: str) -> None:
-    failure = changes.failure()
-    assert failure is not None
-    assert (failure.type, failure.status, failure.reason) == ("ResourcesApplied", "False", reason)
-    assert failure.message == message
+    assert changes.failure() == Condition("ResourcesApplied", "False", reason, message)
     assert not changes.is_complete
 
 
@@ -81,9 +79,5 @@ def test_changes_are_counted_in_words_and_listed_with_the_owner() -> None:
     changes.note(Action.CREATED, {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "ns", "name": "a"})
     assert str(changes) == "2 created, 1 removed"
     [change] = changes.objects
-    assert (change.owner, change.action, change.kind, change.key) == (
-        OWNER,
-        Action.CREATED,
-        "ConfigMap",
-        Key("ns", "a"),
-    )
+    told = change.owner, change.action, change.kind, change.key
+    assert told == (OWNER, Action.CREATED, "ConfigMap", Key("ns", "a"))

@@ -8,6 +8,7 @@ import pytest
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.unwatched import Unwatched
+from kit.objects import managed_resource, reference
 from kube.objects import Key, Object, key
 
 NAMESPACE = "n"
@@ -48,16 +49,16 @@ class World(Source):
     def write(
         self, name: str, *, generation: int = 1, secret: int = 1, pending: str = "", deleting: bool = False
     ) -> None:
-        meta: Object = {"namespace": NAMESPACE, "name": name, "resourceVersion": str(WRITTEN), "generation": generation}
-        if deleting:
-            meta["deletionTimestamp"] = "2025-01-01T00:00:00Z"
-        listed = [{"apiVersion": "v1", "kind": "ConfigMap", "namespace": NAMESPACE, "name": pending}] if pending else []
+        listed = [reference("v1 ConfigMap", f"{NAMESPACE}/{pending}")] if pending else []
         managed: Any = self.managed_resources
-        managed[Key(NAMESPACE, name)] = {
-            "metadata": meta,
-            "spec": {"class": "other", "secretRefs": [{"name": name}]},
-            "status": {"observedGeneration": 1, "pendingResources": listed},
-        }
+        managed[Key(NAMESPACE, name)] = managed_resource(
+            f"{NAMESPACE}/{name}",
+            resourceVersion=str(WRITTEN),
+            generation=generation,
+            deletionTimestamp="2025-01-01T00:00:00Z" if deleting else None,
+            spec={"class": "other", "secretRefs": [{"name": name}]},
+            status={"observedGeneration": 1, "pendingResources": listed},
+        )
         self.write_secret(name, secret, is_told=False)
         self.ownership.changed(Key(NAMESPACE, name), is_elsewhere=True)
 

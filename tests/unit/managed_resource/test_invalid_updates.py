@@ -45,14 +45,15 @@ def test_it_is_replaced_if_it_says_so_or_is_immutable(merged: Object, causes: li
     assert may_be_replaced(merged, causes) is replaced
 
 
-@pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
-def test_the_annotation_says_what_becomes_of_dependents(policy: str) -> None:
-    merged = obj("Job", deletion_propagation_on_invalid_update=policy)
-    assert propagation_policy(merged, resource="r") == policy
-
-
-def test_without_annotation_the_api_server_decides() -> None:
-    assert propagation_policy(obj("Job"), resource="r") is None
+@pytest.mark.parametrize(
+    ("annotations", "policy"),
+    [
+        *(({"deletion_propagation_on_invalid_update": name}, name) for name in ("Background", "Foreground", "Orphan")),
+        ({}, None),  # the API server decides
+    ],
+)
+def test_the_annotation_says_what_becomes_of_dependents(annotations: dict[str, str], policy: str | None) -> None:
+    assert propagation_policy(obj("Job", **annotations), resource="r") == policy
 
 
 @pytest.mark.parametrize("policy", ["Whatever", "", "background"])
@@ -65,7 +66,7 @@ def test_an_unknown_policy_is_an_error(policy: str) -> None:
     )
 
 
-def test_the_deletion_is_told_as_a_failure() -> None:
+def test_what_became_of_the_object_is_told_with_the_reasons() -> None:
     assert deleted_text("v1/ConfigMap/demo/cm", "why") == (
         "deleted object \"v1/ConfigMap/demo/cm\" because of 'invalid' update error, and 'delete-on-invalid-update' "
         "annotation on object or the resource is an immutable ConfigMap/Secret: why"
@@ -73,9 +74,6 @@ def test_the_deletion_is_told_as_a_failure() -> None:
     assert not_deleted_text("v1/ConfigMap/demo/cm", "why") == (
         "error deleting object \"v1/ConfigMap/demo/cm\" after 'invalid' update error: why"
     )
-
-
-def test_that_it_stays_is_told_with_both_reasons() -> None:
     assert not_creatable_text("v1/ConfigMap/demo/cm", "why", "typo") == (
         'error during apply of object "v1/ConfigMap/demo/cm": why; it was not deleted, since the API server would not '
         "let it be created anew: typo"

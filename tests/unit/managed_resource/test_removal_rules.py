@@ -22,67 +22,44 @@ OURS = "ns/mr"
 NOW = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def disposed(live: Object, *, held: bool = False, collector: bool = False, announced: bool = False) -> Disposition:
-    return disposition(
-        live,
-        origin=OURS,
-        held_by_other=lambda _: held,
-        garbage_collector=collector,
-        is_ours_unstamped=not announced,
-    )
+def live(kind: str = "v1 ConfigMap", **annotations: str) -> Object:
+    """Its annotations have our prefix."""
+    return obj(kind, "n", annotations={f"{G}/{name.replace('_', '-')}": text for name, text in annotations.items()})
+
+
+def labelled(kind: str) -> Object:
+    return obj(kind, "n", labels={f"{G}/garbage-collectable-reference": "true"})
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
-    [("true", Disposition.KEEP), ("1", Disposition.KEEP), ("yes", Disposition.DELETE), ("false", Disposition.DELETE)],
-)
-def test_an_object_that_says_so_is_kept(value: str, expected: Disposition) -> None:
-    assert disposed(obj("v1 ConfigMap", "n", annotations={f"{G}/keep-object": value})) is expected
-
-
-@pytest.mark.parametrize(
-    ("live", "collector", "expected"),
+    ("found", "around", "expected"),
     [
-        (obj("v1 Secret", "n"), True, Disposition.COLLECTED),
-        (obj("v1 ConfigMap", "n"), True, Disposition.COLLECTED),
-        (obj("v1 ConfigMap", "n"), False, Disposition.DELETE),
-        (obj("v1 Service", "n"), True, Disposition.DELETE),
-        (obj("example.com/v1 Secret", "n"), True, Disposition.DELETE),
+        # It is kept if it says so.
+        (live(keep_object="true"), {}, Disposition.KEEP),
+        (live(keep_object="1"), {}, Disposition.KEEP),
+        (live(keep_object="yes"), {}, Disposition.DELETE),
+        (live(keep_object="false"), {}, Disposition.DELETE),
+        (live(ignore="true", delete_on_invalid_update="true"), {}, Disposition.DELETE),
+        (live(mode="true", delete_on_invalid_update="true"), {}, Disposition.DELETE),
+        # What the garbage collector takes is left to it.
+        (labelled("v1 Secret"), {"garbage_collector": True}, Disposition.COLLECTED),
+        (labelled("v1 ConfigMap"), {"garbage_collector": True}, Disposition.COLLECTED),
+        (labelled("v1 ConfigMap"), {}, Disposition.DELETE),
+        (labelled("v1 Service"), {"garbage_collector": True}, Disposition.DELETE),
+        (labelled("example.com/v1 Secret"), {"garbage_collector": True}, Disposition.DELETE),
+        # One that another ManagedResource holds is its own.
+        (live(), {"held_by_other": lambda _: True}, Disposition.DELETE),
+        (live(origin=OURS), {"held_by_other": lambda _: True}, Disposition.DELETE),
+        (live(origin="other/mr"), {"held_by_other": lambda _: True}, Disposition.HANDED_OVER),
+        (live(origin="other/mr"), {}, Disposition.DELETE),
+        # What was about to be created and has no stamp was there before.
+        (live(), {"is_ours_unstamped": False}, Disposition.FOREIGN),
+        (live(origin=OURS), {"is_ours_unstamped": False}, Disposition.DELETE),
     ],
 )
-def test_what_the_garbage_collector_takes_is_left_to_it(live: Object, collector: bool, expected: Disposition) -> None:
-    live["metadata"]["labels"] = {f"{G}/garbage-collectable-reference": "true"}
-    assert disposed(live, collector=collector) is expected
-
-
-@pytest.mark.parametrize(
-    ("origin", "held", "expected"),
-    [
-        (None, True, Disposition.DELETE),
-        (OURS, True, Disposition.DELETE),
-        ("other/mr", True, Disposition.HANDED_OVER),
-        ("other/mr", False, Disposition.DELETE),
-    ],
-)
-def test_an_object_that_another_managed_resource_has_is_not_deleted(
-    origin: str | None, held: bool, expected: Disposition
-) -> None:
-    annotations = {f"{G}/origin": origin} if origin else {}
-    assert disposed(obj("v1 ConfigMap", "n", annotations=annotations), held=held) is expected
-
-
-@pytest.mark.parametrize(("origin", "expected"), [(None, Disposition.FOREIGN), (OURS, Disposition.DELETE)])
-def test_what_was_about_to_be_created_and_has_no_stamp_was_there_before(
-    origin: str | None, expected: Disposition
-) -> None:
-    annotations = {f"{G}/origin": origin} if origin else {}
-    assert disposed(obj("v1 ConfigMap", "n", annotations=annotations), announced=True) is expected
-
-
-@pytest.mark.parametrize("annotation", ["ignore", "mode"])
-def test_other_annotations_do_not_protect_from_removal(annotation: str) -> None:
-    live = obj("v1 ConfigMap", "n", annotations={f"{G}/{annotation}": "true", f"{G}/delete-on-invalid-update": "true"})
-    assert disposed(live) is Disposition.DELETE
+def test_what_becomes_of_an_object(found: Object, around: dict[str, Any], expected: Disposition) -> None:
+    usual = {"held_by_other": lambda _: False, "garbage_collector": False, "is_ours_unstamped": True}
+    assert disposition(found, origin=OURS, **{**usual, **around}) is expected
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from agent.resource_manager.managed_resource.permissions import Identity, identi
 from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
 from gardener import keys
 from gardener.managed_resource.plan import unrestricted
+from kit import objects
 from kube.errors import Forbidden, Invalid
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
@@ -33,7 +34,7 @@ def rule(*to: str, of: tuple[str, ...] = (), own: bool = False) -> NamespaceRule
 def test_nothing_is_refused_if_nothing_is_configured() -> None:
     assert restriction_of(Restrictions(), "ns") is unrestricted
     assert unrestricted(NAMESPACES, Key("", "kube-system")) == ""
-    assert identity_of({"metadata": {"namespace": "ns", "name": "mr"}}, Impersonation()) == Identity()
+    assert identity_of(objects.managed_resource("ns/mr"), Impersonation()) == Identity()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_a_namespace_counts_as_being_in_itself() -> None:
 
 def managed_resource(asked: str | None) -> Object:
     annotations = {} if asked is None else {keys.IMPERSONATED_SERVICE_ACCOUNT: asked}
-    return {"metadata": {"namespace": "ns", "name": "mr", "annotations": annotations}}
+    return objects.managed_resource("ns/mr", annotations=annotations)
 
 
 @pytest.mark.parametrize(
@@ -164,13 +165,10 @@ def test_an_account_that_is_missing_or_not_allowed_is_a_problem(
     assert f"controllers.managedResource.restrictions.{text}".rpartition(".")[2] in identity.problem
 
 
-def test_the_user_is_called_as_the_api_server_calls_a_service_account() -> None:
-    assert Identity(Key("ns", "me")).user == "system:serviceaccount:ns:me"
-    assert Identity().user == ""
-
-
-def test_an_error_tells_who_was_refused_but_only_if_somebody_was() -> None:
+def test_the_user_is_called_as_the_api_server_calls_a_service_account_and_named_in_what_it_was_refused() -> None:
+    me, nobody = Identity(Key("ns", "me")), Identity()
     refused, invalid = Forbidden(403, message="no"), Invalid(422, message="bad")
-    assert Identity(Key("ns", "me")).error_text(refused) == "as ServiceAccount ns/me: no"
-    assert Identity(Key("ns", "me")).error_text(invalid) == "bad"
-    assert Identity().error_text(refused) == "no"
+    assert (me.user, nobody.user) == ("system:serviceaccount:ns:me", "")
+    assert me.error_text(refused) == "as ServiceAccount ns/me: no"
+    assert me.error_text(invalid) == "bad"
+    assert nobody.error_text(refused) == "no"

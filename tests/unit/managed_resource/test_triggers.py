@@ -1,13 +1,14 @@
-"""Which events of a ManagedResource ask for a pass."""
+"""Which events of a ManagedResource ask for a pass, and which ManagedResources come last after a start."""
 
 from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.triggers import asks_for_pass
+from agent.resource_manager.managed_resource.triggers import asks_for_pass, first_priority
 from kit import objects
 from kube.cache import Change
 from kube.objects import Key, Object
+from kube.queue import LAST, RESYNC
 
 FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 IGNORE = "resources.gardener.cloud/ignore"
@@ -72,3 +73,21 @@ def test_a_pass_is_asked_for_when(what: str, old: Object | None, new: Object | N
 
 def test_an_instance_for_every_class_sees_all() -> None:
     assert asks(None, managed_resource(of="anything"), resource_class="*")
+
+
+def applied(*conditions: Object) -> Object:
+    return objects.managed_resource("ns/mr", finalizers=["f"], conditions=list(conditions))
+
+
+@pytest.mark.parametrize(
+    ("found", "priority"),
+    [
+        (objects.managed_resource("ns/mr"), RESYNC),
+        (applied({"type": "ResourcesApplied", "status": "True", "reason": "ApplySucceeded"}), RESYNC),
+        (applied({"type": "ResourcesApplied", "status": "False", "reason": "ApplyFailed"}), RESYNC),
+        (applied(), LAST),
+        (applied({"type": "ResourcesApplied", "status": "Progressing", "reason": "ApplyProgressing"}), LAST),
+    ],
+)
+def test_what_the_process_before_began_and_did_not_end_comes_last(found: Object, priority: int) -> None:
+    assert first_priority(found) == priority

@@ -16,24 +16,22 @@ def kubeconfig(path: Path, **cluster: str) -> str:
     return str(kubeconfigs.written(path, document))
 
 
-def test_it_is_in_the_kubeconfig(tmp_path: Path) -> None:
-    data = base64.b64encode(b"inline").decode()
-    path = kubeconfig(tmp_path / "kc", **{"certificate-authority-data": data, "certificate-authority": "unused"})
-    assert Authority(path)() == b"inline"
+INLINE = base64.b64encode(b"inline").decode()
 
 
-def test_it_is_in_a_file_beside_the_kubeconfig(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cluster", "expected"),
+    [
+        ({"certificate-authority-data": INLINE, "certificate-authority": "unused"}, b"inline"),
+        ({"certificate-authority": "ca.crt"}, b"file"),  # beside the kubeconfig
+        ({}, b""),
+    ],
+)
+def test_it_is_in_the_kubeconfig_or_in_a_file_that_it_names(
+    tmp_path: Path, cluster: dict[str, str], expected: bytes
+) -> None:
     (tmp_path / "ca.crt").write_bytes(b"file")
-    assert Authority(kubeconfig(tmp_path / "kc", **{"certificate-authority": "ca.crt"}))() == b"file"
-
-
-def test_a_pod_has_it_beside_its_token(tmp_path: Path) -> None:
-    (tmp_path / "ca.crt").write_bytes(b"pod")
-    assert Authority("", in_cluster=tmp_path / "ca.crt")() == b"pod"
-
-
-def test_there_may_be_none(tmp_path: Path) -> None:
-    assert Authority(kubeconfig(tmp_path / "kc"))() == b""
+    assert Authority(kubeconfig(tmp_path / "kc", **cluster))() == expected
 
 
 @pytest.mark.parametrize("content", ["", "[", "a: b", "[]", "clusters: 1\ncurrent-context: c\ncontexts: [[]]"])

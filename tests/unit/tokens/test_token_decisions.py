@@ -87,21 +87,25 @@ def test_a_token_is_due_when_the_ca_has_changed(data: dict[str, bytes], authorit
 
 
 @pytest.mark.parametrize("timestamp", [LATER, ""])
-def test_a_kubeconfig_that_can_hold_no_token_is_an_error_before_anything_is_requested(timestamp: str) -> None:
-    for content, problem in (
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
         (b"abc", "it must be a mapping"),
         (kubeconfig(user="w"), "did not find authInfo of current context named u"),
-    ):
-        with pytest.raises(InvalidSecretError) as raised:
-            usable_token({"kubeconfig": content}, PLAIN, renew_timestamp=timestamp, authority=b"")
-        assert str(raised.value) == f"could not check whether token exists in secret data: {problem}"
+    ],
+)
+def test_a_kubeconfig_that_can_hold_no_token_is_an_error_before_anything_is_requested(
+    timestamp: str, content: bytes, problem: str
+) -> None:
+    with pytest.raises(InvalidSecretError) as raised:
+        usable_token({"kubeconfig": content}, PLAIN, renew_timestamp=timestamp, authority=b"")
+    assert str(raised.value) == f"could not check whether token exists in secret data: {problem}"
 
 
 def test_a_kubeconfig_that_can_hold_no_ca_is_an_error() -> None:
-    with pytest.raises(InvalidSecretError) as raised:
+    problem = "could not check whether the caBundle is up to date: did not find cluster of current context named k"
+    with pytest.raises(InvalidSecretError, match=f"^{problem}$"):
         usable_token({"kubeconfig": kubeconfig("t", cluster="z")}, WITH_CA, renew_timestamp=LATER, authority=CA)
-    problem = "did not find cluster of current context named k"
-    assert str(raised.value) == f"could not check whether the caBundle is up to date: {problem}"
 
 
 @pytest.mark.parametrize(
@@ -133,38 +137,26 @@ def test_renew_timestamps_are_rfc_3339(text: str, wanted: datetime | None) -> No
         ("100h", "19h12m", "20h9m36s"),
         ("1h", "48m", "50m24s"),
         ("0s", "0s", "0s"),
+        ("-1h", "0s", "0s"),
     ],
 )
 def test_tokens_are_renewed_after_80_to_84_percent_of_a_day_at_most(lifetime: str, least: str, most: str) -> None:
-    assert renew_after(duration(lifetime), jitter=0) == duration(least)
-    assert renew_after(duration(lifetime), jitter=1) == duration(most)
-    assert duration(least) <= renew_after(duration(lifetime), jitter=0.3) <= duration(most)
-
-
-def test_a_token_that_has_expired_is_renewed_at_once() -> None:
-    assert renew_after(timedelta(hours=-1), jitter=0.5) == timedelta(0)
-
-
-def duration(text: str) -> timedelta:
-    return timedelta(seconds=parse_duration(text))
+    left, first, last = (timedelta(seconds=parse_duration(text)) for text in (lifetime, least, most))
+    assert (renew_after(left, jitter=0), renew_after(left, jitter=1)) == (first, last)
+    assert first <= renew_after(left, jitter=0.3) <= last
 
 
 def test_the_renew_timestamp_is_cut_to_seconds() -> None:
     assert renew_text(NOON, timedelta(minutes=8, seconds=0.9)) == "2024-05-01T12:08:00Z"
 
 
-ANSWER: Object = {
-    "metadata": {"creationTimestamp": "2024-05-01T09:00:00Z"},
-    "status": {"token": "t", "expirationTimestamp": "2024-05-01T10:00:00Z"},
-}
-
-
-def test_a_lifetime_is_counted_by_the_clock_of_the_api_server() -> None:
-    assert read_answer(json.dumps(ANSWER).encode(), today=NOON) == Token("t", timedelta(hours=1))
-
-
-def test_without_that_it_is_counted_by_ours() -> None:
-    answer = {"metadata": {"creationTimestamp": None}, "status": {**ANSWER["status"], "expirationTimestamp": LATER}}
+@pytest.mark.parametrize(
+    ("created", "expires"),
+    [("2024-05-01T09:00:00Z", "2024-05-01T10:00:00Z"), (None, LATER)],  # which is counted from our noon
+)
+def test_a_lifetime_is_counted_by_the_clock_of_the_api_server_if_it_says_so(created: str | None, expires: str) -> None:
+    status = {"token": "t", "expirationTimestamp": expires}
+    answer = {"metadata": {"creationTimestamp": created}, "status": status}
     assert read_answer(json.dumps(answer).encode(), today=NOON) == Token("t", timedelta(hours=1))
 
 
@@ -274,23 +266,22 @@ def secret(**changes: object) -> TokenSecret:
 
 
 @pytest.mark.parametrize(
-    ("labels", "resource_class", "wanted"),
+    ("changes", "resource_class", "wanted"),
     [
-        ({keys.PURPOSE: "token-requestor", keys.CLASS: "shoot"}, "shoot", True),
-        ({keys.PURPOSE: "token-requestor", keys.CLASS: "garden"}, "shoot", False),
-        ({keys.PURPOSE: "token-requestor"}, "shoot", False),
-        ({keys.PURPOSE: "token-requestor"}, None, True),
-        ({keys.PURPOSE: "token-requestor", keys.CLASS: "garden"}, None, True),
-        ({keys.PURPOSE: "other", keys.CLASS: "shoot"}, "shoot", False),
-        ({}, None, False),
+        ({}, "shoot", True),
+        ({"labels": {keys.PURPOSE: "token-requestor", keys.CLASS: "garden"}}, "shoot", False),
+        ({"labels": {keys.PURPOSE: "token-requestor"}}, "shoot", False),
+        ({"labels": {keys.PURPOSE: "token-requestor"}}, None, True),
+        ({"labels": {keys.PURPOSE: "token-requestor", keys.CLASS: "garden"}}, None, True),
+        ({"labels": {keys.PURPOSE: "other", keys.CLASS: "shoot"}}, "shoot", False),
+        ({"labels": {}}, None, False),
+        ({"deletionTimestamp": LATER}, None, False),
     ],
 )
-def test_purpose_and_class_decide(labels: dict[str, str], resource_class: str | None, wanted: bool) -> None:
-    assert is_concerned(secret(labels=labels), resource_class=resource_class) is wanted
-
-
-def test_a_secret_in_deletion_gets_no_token() -> None:
-    assert not is_concerned(secret(deletionTimestamp=LATER), resource_class=None)
+def test_purpose_and_class_decide_until_it_is_deleted(
+    changes: Object, resource_class: str | None, wanted: bool
+) -> None:
+    assert is_concerned(secret(**changes), resource_class=resource_class) is wanted
 
 
 def test_the_api_server_selects_the_class() -> None:
@@ -328,16 +319,14 @@ def test_after_a_rejection_a_whole_pause_is_made() -> None:
     pace = Pace()
     assert pace.wait(0, rejected=True) == 0
     pace.note(0)
-    assert pace.wait(10, rejected=True) == LONGEST_PAUSE - 10
-    assert pace.wait(LONGEST_PAUSE, rejected=True) == 0
+    assert [pace.wait(now, rejected=True) for now in (10, LONGEST_PAUSE)] == [LONGEST_PAUSE - 10, 0]
 
 
 def test_after_a_long_quiet_time_requests_are_free_again() -> None:
     pace = Pace()
     for now in (0, 1, 3):
         pace.note(now)
-    assert pace.wait(4) == 3
-    assert pace.wait(603) == 0
+    assert (pace.wait(4), pace.wait(603)) == (3, 0)
     pace.note(603)
     assert pace.wait(603) == 1
 

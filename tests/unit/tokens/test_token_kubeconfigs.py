@@ -1,6 +1,7 @@
 """Kubeconfigs are read from YAML and JSON, and written in one form."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -75,32 +76,25 @@ def test_long_and_odd_texts_survive() -> None:
     assert b"a" * 5000 in encode(decode(user(**fields)))
 
 
+ENV = {"name": "n", "value": "v"}
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
         ({}, {}),
         ({"token": "", "as-groups": [], "unknown": {"x": 1}}, {}),
-        (
-            {"client-certificate-data": "Y2E=", "client-key": "k"},
-            {"client-certificate-data": "Y2E=", "client-key": "k"},
-        ),
-        ({"tokenFile": "/t", "token": "x"}, {"tokenFile": "/t", "token": "x"}),
-        ({"as": "a", "as-uid": "1", "as-groups": ["g"]}, {"as": "a", "as-uid": "1", "as-groups": ["g"]}),
-        ({"as-user-extra": {"Some_Key": ["v"]}}, {"as-user-extra": {"Some_Key": ["v"]}}),
+        ({"client-certificate-data": "Y2E=", "client-key": "k"}, None),
+        ({"tokenFile": "/t", "token": "x"}, None),
+        ({"as": "a", "as-uid": "1", "as-groups": ["g"]}, None),
+        ({"as-user-extra": {"Some_Key": ["v"]}}, None),
         (
             {"exec": {"command": "x", "apiVersion": "v1"}},
             {"exec": {"command": "x", "apiVersion": "v1", "args": None, "env": None, "provideClusterInfo": False}},
         ),
         (
-            {"exec": {"args": ["a"], "env": [{"name": "n", "value": "v"}], "provideClusterInfo": True}},
-            {
-                "exec": {
-                    "command": "",
-                    "args": ["a"],
-                    "env": [{"name": "n", "value": "v"}],
-                    "provideClusterInfo": True,
-                }
-            },
+            {"exec": {"args": ["a"], "env": [ENV], "provideClusterInfo": True}},
+            {"exec": {"command": "", "args": ["a"], "env": [ENV], "provideClusterInfo": True}},
         ),
         ({"auth-provider": {"name": "gcp"}}, {"auth-provider": {"name": "gcp", "config": None}}),
         ({"auth-provider": {"config": {"a": "b"}}}, {"auth-provider": {"name": "", "config": {"a": "b"}}}),
@@ -142,11 +136,6 @@ def test_kind_and_version_may_be_left_out_and_are_written() -> None:
     assert written(json.dumps(bare).encode()) == written(JSON.encode())
 
 
-def test_an_empty_kubeconfig_has_no_context() -> None:
-    with pytest.raises(KubeconfigError, match="^did not find context defined in current context$"):
-        current_user(decode(b""))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -175,13 +164,20 @@ def test_what_is_no_kubeconfig_is_refused(content: bytes, message: str) -> None:
     assert str(raised.value) == message
 
 
-def test_contexts_users_and_clusters_that_are_missing_are_named() -> None:
-    with pytest.raises(KubeconfigError, match="^did not find context defined in current context$"):
-        current_user(decode(config(**{"current-context": "zz"})))
-    with pytest.raises(KubeconfigError, match="^did not find authInfo of current context named u$"):
-        current_user(decode(config(users=None)))
-    with pytest.raises(KubeconfigError, match="^did not find cluster of current context named k$"):
-        current_cluster(decode(config(clusters=[])))
+@pytest.mark.parametrize(
+    ("content", "find", "missing"),
+    [
+        (b"", current_user, "context defined in current context"),
+        (config(**{"current-context": "zz"}), current_user, "context defined in current context"),
+        (config(users=None), current_user, "authInfo of current context named u"),
+        (config(clusters=[]), current_cluster, "cluster of current context named k"),
+    ],
+)
+def test_contexts_users_and_clusters_that_are_missing_are_named(
+    content: bytes, find: Callable[[Any], object], missing: str
+) -> None:
+    with pytest.raises(KubeconfigError, match=f"^did not find {missing}$"):
+        find(decode(content))
 
 
 def test_a_bomb_of_aliases_is_refused() -> None:
