@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.measuring import running
 from benchmarks.program import USER_AGENT, Agent
 from benchmarks.report import Table, number
+from benchmarks.workload import managed_resource
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.local import wait_until
@@ -78,8 +79,7 @@ class _Pair:
 
     def start(self) -> None:
         self._api.create(_SECRETS, {"metadata": {"name": _NAME}, "data": self._manifests()})
-        spec = {"secretRefs": [{"name": _NAME}]}
-        self._api.create(_MANAGED_RESOURCES, {"metadata": {"name": _NAME}, "spec": spec})
+        self._api.create(_MANAGED_RESOURCES, managed_resource(_NAME, _NAMESPACE))
         for agent in (self._leader, self._standby):
             agent.start()
             agent.wait_until_ready()

@@ -118,6 +118,8 @@ class AgentProcess:
         kubeconfigs = {"KUBECONFIG": kubeconfig, "TARGET_KUBECONFIG": target_kubeconfig}
         self._environment = {
             "PATH": os.environ["PATH"],
+            # Set while branches are measured: without it, none of this process would be.
+            **{name: text for name, text in os.environ.items() if name == "COVERAGE_PROCESS_CONFIG"},
             **{name: str(path) for name, path in kubeconfigs.items() if path},
             **(environment or {}),
         }

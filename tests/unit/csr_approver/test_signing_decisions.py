@@ -50,13 +50,18 @@ def reason(decision: Decision) -> str:
 # --- serving certificates
 
 
-async def test_all_addresses_of_the_node_in_any_order_and_form_are_approved() -> None:
-    assert await serving() == Approval()
-    assert await serving(dns=["n1", "n1.int", "n1"], ips=["10.0.0.1", "2001:db8::1", "10.0.0.1"]) == Approval()
-
-
-async def test_without_a_machine_namespace_machines_do_not_matter() -> None:
-    assert await serving(known({}, machine_namespace=None)) == Approval()
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"dns": ["n1", "n1.int", "n1"], "ips": ["10.0.0.1", "2001:db8::1", "10.0.0.1"]},
+        {"usages": ["digital signature", "key encipherment", "server auth"]},
+        {"world": known({}, machine_namespace=None)},  # Machines do not matter
+        {"rules": Rules(address_types=frozenset({"Hostname", "InternalIP"})), "dns": ["n1"], "ips": ["10.0.0.1"]},
+    ],
+)
+async def test_all_addresses_of_the_node_in_any_order_and_form_are_approved(request_: dict[str, Any]) -> None:
+    assert await serving(**request_) == Approval()
 
 
 DNS = "DNS names in CSR do not match addresses of type 'Hostname' or 'InternalDNS' or 'ExternalDNS' in node object"
@@ -95,17 +100,18 @@ IPS = "IP addresses in CSR do not match addresses of type 'InternalIP' or 'Exter
         ({**ALL_NAMES, "dns": ["n1", "n1.int", "x"]}, f"{DNS}: only in CSR [x], only in node []"),
         ({"dns": ["n1", "n1.int"], "ips": ["10.0.0.1"]}, f"{IPS}: only in CSR [], only in node [2001:db8::1]"),
         ({**ALL_NAMES, "ips": ["10.0.0.2", "2001:db8::1"]}, f"{IPS}: only in CSR [10.0.0.2], only in node [10.0.0.1]"),
+        ({"rules": Rules(address_types=frozenset({"Hostname"}))}, f"{DNS}: only in CSR [n1.int], only in node []"),
+        *(
+            (
+                {"world": known(machines)},
+                f'Expected exactly one machine in namespace "shoot--a" for node "n1" but {how}',
+            )
+            for machines, how in (({}, "found 0"), ({"m1": "n2"}, "found 0"), ({"m1": "n1", "m2": "n1"}, "found 2"))
+        ),
     ],
 )
 async def test_a_serving_certificate_is_denied(request_: dict[str, Any], expected: str) -> None:
     assert reason(await serving(**request_)) == expected
-
-
-@pytest.mark.parametrize("machines", [{}, {"m1": "n2"}, {"m1": "n1", "m2": "n1"}])
-async def test_exactly_one_machine_has_to_be_the_node(machines: dict[str, str]) -> None:
-    count = list(machines.values()).count("n1")
-    denied = await serving(known(machines))
-    assert reason(denied) == (f'Expected exactly one machine in namespace "shoot--a" for node "n1" but found {count}')
 
 
 async def test_the_checks_come_in_order() -> None:
@@ -131,17 +137,19 @@ async def test_the_checks_come_in_order() -> None:
     assert 'IP address "x" in node.Status.Addresses is invalid: ' in reason(checks[6])
 
 
-async def test_only_what_the_cluster_is_to_blame_for_may_change() -> None:
-    assert not (await _denied(user="x")).may_change
-    assert not (await _denied(organizations=["system:masters"], **ALL_NAMES)).may_change
-    assert (await _denied(user="system:node:n9", **ALL_NAMES)).may_change
-    assert (await _denied(dns=["n1"])).may_change
-
-
-async def _denied(**asked: Any) -> Denial:
-    decision = await serving(**asked)
+@pytest.mark.parametrize(
+    ("request_", "may_change"),
+    [
+        ({"user": "x", "dns": []}, False),
+        ({"organizations": ["system:masters"], **ALL_NAMES}, False),
+        ({"user": "system:node:n9", **ALL_NAMES}, True),
+        ({"dns": ["n1"]}, True),
+    ],
+)
+async def test_only_what_the_cluster_is_to_blame_for_may_change(request_: dict[str, Any], may_change: bool) -> None:
+    decision = await serving(**request_)
     assert isinstance(decision, Denial)
-    return decision
+    assert decision.may_change is may_change
 
 
 async def test_what_the_request_alone_decides_costs_no_question() -> None:
@@ -180,12 +188,6 @@ async def test_a_broken_address_of_the_node_is_told(broken: str) -> None:
     )
 
 
-async def test_fewer_types_of_addresses_may_count() -> None:
-    narrow = Rules(address_types=frozenset({"Hostname", "InternalIP"}))
-    assert await serving(rules=narrow, dns=["n1"], ips=["10.0.0.1"]) == Approval()
-    assert reason(await serving(rules=narrow)) == f"{DNS}: only in CSR [n1.int], only in node []"
-
-
 async def test_a_long_difference_is_cut() -> None:
     denied = reason(await serving(dns=[f"h{i:04}" for i in range(1000)]))
     assert denied.endswith("h0009 and 990 more], only in node [n1 n1.int]")
@@ -221,10 +223,6 @@ MORE: list[tuple[dict[str, Any], str]] = [
 )
 async def test_nothing_but_a_serving_certificate_is_signed(more: dict[str, Any], expected: str) -> None:
     assert reason(await serving(**ALL_NAMES, **more)) == expected
-
-
-async def test_a_key_may_encipher_another_one() -> None:
-    assert await serving(usages=["digital signature", "key encipherment", "server auth"], **ALL_NAMES) == Approval()
 
 
 async def test_a_malformed_request_is_denied() -> None:
@@ -386,37 +384,32 @@ async def test_a_malformed_request_for_a_client_certificate_is_nobodys() -> None
     assert await decide(csr_object(b"x", user="u", signer=CLIENT), known(), Rules()) == NoOpinion()
 
 
-async def test_a_second_common_name_is_denied() -> None:
+@pytest.mark.parametrize("names", [[f"{AGENT}m1", "system:kube-controller-manager"], ["x", f"{AGENT}m1"]])
+async def test_a_second_common_name_is_denied(names: list[str]) -> None:
     """Signers take the last one."""
-    decision = await client(known(), user=f"{AGENT}m1", common_name=[f"{AGENT}m1", "system:kube-controller-manager"])
-    assert reason(decision) == "CSR has more than one common name"
-    decision = await client(known(), user=f"{AGENT}m1", common_name=["x", f"{AGENT}m1"])
+    decision = await client(known(), user=f"{AGENT}m1", common_name=names)
     assert reason(decision) == "CSR has more than one common name"
 
 
 # --- what is written
 
 
-def test_the_words_of_decisions() -> None:
-    denial = Denial(Check.NODE, "why")
-    assert message(Approval(), signer=SERVING) == "Approving kubelet server certificate CSR (all checks passed)"
-    assert message(denial, signer=SERVING) == "Denying kubelet server certificate CSR (why)"
-    assert message(Approval(), signer=CLIENT) == "Approving gardener-node-agent certificate CSR (all checks passed)"
-    assert message(denial, signer=CLIENT) == "Denying gardener-node-agent certificate CSR (why)"
+@pytest.mark.parametrize(("signer", "what"), [(SERVING, "kubelet server"), (CLIENT, "gardener-node-agent")])
+def test_the_words_of_decisions(signer: str, what: str) -> None:
+    assert message(Approval(), signer=signer) == f"Approving {what} certificate CSR (all checks passed)"
+    assert message(Denial(Check.NODE, "why"), signer=signer) == f"Denying {what} certificate CSR (why)"
 
 
 def test_one_condition_is_added() -> None:
-    before = {**csr_object(b""), "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
-    after = decided(before, Approval(), signer=SERVING)
-    assert after["status"]["conditions"] == [
-        {"type": "Failed", "status": "True"},
-        {
-            "type": "Approved",
-            "status": "True",
-            "reason": "RequestApproved",
-            "message": "Approving kubelet server certificate CSR (all checks passed)",
-        },
-    ]
-    assert len(before["status"]["conditions"]) == 1
+    failed = {"type": "Failed", "status": "True"}
+    before = {**csr_object(b""), "status": {"conditions": [failed]}}
+    approved = {
+        "type": "Approved",
+        "status": "True",
+        "reason": "RequestApproved",
+        "message": "Approving kubelet server certificate CSR (all checks passed)",
+    }
+    assert decided(before, Approval(), signer=SERVING)["status"]["conditions"] == [failed, approved]
+    assert before["status"]["conditions"] == [failed]
     denied = decided(csr_object(b""), Denial(Check.NODE, "why"), signer=SERVING)["status"]["conditions"]
     assert [(c["type"], c["status"], c["reason"]) for c in denied] == [("Denied", "True", "RequestDenied")]

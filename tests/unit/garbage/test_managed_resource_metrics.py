@@ -62,19 +62,25 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
+def idle() -> World:
+    """Nothing is followed yet."""
     return World()
 
 
-def test_who_does_not_lead_tells_nothing(world: World) -> None:
-    world.add("a", GOOD)
-    families = list(world.registry.collect())
+@pytest.fixture
+def world(idle: World) -> World:
+    idle.follow()
+    return idle
+
+
+def test_who_does_not_lead_tells_nothing(idle: World) -> None:
+    idle.add("a", GOOD)
+    families = list(idle.registry.collect())
     assert len(families) == 11
     assert [sample for family in families for sample in family.samples] == []
 
 
 def test_conditions_have_the_series_of_their_status(world: World) -> None:
-    world.follow()
     world.add("a", [GOOD[0], condition("ResourcesHealthy", "False")])
     assert world.series("_condition") == {
         "ns/a/ResourcesApplied/True": 1,
@@ -87,7 +93,6 @@ def test_conditions_have_the_series_of_their_status(world: World) -> None:
 
 
 def test_a_managed_resource_that_is_gone_has_no_series(world: World) -> None:
-    world.follow()
     world.add("a", GOOD, objects=3)
     assert world.series("_objects") == {"ns/a": 3}
     world.managed.clear()
@@ -96,7 +101,6 @@ def test_a_managed_resource_that_is_gone_has_no_series(world: World) -> None:
 
 
 def test_the_last_application_is_what_this_process_saw_or_else_what_the_condition_tells(world: World) -> None:
-    world.follow()
     world.add("restarted", GOOD)
     world.add("applied", GOOD)
     world.add("failing", [condition("ResourcesApplied", "False", "ApplyFailed")])
@@ -110,7 +114,6 @@ def test_the_last_application_is_what_this_process_saw_or_else_what_the_conditio
 
 
 def test_an_ignored_one_tells_since_when(world: World) -> None:
-    world.follow()
     world.add("a", [condition("ResourcesApplied", "True", "ManagedResourceIgnored")])
     world.add("b", GOOD)
     assert world.series("_ignored_since_timestamp_seconds") == {"ns/a": T2_SECONDS}
@@ -119,7 +122,6 @@ def test_an_ignored_one_tells_since_when(world: World) -> None:
 
 
 def test_failing_objects_are_counted(world: World) -> None:
-    world.follow()
     world.add("a", GOOD, objects=5)
     world.add("b", GOOD, objects=2)
     world.unhealthy[Key("ns", "a")] = 3
@@ -127,15 +129,15 @@ def test_failing_objects_are_counted(world: World) -> None:
     assert world.series("s_objects") == {"all": 7, "unhealthy": 3, "progressing": 0}
 
 
-def test_beyond_the_limit_only_sums_are_told_and_what_is_wrong_comes_first(world: World) -> None:
-    world.follow(limit=2)
+def test_beyond_the_limit_only_sums_are_told_and_what_is_wrong_comes_first(idle: World) -> None:
+    idle.follow(limit=2)
     for name in "abcd":
-        world.add(name, GOOD, objects=1)
-    world.add("z", [GOOD[0], condition("ResourcesHealthy", "False"), GOOD[2]], objects=1)
-    assert world.series("_objects") == {"ns/a": 1, "ns/z": 1}
-    assert world.series("s_without_series") == {"": 3}
-    assert world.series("s_objects")["all"] == 5
-    assert world.series("s") == {
+        idle.add(name, GOOD, objects=1)
+    idle.add("z", [GOOD[0], condition("ResourcesHealthy", "False"), GOOD[2]], objects=1)
+    assert idle.series("_objects") == {"ns/a": 1, "ns/z": 1}
+    assert idle.series("s_without_series") == {"": 3}
+    assert idle.series("s_objects")["all"] == 5
+    assert idle.series("s") == {
         "ResourcesApplied/True": 5,
         "ResourcesHealthy/False": 1,
         "ResourcesHealthy/True": 4,
@@ -143,22 +145,21 @@ def test_beyond_the_limit_only_sums_are_told_and_what_is_wrong_comes_first(world
     }
 
 
-def test_a_limit_of_none_leaves_the_sums(world: World) -> None:
-    world.follow(limit=0)
-    world.add("a", GOOD)
-    assert world.series("_condition") == {}
-    assert world.series("s_without_series") == {"": 1}
+def test_a_limit_of_none_leaves_the_sums(idle: World) -> None:
+    idle.follow(limit=0)
+    idle.add("a", GOOD)
+    assert idle.series("_condition") == {}
+    assert idle.series("s_without_series") == {"": 1}
 
 
 def test_a_condition_of_somebody_else_that_makes_no_sense_is_no_reason_to_fail(world: World) -> None:
-    world.follow()
     world.add("a", [{"type": "ResourcesApplied", "status": "True", "lastUpdateTime": "yesterday"}])
     assert world.series("_last_applied_timestamp_seconds") == {}
 
 
-def test_what_is_put_right_again_and_again_is_told_first(world: World) -> None:
+def test_what_is_put_right_again_and_again_is_told_first(idle: World) -> None:
     for name in "abc":
-        world.add(name, GOOD)
-    world.repairs[Key("ns", "c")] = 12
-    world.follow(limit=1)
-    assert world.series("_repairs") == {"ns/c": 12}
+        idle.add(name, GOOD)
+    idle.repairs[Key("ns", "c")] = 12
+    idle.follow(limit=1)
+    assert idle.series("_repairs") == {"ns/c": 12}

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,19 +13,11 @@ UNHEALTHY = Condition("ResourcesHealthy", "False", "DeploymentUnhealthy", 'Deplo
 MANAGED_RESOURCE = {"kind": "ManagedResource", "metadata": {"namespace": "ns", "name": "mr"}}
 
 
-class Recorder:
-    def __init__(self) -> None:
-        self.events: list[tuple[Any, ...]] = []
-
-    def event(self, *said: Any) -> None:
-        self.events.append(said)
-
-
 def events_after(looks: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
     """Each look is at a time in seconds, and finds so many objects."""
     times = iter([datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=second) for second, _ in looks])
     unused: Any = None
-    recorder: Any = Recorder()
+    recorder = Mock()
     reconciler = Reconciler(
         check=unused,
         status=unused,
@@ -36,8 +29,7 @@ def events_after(looks: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
     )
     for _, count in looks:
         reconciler._warn_if_it_lasts(MANAGED_RESOURCE, UNHEALTHY, count)
-    events: list[tuple[Any, ...]] = recorder.events
-    return events
+    return [call.args for call in recorder.event.call_args_list]
 
 
 @pytest.mark.parametrize(("count", "end"), [(1, ""), (2, " (and 1 more)"), (12, " (and 11 more)")])

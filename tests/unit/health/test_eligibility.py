@@ -1,60 +1,36 @@
 """Which ManagedResources are checked at all."""
 
+from typing import Any
+
 import pytest
 
 from agent.resource_manager.health.predicates import Eligibility, eligibility
 from kit import objects
-from kube.objects import Object
 
-
-def managed_resource(
-    *,
-    applied: str | None = "True",
-    annotations: dict[str, str] | None = None,
-    resource_class: str | None = None,
-    deleting: bool = False,
-) -> Object:
-    conditions = [] if applied is None else [{"type": "ResourcesApplied", "status": applied}]
-    deleted = "2024-05-01T12:00:00Z" if deleting else None
-    return objects.managed_resource(
-        annotations=annotations, deletionTimestamp=deleted, spec={"class": resource_class}, conditions=conditions
-    )
+IGNORE = "resources.gardener.cloud/ignore"
 
 
 @pytest.mark.parametrize(
-    ("applied", "expected"),
+    ("fields", "expected"),
     [
-        *((status, Eligibility.WAIT) for status in (None, "Progressing", "False")),
-        *((status, Eligibility.CHECK) for status in ("True", "Unknown")),
+        # Everything has to be applied.
+        *(({"applied": status}, Eligibility.WAIT) for status in ("", "Progressing", "False")),
+        *(({"applied": status}, Eligibility.CHECK) for status in ("True", "Unknown")),
+        # It may be ignored.
+        *(({"annotations": {IGNORE: value}}, Eligibility.STOP) for value in ("true", "T", "1")),
+        *(({"annotations": {IGNORE: value}}, Eligibility.CHECK) for value in ("yes", "false")),
+        # It may be in deletion; a reason to stop comes before one to wait.
+        ({"deletionTimestamp": "2024-05-01T12:00:00Z"}, Eligibility.STOP),
+        ({"deletionTimestamp": "2024-05-01T12:00:00Z", "applied": "False"}, Eligibility.STOP),
+        # It may be of another class.
+        ({"spec": {"class": "shoot"}}, Eligibility.STOP),
+        ({"spec": {"class": "shoot"}, "resource_class": "shoot"}, Eligibility.CHECK),
     ],
 )
-def test_checks_wait_until_everything_is_applied(applied: str | None, expected: Eligibility) -> None:
-    assert eligibility(managed_resource(applied=applied), resource_class="resources") is expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("true", Eligibility.STOP),
-        ("T", Eligibility.STOP),
-        ("1", Eligibility.STOP),
-        ("yes", Eligibility.CHECK),
-        ("false", Eligibility.CHECK),
-    ],
-)
-def test_an_ignored_managed_resource_is_not_checked(value: str, expected: Eligibility) -> None:
-    ignored = managed_resource(annotations={"resources.gardener.cloud/ignore": value})
-    assert eligibility(ignored, resource_class="resources") is expected
-
-
-def test_a_managed_resource_in_deletion_is_not_checked() -> None:
-    assert eligibility(managed_resource(deleting=True), resource_class="resources") is Eligibility.STOP
-
-
-def test_waiting_does_not_come_before_the_reasons_to_stop() -> None:
-    assert eligibility(managed_resource(applied="False", deleting=True), resource_class="resources") is Eligibility.STOP
-
-
-def test_a_managed_resource_of_another_class_is_not_checked() -> None:
-    assert eligibility(managed_resource(resource_class="shoot"), resource_class="resources") is Eligibility.STOP
-    assert eligibility(managed_resource(resource_class="shoot"), resource_class="shoot") is Eligibility.CHECK
+def test_a_managed_resource_is_checked_once_it_is_applied_unless_it_is_not_to_be(
+    fields: dict[str, Any], expected: Eligibility
+) -> None:
+    applied, resource_class = fields.pop("applied", "True"), fields.pop("resource_class", "resources")
+    conditions = objects.conditions(applied=applied, healthy="", progressing="")
+    found = objects.managed_resource(conditions=conditions, **{"spec": {"class": None}, **fields})
+    assert eligibility(found, resource_class=resource_class) is expected

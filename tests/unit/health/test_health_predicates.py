@@ -1,9 +1,11 @@
 """Which events lead to a check, and what is kept of objects to tell."""
 
+import gc
 from typing import Any
 
 import pytest
 
+from agent.resource_manager.health import projections
 from agent.resource_manager.health.predicates import LATER, SOON, delay, managed_resource_matters
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth, origin, project_health, project_progress
 from gardener.health.checks.deployment import PodsWanted
@@ -157,15 +159,20 @@ def test_an_object_is_kept_as_what_is_wrong_with_it() -> None:
     assert kept.finding is not None
     assert kept.finding.reference == POD
     assert project_health(PODS, live(status={"phase": "Running"}), cluster_id="") == FINE
-    assert (
-        project_health(PODS, live(status={"phase": "Pending"}, **{"skip-health-check": "true"}), cluster_id="") == FINE
-    )
+    skipped = live(status={"phase": "Pending"}, **{"skip-health-check": "true"})
+    assert project_health(PODS, skipped, cluster_id="") == FINE
 
 
-def test_fine_objects_of_a_managed_resource_share_one_value() -> None:
-    assert project_health(PODS, live(status={"phase": "Running"}), cluster_id="") is project_health(
-        SECRETS, live(), cluster_id=""
-    )
+def test_fine_objects_of_a_managed_resource_share_one_value_until_the_last_goes() -> None:
+    pod = project_health(PODS, live(origin="a/shared", status={"phase": "Running"}), cluster_id="")
+    secret = project_health(SECRETS, live(origin="a/shared"), cluster_id="")
+    assert pod is secret
+    assert pod is not project_health(SECRETS, live(origin="a/other"), cluster_id="")
+    shared = Key("a", "shared")
+    assert pod.origin == shared
+    del pod, secret
+    gc.collect()
+    assert shared not in projections._FINE
 
 
 @pytest.mark.parametrize("origin", ["other:a/mr", "nonsense", "a/b/c"])

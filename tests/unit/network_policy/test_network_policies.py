@@ -50,9 +50,9 @@ def service(
 
 
 def namespaces(**labels: dict[str, str]) -> dict[str, Namespace]:
+    present = {name.replace("_", "-"): having for name, having in {"shop": {}, **labels}.items()}
     return {
-        name.replace("_", "-"): Namespace({NAMESPACE_LABEL: name.replace("_", "-"), **having}, is_terminating=False)
-        for name, having in {"shop": {}, **labels}.items()
+        name: Namespace({NAMESPACE_LABEL: name, **having}, is_terminating=False) for name, having in present.items()
     }
 
 
@@ -81,13 +81,11 @@ def names(desired: Desired) -> list[str]:
 
 
 def spec(desired: Desired, name: str) -> Object:
-    namespace, _, name = name.partition("/")
-    return desired.policies[Key(namespace, name)].spec
+    return desired.policies[Key(*name.split("/"))].spec
 
 
 def text(desired: Desired, name: str) -> str:
-    namespace, _, name = name.partition("/")
-    return desired.policies[Key(namespace, name)].description
+    return desired.policies[Key(*name.split("/"))].description
 
 
 # --- clients in the same namespace
@@ -139,8 +137,7 @@ def test_two_ports_with_the_same_target_lead_to_one_pair() -> None:
 
 def test_a_service_without_ports_has_only_what_annotations_ask_for() -> None:
     assert not compute(service(ports=[])).policies
-    asked = service(ports=[], from_world_to_ports=[])
-    assert names(compute(asked)) == ["shop/ingress-to-db-from-world"]
+    assert names(compute(service(ports=[], from_world_to_ports=[]))) == ["shop/ingress-to-db-from-world"]
 
 
 # --- clients elsewhere

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from agent.shared.network_policy.policies import (
     NAMESPACE_LABEL,
-    Policy,
     Rules,
     Surroundings,
     client_label,
@@ -24,50 +23,36 @@ from agent.shared.network_policy.policies import (
 from agent.shared.network_policy.projections import Backend, Namespace, Service
 from gardener import keys
 from kit.network_model import Network, Pod
+from kit.objects import obj
 from kube.objects import Key, Object
 
 INGRESS_CONTROLLER = Rules(ingress_controller=("b", {"matchLabels": {"role": "ingress"}}))
 
 
-def forbid_everything(namespaces: Sequence[str]) -> list[Object]:
-    return [
-        {
-            "metadata": {"namespace": namespace, "name": "deny-all"},
-            "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
-        }
-        for namespace in namespaces
-    ]
-
-
-def as_object(policy: Policy) -> Object:
-    return {"metadata": {"namespace": policy.key.namespace, "name": policy.key.name}, "spec": policy.spec}
+def policy(key: Key, spec: Object) -> Object:
+    return {"metadata": {"namespace": key.namespace, "name": key.name}, "spec": spec}
 
 
 def network(namespaces: dict[str, dict[str, str]], services: Sequence[Service], rules: Rules, **around: Any) -> Network:
     known = {name: Namespace(labels, is_terminating=False) for name, labels in namespaces.items()}
-    policies = forbid_everything(list(namespaces))
+    everything = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    policies = [policy(Key(name, "deny-all"), everything) for name in namespaces]
     for service in services:
         found = {key: value for key, value in around.items() if key != "backends"}
         found["backends"] = {backend for backend in around.get("backends", ()) if backend.service == service.key}
         desired = desired_policies(service, rules, Surroundings(namespaces=known, **found))
-        policies += [as_object(policy) for policy in desired.policies.values()]
+        policies += [policy(each.key, each.spec) for each in desired.policies.values()]
     return Network(dict(namespaces), policies)
 
 
 def service(namespace: str, name: str, *, port: int, annotations: dict[str, Any]) -> Service:
-    return Service.of(
-        {
-            "metadata": {
-                "namespace": namespace,
-                "name": name,
-                "annotations": {
-                    f"{keys.NETWORKING_PREFIX}{k}": v if isinstance(v, str) else json.dumps(v)
-                    for k, v in annotations.items()
-                },
-            },
-            "spec": {"selector": {"app": name}, "ports": [{"port": 1, "targetPort": port, "protocol": "TCP"}]},
-        }
-    )
+    marks = {
+        f"{keys.NETWORKING_PREFIX}{key}": value if isinstance(value, str) else json.dumps(value)
+        for key, value in annotations.items()
+    }
+    ports = [{"port": 1, "targetPort": port, "protocol": "TCP"}]
+    spec = {"selector": {"app": name}, "ports": ports}
+    return Service.of(obj("v1 Service", f"{namespace}/{name}", annotations=marks, spec=spec))
 
 
 def asking(namespace: str, *labels: str, **others: str) -> Pod:

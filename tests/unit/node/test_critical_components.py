@@ -15,6 +15,7 @@ from agent.resource_manager.node.critical_components.projections import (
 )
 from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
 from gardener import keys
+from kit.objects import obj
 from kube.objects import Key, Object
 from kube.scheduling import placement_of, runs_on
 
@@ -25,17 +26,22 @@ EVERYTHING = [{"operator": "Exists"}]
 
 
 def node(*taints: Object, version: int = 4711, **labels: str) -> NodeState:
-    meta = {"name": "w1", "uid": "u", "resourceVersion": str(version), "labels": labels}
-    return node_state({"metadata": meta, "spec": {"taints": list(taints)}})
+    meta = {"uid": "u", "resourceVersion": str(version), "labels": labels}
+    return node_state(obj("v1 Node", "w1", **meta, spec={"taints": list(taints)}))
 
 
 def daemon_set(
-    name: str, *, template_labels: dict[str, str] | None = None, namespace: str = "kube-system", **spec: Any
+    name: str,
+    *,
+    template_labels: dict[str, str] = LABEL,
+    namespace: str = "kube-system",
+    deleting: bool = False,
+    **spec: Any,
 ) -> tuple[Key, DaemonSetState]:
-    meta = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}"}
-    labels = LABEL if template_labels is None else template_labels
-    template = {"metadata": {"labels": labels}, "spec": {"tolerations": EVERYTHING, **spec}}
-    return Key(namespace, name), daemon_set_state({"metadata": meta, "spec": {"template": template}})
+    template = {"metadata": {"labels": template_labels}, "spec": {"tolerations": EVERYTHING, **spec}}
+    meta = {"uid": f"uid-of-{name}", "deletionTimestamp": "2024-05-01T12:00:00Z" if deleting else None}
+    found = obj("apps/v1 DaemonSet", f"{namespace}/{name}", **meta, spec={"template": template})
+    return Key(namespace, name), daemon_set_state(found)
 
 
 def owned_by(name: str, *, api_version: str = "apps/v1", kind: str = "DaemonSet", controller: bool = True) -> Object:
@@ -52,11 +58,11 @@ def pod(
     namespace: str = "kube-system",
     wants: dict[str, str] | None = None,
 ) -> tuple[Key, PodState]:
-    meta: Object = {"name": name, "namespace": namespace, "labels": LABEL, "annotations": wants or {}}
-    meta |= {"ownerReferences": [owner]} if owner else {}
+    meta: Object = {"labels": LABEL, "annotations": wants or {}, "ownerReferences": [owner] if owner else []}
     meta |= {"deletionTimestamp": "2024-05-01T12:00:00Z"} if deleting else {}
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": ready}] if ready else []}
-    return Key(namespace, name), pod_state({"metadata": meta, "spec": {"nodeName": "w1"}, "status": status})
+    found = obj("v1 Pod", f"{namespace}/{name}", **meta, spec={"nodeName": "w1"}, status=status)
+    return Key(namespace, name), pod_state(found)
 
 
 def judged(
@@ -101,40 +107,44 @@ def test_names_come_in_a_stable_order() -> None:
     assert judged(pods=pods) == unready("kube-system/a, kube-system/b")
 
 
-def test_a_pod_belongs_to_its_daemon_set_by_uid() -> None:
-    cni = daemon_set("cni")
-    assert judged(cni, pods=[pod("p", owner=owned_by("cni"))]) is None
-    for stranger in (
-        owned_by("other"),
-        owned_by("cni", controller=False),
-        owned_by("cni", api_version="apps/v1beta1"),
-        owned_by("cni", api_version="example.com/v1"),
-        owned_by("cni", kind="ReplicaSet"),
-    ):
-        assert judged(cni, pods=[pod("p", owner=stranger)]) == unscheduled("kube-system/cni")
+@pytest.mark.parametrize(
+    ("owner", "expected"),
+    [
+        (owned_by("cni"), None),
+        *(
+            (stranger, unscheduled("kube-system/cni"))
+            for stranger in (
+                owned_by("other"),
+                owned_by("cni", controller=False),
+                owned_by("cni", api_version="apps/v1beta1"),
+                owned_by("cni", api_version="example.com/v1"),
+                owned_by("cni", kind="ReplicaSet"),
+            )
+        ),
+    ],
+)
+def test_a_pod_belongs_to_its_daemon_set_by_uid(owner: Object, expected: Waiting | None) -> None:
+    assert judged(daemon_set("cni"), pods=[pod("p", owner=owner)]) == expected
 
 
 def test_a_daemon_set_that_is_about_to_go_is_not_waited_for() -> None:
-    meta = {"name": "cni", "namespace": "kube-system", "uid": "u", "deletionTimestamp": "2024-05-01T12:00:00Z"}
-    going = daemon_set_state({"metadata": meta, "spec": {"template": {"metadata": {"labels": LABEL}}}})
-    assert judged((Key("kube-system", "cni"), going)) is None
+    assert judged(daemon_set("cni", deleting=True)) is None
 
 
-@pytest.mark.parametrize(("ready", "expected"), [("True", None), ("False", "a"), ("Unknown", "a"), ("", "a")])
-def test_every_pod_has_to_be_ready(ready: str, expected: str | None) -> None:
-    assert judged(pods=[pod("a", ready=ready)]) == (unready(f"kube-system/{expected}") if expected else None)
-
-
-def test_pods_that_are_finished_or_about_to_go_count_as_gone() -> None:
-    leaving = [
-        {"phase": "Succeeded", "ready": "False"},
-        {"phase": "Failed", "ready": "False"},
-        {"deleting": True, "ready": "False"},
-    ]
-    for state in leaving:
-        assert judged(pods=[pod("a", **state)]) is None  # type: ignore[arg-type]
-        # But who is to run there has to run there.
-        evicted = [pod("a", owner=owned_by("cni"), **state)]  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("state", "is_awaited"),
+    [
+        ({}, False),
+        *(({"ready": ready}, True) for ready in ("False", "Unknown", "")),
+        # A pod that is finished or about to go counts as gone.
+        *(({"phase": phase, "ready": "False"}, False) for phase in ("Succeeded", "Failed")),
+        ({"deleting": True, "ready": "False"}, False),
+    ],
+)
+def test_every_pod_has_to_be_ready(state: dict[str, Any], is_awaited: bool) -> None:
+    assert judged(pods=[pod("a", **state)]) == (unready("kube-system/a") if is_awaited else None)
+    if not is_awaited and state:  # what is to run there has to run there
+        evicted = [pod("a", owner=owned_by("cni"), **state)]
         assert judged(daemon_set("cni"), pods=evicted) == unscheduled("kube-system/cni")
 
 
@@ -197,17 +207,6 @@ def runs(*taints: Object, labels: dict[str, str] | None = None, **pod_spec: Any)
     return runs_on(placement_of(pod_spec), name="w1", labels=labels or {}, taints=taints)
 
 
-def test_a_template_may_name_its_node() -> None:
-    assert runs(nodeName="w1")
-    assert runs()
-    assert not runs(nodeName="w2")
-
-
-def test_the_node_selector_has_to_match() -> None:
-    assert runs(nodeSelector={"a": "1"}, labels={"a": "1", "b": "2"})
-    assert not runs(nodeSelector={"a": "1", "b": "1"}, labels={"a": "1"})
-
-
 def affinity(*terms: Object) -> Object:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
@@ -265,11 +264,22 @@ def test_a_term_of_the_node_affinity(term: Object, expected: bool) -> None:
     assert runs(labels=labels, affinity=affinity({}, term)) is expected
 
 
-def test_one_term_has_to_match_if_affinity_is_required() -> None:
-    assert runs(affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}})
-    assert runs(affinity={"podAntiAffinity": {}})
-    assert not runs(affinity=affinity())
-    assert runs(affinity=affinity(expression("a", "Exists"), expression("b", "Exists")), labels={"b": ""})
+@pytest.mark.parametrize(
+    ("pod_spec", "labels", "expected"),
+    [
+        ({}, {}, True),
+        ({"nodeName": "w1"}, {}, True),
+        ({"nodeName": "w2"}, {}, False),
+        ({"nodeSelector": {"a": "1"}}, {"a": "1", "b": "2"}, True),
+        ({"nodeSelector": {"a": "1", "b": "1"}}, {"a": "1"}, False),
+        ({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}}, {}, True),
+        ({"affinity": {"podAntiAffinity": {}}}, {}, True),
+        ({"affinity": affinity()}, {}, False),
+        ({"affinity": affinity(expression("a", "Exists"), expression("b", "Exists"))}, {"b": ""}, True),
+    ],
+)
+def test_the_template_may_name_the_node_or_select_it(pod_spec: Object, labels: dict[str, str], expected: bool) -> None:
+    assert runs(labels=labels, **pod_spec) is expected
 
 
 def taint(key: str, effect: str = "NoSchedule", value: str = "") -> Object:
@@ -295,18 +305,24 @@ def test_a_taint_has_to_be_tolerated(toleration: Object, expected: bool) -> None
     assert runs(taint("k", value="v"), tolerations=[toleration]) is expected
 
 
-def test_some_taints_are_tolerated_by_every_daemon_set() -> None:
-    names = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
-    for name in names:
-        assert runs(taint(f"node.kubernetes.io/{name}"))
-        assert not runs(taint(f"node.kubernetes.io/{name}", "NoExecute"))
-    for name in ("not-ready", "unreachable"):
-        assert runs(taint(f"node.kubernetes.io/{name}", "NoExecute"))
-        assert not runs(taint(f"node.kubernetes.io/{name}"))
-    assert not runs(taint("node.kubernetes.io/network-unavailable"))
-    assert runs(taint("node.kubernetes.io/network-unavailable"), hostNetwork=True)
+NODE = "node.kubernetes.io"
 
 
-def test_a_taint_that_only_prefers_keeps_nobody_away() -> None:
-    assert runs(taint("k", "PreferNoSchedule"))
-    assert not runs(taint("k", "NoExecute"))
+@pytest.mark.parametrize(
+    ("tainted", "pod_spec", "expected"),
+    [
+        *((taint(f"{NODE}/{name}-pressure"), {}, True) for name in ("disk", "memory", "pid")),
+        *((taint(f"{NODE}/{name}-pressure", "NoExecute"), {}, False) for name in ("disk", "memory", "pid")),
+        (taint(f"{NODE}/unschedulable"), {}, True),
+        (taint(f"{NODE}/unschedulable", "NoExecute"), {}, False),
+        *((taint(f"{NODE}/{name}", "NoExecute"), {}, True) for name in ("not-ready", "unreachable")),
+        *((taint(f"{NODE}/{name}"), {}, False) for name in ("not-ready", "unreachable")),
+        (taint(f"{NODE}/network-unavailable"), {}, False),
+        (taint(f"{NODE}/network-unavailable"), {"hostNetwork": True}, True),
+        # One that only prefers keeps nothing away.
+        (taint("k", "PreferNoSchedule"), {}, True),
+        (taint("k", "NoExecute"), {}, False),
+    ],
+)
+def test_some_taints_are_tolerated_by_every_daemon_set(tainted: Object, pod_spec: Object, expected: bool) -> None:
+    assert runs(tainted, **pod_spec) is expected

@@ -32,10 +32,7 @@ def test_the_first_constraint_over_hosts_decides(
     assert is_outdated(workload(*constraints), several_nodes=True) is outdated_for_several
 
 
-def test_what_the_webhook_skips_is_skipped() -> None:
+def test_what_the_webhook_skips_and_workloads_without_pods_are_left_alone() -> None:
     skipped = workload((HOST, "DoNotSchedule"), **{HIGH_AVAILABILITY_SKIP: "false"})
     assert not is_outdated(skipped, several_nodes=False)
-
-
-def test_workloads_without_pods_are_left_alone() -> None:
     assert not is_outdated({"metadata": {"name": "a"}}, several_nodes=True)

@@ -14,6 +14,7 @@ from agent.resource_manager.node.critical_components.projections import (
 from agent.resource_manager.node.critical_components.reconcile import Reconciler, Stores, Waits
 from gardener import keys
 from kit.clock import FakeClock
+from kit.objects import obj
 from kube.cache import Store
 from kube.client import Client, Transport
 from kube.connection import Connection, Fixed
@@ -64,16 +65,15 @@ class World:
         self._nodes.apply(Present(self._object("Node", "w1", spec={"taints": [taint]})))
         self.waits.begins("w1", seen=True)
 
-    def _object(self, kind: str, name: str, *, namespace: str = "", **fields: Any) -> Object:
+    def _object(self, kind: str, name: str, **fields: Any) -> Object:
         self._version += 1
-        meta = {"name": name, "namespace": namespace, "uid": "u", "resourceVersion": str(self._version)}
-        return {"apiVersion": "v1", "kind": kind, "metadata": meta, **fields}
+        return obj(f"v1 {kind}", name, uid="u", resourceVersion=str(self._version), **fields)
 
     def unready(self, name: str) -> None:
-        self._pods.apply(Present(self._object("Pod", name, namespace="kube-system", spec={"nodeName": "w1"})))
+        self._pods.apply(Present(self._object("Pod", f"kube-system/{name}", spec={"nodeName": "w1"})))
 
     def gone(self, name: str) -> None:
-        self._pods.apply(Deleted(self._object("Pod", name, namespace="kube-system")))
+        self._pods.apply(Deleted(self._object("Pod", f"kube-system/{name}")))
 
     async def look(self) -> list[str]:
         """The names that are told."""
@@ -83,19 +83,22 @@ class World:
         return [names for _, names in self.recorder.told]
 
 
-async def test_the_same_reason_is_told_once() -> None:
+@pytest.fixture
+async def world() -> World:
+    """What is waited for was told once."""
     world = World()
     world.unready("a")
     assert await world.look() == ["kube-system/a"]
+    return world
+
+
+async def test_the_same_reason_is_told_once(world: World) -> None:
     for _ in range(5):
         world.clock.now += 100
         assert await world.look() == []
 
 
-async def test_a_new_reason_is_told_when_the_last_is_old_enough() -> None:
-    world = World()
-    world.unready("a")
-    assert await world.look() == ["kube-system/a"]
+async def test_a_new_reason_is_told_when_the_last_is_old_enough(world: World) -> None:
     world.unready("b")
     world.clock.now += BACKOFF / 2
     assert await world.look() == []
@@ -104,10 +107,7 @@ async def test_a_new_reason_is_told_when_the_last_is_old_enough() -> None:
     assert await world.look() == ["kube-system/b"]
 
 
-async def test_a_taint_that_comes_back_is_a_new_wait() -> None:
-    world = World()
-    world.unready("a")
-    assert await world.look() == ["kube-system/a"]
+async def test_a_taint_that_comes_back_is_a_new_wait(world: World) -> None:
     world.waits.ends("w1")
     world.waits.begins("w1", seen=True)
     assert await world.look() == ["kube-system/a"]
