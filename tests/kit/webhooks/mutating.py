@@ -5,7 +5,8 @@ import copy
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kube.cache import Store, View
@@ -14,7 +15,7 @@ from kube.objects import Object, labels
 from kube.resources import Resource
 from kube.watch import ListBegins, ListEnds, Present
 from process.clusters import Cluster
-from webhooks.admission import Handler, Kind, Mutation, Refusal, Request, ResourceName
+from webhooks.admission import Answer, Handler, Kind, Mutation, Refusal, Request, ResourceName
 from webhooks.state import State
 
 T = TypeVar("T")
@@ -128,6 +129,13 @@ def mutated(mutation: Mutation, obj: JSON, *, kind: Kind = POD, namespace: str =
     return changed
 
 
+def refusal(mutation: Mutation, obj: JSON, *, namespace: str = "ns") -> Answer:
+    """With which the webhook refuses the object."""
+    with pytest.raises(Refusal) as refused:
+        mutated(mutation, obj, namespace=namespace)
+    return refused.value.answer
+
+
 def answered(handler: Handler, asked: Request) -> Any:
     return at_once(cast("Any", handler(asked)))
 
@@ -226,3 +234,14 @@ def _places(value: JSON) -> Iterator[tuple[Any, Any]]:
     for at, inner in members:
         yield value, at
         yield from _places(inner)
+
+
+def well_behaved(mutation: Mutation, objects: st.SearchStrategy[JSON], *, touches: Sequence[str]) -> Callable[[], None]:
+    """The test that a mutation behaves well with these objects, and with damaged ones."""
+
+    @patiently
+    @given(objects | damaged(objects))
+    def test(obj: JSON) -> None:
+        behaves_well(lambda found: mutated(mutation, found), obj, touches=touches)
+
+    return test

@@ -1,33 +1,29 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from config.resource_manager.webhooks import Webhook
 from kit import objects
 from kit.webhooks.mutating import (
     answered,
-    behaves_well,
-    damaged,
     mapping,
     mutated,
     one_of,
-    patiently,
     pods,
     record,
+    refusal,
     request,
     several,
     state_of,
+    well_behaved,
     words,
 )
 from kube.errors import NotFound
 from kube.names import label_name_problems
-from webhooks.admission import Denied, Refusal
+from webhooks.admission import Denied
 from webhooks.generic import defaulter
 from webhooks.handlers import pod_kube_apiserver_load_balancing
 from webhooks.handlers.pod_kube_apiserver_load_balancing import allowance
-
-on = Webhook(enabled=True)
 
 
 def config_map(namespace: str, data: Any, name: str = "istio-internal-load-balancing") -> Any:
@@ -49,8 +45,7 @@ OBJECTS = (
     service("istio", "10.0.0.1", "fd00::1"),
     service("missing", "10.0.0.2", name="other"),
 )
-state = state_of(*OBJECTS)
-mutation = pod_kube_apiserver_load_balancing.mutation(on, state)
+mutation = pod_kube_apiserver_load_balancing.mutation(Webhook(enabled=True), state_of(*OBJECTS))
 
 ALLOWED = {"networking.resources.gardener.cloud/to-istio-istio-ingressgateway-internal-tcp-9443": "allowed"}
 ALIASES = [{"ip": ip, "hostnames": ["api.a", " api.b"]} for ip in ("10.0.0.1", "fd00::1")]
@@ -95,10 +90,8 @@ def test_pods_are_left_alone_if(unchanged: Any, namespace: str) -> None:
 
 @pytest.mark.parametrize("namespace", ["no-hosts", "empty-hosts", "no-data"])
 def test_a_config_map_without_hosts_is_refused(namespace: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        mutated(mutation, pod(BY_SECRET), namespace=namespace)
-    name = f"{namespace}/istio-internal-load-balancing"
-    assert refused.value.answer == Denied(f'"hosts" key in configmap "{name}" provides an empty value')
+    message = f'"hosts" key in configmap "{namespace}/istio-internal-load-balancing" provides an empty value'
+    assert refusal(mutation, pod(BY_SECRET), namespace=namespace) == Denied(message)
 
 
 @pytest.mark.parametrize("namespace", ["no-gateway", "no-istio"])
@@ -109,11 +102,8 @@ def test_a_missing_gateway_is_an_error(namespace: str) -> None:
 
 
 def test_namespaces_that_are_not_watched_are_named() -> None:
-    only_ns = state_of(*OBJECTS, namespaces=["ns"])
-    answer = answered(
-        defaulter(pod_kube_apiserver_load_balancing.mutation(on, only_ns)), request(pod(BY_SECRET), namespace="x")
-    )
-    assert answer == Denied(
+    only_ns = pod_kube_apiserver_load_balancing.mutation(Webhook(enabled=True), state_of(*OBJECTS, namespaces=["ns"]))
+    assert answered(defaulter(only_ns), request(pod(BY_SECRET), namespace="x")) == Denied(
         'namespace "x" is not watched: add it to targetClientConnection.namespaces, '
         "or do not let the webhook be asked about it"
     )
@@ -134,20 +124,13 @@ def test_the_label_has_a_name_that_is_allowed(namespace: str, name: str) -> None
 
 
 secrets = one_of("generic-token-kubeconfig", "generic-token-kubeconfig-x", "other")
+sources = several(record(secret=record(name=secrets)))
 some_pods = pods(
     record(labels=mapping(*ALLOWED)),
-    volumes=several(
-        record(
-            secret=record(secretName=secrets),
-            projected=record(sources=several(record(secret=record(name=secrets)))),
-        )
-    ),
+    volumes=several(record(secret=record(secretName=secrets), projected=record(sources=sources))),
     hostAliases=several(record(ip=one_of("10.0.0.1", "1.1.1.1"), hostnames=several(words))),
 )
 
-
-@patiently
-@given(some_pods | damaged(some_pods))
-def test_it_behaves_well(obj: Any) -> None:
-    touches = ["spec.hostAliases", *(f"metadata.labels.{label}" for label in ALLOWED)]
-    behaves_well(lambda found: mutated(mutation, found), obj, touches=touches)
+test_it_behaves_well = well_behaved(
+    mutation, some_pods, touches=["spec.hostAliases", *(f"metadata.labels.{label}" for label in ALLOWED)]
+)

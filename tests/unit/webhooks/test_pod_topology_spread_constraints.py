@@ -1,22 +1,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from config.resource_manager.webhooks import Webhook
-from kit.webhooks.mutating import (
-    NO_STATE,
-    behaves_well,
-    damaged,
-    mapping,
-    mutated,
-    one_of,
-    patiently,
-    pods,
-    record,
-    several,
-    words,
-)
+from kit.webhooks.mutating import NO_STATE, mapping, mutated, one_of, pods, record, several, well_behaved, words
 from webhooks.handlers import pod_topology_spread_constraints
 from webhooks.handlers.pod_topology_spread_constraints import HASH
 
@@ -43,41 +30,36 @@ def test_constraints_select_pods_of_the_same_rollout() -> None:
     assert mutated(mutation, before) == after
 
 
-SELECTING, BY_HASH = {"matchLabels": {"app": "a", HASH: "h1"}}, {"matchLabels": {HASH: "h1"}}
+BY_HASH = {"matchLabels": {HASH: "h1"}}
+
+
+def expression(operator: str, **more: Any) -> Any:
+    return {"matchExpressions": [{"key": HASH, "operator": operator, **more}]}
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param({"labelSelector": None}, {"labelSelector": BY_HASH}, id="null selector"),
-        pytest.param(
-            {"labelSelector": {"matchLabels": {"app": "a"}}}, {"labelSelector": SELECTING}, id="other labels stay"
-        ),
-        *(
-            pytest.param(
-                {"labelSelector": expression},
-                {"labelSelector": {**expression, **BY_HASH}},
-                id=f"{operator} is no choice",
-            )
-            for operator in ("NotIn", "DoesNotExist")
-            for expression in ({"matchExpressions": [{"key": HASH, "operator": operator}]},)
-        ),
-        *(
-            pytest.param(
-                {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": given},
-                {"labelSelector": SELECTING, **({"matchLabelKeys": kept} if kept else {})},
-                id=name,
-            )
-            for name, given, kept in (
-                ("the key is not named twice", ["x", HASH, "y", HASH], ["x", "y"]),
-                ("no empty list of keys", [HASH], []),
-                ("other keys stay", ["x"], ["x"]),
-            )
-        ),
+        pytest.param(None, BY_HASH, id="null selector"),
+        pytest.param({"matchLabels": {"app": "a"}}, {"matchLabels": {"app": "a", HASH: "h1"}}, id="other labels stay"),
+        pytest.param(expression("NotIn"), expression("NotIn") | BY_HASH, id="NotIn is no choice"),
+        pytest.param(expression("DoesNotExist"), expression("DoesNotExist") | BY_HASH, id="DoesNotExist is no choice"),
     ],
 )
-def test_a_constraint_gets_the_hash(before: Any, after: Any) -> None:
-    assert mutated(mutation, pod(before)) == pod(after)
+def test_a_selector_gets_the_hash(before: Any, after: Any) -> None:
+    assert mutated(mutation, pod({"labelSelector": before})) == pod({"labelSelector": after})
+
+
+@pytest.mark.parametrize(
+    ("keys", "after"),
+    [
+        pytest.param(["x", HASH, "y", HASH], {"matchLabelKeys": ["x", "y"]}, id="the key is not named twice"),
+        pytest.param([HASH], {}, id="no empty list of keys"),
+        pytest.param(["x"], {"matchLabelKeys": ["x"]}, id="other keys stay"),
+    ],
+)
+def test_the_hash_is_no_key_any_more(keys: list[str], after: Any) -> None:
+    assert mutated(mutation, pod({"matchLabelKeys": keys})) == pod({"labelSelector": BY_HASH, **after})
 
 
 @pytest.mark.parametrize(
@@ -87,13 +69,8 @@ def test_a_constraint_gets_the_hash(before: Any, after: Any) -> None:
         pytest.param(pod({"topologyKey": "z"}, labels={"app": "a"}), id="other labels"),
         pytest.param(pod(), id="no constraints"),
         pytest.param({"metadata": {"labels": {HASH: "h1"}}}, id="no spec"),
-        pytest.param(
-            pod({"labelSelector": {"matchLabels": {HASH: ""}}, "matchLabelKeys": [HASH]}), id="selected by label"
-        ),
-        pytest.param(
-            pod({"labelSelector": {"matchExpressions": [{"key": HASH, "operator": "In", "values": ["x"]}]}}),
-            id="selected by expression",
-        ),
+        pytest.param(pod({"labelSelector": {"matchLabels": {HASH: ""}}, "matchLabelKeys": [HASH]}), id="by label"),
+        pytest.param(pod({"labelSelector": expression("In", values=["x"])}), id="selected by expression"),
     ],
 )
 def test_pods_are_left_alone_if(unchanged: Any) -> None:
@@ -111,11 +88,6 @@ selectors = record(
 )
 constraints = several(record(topologyKey=words, labelSelector=selectors, matchLabelKeys=several(one_of(HASH, "app"))))
 some_pods = pods(record(labels=mapping(HASH)), topologySpreadConstraints=constraints)
+TOUCHES = [f"spec.topologySpreadConstraints[].{field}" for field in ("labelSelector.matchLabels", "matchLabelKeys")]
 
-
-@patiently
-@given(some_pods | damaged(some_pods))
-def test_it_behaves_well(obj: Any) -> None:
-    constraint = "spec.topologySpreadConstraints[]"
-    touches = [f"{constraint}.labelSelector.matchLabels", f"{constraint}.matchLabelKeys"]
-    behaves_well(lambda pod: mutated(mutation, pod), obj, touches=touches)
+test_it_behaves_well = well_behaved(mutation, some_pods, touches=TOUCHES)

@@ -2,23 +2,11 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from config.resource_manager.webhooks import SystemComponentsConfig, Toleration
-from kit.webhooks.mutating import (
-    behaves_well,
-    damaged,
-    mapping,
-    mutated,
-    one_of,
-    patiently,
-    pods,
-    record,
-    several,
-    state_of,
-    words,
-)
+from kit.objects import obj
+from kit.webhooks.mutating import mapping, mutated, one_of, pods, record, several, state_of, well_behaved, words
 from kube.objects import Key
 from webhooks.admission import Mutation
 from webhooks.handlers import system_components_config
@@ -29,9 +17,8 @@ D = {"key": "d", "operator": "Equal", "value": "x", "effect": "NoSchedule"}
 E = {"key": "e", "operator": "Exists", "effect": "NoExecute"}
 
 
-def node(name: str, *taints: Any, labels: Any = None) -> Any:
-    metadata = {"name": name, "labels": SYSTEM if labels is None else labels}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": list(taints)}}
+def node(name: str, *taints: Any, labels: Any = SYSTEM, **metadata: str) -> Any:
+    return obj("v1 Node", name, labels=labels, spec={"taints": list(taints)}, **metadata)
 
 
 NODE = node(
@@ -61,25 +48,16 @@ def test_nodes_come_by_name_and_their_taints_in_order() -> None:
     assert [toleration["key"] for toleration in tolerations_after(mutation)] == ["a", "b1", "b2"]
 
 
-def test_only_selected_nodes_count() -> None:
-    mutation = mutation_of(NODE, node("other", {"key": "o"}, labels={}), node_selector=SYSTEM)
-    assert tolerations_after(mutation) == [D, E]
+@pytest.mark.parametrize(("selector", "more"), [(SYSTEM, []), ({}, [{"key": "o", "operator": "Exists"}])])
+def test_only_selected_nodes_count_and_without_a_selector_all(selector: Any, more: Any) -> None:
+    mutation = mutation_of(NODE, node("other", {"key": "o"}, labels={}), node_selector=selector)
+    assert tolerations_after(mutation) == [D, E, *more]
 
 
-def test_without_a_selector_all_nodes_count() -> None:
-    mutation = mutation_of(NODE, node("other", {"key": "o"}, labels={}))
-    assert tolerations_after(mutation) == [D, E, {"key": "o", "operator": "Exists"}]
+STATES = ["node.kubernetes.io/not-ready", "node.cloudprovider.kubernetes.io/uninitialized", "x.kubernetes.io/y"]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "node.kubernetes.io/not-ready",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "x.kubernetes.io/y",
-        "ToBeDeletedByClusterAutoscaler",
-    ],
-)
+@pytest.mark.parametrize("key", [*STATES, "ToBeDeletedByClusterAutoscaler"])
 def test_taints_about_the_state_of_a_node_are_not_tolerated(key: str) -> None:
     assert mutated(mutation_of(node("n", {"key": key, "effect": "NoSchedule"})), {"spec": {}}) == {"spec": {}}
 
@@ -141,9 +119,8 @@ def test_nothing_to_add_is_no_change(pod: Any) -> None:
 def test_what_pods_tolerate_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = Mock(wraps=system_components_config.needed)
     monkeypatch.setattr(system_components_config, "needed", needed)
-    settings = SystemComponentsConfig(enabled=True)
     state = state_of(NODE)
-    mutation = system_components_config.mutation(settings, state)
+    mutation = system_components_config.mutation(SystemComponentsConfig(enabled=True), state)
     assert tolerations_after(mutation) == [D, E]
     store = state.lister(system_components_config.view({})).store
 
@@ -152,9 +129,7 @@ def test_what_pods_tolerate_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -
     assert tolerations_after(mutation) == [D, E]
     assert needed.call_count == 1, "heartbeats of Nodes cost nothing"
 
-    tainted = node("n", {"key": "new"})
-    tainted["metadata"]["resourceVersion"] = "11"
-    store._put(tainted, initial=False)
+    store._put(node("n", {"key": "new"}, resourceVersion="11"), initial=False)
     assert tolerations_after(mutation) == [{"key": "new", "operator": "Exists"}]
 
     store._remove(Key("", "n"), None, initial=False)
@@ -176,19 +151,12 @@ tolerations = record(
     tolerationSeconds=st.integers(),
 )
 owners = record(apiVersion=one_of("apps/v1", "v1"), kind=one_of("DaemonSet", "ReplicaSet"), controller=st.booleans())
-some_pods = pods(
-    record(ownerReferences=several(owners)),
-    nodeSelector=mapping(*SYSTEM),
-    tolerations=several(tolerations),
-    containers=words,
-)
+owned = record(ownerReferences=several(owners))
+some_pods = pods(owned, nodeSelector=mapping(*SYSTEM), tolerations=several(tolerations), containers=words)
 well_configured = mutation_of(
     NODE, node_selector=SYSTEM, pod_node_selector=SYSTEM, pod_tolerations=(Toleration(operator="Exists"),)
 )
 
-
-@patiently
-@given(some_pods | damaged(some_pods))
-def test_it_behaves_well(obj: Any) -> None:
-    touches = ["spec.tolerations", *(f"spec.nodeSelector.{name}" for name in SYSTEM)]
-    behaves_well(lambda pod: mutated(well_configured, pod), obj, touches=touches)
+test_it_behaves_well = well_behaved(
+    well_configured, some_pods, touches=["spec.tolerations", *(f"spec.nodeSelector.{name}" for name in SYSTEM)]
+)
