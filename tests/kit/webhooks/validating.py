@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+import orjson
+
 from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Errored, Failure, Kind, Refusal, Request, ResourceName
 from webhooks.handlers.extension_validation import KINDS
@@ -110,6 +112,11 @@ def spec_errors(kind: str, **spec: Any) -> list[str]:
     return errors(kind, valid(kind, **spec))
 
 
+def fields(found: list[str]) -> list[str]:
+    """Where the errors are."""
+    return [error.partition(": ")[0] for error in found]
+
+
 def below(prefix: str, found: list[str]) -> list[str]:
     """Errors whose paths all begin so, without that."""
     assert all(error.startswith(prefix) for error in found)
@@ -124,6 +131,10 @@ def shortened(found: list[str]) -> list[str]:
 def unsupported(value: str, *supported: str) -> str:
     listed = ", ".join(f'"{each}"' for each in supported)
     return f'Unsupported value: "{value}": supported values: {listed}'
+
+
+def invalid(field: str, value: Any, detail: str) -> str:
+    return f"{field}: Invalid value: {orjson.dumps(value).decode()}: {detail}"
 
 
 def undecodable(kind: str, obj: Any, old: Any = None) -> str:
