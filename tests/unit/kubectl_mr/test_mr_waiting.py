@@ -15,6 +15,7 @@ from kubectl_mr.waiting import Goal, picture, progress_of, seconds_of
 
 READY: Object = {"observedGeneration": 1, "conditions": conditions()}
 DELETED: Object = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+MISSING = Live({"kind": "ConfigMap", "namespace": "shop", "name": "a"}, None, HealthStatus(Health.MISSING))
 
 
 def managed(status: dict[str, Any] | None = None, **metadata: Any) -> Object:
@@ -29,9 +30,6 @@ def failed(message: str, reason: str = "ApplyFailed") -> Object:
 def held(name: str, *finalizers: str) -> Live:
     live = config_map(f"shop/{name}", finalizers=list(finalizers), **DELETED)
     return Live({"kind": "ConfigMap", "namespace": "shop", "name": name}, live, health_status(live))
-
-
-MISSING = Live({"kind": "ConfigMap", "namespace": "shop", "name": "a"}, None, HealthStatus(Health.MISSING))
 
 
 def test_ready_is_reached_when_all_conditions_are_good() -> None:

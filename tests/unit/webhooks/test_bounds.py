@@ -20,6 +20,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=6) | st.dictionaries(texts, inner, max_size=6),
     max_leaves=40,
 )
+KIB = 1 << 10
 
 
 def values(of: Any) -> int:
@@ -122,9 +123,6 @@ class Work:
         for each in self.may_end.values():
             each.set()
         assert await asyncio.gather(*self.tasks) == list(range(len(self.tasks)))
-
-
-KIB = 1 << 10
 
 
 async def test_reviews_begin_in_their_order() -> None:

@@ -41,6 +41,30 @@ POD_NAMES = [
     *("pod-kube-apiserver-load-balancing", "pod-virtual-garden-kube-apiserver-load-balancing"),
     *("system-components-config", "pod-topology-spread-constraints"),
 ]
+OWN_CA = CaBundle(b"CA")
+SYSTEM = ["kube-system", "kubernetes-dashboard"]
+NAMESPACES: dict[Mode, Object] = {
+    Mode.RUNTIME: {
+        "matchExpressions": [
+            {"key": "gardener.cloud/role", "operator": "Exists"},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": SYSTEM},
+        ]
+    },
+    Mode.TARGET: {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": SYSTEM}]},
+}
+MANAGED = {"resources.gardener.cloud/managed-by": "gardener"}
+NO_STATIC_POD = {"key": "static-pod", "operator": "NotIn", "values": ["true"]}
+NOT_OURS = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-manager"]}
+PODS = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+PROXY = {"key": "apiserver-proxy.networking.gardener.cloud/inject", "operator": "NotIn", "values": ["disable"]}
+HA = "high-availability-config.resources.gardener.cloud"
+SOME_LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
+EXPRESSIONS = st.tuples(
+    st.sampled_from("ab"),
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    st.sampled_from([("x",), ("x", "y")]),
+)
+VIRTUAL = Instance(mode=Mode.TARGET, prefix="virtual-garden-")
 
 
 def enabled(*keys: str) -> Webhooks:
@@ -48,7 +72,6 @@ def enabled(*keys: str) -> Webhooks:
 
 
 ALL = enabled(*ALL_KEYS)
-OWN_CA = CaBundle(b"CA")
 
 
 def printed_by(capsys: pytest.CaptureFixture[str]) -> Object:
@@ -110,23 +133,6 @@ def test_a_target_instance_registers_no_validating_webhook_and_says_which() -> N
     assert list(not_registered(ALL, RUNTIME)) == []
 
 
-SYSTEM = ["kube-system", "kubernetes-dashboard"]
-NAMESPACES: dict[Mode, Object] = {
-    Mode.RUNTIME: {
-        "matchExpressions": [
-            {"key": "gardener.cloud/role", "operator": "Exists"},
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": SYSTEM},
-        ]
-    },
-    Mode.TARGET: {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": SYSTEM}]},
-}
-MANAGED = {"resources.gardener.cloud/managed-by": "gardener"}
-NO_STATIC_POD = {"key": "static-pod", "operator": "NotIn", "values": ["true"]}
-NOT_OURS = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-manager"]}
-PODS = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
-PROXY = {"key": "apiserver-proxy.networking.gardener.cloud/inject", "operator": "NotIn", "values": ["disable"]}
-
-
 def absent(key: str) -> Object:
     return {"key": key, "operator": "DoesNotExist"}
 
@@ -186,9 +192,6 @@ def test_an_entry_of_the_common_namespaces(
     found = entry(name, instance)
     del found["clientConfig"]
     assert found == expected
-
-
-HA = "high-availability-config.resources.gardener.cloud"
 
 
 @pytest.mark.parametrize(("instance", "labels"), [(RUNTIME, {}), (TARGET, {"matchLabels": MANAGED})])
@@ -285,14 +288,6 @@ def test_own_pods_are_never_caught(instance: Instance, combined: bool, namespace
         ), found.name
 
 
-SOME_LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
-EXPRESSIONS = st.tuples(
-    st.sampled_from("ab"),
-    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
-    st.sampled_from([("x",), ("x", "y")]),
-)
-
-
 @given(
     st.builds(
         Selector,
@@ -346,8 +341,6 @@ def test_the_combined_entry_may_fail_if_all_its_webhooks_may() -> None:
 
 
 # --- the objects
-
-VIRTUAL = Instance(mode=Mode.TARGET, prefix="virtual-garden-")
 
 
 @pytest.mark.parametrize(

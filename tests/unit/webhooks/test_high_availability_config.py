@@ -33,6 +33,9 @@ DEPLOYMENT, STATEFUL_SET = Kind("apps", "v1", "Deployment"), Kind("apps", "v1", 
 HPA, HVPA = Kind("autoscaling", "v2", "HorizontalPodAutoscaler"), Kind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
 VPA = Kind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")
 PREFIX = "high-availability-config.resources.gardener.cloud/"
+SELECTOR = {"matchLabels": {"app": "x"}}
+SOFT_HOSTS = {"topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": SELECTOR}
+NO_DEPLOYMENT = "unable to decode into Deployment:"
 
 
 def prefixed(annotations: dict[str, str]) -> dict[str, str]:
@@ -63,16 +66,11 @@ def handler_of(*objects: Object, namespaces: tuple[str, ...] = (), **settings: A
 
 
 def workload(current: int | None, component_type: str = "", pod: Any = None, **annotations: str) -> Object:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}], **(pod or {})}}
+    labels = {requirements.TYPE: component_type} if component_type else {}
     return {
-        "metadata": {
-            "labels": {requirements.TYPE: component_type} if component_type else {},
-            "annotations": prefixed(annotations),
-        },
-        "spec": {
-            "replicas": current,
-            "selector": {"matchLabels": {"own": "selector"}},
-            "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}], **(pod or {})}},
-        },
+        "metadata": {"labels": labels, "annotations": prefixed(annotations)},
+        "spec": {"replicas": current, "selector": {"matchLabels": {"own": "selector"}}, "template": template},
     }
 
 
@@ -88,8 +86,7 @@ def pod_after(handler: Handler, obj: Object, kind: Kind = DEPLOYMENT, name: str 
     return spec
 
 
-SELECTOR = {"matchLabels": {"app": "x"}}
-SOFT_HOSTS = {"topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": SELECTOR}
+HANDLER, LATEST = handler_of(namespace("ns")), handler_of(namespace("ns"), behavior="latest")
 
 
 def hard(key: str, skew: int, domains: int) -> Object:
@@ -100,9 +97,6 @@ def hard(key: str, skew: int, domains: int) -> Object:
 def in_zones(*zones: str) -> Object:
     terms = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": list(zones)}]}]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-
-
-# --- worked examples
 
 
 def test_a_controller_that_must_survive_nothing_gets_one_replica_in_its_zones() -> None:
@@ -128,7 +122,7 @@ def test_the_failure_of_a_node_is_survived_on_different_hosts() -> None:
 
 
 def test_replicas_are_not_touched_without_a_type() -> None:
-    spec = spec_after(handler_of(namespace("ns")), workload(3, replicas="5"))
+    spec = spec_after(HANDLER, workload(3, replicas="5"))
     assert spec["replicas"] == 3
     assert spec["template"]["spec"]["topologySpreadConstraints"] == [SOFT_HOSTS]
 
@@ -136,7 +130,7 @@ def test_replicas_are_not_touched_without_a_type() -> None:
 @pytest.mark.parametrize(("lowest", "after"), [(1, (2, 2)), (0, (0, 1))])
 def test_an_autoscaler_gets_bounds_that_fit(lowest: int, after: tuple[int, int]) -> None:
     autoscaler = workload(None, "server") | {"spec": {"minReplicas": lowest, "maxReplicas": 1}}
-    spec = spec_after(handler_of(namespace("ns")), autoscaler, HPA)
+    spec = spec_after(HANDLER, autoscaler, HPA)
     assert (spec["minReplicas"], spec["maxReplicas"]) == after
 
 
@@ -147,28 +141,27 @@ def test_an_autoscaler_gets_bounds_that_fit(lowest: int, after: tuple[int, int])
 def test_each_supported_version_of_autoscalers_is_changed(version: str) -> None:
     autoscaler = workload(None, "server") | {"spec": {"minReplicas": 1}, "apiVersion": f"autoscaling/{version}"}
     kind = Kind("autoscaling", version, HPA.kind)
-    assert spec_after(handler_of(namespace("ns")), autoscaler, kind) == {"minReplicas": 2, "maxReplicas": 2}
+    assert spec_after(HANDLER, autoscaler, kind) == {"minReplicas": 2, "maxReplicas": 2}
 
 
 @pytest.mark.parametrize("version", ["v1", "v2beta2"])
 def test_other_versions_of_autoscalers_are_denied(version: str) -> None:
-    asked = request({}, kind=Kind("autoscaling", version, HPA.kind))
-    message = f'autoscaling version "{version}" in request is not supported'
-    assert answered(handler_of(namespace("ns")), asked) == Denied(message)
+    answer = answered(HANDLER, request({}, kind=Kind("autoscaling", version, HPA.kind)))
+    assert answer == Denied(f'autoscaling version "{version}" in request is not supported')
 
 
 def test_an_hvpa_gets_bounds_in_its_template() -> None:
     before = hvpa(1, of="d")
     before["metadata"]["labels"] = {requirements.TYPE: "server"}
     before["spec"]["hpa"]["template"]["spec"]["minReplicas"] = 1
-    after = spec_after(handler_of(namespace("ns")), before, HVPA)
+    after = spec_after(HANDLER, before, HVPA)
     assert after["hpa"] == {"deploy": True, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}}
     assert after["targetRef"] == before["spec"]["targetRef"]
 
 
 @pytest.mark.parametrize("spec", [{}, {"hpa": None}, {"hpa": {"deploy": True}}, {"hpa": {"template": {"spec": None}}}])
 def test_an_hvpa_without_bounds_stays_as_it_is(spec: Object) -> None:
-    assert spec_after(handler_of(namespace("ns")), {**workload(None, "server"), "spec": spec}, HVPA) == spec
+    assert spec_after(HANDLER, {**workload(None, "server"), "spec": spec}, HVPA) == spec
 
 
 @pytest.mark.parametrize(
@@ -186,7 +179,7 @@ def test_other_kinds_are_allowed_without_a_look_at_anything(kind: Kind, message:
 @pytest.mark.parametrize("version", ["v1", "v1beta2"])
 def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -> None:
     kind = Kind("apps", version, "Deployment")
-    assert spec_after(handler_of(namespace("ns")), workload(1, "server"), kind)["replicas"] == 2
+    assert spec_after(HANDLER, workload(1, "server"), kind)["replicas"] == 2
 
 
 # --- errors
@@ -195,18 +188,14 @@ def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -
 def test_a_missing_namespace_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_module, "_ARRIVAL_SECONDS", 0.01)
     asked = request(workload(1), kind=DEPLOYMENT, namespace="missing")
-    assert really_answered(handler_of(namespace("ns")), asked) == Errored(500, 'namespaces "missing" not found')
+    assert really_answered(HANDLER, asked) == Errored(500, 'namespaces "missing" not found')
 
 
 def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:
-    handler = handler_of(namespace("ns"), namespaces=("other",))
-    answer = answered(handler, request(workload(1), kind=DEPLOYMENT))
+    answer = answered(handler_of(namespace("ns"), namespaces=("other",)), request(workload(1), kind=DEPLOYMENT))
     assert isinstance(answer, Errored)
     assert answer.code == 500
     assert 'namespace "ns" is not watched' in answer.message
-
-
-NO_DEPLOYMENT = "unable to decode into Deployment:"
 
 
 @pytest.mark.parametrize(
@@ -216,16 +205,14 @@ NO_DEPLOYMENT = "unable to decode into Deployment:"
         ("x", f"{NO_DEPLOYMENT} expected an object"),
         ({"apiVersion": "v1", "kind": "Pod"}, "unable to decode v1, Kind=Pod into Deployment"),
         ({"spec": {"replicas": "3"}}, f"{NO_DEPLOYMENT} Expected `int | null`, got `str` - at `$.spec.replicas`"),
+        (
+            workload(1, "server", replicas="x"),
+            f'annotation "{requirements.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax',
+        ),
     ],
 )
-def test_what_cannot_be_decoded_is_denied(obj: Any, message: str) -> None:
-    assert answered(handler_of(namespace("ns")), request(obj, kind=DEPLOYMENT)) == Denied(message)
-
-
-def test_an_annotation_that_is_no_number_is_denied() -> None:
-    asked = request(workload(1, "server", replicas="x"), kind=DEPLOYMENT)
-    message = f'annotation "{requirements.REPLICAS}": strconv.Atoi: parsing "x": invalid syntax'
-    assert answered(handler_of(namespace("ns")), asked) == Denied(message)
+def test_what_cannot_be_decoded_is_denied_as_is_an_annotation_that_is_no_number(obj: Any, message: str) -> None:
+    assert answered(HANDLER, request(obj, kind=DEPLOYMENT)) == Denied(message)
 
 
 # --- what is scaled
@@ -250,16 +237,21 @@ def test_a_workload_is_scaled_by_what_names_it(scalers: list[Object], replicas: 
     assert spec_after(handler_of(namespace("ns"), *scalers), workload(5, "server"))["replicas"] == replicas
 
 
-def test_an_hpa_goes_before_an_hvpa_and_the_first_by_name_before_others() -> None:
-    scalers = [hvpa(1, of="d", name="a"), hpa(3, of="d", name="c"), hpa(2, of="d", name="b")]
+@pytest.mark.parametrize(
+    ("scalers", "replicas"),
+    [
+        pytest.param(
+            [hvpa(1, of="d", name="a"), hpa(3, of="d", name="c"), hpa(2, of="d", name="b")], 2, id="first HPA"
+        ),
+        pytest.param([hpa(2, of="d")], 3, id="more replicas than it allows"),
+    ],
+)
+def test_a_workload_is_spread_for_the_first_hpa_by_name_or_for_the_replicas_that_it_has(
+    scalers: list[Object], replicas: int
+) -> None:
     handler = handler_of(namespace("ns", failure_tolerance_type="node"), *scalers)
-    pod = pod_after(handler, workload(2, "server"))
-    assert pod["topologySpreadConstraints"] == [hard(HOST, 1, 2)]
-
-
-def test_a_workload_with_more_replicas_than_its_autoscaler_allows_is_spread_for_those() -> None:
-    handler = handler_of(namespace("ns", failure_tolerance_type="node"), hpa(2, of="d"))
-    assert pod_after(handler, workload(3, "server"))["topologySpreadConstraints"] == [hard(HOST, 1, 3)]
+    pod = pod_after(handler, workload(replicas, "server"))
+    assert pod["topologySpreadConstraints"] == [hard(HOST, 1, replicas)]
 
 
 def test_a_workload_without_a_name_yet_is_not_scaled() -> None:
@@ -288,18 +280,16 @@ def test_the_latest_behavior_counts_pods_of_the_same_rollout_and_spreads_evenly(
 
 def test_the_latest_behavior_adds_the_key_also_where_nothing_is_spread() -> None:
     foreign = {"topologyKey": HOST}
-    handler = handler_of(namespace("ns"), behavior="latest")
-    pod = pod_after(handler, workload(1, pod={"topologySpreadConstraints": [foreign]}))
+    pod = pod_after(LATEST, workload(1, pod={"topologySpreadConstraints": [foreign]}))
     assert pod["topologySpreadConstraints"] == [{"topologyKey": HOST, "matchLabelKeys": ["pod-template-hash"]}]
 
 
 def test_the_latest_behavior_spreads_stateful_sets_by_their_own_selector() -> None:
-    handler = handler_of(namespace("ns"), behavior="latest")
-    pod = pod_after(handler, workload(2), STATEFUL_SET)
+    pod = pod_after(LATEST, workload(2), STATEFUL_SET)
     assert pod["topologySpreadConstraints"] == [{**SOFT_HOSTS, "labelSelector": {"matchLabels": {"own": "selector"}}}]
     without = workload(2)
     del without["spec"]["selector"]
-    assert pod_after(handler, without, STATEFUL_SET)["topologySpreadConstraints"] == [SOFT_HOSTS]
+    assert pod_after(LATEST, without, STATEFUL_SET)["topologySpreadConstraints"] == [SOFT_HOSTS]
 
 
 @pytest.mark.parametrize(("count", "when"), [(0, "ScheduleAnyway"), (1, "ScheduleAnyway"), (2, "DoNotSchedule")])
@@ -328,13 +318,12 @@ def test_the_seed_behavior_does_not_count_nodes() -> None:
     ],
 )
 def test_numbers_that_a_status_always_has_are_there(kind: Kind, status: Any, after: Any) -> None:
-    answer = answered(handler_of(namespace("ns")), request({"status": status}, kind=kind))
+    answer = answered(HANDLER, request({"status": status}, kind=kind))
     assert answer.after == {"status": after}
 
 
 # --- what holds for all
 
-KINDS = [DEPLOYMENT, STATEFUL_SET, HPA, HVPA]
 HANDLERS = [
     handler_of(
         namespace("ns", zones=zones, **tolerance),
@@ -380,18 +369,19 @@ workloads = record(
 bounds = record(minReplicas=numbers, maxReplicas=numbers)
 hpas = record(metadata=metadatas, spec=bounds, status=record())
 hvpas = record(metadata=metadatas, spec=record(hpa=record(template=record(spec=bounds))))
+POD_FIELDS = ("affinity.nodeAffinity", "tolerations", "topologySpreadConstraints")
+OF_WORKLOADS = ["spec.replicas", *(f"spec.template.spec.{field}" for field in POD_FIELDS)]
 TOUCHES = {
-    DEPLOYMENT: ["spec.replicas", "spec.template.spec.affinity.nodeAffinity", "spec.template.spec.tolerations"],
+    DEPLOYMENT: OF_WORKLOADS,
+    STATEFUL_SET: [*OF_WORKLOADS, "status"],
     HPA: ["spec.minReplicas", "spec.maxReplicas", "status"],
-    HVPA: ["spec.hpa.template.spec.minReplicas", "spec.hpa.template.spec.maxReplicas"],
+    HVPA: [f"spec.hpa.template.spec.{bound}" for bound in ("minReplicas", "maxReplicas")],
 }
-TOUCHES[DEPLOYMENT] += ["spec.template.spec.topologySpreadConstraints"]
-TOUCHES[STATEFUL_SET] = [*TOUCHES[DEPLOYMENT], "status"]
 OBJECTS = {DEPLOYMENT: workloads, STATEFUL_SET: workloads, HPA: hpas, HVPA: hvpas}
 
 
 @patiently
-@given(st.sampled_from(HANDLERS), st.sampled_from(KINDS), st.data())
+@given(st.sampled_from(HANDLERS), st.sampled_from(list(OBJECTS)), st.data())
 def test_it_behaves_well(handler: Handler, kind: Kind, data: st.DataObject) -> None:
     obj = data.draw(OBJECTS[kind] | damaged(OBJECTS[kind]))
     name = data.draw(one_of("d", "other"))

@@ -18,7 +18,11 @@ from webhooks.handlers.high_availability_config.requirements import (
 )
 from webhooks.handlers.high_availability_config.scheduling import HOST, ZONE
 
-# --- what a namespace says
+IN_ZONES = {"key": ZONE, "operator": "In", "values": ["a", "b"]}
+OTHER = {"key": "other", "operator": "Exists"}
+SELECTOR = {"matchLabels": {"app": "x"}}
+NOT_READY = {"key": scheduling.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+UNREACHABLE = {"key": scheduling.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
 
 
 @pytest.mark.parametrize(
@@ -52,17 +56,9 @@ def test_zones_are_pinned_by_what_reads_as_true(text: str, pinned: bool) -> None
     assert of_namespace({ZONE_PINNING: text}).zone_pinning is pinned
 
 
-# --- replicas
-
-
 def component(component_type: str | None, override: str | None = None) -> Any:
-    annotations = {} if override is None else {REPLICAS: override}
-    return {
-        "metadata": {
-            "labels": {TYPE: component_type} if component_type is not None else None,
-            "annotations": annotations,
-        }
-    }
+    labels = None if component_type is None else {TYPE: component_type}
+    return {"metadata": {"labels": labels, "annotations": {} if override is None else {REPLICAS: override}}}
 
 
 @pytest.mark.parametrize(
@@ -87,11 +83,6 @@ def test_replicas_depend_on_type_and_failure_tolerance(
     assert replicas.needed(component(component_type), 7, failure_tolerance=tolerance) == needed
 
 
-@pytest.mark.parametrize("current", [None, 0])
-def test_what_is_hibernated_stays_so(current: int | None) -> None:
-    assert replicas.needed(component("server", "x"), current, failure_tolerance="zone") is None
-
-
 @pytest.mark.parametrize(
     ("override", "needed"), [("", 1), ("5", 5), ("+4", 4), ("0", 0), ("007", 7), ("2147483647", 2147483647)]
 )
@@ -99,17 +90,17 @@ def test_an_annotation_overrides_them(override: str, needed: int) -> None:
     assert replicas.needed(component("controller", override), 1, failure_tolerance="") == needed
 
 
-def test_an_annotation_is_ignored_without_a_type() -> None:
-    assert replicas.needed(component(None, "x"), 1, failure_tolerance=None) is None
+@pytest.mark.parametrize(("component_type", "current"), [("server", None), ("server", 0), (None, 1)])
+def test_an_annotation_is_ignored_for_what_is_hibernated_or_has_no_type(
+    component_type: str | None, current: int | None
+) -> None:
+    assert replicas.needed(component(component_type, "x"), current, failure_tolerance="zone") is None
 
 
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
-        ("x", 'strconv.Atoi: parsing "x": invalid syntax'),
-        ("1.0", 'strconv.Atoi: parsing "1.0": invalid syntax'),
-        (" 1", 'strconv.Atoi: parsing " 1": invalid syntax'),
-        ("1_0", 'strconv.Atoi: parsing "1_0": invalid syntax'),
+        *((text, f'strconv.Atoi: parsing "{text}": invalid syntax') for text in ("x", "1.0", " 1", "1_0")),
         ('"', 'strconv.Atoi: parsing "\\"": invalid syntax'),
         ("99999999999999999999", 'strconv.Atoi: parsing "99999999999999999999": value out of range'),
         ("2147483648", "must be between 0 and 2147483647, got 2147483648"),
@@ -139,9 +130,6 @@ def test_only_autoscalers_may_want_more(current: Any, needed: Any, is_scaled: bo
     assert replicas.of_workload(current, needed, is_scaled=is_scaled) == after
 
 
-# --- autoscalers
-
-
 @pytest.mark.parametrize(
     ("before", "needed", "after"),
     [
@@ -159,9 +147,6 @@ def test_bounds_are_raised_to_what_is_needed(before: tuple[int, Any], needed: in
     assert replicas.with_bounds(spec, needed) == {"minReplicas": after[0], "maxReplicas": after[1], "metrics": []}
 
 
-# --- affinity
-
-
 @pytest.mark.parametrize(
     ("requirements", "binds"),
     [
@@ -176,8 +161,8 @@ def test_pods_are_bound_to_zones_if_these_are_given_and_meant(requirements: Requ
     assert scheduling.needs_zones(requirements) is binds
 
 
-IN_ZONES = {"key": ZONE, "operator": "In", "values": ["a", "b"]}
-OTHER = {"key": "other", "operator": "Exists"}
+def matching(*expressions: Any, **others: Any) -> Any:
+    return {"matchExpressions": list(expressions), **others}
 
 
 def affinity_of(*terms: Any, **others: Any) -> Any:
@@ -188,34 +173,24 @@ def affinity_of(*terms: Any, **others: Any) -> Any:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (None, affinity_of({"matchExpressions": [IN_ZONES]})),
-        ({}, affinity_of({"matchExpressions": [IN_ZONES]})),
-        (affinity_of(), affinity_of({"matchExpressions": [IN_ZONES]})),
-        (affinity_of({}), affinity_of({"matchExpressions": [IN_ZONES]})),
+        *((before, affinity_of(matching(IN_ZONES))) for before in (None, {}, affinity_of(), affinity_of({}))),
         (
             {"podAffinity": {"x": 1}, "nodeAffinity": {"preferred": [1]}},
-            {"podAffinity": {"x": 1}, **affinity_of({"matchExpressions": [IN_ZONES]}, preferred=[1])},
+            {"podAffinity": {"x": 1}, **affinity_of(matching(IN_ZONES), preferred=[1])},
         ),
         (
-            affinity_of(
-                {"matchExpressions": [{"key": ZONE, "operator": "Exists"}, OTHER, {"key": ZONE}], "matchFields": [1]}
-            ),
-            affinity_of({"matchExpressions": [OTHER, IN_ZONES], "matchFields": [1]}),
+            affinity_of(matching({"key": ZONE, "operator": "Exists"}, OTHER, {"key": ZONE}, matchFields=[1])),
+            affinity_of(matching(OTHER, IN_ZONES, matchFields=[1])),
         ),
         (
-            affinity_of({"matchFields": [1]}, {"matchExpressions": [OTHER]}),
-            affinity_of({"matchFields": [1], "matchExpressions": [IN_ZONES]}, {"matchExpressions": [OTHER, IN_ZONES]}),
+            affinity_of({"matchFields": [1]}, matching(OTHER)),
+            affinity_of(matching(IN_ZONES, matchFields=[1]), matching(OTHER, IN_ZONES)),
         ),
     ],
 )
 def test_every_alternative_is_bound_to_the_zones(before: Any, after: Any) -> None:
     assert scheduling.with_zones(before, ("a", "b")) == after
     assert scheduling.with_zones(after, ("a", "b")) == after
-
-
-# --- spread
-
-SELECTOR = {"matchLabels": {"app": "x"}}
 
 
 def spread_of(
@@ -254,14 +229,9 @@ def test_a_single_replica_is_left_alone(count: int, existing: Any) -> None:
 def test_strictly_spread_replicas_need_as_many_hosts_as_there_may_be_replicas(
     replica_count: int, most: int, domains: int
 ) -> None:
-    [constraint] = spread_of(replica_count, most=most, strictly=True)
-    assert constraint == {
-        "topologyKey": HOST,
-        "maxSkew": 1,
-        "minDomains": domains,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": SELECTOR,
-    }
+    strict = {"whenUnsatisfiable": "DoNotSchedule", "labelSelector": SELECTOR}
+    expected = {"topologyKey": HOST, "maxSkew": 1, "minDomains": domains, **strict}
+    assert spread_of(replica_count, most=most, strictly=True) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -331,38 +301,20 @@ def test_hosts_are_a_must_where_their_failure_has_to_be_survived(
     assert result is strictly
 
 
-# --- tolerations
-
-NOT_READY = {"key": scheduling.NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
-UNREACHABLE = {"key": scheduling.UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
-
-
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "added"),
     [
         pytest.param(None, [NOT_READY, UNREACHABLE], id="none"),
         pytest.param([], [NOT_READY, UNREACHABLE], id="empty"),
-        pytest.param([{"operator": "Exists"}], [{"operator": "Exists"}, NOT_READY, UNREACHABLE], id="catch-all"),
-        pytest.param(
-            [{"key": scheduling.NOT_READY, "effect": "NoSchedule"}],
-            [{"key": scheduling.NOT_READY, "effect": "NoSchedule"}, NOT_READY, UNREACHABLE],
-            id="another effect",
-        ),
-        pytest.param(
-            [{"key": scheduling.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
-            [{"key": scheduling.NOT_READY}, {**UNREACHABLE, "tolerationSeconds": 5}],
-            id="there are some",
-        ),
-        pytest.param(
-            [{"key": scheduling.UNREACHABLE, "effect": ""}],
-            [{"key": scheduling.UNREACHABLE, "effect": ""}, NOT_READY],
-            id="an empty effect is any",
-        ),
+        pytest.param([{"operator": "Exists"}], [NOT_READY, UNREACHABLE], id="catch-all"),
+        pytest.param([{**NOT_READY, "effect": "NoSchedule"}], [NOT_READY, UNREACHABLE], id="another effect"),
+        pytest.param([{"key": NOT_READY["key"]}, {**UNREACHABLE, "tolerationSeconds": 5}], [], id="there are some"),
+        pytest.param([{"key": UNREACHABLE["key"], "effect": ""}], [NOT_READY], id="an empty effect is any"),
     ],
 )
-def test_pods_without_a_toleration_get_the_default_one(before: Any, after: Any) -> None:
+def test_pods_without_a_toleration_get_the_default_one(before: Any, added: Any) -> None:
     settings = HighAvailabilityConfig(default_not_ready_toleration_seconds=60, default_unreachable_toleration_seconds=0)
-    assert scheduling.with_tolerations(before, settings) == after
+    assert scheduling.with_tolerations(before, settings) == [*(before or []), *added]
 
 
 @pytest.mark.parametrize("before", [None, [], [{"key": "a"}]])

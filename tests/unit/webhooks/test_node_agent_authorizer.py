@@ -31,6 +31,28 @@ from webhooks.handlers.node_agent_authorizer.rules import (
 USER = f"{NODE_AGENT_USER_PREFIX}m1"
 LEASES, CSRS = "leases.coordination.k8s.io", "certificatesigningrequests.certificates.k8s.io"
 JSON = "application/json"
+VERBS = "only the following verbs are allowed for this resource type: "
+SUBRESOURCES = "only the following subresources are allowed for this resource type: "
+NOT_ITS_LEASE = deny(
+    'this gardener-node-agent can only access leases [gardener-node-agent-n1 osc-1] in "kube-system" namespace'
+)
+NOT_ITS_REQUEST = deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{USER}"')
+NOT_ITS_SECRET = deny(
+    f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)} osc-1 referred] in "kube-system" namespace'
+)
+ITS_LEASE = deny('this gardener-node-agent can only access leases [gardener-node-agent-n1] in "kube-system" namespace')
+COMMON_ONLY = deny(
+    f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)}] in "kube-system" namespace'
+)
+NEEDS_SELECTOR = deny("can only list/watch pods with spec.nodeName=n1 field selector")
+RESOURCE = {
+    "verb": "list",
+    "version": "v1",
+    "resource": "pods",
+    "namespace": "ns",
+    "fieldSelector": {"requirements": [{"key": "spec.nodeName", "operator": "In", "values": ["n1"]}]},
+}
+NO_REQUIREMENT = {"fieldSelector": {"requirements": [1]}}
 
 
 @dataclass
@@ -111,9 +133,6 @@ async def test_only_node_agents_are_decided_about(asked: Attributes, expected: D
 
 # --- what, without a look at a cluster
 
-VERBS = "only the following verbs are allowed for this resource type: "
-SUBRESOURCES = "only the following subresources are allowed for this resource type: "
-
 
 @pytest.mark.parametrize(
     ("asked", "reason"),
@@ -149,14 +168,6 @@ async def test_what_every_agent_may_is_allowed_without_a_look(asked: Attributes)
 
 
 # --- its own
-
-NOT_ITS_LEASE = deny(
-    'this gardener-node-agent can only access leases [gardener-node-agent-n1 osc-1] in "kube-system" namespace'
-)
-NOT_ITS_REQUEST = deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{USER}"')
-NOT_ITS_SECRET = deny(
-    f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)} osc-1 referred] in "kube-system" namespace'
-)
 
 
 @pytest.mark.parametrize(
@@ -204,12 +215,6 @@ async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> 
     assert await decided(asked, Known(nodes={})) == deny('no node for "m1" found')
 
 
-ITS_LEASE = deny('this gardener-node-agent can only access leases [gardener-node-agent-n1] in "kube-system" namespace')
-COMMON_ONLY = deny(
-    f'gardener-node-agent can only access secrets [{" ".join(COMMON_SECRETS)}] in "kube-system" namespace'
-)
-
-
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
@@ -249,9 +254,6 @@ async def test_what_cannot_be_found_out_is_an_error() -> None:
 
 def selecting(operator: str, *values: str, key: str = "spec.nodeName") -> FieldSelector:
     return FieldSelector(requirements=(Requirement(key, operator, values),))
-
-
-NEEDS_SELECTOR = deny("can only list/watch pods with spec.nodeName=n1 field selector")
 
 
 @pytest.mark.parametrize(
@@ -348,18 +350,6 @@ def test_a_config_that_cannot_be_read_is_named(text: str) -> None:
 
 def review(api_version: str, **spec: Any) -> bytes:
     return orjson.dumps({"apiVersion": api_version, "kind": "SubjectAccessReview", "spec": spec})
-
-
-RESOURCE = {
-    "verb": "list",
-    "version": "v1",
-    "resource": "pods",
-    "namespace": "ns",
-    "fieldSelector": {"requirements": [{"key": "spec.nodeName", "operator": "In", "values": ["n1"]}]},
-}
-
-
-NO_REQUIREMENT = {"fieldSelector": {"requirements": [1]}}
 
 
 @pytest.mark.parametrize(("api_version", "groups"), [(V1, "groups"), (V1BETA1, "group")])

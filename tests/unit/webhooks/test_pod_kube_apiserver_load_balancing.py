@@ -25,6 +25,11 @@ from webhooks.generic import defaulter
 from webhooks.handlers import pod_kube_apiserver_load_balancing
 from webhooks.handlers.pod_kube_apiserver_load_balancing import allowance
 
+ALLOWED = {"networking.resources.gardener.cloud/to-istio-istio-ingressgateway-internal-tcp-9443": "allowed"}
+ALIASES = [{"ip": ip, "hostnames": ["api.a", " api.b"]} for ip in ("10.0.0.1", "fd00::1")]
+BY_SECRET = {"name": "v", "secret": {"secretName": "generic-token-kubeconfig-1234"}}
+PROJECTED = {"projected": {"sources": [{"configMap": {}}, {"secret": {"name": "generic-token-kubeconfig"}}]}}
+
 
 def config_map(namespace: str, data: Any, name: str = "istio-internal-load-balancing") -> Any:
     return objects.config_map(f"{namespace}/{name}", data=data)
@@ -47,16 +52,9 @@ OBJECTS = (
 )
 mutation = pod_kube_apiserver_load_balancing.mutation(Webhook(enabled=True), state_of(*OBJECTS))
 
-ALLOWED = {"networking.resources.gardener.cloud/to-istio-istio-ingressgateway-internal-tcp-9443": "allowed"}
-ALIASES = [{"ip": ip, "hostnames": ["api.a", " api.b"]} for ip in ("10.0.0.1", "fd00::1")]
-
 
 def pod(*volumes: Any, **spec: Any) -> Any:
     return {"metadata": {"labels": {"a": "b"}}, "spec": {"volumes": list(volumes), **spec}}
-
-
-BY_SECRET = {"name": "v", "secret": {"secretName": "generic-token-kubeconfig-1234"}}
-PROJECTED = {"projected": {"sources": [{"configMap": {}}, {"secret": {"name": "generic-token-kubeconfig"}}]}}
 
 
 @pytest.mark.parametrize("volume", [BY_SECRET, PROJECTED])

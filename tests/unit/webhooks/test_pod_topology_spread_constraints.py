@@ -8,6 +8,8 @@ from webhooks.handlers import pod_topology_spread_constraints
 from webhooks.handlers.pod_topology_spread_constraints import HASH
 
 mutation = pod_topology_spread_constraints.mutation(Webhook(enabled=True), NO_STATE)
+BY_HASH = {"matchLabels": {HASH: "h1"}}
+TOUCHES = [f"spec.topologySpreadConstraints[].{field}" for field in ("labelSelector.matchLabels", "matchLabelKeys")]
 
 
 def pod(*constraints: Any, labels: Any = None) -> Any:
@@ -28,9 +30,6 @@ def test_constraints_select_pods_of_the_same_rollout() -> None:
         {"topologyKey": "k", "labelSelector": {"matchLabels": {HASH: "other"}}},
     )
     assert mutated(mutation, before) == after
-
-
-BY_HASH = {"matchLabels": {HASH: "h1"}}
 
 
 def expression(operator: str, **more: Any) -> Any:
@@ -88,6 +87,5 @@ selectors = record(
 )
 constraints = several(record(topologyKey=words, labelSelector=selectors, matchLabelKeys=several(one_of(HASH, "app"))))
 some_pods = pods(record(labels=mapping(HASH)), topologySpreadConstraints=constraints)
-TOUCHES = [f"spec.topologySpreadConstraints[].{field}" for field in ("labelSelector.matchLabels", "matchLabelKeys")]
 
 test_it_behaves_well = well_behaved(mutation, some_pods, touches=TOUCHES)

@@ -21,6 +21,32 @@ PROJECT = Path(__file__).parents[3]
 DOCUMENT = PROJECT / "docs" / "webhooks.md"
 BEGIN = "<!-- webhooks: begin (written by `UPDATE_DOCS=1 pytest tests/unit/webhooks/test_registry.py`) -->"
 END = "<!-- webhooks: end -->"
+SCRIPT = """
+import asyncio, base64, json, sys
+from config.resource_manager import decode
+from webhooks.configurations import command
+from webhooks.state import State
+from webhooks.routes import enabled, routes
+
+class Nowhere:
+    client = None
+
+config = decode(open(sys.argv[1]).read()).config
+endpoints = enabled(routes(config, State(Nowhere(), Nowhere())))
+service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": []}}
+request = {"uid": "u", "operation": "CREATE", "object": service, "namespace": "n"}
+review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+((path, endpoint),) = endpoints.items()
+answer = json.loads(asyncio.run(endpoint(json.dumps(review).encode(), "application/json")))["response"]
+print(path, answer["allowed"], base64.b64decode(answer["patch"]).decode())
+sys.exit(command.main(["--config", sys.argv[1], "--inject-ca-from", "a/b"]))
+"""
+CONFIG = """
+apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
+kind: ResourceManagerConfiguration
+leaderElection: {resourceNamespace: garden}
+webhooks: {serviceTrafficDistribution: {enabled: true}}
+"""
 
 
 def test_every_block_of_the_configuration_belongs_to_a_webhook() -> None:
@@ -87,35 +113,6 @@ def test_the_documentation_names_labels_that_decide_about_objects() -> None:
 
 
 # --- the example of docs/extending.md
-
-SCRIPT = """
-import asyncio, base64, json, sys
-from config.resource_manager import decode
-from webhooks.configurations import command
-from webhooks.state import State
-from webhooks.routes import enabled, routes
-
-class Nowhere:
-    client = None
-
-config = decode(open(sys.argv[1]).read()).config
-endpoints = enabled(routes(config, State(Nowhere(), Nowhere())))
-service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": []}}
-request = {"uid": "u", "operation": "CREATE", "object": service, "namespace": "n"}
-review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-((path, endpoint),) = endpoints.items()
-answer = json.loads(asyncio.run(endpoint(json.dumps(review).encode(), "application/json")))["response"]
-print(path, answer["allowed"], base64.b64decode(answer["patch"]).decode())
-sys.exit(command.main(["--config", sys.argv[1], "--inject-ca-from", "a/b"]))
-"""
-
-
-CONFIG = """
-apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
-kind: ResourceManagerConfiguration
-leaderElection: {resourceNamespace: garden}
-webhooks: {serviceTrafficDistribution: {enabled: true}}
-"""
 
 
 @pytest.fixture

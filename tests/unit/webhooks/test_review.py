@@ -27,6 +27,7 @@ REQUEST: Object = {
 
 NO_REVIEW = "unable to decode into AdmissionReview:"
 EXPECTED = "expected AdmissionReview of admission.k8s.io/v1"
+STATUS = {"status": "Failure", "code": 404, "reason": "NotFound", "message": "m", "details": {"name": "n"}}
 
 
 def body(request: Any = REQUEST, **review: Any) -> bytes:
@@ -160,9 +161,6 @@ async def test_the_answer_is_in_the_version_of_the_question(asked: Any, answered
     answer = await reviewed(Allowed(), body(apiVersion=asked, kind=... if asked is ... else "AdmissionReview"))
     response = {"uid": "u1", "allowed": True, "status": {"code": 200}}
     assert answer == {"apiVersion": answered, "kind": "AdmissionReview", "response": response}
-
-
-STATUS = {"status": "Failure", "code": 404, "reason": "NotFound", "message": "m", "details": {"name": "n"}}
 
 
 @pytest.mark.parametrize(

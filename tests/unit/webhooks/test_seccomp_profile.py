@@ -10,6 +10,7 @@ from webhooks.handlers import seccomp_profile
 mutation = seccomp_profile.mutation(Webhook(enabled=True), NO_STATE)
 DEFAULT = {"type": "RuntimeDefault"}
 CONTAINERS = {"containers": [{"securityContext": {"seccompProfile": {"type": "Unconfined"}}}]}
+NO_POD = "unable to decode into Pod:"
 
 
 def pod(profile: Any, **spec: Any) -> Any:
@@ -36,9 +37,6 @@ def pod(profile: Any, **spec: Any) -> Any:
 )
 def test_pods_without_a_profile_get_the_default_one(before: Any, after: Any) -> None:
     assert mutated(mutation, before) == after
-
-
-NO_POD = "unable to decode into Pod:"
 
 
 @pytest.mark.parametrize(

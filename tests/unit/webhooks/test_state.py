@@ -24,6 +24,15 @@ from webhooks.handlers.system_components_config import view
 from webhooks.registry import enabled
 from webhooks.state import NAMESPACES_VIEW, NotCovered, State
 
+ALL = Webhooks(
+    high_availability_config=HighAvailabilityConfig(enabled=True),
+    projected_token_mount=ProjectedTokenMount(enabled=True),
+    system_components_config=SystemComponentsConfig(enabled=True, node_selector={"a": "b", "c": "d"}),
+    pod_kube_apiserver_load_balancing=Webhook(enabled=True),
+    seccomp_profile=Webhook(enabled=True),
+)
+SCALED = {"namespaces", "horizontalpodautoscalers", "hvpas"}
+
 
 def read_by(webhooks: Webhooks, *objects: Object, namespaces: Sequence[str] = ()) -> State:
     """With what the enabled webhooks read."""
@@ -39,28 +48,15 @@ def watched(state: State) -> set[str]:
     return {resource.plural for resource in caches.stores}
 
 
-ALL = Webhooks(
-    high_availability_config=HighAvailabilityConfig(enabled=True),
-    projected_token_mount=ProjectedTokenMount(enabled=True),
-    system_components_config=SystemComponentsConfig(enabled=True, node_selector={"a": "b", "c": "d"}),
-    pod_kube_apiserver_load_balancing=Webhook(enabled=True),
-    kubernetes_service_host=Webhooks().kubernetes_service_host,
-    seccomp_profile=Webhook(enabled=True),
-)
-
-
 @pytest.mark.parametrize(
     ("webhooks", "plurals"),
     [
         (Webhooks(), set()),
         (Webhooks(seccomp_profile=Webhook(enabled=True), endpoint_slice_hints=Webhook(enabled=True)), set()),
-        (
-            Webhooks(high_availability_config=HighAvailabilityConfig(enabled=True)),
-            {"namespaces", "horizontalpodautoscalers", "hvpas"},
-        ),
+        (Webhooks(high_availability_config=HighAvailabilityConfig(enabled=True)), SCALED),
         (
             Webhooks(high_availability_config=HighAvailabilityConfig(enabled=True, behavior="latest")),
-            {"namespaces", "horizontalpodautoscalers", "hvpas", "nodes"},
+            {*SCALED, "nodes"},
         ),
         (Webhooks(projected_token_mount=ProjectedTokenMount(enabled=True)), {"serviceaccounts"}),
         (Webhooks(system_components_config=SystemComponentsConfig(enabled=True)), {"nodes"}),
@@ -80,8 +76,7 @@ def test_everything_is_given_back() -> None:
 
 
 def test_nothing_is_waited_for_at_the_start_but_what_exists_for_sure() -> None:
-    state = read_by(ALL)
-    caches: Any = state.target.caches
+    caches: Any = read_by(ALL).target.caches
     assert {resource.plural for resource, store in caches.stores.items() if not store.needed_at_start} == {"hvpas"}
 
 

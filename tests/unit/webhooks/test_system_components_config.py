@@ -15,6 +15,7 @@ SYSTEM = {"worker.gardener.cloud/system-components": "true"}
 T1 = {"key": "t1", "operator": "Exists"}
 D = {"key": "d", "operator": "Equal", "value": "x", "effect": "NoSchedule"}
 E = {"key": "e", "operator": "Exists", "effect": "NoExecute"}
+STATES = ["node.kubernetes.io/not-ready", "node.cloudprovider.kubernetes.io/uninitialized", "x.kubernetes.io/y"]
 
 
 def node(name: str, *taints: Any, labels: Any = SYSTEM, **metadata: str) -> Any:
@@ -52,9 +53,6 @@ def test_nodes_come_by_name_and_their_taints_in_order() -> None:
 def test_only_selected_nodes_count_and_without_a_selector_all(selector: Any, more: Any) -> None:
     mutation = mutation_of(NODE, node("other", {"key": "o"}, labels={}), node_selector=selector)
     assert tolerations_after(mutation) == [D, E, *more]
-
-
-STATES = ["node.kubernetes.io/not-ready", "node.cloudprovider.kubernetes.io/uninitialized", "x.kubernetes.io/y"]
 
 
 @pytest.mark.parametrize("key", [*STATES, "ToBeDeletedByClusterAutoscaler"])

@@ -25,6 +25,9 @@ SEGMENTS = "should be a domain with at least two segments separated by dots"
 MAPPED = "must not be an IPv4-mapped IPv6 address"
 TYPES = ("A", "AAAA", "CNAME", "TXT")
 LONG, VERY_LONG = "a" * 64, ("A." * 130)[:-1]
+NO_CIDR, NO_V6 = "invalid CIDR address: x", "must be a valid IPv6 address"
+NO_FAMILY, OVERLAP = unsupported("x", "IPv4", "IPv6"), 'must not overlap with "spec.podCIDR"'
+V6 = {"podCIDR": "2001:db8:1::/48", "serviceCIDR": "2001:db8:2::/112"}
 
 
 @pytest.mark.parametrize(
@@ -87,11 +90,6 @@ def test_a_record_with_two_mistakes() -> None:
     )
     cause = {"reason": "FieldValueInvalid", "message": f'Invalid value: "c": {SEGMENTS}', "field": "spec.values[1]"}
     assert found.status["details"]["causes"][1] == cause
-
-
-NO_CIDR, NO_V6 = "invalid CIDR address: x", "must be a valid IPv6 address"
-NO_FAMILY, OVERLAP = unsupported("x", "IPv4", "IPv6"), 'must not overlap with "spec.podCIDR"'
-V6 = {"podCIDR": "2001:db8:1::/48", "serviceCIDR": "2001:db8:2::/112"}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ UNMATCHED = "Invalid value: \"/b\": 'filePath' requires a matching 'path' in 'sp
 HOST = "host must be provided; desired format: https://host[:port]"
 EMPTY = '{"inline":{"encoding":"","data":""},"transmitUnencoded":false,"imageRef":{"image":"","filePathInImage":""}}'
 BOTH = {"secretRef": {"name": "s", "dataKey": "k"}, "inline": {"data": "x"}}
+PROVISIONS = "containerd config is not allowed for OperatingSystemConfig with purpose 'provision'"
+PORTS = "valid port must be in the range [1, 65535]"
+NO_JSON = "provided values must be given in json format"
 
 
 def file(path: str = "/a", **more: Any) -> Object:
@@ -118,22 +121,19 @@ def test_what_an_extension_adds_keeps_the_same_rules() -> None:
     ]
 
 
-def test_the_cgroup_driver_is_known() -> None:
-    assert spec_errors(KIND, criConfig={"cgroupDriver": "systemd"}) == []
-    found = spec_errors(KIND, criConfig={"cgroupDriver": ""})
-    assert found == [f"spec.criConfig.cgroupDriver: {unsupported('', 'cgroupfs', 'systemd')}"]
-
-
-def test_provisioning_configures_no_containerd() -> None:
-    config = {"cgroupDriver": "x", "containerd": {"registries": [{}]}}
-    reason = "containerd config is not allowed for OperatingSystemConfig with purpose 'provision'"
-    assert spec_errors(KIND, purpose="provision", criConfig=config) == [
-        f"spec.criConfig.cgroupDriver: {unsupported('x', 'cgroupfs', 'systemd')}",
-        f"spec.criConfig.containerd: Forbidden: {reason}",
-    ]
-
-
-PORTS = "valid port must be in the range [1, 65535]"
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({"cgroupDriver": "systemd"}, []),
+        ({"cgroupDriver": ""}, [f"cgroupDriver: {unsupported('', 'cgroupfs', 'systemd')}"]),
+        (
+            {"cgroupDriver": "x", "containerd": {"registries": [{}]}},
+            [f"cgroupDriver: {unsupported('x', 'cgroupfs', 'systemd')}", f"containerd: Forbidden: {PROVISIONS}"],
+        ),
+    ],
+)
+def test_provisioning_knows_the_cgroup_driver_and_configures_no_containerd(config: Object, found: list[str]) -> None:
+    assert spec_errors(KIND, purpose="provision", criConfig=config) == [f"spec.criConfig.{error}" for error in found]
 
 
 def no_url(text: str, problem: str) -> str:
@@ -176,17 +176,15 @@ def test_registries(registry: Object, found: list[str]) -> None:
     assert containerd_errors(registries=[registry]) == [f"registries[0].{error}" for error in found]
 
 
-def test_a_registry_has_one_configuration() -> None:
-    assert containerd_errors(registries=[{"upstream": "a"}, {"upstream": "b"}, {"upstream": "a"}]) == [
-        'registries[2].upstream: Duplicate value: "a"'
-    ]
-
-
-def test_containerd_needs_an_image_for_its_sandboxes() -> None:
-    assert containerd_errors(sandboxImage="") == [f"sandboxImage: {NEEDED}"]
-
-
-NO_JSON = "provided values must be given in json format"
+@pytest.mark.parametrize(
+    ("config", "error"),
+    [
+        ({"registries": [{"upstream": name} for name in "aba"]}, 'registries[2].upstream: Duplicate value: "a"'),
+        ({"sandboxImage": ""}, f"sandboxImage: {NEEDED}"),
+    ],
+)
+def test_a_registry_has_one_configuration_and_sandboxes_need_an_image(config: Object, error: str) -> None:
+    assert containerd_errors(**config) == [error]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ from kube.objects import Object
 
 NEGATIVE, FRACTION = "must be greater than or equal to 0", "must be an integer"
 POOL = {"name": "w", "machineType": "m", "machineImage": {"name": "i", "version": "1"}}
+REFERENCE = {"apiVersion": "v1", "kind": "Secret", "namespace": "n", "name": "s"}
+ADDRESS_TYPES = ("ExternalDNS", "ExternalIP", "Hostname", "InternalDNS", "InternalIP")
+UNKNOWN_TYPE = 'Invalid value: "a": invalid address for unsupported address type'
 
 
 # --- Workers
@@ -158,8 +161,6 @@ def test_the_spec_of_an_etcd_is_frozen_while_it_is_being_deleted() -> None:
 
 # --- SelfHostedShootExposures
 
-REFERENCE = {"apiVersion": "v1", "kind": "Secret", "namespace": "n", "name": "s"}
-
 
 def unsupported_kind(kind: str) -> str:
     return f': Unsupported value: {kind}: supported values: "/v1, Kind=Secret"'
@@ -207,10 +208,6 @@ def test_credentials_of_exposures(reference: Object, found: list[str]) -> None:
 )
 def test_exposures(spec: Object, found: list[str]) -> None:
     assert spec_errors("SelfHostedShootExposure", **spec) == [f"spec.{error}" for error in found]
-
-
-ADDRESS_TYPES = ("ExternalDNS", "ExternalIP", "Hostname", "InternalDNS", "InternalIP")
-UNKNOWN_TYPE = 'Invalid value: "a": invalid address for unsupported address type'
 
 
 @pytest.mark.parametrize(

@@ -24,22 +24,18 @@ from webhooks.handlers.extension_validation.urls import parse_url
         ("http://[::1]:80", "http", "[::1]:80"),
         ("http://a?b", "http", "a"),
         ("http://é", "http", "é"),
-        ("1http://a", "", ""),
         ("http://a/%41", "http", "a"),
     ],
 )
 def test_schemes_and_hosts(text: str, scheme: str, host: str) -> None:
-    if text == "1http://a":
-        with pytest.raises(ValueError, match="first path segment in URL cannot contain colon"):
-            parse_url(text)
-    else:
-        assert parse_url(text) == (scheme, host)
+    assert parse_url(text) == (scheme, host)
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [
         ("://a", 'parse "://a": missing protocol scheme'),
+        ("1http://a", 'parse "1http://a": first path segment in URL cannot contain colon'),
         ("1:a", 'parse "1:a": first path segment in URL cannot contain colon'),
         ("http://a b", 'parse "http://a b": invalid character " " in host name'),
         ("http://a:b", 'parse "http://a:b": invalid port ":b" after host'),

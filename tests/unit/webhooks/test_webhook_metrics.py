@@ -3,6 +3,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from webhooks.metrics import RequestMetrics
 
 PATH = "/webhooks/x"
+NAME, LABEL = "controller_runtime_webhook", f'webhook="{PATH}"'
 BUCKETS = ["1e-08", "1e-07", "1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1.0", "10.0", "100.0", "1000.0"]
 
 
@@ -16,15 +17,14 @@ def exposition(*collectors: RequestMetrics) -> list[str]:
 def test_series_of_a_path_exist_before_its_first_request() -> None:
     metrics = RequestMetrics()
     metrics.of(PATH)
-    name, label = "controller_runtime_webhook", f'webhook="{PATH}"'
     assert exposition(metrics) == [
-        *(f'{name}_latency_seconds_bucket{{le="{bound}",{label}}} 0.0' for bound in [*BUCKETS, "+Inf"]),
-        f"{name}_latency_seconds_count{{{label}}} 0.0",
-        f"{name}_latency_seconds_sum{{{label}}} 0.0",
-        f'{name}_requests_total{{code="200",{label}}} 0.0',
-        f'{name}_requests_total{{code="500",{label}}} 0.0',
-        f"{name}_requests_in_flight{{{label}}} 0.0",
-        f'resource_manager_webhook_refusals_total{{code="403",{label}}} 0.0',
+        *(f'{NAME}_latency_seconds_bucket{{le="{bound}",{LABEL}}} 0.0' for bound in [*BUCKETS, "+Inf"]),
+        f"{NAME}_latency_seconds_count{{{LABEL}}} 0.0",
+        f"{NAME}_latency_seconds_sum{{{LABEL}}} 0.0",
+        f'{NAME}_requests_total{{code="200",{LABEL}}} 0.0',
+        f'{NAME}_requests_total{{code="500",{LABEL}}} 0.0',
+        f"{NAME}_requests_in_flight{{{LABEL}}} 0.0",
+        f'resource_manager_webhook_refusals_total{{code="403",{LABEL}}} 0.0',
     ]
 
 
@@ -35,19 +35,14 @@ def test_requests_are_counted_by_status_and_duration() -> None:
     for status, seconds in ((200, 0.001), (200, 0.0011), (500, 2000.0)):
         counted.answered(status, seconds)
     lines = exposition(metrics)
-    label = f'webhook="{PATH}"'
-    for expected in (
-        f'controller_runtime_webhook_requests_total{{code="200",{label}}} 2.0',
-        f'controller_runtime_webhook_requests_total{{code="500",{label}}} 1.0',
-        f"controller_runtime_webhook_requests_in_flight{{{label}}} 2.0",
-        f'controller_runtime_webhook_latency_seconds_bucket{{le="0.0001",{label}}} 0.0',
-        f'controller_runtime_webhook_latency_seconds_bucket{{le="0.001",{label}}} 1.0',
-        f'controller_runtime_webhook_latency_seconds_bucket{{le="0.01",{label}}} 2.0',
-        f'controller_runtime_webhook_latency_seconds_bucket{{le="1000.0",{label}}} 2.0',
-        f'controller_runtime_webhook_latency_seconds_bucket{{le="+Inf",{label}}} 3.0',
-        f"controller_runtime_webhook_latency_seconds_sum{{{label}}} 2000.0021",
-    ):
-        assert expected in lines
+    counts = {"0.0001": 0, "0.001": 1, "0.01": 2, "1000.0": 2, "+Inf": 3}
+    assert {
+        f'{NAME}_requests_total{{code="200",{LABEL}}} 2.0',
+        f'{NAME}_requests_total{{code="500",{LABEL}}} 1.0',
+        f"{NAME}_requests_in_flight{{{LABEL}}} 2.0",
+        *(f'{NAME}_latency_seconds_bucket{{le="{bound}",{LABEL}}} {count}.0' for bound, count in counts.items()),
+        f"{NAME}_latency_seconds_sum{{{LABEL}}} 2000.0021",
+    } <= set(lines)
 
 
 def test_a_path_has_one_count_however_often_it_is_asked_for() -> None:
@@ -61,6 +56,6 @@ def test_refusals_are_counted_by_the_code_of_the_answer() -> None:
         metrics.of(PATH).refused(code)
     found = [line for line in exposition(metrics) if line.startswith("resource_manager_webhook_refusals_total")]
     assert found == [
-        f'resource_manager_webhook_refusals_total{{code="403",webhook="{PATH}"}} 2.0',
-        f'resource_manager_webhook_refusals_total{{code="422",webhook="{PATH}"}} 1.0',
+        f'resource_manager_webhook_refusals_total{{code="403",{LABEL}}} 2.0',
+        f'resource_manager_webhook_refusals_total{{code="422",{LABEL}}} 1.0',
     ]

@@ -87,9 +87,6 @@ async def test_a_body_is_not_decompressed_whatever_it_says_of_itself() -> None:
     assert json.loads(body)["body"] == "no gzip"
 
 
-# --- strangers
-
-
 def asked(logs: list[structlog.typing.EventDict]) -> list[tuple[str, str, str]]:
     return [(entry["log_level"], entry["path"], entry.get("setting", "")) for entry in logs]
 
