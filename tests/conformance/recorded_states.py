@@ -22,7 +22,7 @@ from typing import Any
 import brotli
 import yaml
 
-from conformance.scenario_data import Ref, Scenario, encoded
+from conformance.scenario_data import Ref, Scenario, prepared
 from conformance.scenario_player import Site
 from kube.client import MERGE_PATCH
 from kube.errors import AlreadyExists
@@ -42,6 +42,7 @@ _LATER = "2099-01-01T00:00:00Z"
 _PLACEHOLDER = re.compile(r"<(uid|time|age|allocated[^>]*)>")
 _TOKEN = re.compile(r"<token of system:serviceaccount:([^:]+):(\S+) for (\S+), (\d+) min>")
 _AT_ONCE = 16
+_FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "Secret", "ConfigMap", "Node", "Service")
 
 
 @dataclass(slots=True)
@@ -99,21 +100,19 @@ def state_of(scenario: Scenario, release: str, namespace: str) -> State:
 def _forget_what_was_listed(state: State, steps: Sequence[Object]) -> None:
     """The last observation has all objects that were listed in it; others of these kinds are gone."""
     *_, last = (step["of"] for step in steps if "observe" in step)
-    for api_version, kind, namespace, *_ in (what["list"] for what in last if isinstance(what, dict)):
-        for ref in [
-            ref for ref in state.objects if (ref.api_version, ref.kind, ref.namespace) == (api_version, kind, namespace)
-        ]:
-            del state.objects[ref]
-
-
-# --- what was done
+    listed = [tuple(what["list"][:3]) for what in last if isinstance(what, dict)]
+    for ref in [ref for ref in state.objects if (ref.api_version, ref.kind, ref.namespace) in listed]:
+        del state.objects[ref]
 
 
 def _do(state: State, step: Object) -> None:
     match step:
         case {"put": objects}:
-            for obj in objects:
-                _put(state, obj)
+            for ref, obj in ((Ref.of(obj), obj) for obj in (prepared(each, state.namespace) for each in objects)):
+                state.objects[ref] = obj
+                if ref.kind == "ManagedResource":
+                    secrets = obj["spec"].get("secretRefs") or []
+                    state.inputs |= {Ref("v1", "Secret", ref.namespace, each["name"]) for each in secrets}
         case {"patch": text, "body": body}:
             ref = _known(state, Ref.parse(text, namespace=state.namespace))
             if ref in state.objects:
@@ -125,18 +124,6 @@ def _do(state: State, step: Object) -> None:
                 ref = _known(state, Ref.parse(text, namespace=state.namespace))
                 state.objects.pop(ref, None)
                 state.deleted.add((ref.kind, ref.name))
-
-
-def _put(state: State, obj: Object) -> None:
-    given = obj.pop("x-data", None)
-    obj["metadata"].setdefault("namespace", state.namespace)
-    ref = Ref.of(obj)
-    if given is not None:
-        obj["data"] = {**obj.get("data", {}), **{key: encoded(key, value) for key, value in given.items()}}
-    state.objects[ref] = obj
-    if obj["kind"] == "ManagedResource":
-        place = obj["metadata"]["namespace"]
-        state.inputs |= {Ref("v1", "Secret", place, each["name"]) for each in obj["spec"].get("secretRefs") or []}
 
 
 def _known(state: State, ref: Ref) -> Ref:
@@ -158,9 +145,6 @@ def _merged(target: Any, patch: Any) -> Any:
         else:
             result[name] = _merged(result.get(name), value)
     return result
-
-
-# --- what was observed
 
 
 def _restored(observed: Object, put: Object | None, *, is_input: bool) -> Object:
@@ -207,27 +191,21 @@ def _without_placeholders(value: Any) -> Any:
     return result
 
 
-# --- what was not observed
-
-
 def _complete(state: State, resource: Object) -> None:
     """The checksum, where it was not recorded, and objects that were not looked at."""
     status = resource.get("status") or {}
     documents = list(_documents(state, resource))
     if status.get("secretsDataChecksum", "").startswith("<"):
-        status["secretsDataChecksum"] = _checksum(documents)
+        # Over the content of its key once for each object.
+        content = b"".join(content for _, content in documents)
+        status["secretsDataChecksum"] = hashlib.sha256(content).hexdigest()
     present = {(ref.api_version, ref.kind, ref.name) for ref in state.objects}
     for listed in status.get("resources") or []:
-        if (listed["apiVersion"], listed["kind"], listed["name"]) in present:
+        named = listed["kind"], listed["name"]
+        if (listed["apiVersion"], *named) in present or named in state.deleted:
             continue
-        if (listed["kind"], listed["name"]) in state.deleted:
-            continue
-        manifest = next(
-            manifest
-            for manifest, _ in documents
-            if (manifest["kind"], manifest["metadata"]["name"]) == (listed["kind"], listed["name"])
-        )
-        applied = _applied(manifest, listed, resource)
+        manifests = (each for each, _ in documents if (each["kind"], each["metadata"]["name"]) == named)
+        applied = _applied(next(manifests), listed, resource)
         ref = Ref.of(applied)
         for _, body in (each for each in state.patches if each[0] == ref):
             applied = _merged(applied, body)
@@ -278,16 +256,6 @@ def _read(key: str, text: str) -> Iterator[Any]:
                 yield yaml.load(document, Loader=yaml.CSafeLoader)
 
 
-def _checksum(documents: Sequence[tuple[Object, bytes]]) -> str:
-    """Over the content of its key once for each object."""
-    return hashlib.sha256(b"".join(content for _, content in documents)).hexdigest()
-
-
-# --- into a cluster
-
-_FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "Secret", "ConfigMap", "Node", "Service")
-
-
 @dataclass(frozen=True, slots=True)
 class Restorer:
     """Args: original: with the original's user agent; others: in the name of everybody else."""
@@ -314,9 +282,7 @@ class Restorer:
         await self._make_namespaces(state)
         for step in state.scenario.steps_in(state.namespace):
             for obj in step.get("put", ()):
-                data = {key: encoded(key, value) for key, value in obj.pop("x-data", {}).items()}
-                obj["metadata"].setdefault("namespace", state.namespace)
-                await _put_into(self.others, {**obj, "data": data} if data else obj)
+                await _put_into(self.others, prepared(obj, state.namespace))
 
     async def _make_namespaces(self, state: State) -> None:
         for name in state.namespaces:
@@ -335,41 +301,31 @@ class Restorer:
             return
         meta = {name: value for name, value in obj["metadata"].items() if name != "deletionTimestamp"}
         body = {name: value for name, value in obj.items() if name != "status"} | {"metadata": meta}
-        site = self.original if _is_of_the_original(obj) else self.others
-        await _put_into(site, body)
+        is_of_the_original = ORIGIN in annotations(obj) or obj["kind"] == "NetworkPolicy"
+        await _put_into(self.original if is_of_the_original else self.others, body)
         if "status" in obj:
-            await self.others.patch(
-                Ref.of(obj), {"status": obj["status"]}, content_type=MERGE_PATCH, subresource="status"
-            )
+            await self.others.patch(Ref.of(obj), {"status": obj["status"]}, subresource="status")
         if obj["metadata"].get("deletionTimestamp"):
             await self.others.delete(Ref.of(obj))
 
     async def _write_managed_resource(self, obj: Object) -> None:
         """With as many changes of its spec as there were, so that `observedGeneration` is true."""
         ref, status = Ref.of(obj), obj.get("status") or {}
-        meta = {
-            name: obj["metadata"][name]
-            for name in ("name", "namespace", "labels", "annotations")
-            if name in obj["metadata"]
-        }
+        kept = {"name", "namespace", "labels", "annotations"}
+        meta = {name: value for name, value in obj["metadata"].items() if name in kept}
         resource = await self.others.discovery.find(ref.api_version, ref.kind)
         head = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta}
         generations = status.get("observedGeneration") or 1
-        specs = [
-            {**obj["spec"], "equivalences": [[{"group": "", "kind": f"Earlier{number}"}]]}
-            for number in range(1, generations)
-        ]
-        first, *later = [*specs, obj["spec"]]
+        earlier = ([[{"group": "", "kind": f"Earlier{number}"}]] for number in range(1, generations))
+        first, *later = [*({**obj["spec"], "equivalences": each} for each in earlier), obj["spec"]]
         live = await self.others.client.create(resource, {**head, "spec": first})
         for spec in later:
             live = await self.others.client.replace(resource, {**live, "spec": spec})
         assert live["metadata"]["generation"] == generations
         if finalizers := obj["metadata"].get("finalizers"):
-            await self.original.patch(
-                ref, {"metadata": {"finalizers": finalizers}}, content_type=MERGE_PATCH, subresource=""
-            )
+            await self.original.patch(ref, {"metadata": {"finalizers": finalizers}})
         if status:
-            await self.original.patch(ref, {"status": status}, content_type=MERGE_PATCH, subresource="status")
+            await self.original.patch(ref, {"status": status}, subresource="status")
         if obj["metadata"].get("deletionTimestamp"):
             await self.others.delete(ref)
 
@@ -399,10 +355,6 @@ class Restorer:
         spec = {"audiences": audiences.split(","), "expirationSeconds": int(minutes) * 60}
         answer = await self.original.client.request("POST", path, body={"spec": spec})
         return str(json.loads(answer)["status"]["token"])
-
-
-def _is_of_the_original(obj: Object) -> bool:
-    return ORIGIN in annotations(obj) or obj["kind"] == "NetworkPolicy"
 
 
 async def _put_into(site: Site, obj: Object) -> None:

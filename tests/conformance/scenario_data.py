@@ -17,6 +17,7 @@ $NS2 and $NS3 are the scenario's own namespaces.
 """
 
 import base64
+import copy
 import gzip
 import json
 from dataclasses import dataclass
@@ -28,8 +29,6 @@ import msgspec
 import yaml
 
 from kube.objects import Object
-
-_DIRECTORY = Path(__file__).parent
 
 Observations = dict[str, dict[str, Any]]
 """By the name of the observation the objects in normal form, by ref."""
@@ -64,12 +63,9 @@ class Scenario(msgspec.Struct, frozen=True):
 
 def load(*names: str) -> dict[str, Scenario]:
     """The scenarios of these files, by their ids."""
-    lines = (
-        line
-        for name in names
-        for line in gzip.decompress(_DIRECTORY.joinpath(f"{name}.jsonl.gz").read_bytes()).splitlines()
-    )
-    return {scenario.id: scenario for scenario in (msgspec.json.decode(line, type=Scenario) for line in lines)}
+    files = (gzip.decompress(Path(__file__).with_name(f"{name}.jsonl.gz").read_bytes()) for name in names)
+    scenarios = (msgspec.json.decode(line, type=Scenario) for file in files for line in file.splitlines())
+    return {scenario.id: scenario for scenario in scenarios}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +88,15 @@ class Ref:
         return cls(obj["apiVersion"], obj["kind"], meta.get("namespace") or "", meta["name"])
 
 
+def prepared(recorded: Object, namespace: str) -> Object:
+    """An object as a step puts it: with its data, and in this namespace unless it names one; all are namespaced."""
+    obj = copy.deepcopy(recorded)
+    if (data := obj.pop("x-data", None)) is not None:
+        obj["data"] = {key: encoded(key, value) for key, value in data.items()}
+    obj["metadata"].setdefault("namespace", namespace)
+    return obj
+
+
 class _Dumper(yaml.SafeDumper):
     """Checksums were recorded of just this layout; short strings are quoted since 'y' and 'on' mean something."""
 
@@ -108,12 +113,11 @@ def encoded(key: str, value: Any) -> str:
     """The base64 text of one key: {base64: ...} as it is, else a text or objects, as JSON, YAML or Brotli by the key."""
     if isinstance(value, dict):
         return str(value["base64"])
-    text = value if isinstance(value, str) else _document(key, value)
+    if isinstance(value, str):
+        text = value
+    elif ".json" in key:
+        text = "".join(f"{json.dumps(obj)}\n" for obj in value)
+    else:
+        text = yaml.dump_all(value, Dumper=_Dumper, sort_keys=False)
     content = brotli.compress(text.encode()) if key.endswith(".br") else text.encode()
     return base64.b64encode(content).decode()
-
-
-def _document(key: str, objects: list[Object]) -> str:
-    if ".json" in key:
-        return "".join(f"{json.dumps(obj)}\n" for obj in objects)
-    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False)

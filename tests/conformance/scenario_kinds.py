@@ -12,7 +12,6 @@ KINDS = (
     custom_resource("conf.example.com", "Thing"),
     custom_resource("conf.example.com", "GlobalThing", namespaced=False),
 )
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def install_kinds(cluster: Cluster) -> None:

@@ -24,25 +24,16 @@ _COUNT = re.compile(r"\(x\d+ over \w+\)")
 _AGE = re.compile(r"\b(\d+[smhdy])+ ago")
 _PENDING = re.compile(r"errors occurred: \[(deletion of .*)\]", re.DOTALL)
 
-_VOLATILE = frozenset(
-    {
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "generation",
-        "managedFields",
-        "selfLink",
-        "deletionGracePeriodSeconds",
-    }
-)
-_OF_OTHER_CONTROLLERS = frozenset(
-    {
-        "deployment.kubernetes.io/revision",
-        "deprecated.daemonset.template.generation",
-        "node.alpha.kubernetes.io/ttl",
-        "volumes.kubernetes.io/controller-managed-attach-detach",
-    }
-)
+_VOLATILE = {
+    *("creationTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "resourceVersion", "selfLink"),
+    "uid",
+}
+_OF_OTHER_CONTROLLERS = {
+    "deployment.kubernetes.io/revision",
+    "deprecated.daemonset.template.generation",
+    "node.alpha.kubernetes.io/ttl",
+    "volumes.kubernetes.io/controller-managed-attach-detach",
+}
 _UNSETTLED_REFERENCES = ("resources", "secretsDataChecksum")
 """While applying fails it is open whether these are stored before or after."""
 
@@ -72,7 +63,8 @@ class Normal:
             case "ManagedResource" if status is not None:
                 obj["status"] = self._status(status)
             case "Secret":
-                obj["data"] = {name: _decoded(text) for name, text in (obj.get("data") or {}).items()}
+                data = (obj.get("data") or {}).items()
+                obj["data"] = {name: base64.b64decode(text).decode(errors="replace") for name, text in data}
             case "CustomResourceDefinition":
                 obj["spec"].pop("conversion", None)
             case "Namespace":
@@ -146,10 +138,6 @@ def _taints(node: Object) -> Object:
     return {"apiVersion": node["apiVersion"], "kind": node["kind"], "metadata": meta, "taints": taints}
 
 
-def _decoded(text: str) -> str:
-    return base64.b64decode(text).decode(errors="replace")
-
-
 def is_settled(normal: Any) -> bool:
     """False while a ManagedResource says that something is under way or wrong; it may say something else soon."""
     if not isinstance(normal, dict) or normal.get("kind") != "ManagedResource":
@@ -161,9 +149,6 @@ def is_settled(normal: Any) -> bool:
         and status.get("observedGeneration") is not None
         and all(found["status"] == str(found["type"] != "ResourcesProgressing") for found in conditions)
     )
-
-
-# --- comparing
 
 
 def without_wording(value: Any) -> Any:
@@ -187,11 +172,6 @@ def contains(whole: Any, part: Any) -> bool:
     return bool(part == whole)
 
 
-def so_far(wanted: Observations, seen: Observations) -> Observations:
-    """Of what is wanted in the end, what can be told by now."""
-    return {name: wanted[name] for name in seen if name in wanted}
-
-
 @dataclass(frozen=True, slots=True)
 class Judge:
     """Tells observations from recorded ones; where the original behaves badly, from what would be right.
@@ -213,10 +193,10 @@ class Judge:
     def difference(self, scenario: Scenario, seen: Observations, *, is_final: bool = True) -> str:
         """From the release that comes nearest, or from what would be right; empty if there is none."""
         found = self.seen_as(seen)
-        recorded = (
-            [self.wanted.get(scenario.id) or scenario.want] if scenario.peer_defect else [*scenario.expect.values()]
-        )
-        expected = recorded if is_final else [so_far(each, seen) for each in recorded]
+        wanted = self.wanted.get(scenario.id) or scenario.want
+        expected = [wanted] if scenario.peer_defect else [*scenario.expect.values()]
+        if not is_final:
+            expected = [{name: each[name] for name in seen if name in each} for each in expected]
         if scenario.peer_defect:
             return "" if contains(found, expected[0]) else _diff(expected[0], found)
         found, expected = self.compared_as(found), [self.compared_as(each) for each in expected]

@@ -5,19 +5,18 @@ Nothing is cleaned up: the clusters are for this alone.
 
 import asyncio
 import contextlib
-import copy
 import signal
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.scenario_data import Observations, Ref, Scenario, encoded
+from conformance.scenario_data import Observations, Ref, Scenario, prepared
 from conformance.scenario_normal import Judge, Normal, is_settled
 from devcluster.cluster import Cluster
 from kit.eventually import soon
@@ -60,15 +59,13 @@ class Site:
         try:
             await self.client.create(resource, obj)
         except AlreadyExists:
-            live = await self.client.get(
-                resource, obj["metadata"]["name"], namespace=obj["metadata"].get("namespace") or ""
-            )
+            live = await self.client.get(resource, Ref.of(obj).name, namespace=Ref.of(obj).namespace)
             version = {"resourceVersion": live["metadata"]["resourceVersion"]}
             await self.client.replace(resource, {**obj, "metadata": {**obj["metadata"], **version}})
         if "status" in obj:
-            await self.patch(Ref.of(obj), {"status": obj["status"]}, content_type=MERGE_PATCH, subresource="status")
+            await self.patch(Ref.of(obj), {"status": obj["status"]}, subresource="status")
 
-    async def patch(self, ref: Ref, body: Object, *, content_type: str, subresource: str) -> None:
+    async def patch(self, ref: Ref, body: Object, *, content_type: str = MERGE_PATCH, subresource: str = "") -> None:
         resource = await self.discovery.find(ref.api_version, ref.kind)
         await self.client.patch(
             resource, ref.name, body, namespace=ref.namespace, content_type=content_type, subresource=subresource
@@ -84,14 +81,6 @@ class Site:
 async def connected(kubeconfig: Path) -> AsyncIterator[Site]:
     async with admin_of(kubeconfig, "scenarios") as client:
         yield Site(client, Discovery(client))
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What was seen, or what went wrong."""
-
-    seen: Observations
-    error: str = ""
 
 
 class Pauses:
@@ -115,46 +104,36 @@ class Pauses:
                 self._agent.signal(signal.SIGCONT)
 
 
-class Stage:
-    """Where scenarios are played; source and target may be the same."""
+async def play_all(
+    scenarios: Sequence[Scenario],
+    agent: AgentProcess,
+    *,
+    source: Site,
+    target: Site,
+    judge: Judge,
+    prefix: str,
+    at_once: int,
+) -> dict[str, str]:
+    """By id, what went wrong or is not as recorded. Args: source, target: may be the same; prefix: of namespaces."""
+    limit, pauses = asyncio.Semaphore(at_once), Pauses(agent)
+    problems: dict[str, str] = {}
 
-    def __init__(
-        self, source: Site, target: Site, agent: AgentProcess, *, prefix: str, at_once: int, judge: Judge
-    ) -> None:
-        self._sites = source, target
-        self._judge = judge
-        self._pauses = Pauses(agent)
-        self._prefix = prefix
-        self._at_once = at_once
+    async def play(number: int, scenario: Scenario) -> None:
+        namespace = f"{prefix}-{number:03}"
+        play = _Play(source, target, pauses, scenario=scenario, namespace=namespace, judge=judge)
+        async with limit:
+            try:
+                for site in [source] if source is target else [source, target]:
+                    await asyncio.gather(*(_make_namespace(site, name) for name in scenario.namespaces(namespace)))
+                await play.run()
+                problems[scenario.id] = judge.difference(scenario, play.seen)
+            except (KubeError, TimeoutError) as error:
+                problems[scenario.id] = f"{type(error).__name__}: {error}"
 
-    async def play_all(self, scenarios: Sequence[Scenario]) -> dict[str, Played]:
-        """By id."""
-        limit = asyncio.Semaphore(self._at_once)
-        played: dict[str, Played] = {}
-
-        async def play(number: int, scenario: Scenario) -> None:
-            async with limit:
-                played[scenario.id] = await self._play(scenario, f"{self._prefix}-{number:03}")
-
-        # Long ones first, so that at the end nobody waits for one of them.
-        by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
-        await asyncio.gather(*(play(number, scenario) for number, scenario in by_length))
-        return played
-
-    async def _play(self, scenario: Scenario, namespace: str) -> Played:
-        namespaces = scenario.namespaces(namespace)
-        play = _Play(*self._sites, self._pauses, scenario=scenario, namespace=namespace, judge=self._judge)
-        try:
-            await asyncio.gather(*(_make_namespace(site, name) for site in self._distinct for name in namespaces))
-            await play.run()
-        except (KubeError, TimeoutError) as error:
-            return Played(play.seen, f"{type(error).__name__}: {error}")
-        return Played(play.seen)
-
-    @property
-    def _distinct(self) -> Sequence[Site]:
-        source, target = self._sites
-        return [source] if source is target else [source, target]
+    # Long ones first, so that at the end nobody waits for one of them.
+    by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
+    await asyncio.gather(*(play(number, scenario) for number, scenario in by_length))
+    return problems
 
 
 def play_alone(
@@ -165,12 +144,14 @@ def play_alone(
     prefix: str,
     at_once: int,
     controllers: Mapping[str, Any],
-) -> dict[str, Played]:
-    """By id: in one cluster, of an agent with this section of the configuration."""
+) -> dict[str, str]:
+    """The same in one cluster, of an agent with this section of the configuration."""
 
-    async def play(agent: AgentProcess) -> dict[str, Played]:
+    async def play(agent: AgentProcess) -> dict[str, str]:
         async with connected(cluster.kubeconfig) as site:
-            return await Stage(site, site, agent, prefix=prefix, at_once=at_once, judge=judge).play_all(scenarios)
+            return await play_all(
+                scenarios, agent, source=site, target=site, judge=judge, prefix=prefix, at_once=at_once
+            )
 
     with AgentProcess(sole_configuration(controllers=controllers), kubeconfig=cluster.kubeconfig) as agent:
         agent.wait_until_ready(seconds=60)
@@ -184,10 +165,9 @@ def chosen(session: pytest.Session, scenarios: Mapping[str, Scenario]) -> list[S
     return [scenario for name, scenario in scenarios.items() if name in names]
 
 
-def check(judge: Judge, scenario: Scenario, found: Played) -> None:
-    assert not found.error
-    if difference := judge.difference(scenario, found.seen):
-        pytest.fail(difference)
+def check(problem: str) -> None:
+    if problem:
+        pytest.fail(problem)
 
 
 async def _make_namespace(site: Site, name: str) -> None:
@@ -207,26 +187,27 @@ def _together(steps: Sequence[Object]) -> Iterator[Sequence[Object]]:
         yield [step, rest.popleft()] if "patch" in step and rest and "put" in rest[0] else [step]
 
 
+@dataclass(slots=True)
 class _Play:
     """One scenario on its way."""
 
-    def __init__(
-        self, source: Site, target: Site, pauses: Pauses, *, scenario: Scenario, namespace: str, judge: Judge
-    ) -> None:
-        self._judge = judge
-        self._source = source
-        self._target = target
-        self._pauses = pauses
-        self._scenario = scenario
-        self._namespace = namespace
-        self._normal = Normal(namespace=namespace, checksum_varies=scenario.has_variable_data)
-        self._inputs: set[Ref] = set()
-        """The Secrets that ManagedResources are made of; all other Secrets are managed ones."""
-        self.seen: Observations = {}
+    source: Site
+    target: Site
+    pauses: Pauses
+    scenario: Scenario
+    namespace: str
+    judge: Judge
+    seen: Observations = field(default_factory=dict)
+    inputs: set[Ref] = field(default_factory=set)
+    """The Secrets that ManagedResources are made of; all other Secrets are managed ones."""
+    normal: Normal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.normal = Normal(namespace=self.namespace, checksum_varies=self.scenario.has_variable_data)
 
     async def run(self) -> None:
-        for steps in _together(self._scenario.steps_in(self._namespace)):
-            with self._pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
+        for steps in _together(self.scenario.steps_in(self.namespace)):
+            with self.pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
                 for step in steps:
                     await self._do(step)
                 if len(steps) > 1:
@@ -240,9 +221,8 @@ class _Play:
                 for obj in objects:
                     await self._put(obj)
             case {"patch": text, "body": body}:
-                ref = self._ref(text)
-                content_type = step.get("type", "application/merge-patch+json")
-                await self._patch(ref, body, content_type=content_type, subresource=step.get("sub", ""))
+                how = {"content_type": step.get("type", MERGE_PATCH), "subresource": step.get("sub", "")}
+                await self._patch(self._ref(text), body, **how)
             case {"delete": refs}:
                 for ref in map(self._ref, refs):
                     await self._site(ref).delete(ref)
@@ -253,39 +233,33 @@ class _Play:
                     name, refs, stable=step.get("stable", _STABLE), bound=step.get("bound", _BOUND)
                 )
             case _:
-                raise ValueError(f"{self._scenario.id}: unknown step {step}")
+                raise ValueError(f"{self.scenario.id}: unknown step {step}")
 
     def _ref(self, text: str) -> Ref:
-        return Ref.parse(text, namespace=self._namespace)
+        return Ref.parse(text, namespace=self.namespace)
 
     def _site(self, ref: Ref) -> Site:
-        return self._source if ref.kind == "ManagedResource" or ref in self._inputs else self._target
+        return self.source if ref.kind == "ManagedResource" or ref in self.inputs else self.target
 
-    async def _patch(self, ref: Ref, body: Object, *, content_type: str, subresource: str) -> None:
+    async def _patch(self, ref: Ref, body: Object, **how: str) -> None:
         """What the agent is to apply may not be there yet."""
 
         async def is_patched() -> bool:
-            await self._site(ref).patch(ref, body, content_type=content_type, subresource=subresource)
+            await self._site(ref).patch(ref, body, **how)
             return True
 
         await soon(is_patched, f"{ref} to be there", passing=(NotFound, KindNotServed))
 
     async def _put(self, recorded: Object) -> None:
-        obj = copy.deepcopy(recorded)
-        data = {key: encoded(key, value) for key, value in obj.pop("x-data", {}).items()}
-        if data:
-            obj["data"] = {**obj.get("data", {}), **data}
-        obj["metadata"].setdefault("namespace", self._namespace)  # all that scenarios put is namespaced
+        obj = prepared(recorded, self.namespace)
         ref = Ref.of(obj)
         if "x-data" in recorded:
-            self._inputs.add(ref)
+            self.inputs.add(ref)
         site = self._site(ref)
         for owner in obj["metadata"].get("ownerReferences", ()):
             if " " in owner["uid"]:  # a ref instead of the uid, which nobody knows beforehand
                 owner["uid"] = (await site.get(self._ref(owner["uid"])) or {})["metadata"]["uid"]
         await site.put(obj)
-
-    # --- looking
 
     async def _observe(self, name: str, refs: Sequence[str | Object], *, stable: float, bound: float) -> dict[str, Any]:
         """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""
@@ -293,15 +267,15 @@ class _Play:
         last = None
         while True:
             live = {ref: obj for some in await asyncio.gather(*map(self._look, refs)) for ref, obj in some.items()}
-            now = {ref: self._normal.of(obj) for ref, obj in sorted(live.items())}
+            now = {ref: self.normal.of(obj) for ref, obj in sorted(live.items())}
             if now != last:
                 since, last = time.monotonic(), now
             settled = all(map(is_settled, now.values()))
             patience = stable if settled else max(stable, _STABLE_IF_UNSETTLED)
             passed, longest = time.monotonic() - began, max(bound, stable * 2)
             if time.monotonic() - since >= patience or passed > longest:
-                seen = {self._normal.text(ref): self._normal.of(obj, final=True) for ref, obj in sorted(live.items())}
-                if self._judge.accepts(self._scenario, {**self.seen, name: seen}) or passed > max(longest, _BOUND):
+                seen = {self.normal.text(ref): self.normal.of(obj, final=True) for ref, obj in sorted(live.items())}
+                if self.judge.accepts(self.scenario, {**self.seen, name: seen}) or passed > max(longest, _BOUND):
                     return seen
             await asyncio.sleep(1)
 
@@ -311,5 +285,5 @@ class _Play:
             ref = self._ref(what)
             return {what: await self._site(ref).get(ref)}
         api_version, kind, namespace, *selector = what["list"]
-        found = await self._target.list(api_version, kind, namespace, "".join(selector))
+        found = await self.target.list(api_version, kind, namespace, "".join(selector))
         return {f"{api_version} {kind} {namespace}/{obj['metadata']['name']}": obj for obj in found}

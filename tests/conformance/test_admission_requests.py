@@ -25,10 +25,7 @@ from devcluster.cluster import Cluster
 from kit.processes.webhooks import WebhookProcess, ask, client
 from kube.objects import Object
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(900),  # the first test asks for all
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test asks for all
 
 WEBHOOKS: dict[str, Any] = {
     "crdDeletionProtection": {"enabled": True},
@@ -45,14 +42,9 @@ WEBHOOKS: dict[str, Any] = {
     },
 }
 FOLLOWED = {
-    "crd-deletion-protection": "seed",
-    "extension-validation": "newest",
-    "high-availability-config": "seed",
-    "kubernetes-service-host": "seed",
-    "pod-topology-spread-constraints": "newest",
-    "projected-token-mount": "seed",
-    "seccomp-profile": "seed",
-    "system-components-config": "seed",
+    **dict.fromkeys(("crd-deletion-protection", "high-availability-config", "kubernetes-service-host"), "seed"),
+    **dict.fromkeys(("extension-validation", "pod-topology-spread-constraints"), "newest"),
+    **dict.fromkeys(("projected-token-mount", "seccomp-profile", "system-components-config"), "seed"),
 }
 _PLURALS = {
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
@@ -83,9 +75,6 @@ def _load() -> tuple[list[Object], list[Case]]:
 
 
 CONTEXT, CASES = _load()
-
-
-# --- playing
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +113,6 @@ def _ask(cluster: Cluster, webhooks: dict[str, Any], cases: list[Case]) -> dict[
     with WebhookProcess(webhooks, kubeconfig=cluster.kubeconfig) as server:
         server.wait_until_ready(seconds=90)
         return asyncio.run(ask_all(server))
-
-
-# --- judging
 
 
 def essence(value: Any) -> Any:
@@ -182,9 +168,7 @@ def test_a_webhook_answers_as_the_release_that_it_follows(webhook: str, answers:
     assert mismatches(webhook, FOLLOWED[webhook], answers) == []
 
 
-def test_high_availability_config_answers_as_the_newest_release_if_told_to(
-    latest_answers: dict[str, Object],
-) -> None:
+def test_high_availability_config_answers_as_the_newest_release_if_told_to(latest_answers: dict[str, Object]) -> None:
     assert mismatches("high-availability-config", "newest", latest_answers) == []
 
 

@@ -6,22 +6,19 @@ pytest-xdist the tests of this file go to one worker (see `conftest`), and those
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import pytest
 
-from conformance.scenario_data import Observations, Scenario, load
+from conformance.scenario_data import Observations, load
 from conformance.scenario_kinds import install_kinds
 from conformance.scenario_normal import Judge, without_wording
-from conformance.scenario_player import Played, Stage, check, chosen, connected
+from conformance.scenario_player import check, chosen, connected, play_all
 from devcluster.cluster import Cluster
 from kit.managed_resources import install_crd
 from kit.processes.agent import AgentProcess, sole_configuration
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(900),  # the first test waits for all scenarios
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test waits for all scenarios
 
 CONFIG = sole_configuration(
     controllers={
@@ -31,6 +28,7 @@ CONFIG = sole_configuration(
     }
 )
 
+NODES = 3
 SCENARIOS = load("managed_resources", "health")
 SUBSET = [
     scenario.id
@@ -38,7 +36,6 @@ SUBSET = [
     if scenario.area in {"decode", "labels"} or number % 3 == 0
 ]
 """Played with two clusters: the rules are the same, so a part of each area will do."""
-_AT_ONCE = 32
 
 _MANAGED_RESOURCE = "resources.gardener.cloud/v1alpha1 ManagedResource mr"
 _MORE_CPU = {"spec": {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}}}}
@@ -50,62 +47,46 @@ WANTED: dict[str, Observations] = {
 JUDGE = Judge(compared_as=without_wording, wanted=WANTED)
 
 
-# --- playing
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What was seen, by the id of the scenario."""
-
-    one_cluster: dict[str, Played]
-    two_clusters: dict[str, Played]
-
-
-@pytest.fixture(scope="module")
-def one_cluster(devcluster_run: object) -> Iterator[Cluster]:
-    """Not the one of all tests: the agent manages whatever is in it."""
-    with Cluster(nodes=3) as own:
-        yield own
+Problems: TypeAlias = dict[str, str]
+"""By the id of the scenario."""
 
 
 @pytest.fixture(scope="module")
 def further_cluster(devcluster_run: object) -> Iterator[Cluster]:
     with Cluster() as own:
+        install_crd(own)
         yield own
 
 
 @pytest.fixture(scope="module")
-def results(one_cluster: Cluster, further_cluster: Cluster, request: pytest.FixtureRequest) -> Results:
-    for cluster in (one_cluster, further_cluster):
-        install_crd(cluster)
-    install_kinds(one_cluster)
-    single = AgentProcess(CONFIG, kubeconfig=one_cluster.kubeconfig)
-    double = AgentProcess(CONFIG, kubeconfig=further_cluster.kubeconfig, target_kubeconfig=one_cluster.kubeconfig)
-    with single as first, double as second:
-        for agent in (first, second):
+def problems(
+    own_cluster: Cluster, further_cluster: Cluster, request: pytest.FixtureRequest
+) -> tuple[Problems, Problems]:
+    """With one cluster, and with a source and a target."""
+    install_kinds(own_cluster)
+    scenarios = chosen(request.session, SCENARIOS)
+    single = AgentProcess(CONFIG, kubeconfig=own_cluster.kubeconfig)
+    double = AgentProcess(CONFIG, kubeconfig=further_cluster.kubeconfig, target_kubeconfig=own_cluster.kubeconfig)
+
+    async def play() -> tuple[Problems, Problems]:
+        async with connected(own_cluster.kubeconfig) as main, connected(further_cluster.kubeconfig) as source:
+            part = [scenario for scenario in scenarios if scenario.id in SUBSET]
+            return await asyncio.gather(
+                play_all(scenarios, single, source=main, target=main, judge=JUDGE, prefix="one", at_once=32),
+                play_all(part, double, source=source, target=main, judge=JUDGE, prefix="two", at_once=16),
+            )
+
+    with single, double:
+        for agent in (single, double):
             agent.wait_until_ready(seconds=60)
-        scenarios = chosen(request.session, SCENARIOS)
-        return asyncio.run(_play(one_cluster, further_cluster, first, second, scenarios))
-
-
-async def _play(
-    one: Cluster, further: Cluster, first: AgentProcess, second: AgentProcess, scenarios: list[Scenario]
-) -> Results:
-    async with connected(one.kubeconfig) as main, connected(further.kubeconfig) as source:
-        single = Stage(main, main, first, prefix="one", at_once=_AT_ONCE, judge=JUDGE)
-        double = Stage(source, main, second, prefix="two", at_once=_AT_ONCE // 2, judge=JUDGE)
-        part = [scenario for scenario in scenarios if scenario.id in SUBSET]
-        return Results(*await asyncio.gather(single.play_all(scenarios), double.play_all(part)))
-
-
-# --- judging
+        return asyncio.run(play())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_it_leaves_one_cluster_as_recorded(scenario: str, results: Results) -> None:
-    check(JUDGE, SCENARIOS[scenario], results.one_cluster[scenario])
+def test_it_leaves_one_cluster_as_recorded(scenario: str, problems: tuple[Problems, Problems]) -> None:
+    check(problems[0][scenario])
 
 
 @pytest.mark.parametrize("scenario", SUBSET)
-def test_it_leaves_two_clusters_as_recorded(scenario: str, results: Results) -> None:
-    check(JUDGE, SCENARIOS[scenario], results.two_clusters[scenario])
+def test_it_leaves_two_clusters_as_recorded(scenario: str, problems: tuple[Problems, Problems]) -> None:
+    check(problems[1][scenario])

@@ -23,26 +23,21 @@ from conformance.scenario_normal import is_settled
 from conformance.scenario_player import Site
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from kit.managed_resources import install_crd
-from kit.processes.agent import AgentProcess
+from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import connected
 from kube.discovery import Discovery
-from kube.objects import Object, annotations, labels
+from kube.objects import Object, annotations, finalizers, labels
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),  # the first test waits for all
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first test waits for all
 
 ORIGINAL = "gardener-resource-manager/v1.104.0 (linux/amd64) kubernetes/abcdef"
 OURS = "gardener-resource-manager/"
 GARDEN = "garden"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{GARDEN}/leases/gardener-resource-manager"
+INGRESS_CONTROLLER = {"namespace": "ingress-ctl", "podSelector": {"matchLabels": {"app": "ingress-ctl"}}}
 POLICIES_HERE = {"policies-are-recorded": "here"}
-CONFIG: dict[str, Any] = {
-    "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-    "kind": "ResourceManagerConfiguration",
-    "leaderElection": {
+CONFIG = sole_configuration(
+    leaderElection={
         "leaderElect": True,
         "leaseDuration": "15s",
         "renewDeadline": "10s",
@@ -51,10 +46,7 @@ CONFIG: dict[str, Any] = {
         "resourceName": "gardener-resource-manager",
         "resourceNamespace": GARDEN,
     },
-    "sourceClientConnection": {"qps": 1000, "burst": 1300},
-    "targetClientConnection": {"qps": 1000, "burst": 1300},
-    "logFormat": "json",
-    "controllers": {
+    controllers={
         "garbageCollector": {"enabled": True, "syncPeriod": "12h"},
         "health": {"concurrentSyncs": 10, "syncPeriod": "1m"},
         "managedResource": {"concurrentSyncs": 20, "syncPeriod": "1h"},
@@ -62,16 +54,14 @@ CONFIG: dict[str, Any] = {
             "enabled": True,
             "concurrentSyncs": 20,
             "namespaceSelectors": [{"matchLabels": POLICIES_HERE}],
-            "ingressControllerSelector": {
-                "namespace": "ingress-ctl",
-                "podSelector": {"matchLabels": {"app": "ingress-ctl"}},
-            },
+            "ingressControllerSelector": INGRESS_CONTROLLER,
         },
         "nodeCriticalComponents": {"enabled": True, "backoff": "2s"},
         "tokenRequestor": {"enabled": True, "concurrentSyncs": 5, "class": "shoot"},
     },
-}
+)
 """As the original's deployer writes it, but for the namespaces, and rates for a test in a hurry."""
+NODES = 3
 FILES = ("managed_resources", "health", "network_policies", "nodes", "tokens")
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
@@ -207,18 +197,11 @@ class Taken:
 
 
 @pytest.fixture(scope="module")
-def cluster_of_the_original(devcluster_run: object) -> Iterator[Cluster]:
-    with Cluster(nodes=3) as own:
-        install_crd(own)
-        install_kinds(own)
-        for name in (GARDEN, "ingress-ctl"):
-            own.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-        yield own
-
-
-@pytest.fixture(scope="module")
-def taken(cluster_of_the_original: Cluster) -> Taken:
-    cluster = cluster_of_the_original
+def taken(own_cluster: Cluster) -> Taken:
+    cluster = own_cluster
+    install_kinds(cluster)
+    for name in (GARDEN, "ingress-ctl"):
+        cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     asyncio.run(_restore(cluster, list(STATES.values())))
     with contextlib.closing(cluster.audit()) as audit:
         left = _leave_a_lease(cluster)
@@ -283,19 +266,15 @@ async def _restore(cluster: Cluster, states: Sequence[State]) -> None:
 
 
 async def _made_anew(cluster: Cluster) -> dict[str, dict[Ref, Object]]:
-    made = {}
+    made: dict[str, dict[Ref, Object]] = {}
     async with _restorer(cluster) as restorer:
         await asyncio.gather(*(restorer.put_inputs(state) for state in ANEW.values()))
         for name, state in ANEW.items():
             async with asyncio.timeout(120):
-                while not all(map(is_settled, (live := await _live(restorer.others, state)).values())):
+                while name not in made or not all(map(is_settled, made[name].values())):
                     await asyncio.sleep(0.2)
-            made[name] = live
+                    made[name] = {ref: await restorer.others.get(ref) or {"kind": ref.kind} for ref in state.objects}
     return made
-
-
-async def _live(site: Site, state: State) -> dict[Ref, Object]:
-    return {ref: await site.get(ref) or {"kind": ref.kind} for ref in state.objects}
 
 
 def _leave_a_lease(cluster: Cluster) -> Object:
@@ -369,9 +348,7 @@ def test_what_the_agent_leaves_is_what_the_original_leaves(name: str, taken: Tak
     """
     recorded, live = ANEW[name].objects, taken.anew[name]
     for ref, obj in recorded.items():
-        assert of_gardener(labels(live[ref])) == of_gardener(labels(obj)), ref
-        assert of_gardener(annotations(live[ref])) == of_gardener(annotations(obj)), ref
-        assert of_gardener(finalizers(live[ref])) == of_gardener(finalizers(obj)), ref
+        assert marks(live[ref]) == marks(obj), ref
         if ref.kind == "ManagedResource":
             assert live[ref]["status"].keys() == obj["status"].keys()
             for unchanging in ("resources", "secretsDataChecksum", "observedGeneration"):
@@ -379,13 +356,10 @@ def test_what_the_agent_leaves_is_what_the_original_leaves(name: str, taken: Tak
             assert by_type(live[ref]) == by_type(obj)
 
 
-def finalizers(obj: Object) -> dict[str, str]:
-    return dict.fromkeys(obj["metadata"].get("finalizers") or [], "")
-
-
-def of_gardener(marks: Mapping[str, str]) -> dict[str, str]:
-    """Without those of Kubernetes' own controllers."""
-    return {name: value for name, value in marks.items() if "gardener.cloud/" in name}
+def marks(obj: Object) -> list[set[Any]]:
+    """Labels, annotations and finalizers, without those of Kubernetes' own controllers."""
+    found = labels(obj).items(), annotations(obj).items(), ((name, "") for name in finalizers(obj))
+    return [{pair for pair in pairs if "gardener.cloud/" in pair[0]} for pairs in found]
 
 
 def by_type(resource: Object) -> dict[str, Any]:

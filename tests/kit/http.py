@@ -1,7 +1,7 @@
 """HTTP servers of the product in a test's own process, and clients of them."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
@@ -20,6 +20,13 @@ async def serving(handler: Handler, *, host: str = "127.0.0.1", **settings: Any)
         await server.stop()
 
 
-async def get(url: str) -> tuple[int, str]:
-    async with aiohttp.ClientSession() as session, session.get(url) as response:
-        return response.status, await response.text()
+async def get(url: str, **options: Any) -> tuple[int, str]:
+    """Status and body. Args: options: those of `aiohttp.ClientSession.request`."""
+    status, body, _ = await ask("GET", url, **options)
+    return status, body.decode()
+
+
+async def ask(method: str, url: str, **options: Any) -> tuple[int, bytes, Mapping[str, str]]:
+    """Status, body and headers."""
+    async with aiohttp.ClientSession() as session, session.request(method, url, **options) as answer:
+        return answer.status, await answer.read(), answer.headers

@@ -7,8 +7,9 @@ import gzip
 import socket
 import ssl
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
@@ -16,9 +17,11 @@ import uvloop
 from aiohttp import web
 
 from devcluster.pki import Authority
-from kit.http import get, serving
+from kit.http import ask, get, serving
 from process import listener
 from process.server import HttpServer, _Connection
+
+Run: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 
 
 async def answer(_request: web.BaseRequest) -> web.Response:
@@ -29,9 +32,24 @@ async def measure(request: web.BaseRequest) -> web.Response:
     return web.Response(text=str(len(await request.read())))
 
 
-def is_serving(server: HttpServer) -> bool:
-    """By a call, after which mypy forgets what it was before."""
-    return server.serving
+async def connect(
+    server: HttpServer, sent: bytes, *, limit: int = 1 << 16
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection on which this has been sent. Args: limit: of the bytes that it reads ahead."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=limit)
+    writer.write(sent)
+    with contextlib.suppress(ConnectionError):
+        await writer.drain()
+    return reader, writer
+
+
+async def begin_body(server: HttpServer, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A request of which the last byte does not come."""
+    return await connect(server, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"x" * (size - 1))
+
+
+def url_of(server: HttpServer) -> str:
+    return f"http://127.0.0.1:{server.port}/"
 
 
 def serving_and_trusting(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -41,6 +59,13 @@ def serving_and_trusting(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContex
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(files.certificate, files.key)
     return tls, ssl.create_default_context(cadata=authority.bundle.decode())
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop])
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """On each of the two event loops."""
+    with asyncio.Runner(loop_factory=request.param) as runner:
+        yield runner.run
 
 
 @pytest.mark.parametrize(
@@ -72,8 +97,7 @@ async def test_a_bound_server_that_never_started_gives_its_address_back() -> Non
 
 async def test_a_client_that_never_completes_its_header_is_cut_off() -> None:
     async with serving(answer, header_timeout=0.05) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        reader, writer = await connect(server, b"GET / HTTP/1.1\r\nHost: x\r\n")
         assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
 
@@ -84,14 +108,13 @@ async def test_a_slow_handler_is_not_taken_for_a_slow_header() -> None:
         return web.Response(text="late")
 
     async with serving(slow, header_timeout=1) as server:
-        assert await get(f"http://127.0.0.1:{server.port}/") == (200, "late")
+        assert await get(url_of(server)) == (200, "late")
 
 
 async def test_an_idle_connection_makes_room_for_a_new_one() -> None:
     async with serving(answer, max_connections=2) as server:
-        url = f"http://127.0.0.1:{server.port}/"
         idle = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
-        assert await get(url) == (200, "here")
+        assert await get(url_of(server)) == (200, "here")
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(idle[0][0].read(), 60) == b""
         assert not idle[1][0].at_eof()
@@ -99,9 +122,8 @@ async def test_an_idle_connection_makes_room_for_a_new_one() -> None:
             writer.close()
 
 
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_handshakes_that_do_not_go_on_make_room_for_new_ones(
-    new_loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "_HANDSHAKE_SECONDS", 600.0)
     tls, trusting = serving_and_trusting(tmp_path)
@@ -119,26 +141,17 @@ def test_handshakes_that_do_not_go_on_make_room_for_new_ones(
                 for each in silent[:44]:
                     with contextlib.suppress(ConnectionError):
                         assert await loop.sock_recv(each, 1) == b""
-            async with (
-                aiohttp.ClientSession() as session,
-                session.get(f"https://127.0.0.1:{server.port}/", ssl=trusting) as response,
-            ):
-                assert await response.text() == "here"
+            assert await get(f"https://127.0.0.1:{server.port}/", ssl=trusting) == (200, "here")
             with pytest.raises(BlockingIOError):
                 silent[-1].recv(1)
         for each in silent:
             each.close()
 
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(play())
+    run(play())
 
 
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_a_connection_that_is_lost_as_its_request_comes_is_no_error(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     tls, trusting = serving_and_trusting(tmp_path)
     handed_on = _Connection.data_received
@@ -153,12 +166,11 @@ def test_a_connection_that_is_lost_as_its_request_comes_is_no_error(
     monkeypatch.setattr(_Connection, "data_received", lose_and_hand_on)
 
     async def play() -> None:
-        async with serving(answer, tls=tls) as server, aiohttp.ClientSession() as session:
+        async with serving(answer, tls=tls) as server:
             with pytest.raises(aiohttp.ClientError):
-                await session.get(f"https://127.0.0.1:{server.port}/", ssl=trusting)
+                await get(f"https://127.0.0.1:{server.port}/", ssl=trusting)
 
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(play())
+    run(play())
     assert lost
     assert not caplog.records
 
@@ -172,21 +184,18 @@ async def test_connections_that_are_being_answered_stay_and_a_new_one_is_closed(
         return web.Response(text="finished")
 
     async with serving(slow, max_connections=1) as server:
-        url = f"http://127.0.0.1:{server.port}/"
-        first = asyncio.create_task(get(url))
+        first = asyncio.create_task(get(url_of(server)))
         await entered.wait()
         with pytest.raises(aiohttp.ClientConnectionError):
-            await get(url)
+            await get(url_of(server))
         may_end.set()
         assert await first == (200, "finished")
 
 
 async def test_bodies_that_do_not_end_make_room_for_others() -> None:
     async with serving(measure, max_buffered=320_000, max_body=200_000) as server:
-        held = [await begin_body(server.port, 100_000) for _ in range(4)]
-        url = f"http://127.0.0.1:{server.port}/"
-        async with aiohttp.ClientSession() as session, session.post(url, data=b"x" * 150_000) as response:
-            assert await response.text() == "150000"
+        held = [await begin_body(server, 100_000) for _ in range(4)]
+        assert (await ask("POST", url_of(server), data=b"x" * 150_000))[1] == b"150000"
         for reader, writer in held[:3]:
             with contextlib.suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), 60) == b""
@@ -197,21 +206,11 @@ async def test_bodies_that_do_not_end_make_room_for_others() -> None:
         writer.close()
 
 
-async def begin_body(port: int, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A request of which the last byte does not come."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"x" * (size - 1))
-    with contextlib.suppress(ConnectionError):
-        await writer.drain()
-    return reader, writer
-
-
 async def test_only_a_few_requests_may_be_sent_ahead_of_an_answer() -> None:
     """So that what they hold counts until they are answered, too."""
     request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     async with serving(answer) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(request * 2)
+        reader, writer = await connect(server, request * 2)
         for _ in range(2):
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\nhere"), 60)
             assert b"Connection: close" not in head
@@ -240,7 +239,7 @@ async def test_requests_that_break_off_leave_nothing() -> None:
     try:
         async with serving(read, max_buffered=50 << 20, max_body=10 << 20) as server:
             for _ in range(count):
-                reader, writer = await begin_body(server.port, size)
+                reader, writer = await begin_body(server, size)
                 writer.transport.abort()
                 async with asyncio.timeout(60):
                     await ended.acquire()
@@ -257,17 +256,12 @@ async def test_a_client_that_does_not_take_its_answer_is_cut_off() -> None:
         return web.Response(body=b"x" * (32 << 20))
 
     async with serving(much, request_timeout=0.2, max_connections=1) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        reader, writer = await connect(server, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", limit=1024)
 
         async def until_served() -> int:
             while True:
                 with contextlib.suppress(aiohttp.ClientConnectionError):
-                    async with (
-                        aiohttp.ClientSession() as session,
-                        session.get(f"http://127.0.0.1:{server.port}/") as response,
-                    ):
-                        return response.status
+                    return (await ask("GET", url_of(server)))[0]
                 await asyncio.sleep(0.01)
 
         assert await asyncio.wait_for(until_served(), 60) == 200
@@ -277,22 +271,19 @@ async def test_a_client_that_does_not_take_its_answer_is_cut_off() -> None:
 
 async def test_a_header_that_is_too_long_is_refused() -> None:
     async with serving(answer) as server:
-        assert (await get(f"http://127.0.0.1:{server.port}/{'x' * 10_000}"))[0] == 400
+        assert (await get(url_of(server) + "x" * 10_000))[0] == 400
 
 
-async def test_a_body_above_the_limit_is_refused() -> None:
-    async with serving(measure, max_body=100) as server, aiohttp.ClientSession() as session:
-        for size, status in ((100, 200), (101, 413)):
-            async with session.post(f"http://127.0.0.1:{server.port}/", data=b"x" * size) as response:
-                assert response.status == status
+@pytest.mark.parametrize(("size", "status"), [(100, 200), (101, 413)])
+async def test_a_body_above_the_limit_is_refused(size: int, status: int) -> None:
+    async with serving(measure, max_body=100) as server:
+        assert (await ask("POST", url_of(server), data=b"x" * size))[0] == status
 
 
 async def test_a_body_that_never_ends_does_not_hold_the_connection() -> None:
     async with serving(measure, request_timeout=0.05) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
-        answer = await asyncio.wait_for(reader.read(), 60)
-        assert answer.startswith(b"HTTP/1.1 503 ")
+        reader, writer = await connect(server, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+        assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 503 ")
         writer.close()
 
 
@@ -308,13 +299,11 @@ async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog: pytest.Lo
         return web.Response(text="here")
 
     async with serving(read) as server:
-        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
-        await writer.drain()
+        _, writer = await connect(server, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
         writer.close()
         async with asyncio.timeout(60):
             await gone.wait()
-        assert await get(f"http://127.0.0.1:{server.port}/") == (200, "here")
+        assert await get(url_of(server)) == (200, "here")
     assert caplog.records == []
 
 
@@ -327,7 +316,7 @@ async def test_stopping_lets_a_request_in_flight_finish() -> None:
         return web.Response(text="finished")
 
     async with serving(slow, drain_timeout=5) as server:
-        request = asyncio.create_task(get(f"http://127.0.0.1:{server.port}/"))
+        request = asyncio.create_task(get(url_of(server)))
         await entered.wait()
         await server.stop()
         assert await request == (200, "finished")
@@ -336,13 +325,13 @@ async def test_stopping_lets_a_request_in_flight_finish() -> None:
 
 async def test_while_it_lingers_it_answers_and_sends_clients_away() -> None:
     async with serving(answer, linger=3) as server, aiohttp.ClientSession() as session:
-        url = f"http://127.0.0.1:{server.port}/"
+        url = url_of(server)
         async with session.get(url) as response:
             assert "Connection" not in response.headers
-        assert is_serving(server)
+        served = [server.serving]
         stopping = asyncio.create_task(server.stop())
         await asyncio.sleep(0)
-        assert not is_serving(server)
+        assert [*served, server.serving] == [True, False]
         async with session.get(url) as response:
             assert (response.status, response.headers["Connection"]) == (200, "close")
         await stopping
@@ -352,11 +341,6 @@ async def test_while_it_lingers_it_answers_and_sends_clients_away() -> None:
 
 async def test_compressed_bodies_stay_as_they_are() -> None:
     content = gzip.compress(b"x" * 1_000_000)
-    async with (
-        serving(measure) as server,
-        aiohttp.ClientSession() as session,
-        session.post(
-            f"http://127.0.0.1:{server.port}/", data=content, headers={"Content-Encoding": "gzip"}
-        ) as response,
-    ):
-        assert await response.text() == str(len(content))
+    async with serving(measure) as server:
+        _, body, _ = await ask("POST", url_of(server), data=content, headers={"Content-Encoding": "gzip"})
+    assert body == str(len(content)).encode()

@@ -173,7 +173,10 @@ def affinity_of(*terms: Any, **others: Any) -> Any:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        *((before, affinity_of(matching(IN_ZONES))) for before in (None, {}, affinity_of(), affinity_of({}))),
+        (None, affinity_of(matching(IN_ZONES))),
+        ({}, affinity_of(matching(IN_ZONES))),
+        (affinity_of(), affinity_of(matching(IN_ZONES))),
+        (affinity_of({}), affinity_of(matching(IN_ZONES))),
         (
             {"podAffinity": {"x": 1}, "nodeAffinity": {"preferred": [1]}},
             {"podAffinity": {"x": 1}, **affinity_of(matching(IN_ZONES), preferred=[1])},

@@ -12,7 +12,7 @@ import structlog
 from kit import http
 from kit.clock import FakeClock
 from kit.eventually import soon
-from webhooks.review import TOO_LARGE, Endpoint
+from webhooks.review import TOO_LARGE
 from webhooks.server import Disabled, Requests
 
 ANSWER = b'{"response":{}}'
@@ -34,19 +34,14 @@ async def serving(requests: Requests) -> AsyncIterator[str]:
 
 
 async def post(
-    url: str, body: bytes = b"{}", headers: Mapping[str, str] = JSON, method: str = "POST"
+    url: str, body: bytes = b"{}", headers: Mapping[str, str] = JSON
 ) -> tuple[int, bytes, Mapping[str, str]]:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.request(method, url, data=body, headers=headers) as answer,
-    ):
-        return answer.status, await answer.read(), answer.headers
+    return await http.ask("POST", url, data=body, headers=headers)
 
 
 @pytest.mark.parametrize("query", ["", "?timeout=10s"])
 async def test_an_endpoint_gets_body_and_content_type_as_they_came(query: str) -> None:
-    endpoints: dict[str, Endpoint] = {"/echo": echo}
-    async with serving(Requests(endpoints)) as url:
+    async with serving(Requests({"/echo": echo})) as url:
         status, body, headers = await post(f"{url}/echo{query}", b"text", {"Content-Type": "text/x; y=z"})
     assert status == 200
     assert json.loads(body) == {"body": "text", "contentType": "text/x; y=z"}
