@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import pytest
 import structlog
 
+from kit.objects import secret
 from kube.objects import Key
 from process.logging import Sampling, configure_logging, get_logger
 
@@ -57,18 +58,13 @@ def raised(error: BaseException) -> BaseException:
         return caught
 
 
-def test_a_json_entry_has_level_time_logger_message_and_fields_in_this_order(log: Log) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown"), [("webhook.seccomp-profile", '"logger":"webhook.seccomp-profile",'), ("", "")]
+)
+def test_a_json_entry_has_level_time_logger_message_and_fields_in_this_order(log: Log, name: str, shown: str) -> None:
     log.configure()
-    get_logger("webhook.seccomp-profile").info("Hello", count=1)
-    assert log.text == (
-        '{"level":"info","ts":"2024-09-19T14:56:41.123Z","logger":"webhook.seccomp-profile","msg":"Hello","count":1}\n'
-    )
-
-
-def test_an_unnamed_logger_leaves_the_key_out(log: Log) -> None:
-    log.configure()
-    get_logger().info("Hello")
-    assert log.text == '{"level":"info","ts":"2024-09-19T14:56:41.123Z","msg":"Hello"}\n'
+    get_logger(name).info("Hello", count=1)
+    assert log.text == f'{{"level":"info","ts":"2024-09-19T14:56:41.123Z",{shown}"msg":"Hello","count":1}}\n'
 
 
 def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_message(log: Log) -> None:
@@ -110,12 +106,8 @@ def test_a_level_shows_itself_and_what_is_more_severe_and_there_are_just_three(
     log: Log, level: str, expected: Any
 ) -> None:
     log.configure(level=level)
-    logger = get_logger()
-    logger.debug("d")
-    logger.info("i")
-    logger.warning("w")
-    logger.error("e")
-    logger.critical("c")
+    for name in ("debug", "info", "warning", "error", "critical"):
+        getattr(get_logger(), name)("m")
     assert [entry["level"] for entry in log.entries] == expected
 
 
@@ -150,10 +142,7 @@ def test_an_error_that_is_only_noted_has_no_stack_trace(log: Log) -> None:
     [
         (Key("ns", "a"), {"namespace": "ns", "name": "a"}),
         (Key("", "node-1"), {"name": "node-1"}),
-        (
-            {"kind": "Secret", "metadata": {"namespace": "ns", "name": "a"}, "data": {"k": "djE="}},
-            {"namespace": "ns", "name": "a"},
-        ),
+        (secret("ns/a", data={"k": "djE="}), {"namespace": "ns", "name": "a"}),
         ({"metadata": None, "x": 1}, {"metadata": None, "x": 1}),
         ([Key("ns", "a")], [{"namespace": "ns", "name": "a"}]),
         (timedelta(minutes=1), "1m0s"),
@@ -177,14 +166,7 @@ def test_field_values_are_rendered_for_people(log: Log, value: Any, expected: An
 @pytest.mark.parametrize(
     "name",
     [
-        "token",
-        "bootstrapToken",
-        "access_token",
-        "password",
-        "data",
-        "stringData",
-        "kubeconfig",
-        "Authorization",
+        *("token", "bootstrapToken", "access_token", "password", "data", "stringData", "kubeconfig", "Authorization"),
         "tls.key",
     ],
 )

@@ -15,9 +15,8 @@ from process.metrics import MetricsHandler, describe_process, metrics_server
 
 
 async def fetch(handler: MetricsHandler, path: str = "/metrics", method: str = "GET", **headers: str) -> web.Response:
-    return await handler(
-        make_mocked_request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
-    )
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await handler(make_mocked_request(method, path, headers=given))
 
 
 def body_of(response: web.Response) -> bytes:
@@ -51,19 +50,10 @@ async def test_the_answer_is_compressed_when_the_scraper_accepts_gzip(registry: 
 
 
 async def test_metrics_of_the_process_are_part_of_the_default_registry() -> None:
-    names = {
-        sample.name
-        for family in text_string_to_metric_families(body_of(await fetch(MetricsHandler())).decode())
-        for sample in family.samples
-    }
-    assert {
-        "process_cpu_seconds_total",
-        "process_open_fds",
-        "process_max_fds",
-        "process_resident_memory_bytes",
-        "process_virtual_memory_bytes",
-        "process_start_time_seconds",
-    } <= names
+    families = text_string_to_metric_families(body_of(await fetch(MetricsHandler())).decode())
+    names = {sample.name for family in families for sample in family.samples}
+    expected = ("cpu_seconds_total", "open_fds", "max_fds", "resident_memory_bytes", "virtual_memory_bytes")
+    assert {f"process_{name}" for name in (*expected, "start_time_seconds")} <= names
 
 
 async def test_tasks_of_the_event_loop_are_counted() -> None:

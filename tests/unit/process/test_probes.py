@@ -1,6 +1,7 @@
 """What health probes answer, how often checks run, and when watches count as synced."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
@@ -22,13 +23,14 @@ from process.probes import (
 class Counted:
     """A check that counts its runs, fails on demand and takes as long as the test wants."""
 
-    def __init__(self, name: str = "counted") -> None:
+    def __init__(self, *, holds: bool = False, failure: Exception | None = None) -> None:
         self.runs = 0
-        self.failure: Exception | None = None
+        self.failure = failure
         self.entered = asyncio.Event()
         self.gate = asyncio.Event()
-        self.gate.set()
-        self.check = HealthCheck(name, self._run)
+        if not holds:
+            self.gate.set()
+        self.check = HealthCheck("counted", self._run)
 
     async def _run(self) -> None:
         self.runs += 1
@@ -38,22 +40,14 @@ class Counted:
             raise self.failure
 
 
-def good(name: str) -> HealthCheck:
-    return informer_sync(name, lambda: True)
-
-
-def bad(name: str) -> HealthCheck:
-    return informer_sync(name, lambda: False)
-
-
-async def probe(handler: ProbeHandler, path: str, method: str = "GET") -> tuple[int, str | None]:
+async def probe(handler: ProbeHandler, path: str, *, method: str = "GET") -> tuple[int, str | None]:
     response = await handler(make_mocked_request(method, path))
     return response.status, response.text
 
 
-READY = [good("webhook-server"), good("source-informer-sync"), good("target-informer-sync")]
-UNREADY = [good("webhook-server"), good("source-informer-sync"), bad("target-informer-sync")]
-
+GOOD = [informer_sync(name, lambda: True) for name in ("webhook-server", "source-informer-sync")]
+READY = [*GOOD, informer_sync("target-informer-sync", lambda: True)]
+UNREADY = [*GOOD, informer_sync("target-informer-sync", lambda: False)]
 VERBOSE = """\
 [+]source-informer-sync ok
 [+]target-informer-sync ok
@@ -122,8 +116,7 @@ async def test_answers_are_plain_text_that_browsers_do_not_sniff() -> None:
 
 
 async def test_probes_only_read() -> None:
-    status, _ = await probe(ProbeHandler({"/healthz": [PING]}), "/healthz", method="DELETE")
-    assert status == 405
+    assert (await probe(ProbeHandler({"/healthz": [PING]}), "/healthz", method="DELETE"))[0] == 405
 
 
 async def test_an_excluded_check_is_not_run() -> None:
@@ -133,8 +126,7 @@ async def test_an_excluded_check_is_not_run() -> None:
 
 
 async def test_probes_at_the_same_time_share_one_run_and_later_ones_run_again() -> None:
-    counted = Counted()
-    counted.gate.clear()
+    counted = Counted(holds=True)
     handler = ProbeHandler({"/readyz": [counted.check]})
     probes = [asyncio.create_task(probe(handler, path)) for path in ("/readyz", "/readyz/counted", "/readyz?verbose")]
     await counted.entered.wait()
@@ -146,8 +138,7 @@ async def test_probes_at_the_same_time_share_one_run_and_later_ones_run_again() 
 
 
 async def test_a_probe_that_goes_away_does_not_end_the_run_of_the_others() -> None:
-    counted = Counted()
-    counted.gate.clear()
+    counted = Counted(holds=True)
     handler = ProbeHandler({"/readyz": [counted.check]})
     leaving, staying = (asyncio.create_task(probe(handler, "/readyz")) for _ in range(2))
     await counted.entered.wait()
@@ -158,24 +149,18 @@ async def test_a_probe_that_goes_away_does_not_end_the_run_of_the_others() -> No
     assert counted.runs == 1
 
 
-async def test_a_check_that_hangs_fails_after_its_time_limit() -> None:
-    counted = Counted()
-    counted.gate.clear()
-    handler = ProbeHandler({"/readyz": [counted.check]}, timeout=0.01)
-    assert await probe(handler, "/readyz/counted") == (500, "internal server error: no result within 10ms\n")
-
-
-async def test_a_check_that_crashes_is_a_failed_check() -> None:
-    counted = Counted()
-    counted.failure = ZeroDivisionError()
-    status, body = await probe(ProbeHandler({"/readyz": [counted.check]}), "/readyz/counted")
-    assert (status, body) == (500, "internal server error: ZeroDivisionError\n")
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [({"holds": True}, "no result within 10ms"), ({"failure": ZeroDivisionError()}, "ZeroDivisionError")],
+)
+async def test_a_check_that_hangs_or_crashes_fails(check: Any, reason: str) -> None:
+    handler = ProbeHandler({"/readyz": [Counted(**check).check]}, timeout=0.01)
+    assert await probe(handler, "/readyz/counted") == (500, f"internal server error: {reason}\n")
 
 
 @pytest.mark.parametrize("failure", [None, OSError("refused")])
 async def test_a_cached_check_runs_once_in_five_seconds_good_or_bad(failure: Exception | None) -> None:
-    clock, counted = FakeClock(), Counted()
-    counted.failure = failure
+    clock, counted = FakeClock(), Counted(failure=failure)
     check = cached(counted.check, clock=clock)
 
     async def outcome() -> str | None:
@@ -197,7 +182,5 @@ async def test_a_cached_check_runs_once_in_five_seconds_good_or_bad(failure: Exc
 
 
 async def test_a_cached_check_is_bounded_in_time() -> None:
-    counted = Counted()
-    counted.gate.clear()
     with pytest.raises(CheckFailed, match="no result within 10ms"):
-        await cached(counted.check, timeout=0.01).run()
+        await cached(Counted(holds=True).check, timeout=0.01).run()

@@ -1,6 +1,7 @@
 """The order of start and stop, what ends the process, and with which exit code and text."""
 
 import asyncio
+from dataclasses import KW_ONLY, dataclass, field
 
 import pytest
 import structlog
@@ -33,29 +34,25 @@ class Journal(list[str]):
                 await self._written.wait()
 
 
+@dataclass(eq=False)
 class Part:
     """A component whose every step the test controls."""
 
-    def __init__(
-        self,
-        name: str,
-        journal: Journal,
-        *,
-        hold_start: bool = False,
-        hold_stop: bool = False,
-        start_error: Exception | None = None,
-        stop_error: Exception | None = None,
-    ) -> None:
-        self.name = name
-        self.journal = journal
-        self.ready = asyncio.Event()
-        self.may_stop = asyncio.Event()
+    name: str
+    journal: Journal
+    _: KW_ONLY
+    hold_start: bool = False
+    hold_stop: bool = False
+    start_error: Exception | None = None
+    stop_error: Exception | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    may_stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
         self.run: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.start_error = start_error
-        self.stop_error = stop_error
-        if not hold_start:
+        if not self.hold_start:
             self.ready.set()
-        if not hold_stop:
+        if not self.hold_stop:
             self.may_stop.set()
 
     async def start(self) -> None:
@@ -161,12 +158,7 @@ async def test_a_stop_while_waiting_to_become_ready_stops_what_was_started_and_n
 
 
 async def test_a_stop_may_be_asked_for_before_the_run_begins() -> None:
-    async def compose() -> Groups:
-        return []
-
-    runner = Runner(compose)
-    runner.request_stop()
-    assert await runner.run() == Outcome(0)
+    assert await Process().stopped() == Outcome(0)
 
 
 async def test_an_error_of_putting_things_together_ends_the_process_with_its_text() -> None:

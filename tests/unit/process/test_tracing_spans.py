@@ -2,11 +2,14 @@
 
 import asyncio
 import gc
+import itertools
 import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from unittest.mock import AsyncMock
 
+import orjson
 import pytest
 import structlog
 from opentelemetry.sdk.trace import ReadableSpan
@@ -20,10 +23,10 @@ from kit.eventually import soon
 from kube import tracing
 from kube.controller import Controller, Done, Requeue, RequeueAfter, Result, TerminalError
 from kube.errors import Conflict, NotFound
-from kube.objects import Key
+from kube.objects import Key, Object
 from process import tracing as process_tracing
 from process.tracing import SpanExport, check_installed, parts, provider, tell_seldom, traces_url
-from webhooks.admission import Allowed, Answer, Changed, Denied, Handler, Request
+from webhooks.admission import Allowed, Answer, Changed, Denied
 from webhooks.review import Reviewer
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -50,9 +53,6 @@ def collect() -> Iterator[Collect]:
 
 def attributes(span: ReadableSpan) -> dict[str, object]:
     return dict(span.attributes or {})
-
-
-# --- whose part, and which are recorded
 
 
 def test_a_request_is_a_part_of_the_pass_that_sends_it(collect: Collect) -> None:
@@ -120,9 +120,6 @@ async def test_passes_side_by_side_are_kept_apart(collect: Collect) -> None:
     assert calls == {"a": "reconcile a", "b": "reconcile b"}
 
 
-# --- what spans hold
-
-
 @pytest.mark.parametrize(
     ("outcome", "result", "error"),
     [
@@ -142,18 +139,9 @@ async def test_a_pass_tells_its_result_and_no_messages(
     collect: Collect, outcome: Result | Exception, result: str, error: str | None
 ) -> None:
     exporter = collect(1_000_000)
-    done = asyncio.Event()
-
-    async def reconcile(_key: Key) -> Result:
-        done.set()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    controller = Controller(f"traced-{result}-{error}", reconcile)
+    controller = Controller(f"traced-{result}-{error}", AsyncMock(side_effect=itertools.repeat(outcome)))
     running = asyncio.create_task(controller.run())
     controller.queue.add(KEY)
-    await done.wait()
     await soon(exporter.get_finished_spans)
     running.cancel()
     await asyncio.wait({running})
@@ -189,39 +177,27 @@ def test_values_are_bounded(collect: Collect) -> None:
     assert len(str(attributes(exporter.get_finished_spans()[0])["k8s.object.name"])) == 256
 
 
-async def change(request: Request) -> Answer:
-    return Changed(request.object, {**request.object, "data": {"a": "hunter2"}, "type": "t"})
-
-
-async def allow(_request: Request) -> Answer:
-    return Allowed()
-
-
-async def deny(_request: Request) -> Answer:
-    return Denied("hunter2")
-
-
-async def crash(_request: Request) -> Answer:
-    raise KeyError("hunter2")
+SECRET: Object = {"kind": "Secret", "stringData": {"password": "hunter2"}}
 
 
 @pytest.mark.parametrize(
-    ("handler", "allowed", "operations", "code", "error"),
+    ("answer", "allowed", "operations", "code", "error"),
     [
-        (change, True, 2, 200, None),
-        (allow, True, 0, 200, None),
-        (deny, False, 0, 403, None),
-        (crash, False, 0, 500, "KeyError"),
+        (Changed(SECRET, {**SECRET, "data": {"a": "hunter2"}, "type": "t"}), True, 2, 200, None),
+        (Allowed(), True, 0, 200, None),
+        (Denied("hunter2"), False, 0, 403, None),
+        (KeyError("hunter2"), False, 0, 500, "KeyError"),
     ],
 )
 async def test_an_admission_tells_question_and_answer_but_nothing_of_the_object(
-    collect: Collect, handler: Handler, allowed: bool, operations: int, code: int, error: str | None
+    collect: Collect, answer: Answer | Exception, allowed: bool, operations: int, code: int, error: str | None
 ) -> None:
     exporter = collect(1_000_000)
+    handler = AsyncMock(side_effect=[answer])
     body = (
         b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u1","operation":"CREATE",'
         b'"kind":{"group":"","version":"v1","kind":"Secret"},"namespace":"garden","name":"thing","dryRun":true,'
-        b'"object":{"kind":"Secret","stringData":{"password":"hunter2"}}}}'
+        b'"object":%b}}' % orjson.dumps(SECRET)
     )
     with structlog.testing.capture_logs(), tracing.served("POST", "/webhooks/a", SAMPLED):
         await Reviewer("a", handler, path="/webhooks/a")(body, "application/json")
@@ -234,9 +210,6 @@ async def test_an_admission_tells_question_and_answer_but_nothing_of_the_object(
     assert (found["k8s.namespace.name"], found["k8s.object.name"]) == ("garden", "thing")
     assert found.get("error.type") == error
     assert "hunter2" not in span.to_json()
-
-
-# --- start and end
 
 
 @pytest.mark.parametrize(
@@ -261,11 +234,8 @@ def test_without_the_libraries_the_error_names_field_and_remedy(monkeypatch: pyt
         check_installed(Tracing(enabled=True))
 
 
-def test_with_the_libraries_it_may_be_on() -> None:
+def test_with_the_libraries_it_may_be_on_and_while_it_is_off_there_is_nothing_to_start() -> None:
     check_installed(Tracing(enabled=True))
-
-
-def test_there_is_nothing_to_start_while_it_is_off() -> None:
     assert parts(Tracing(), service="s", grace_period=5) == []
     assert [part.name for part in parts(Tracing(enabled=True), service="s", grace_period=5)] == ["tracing"]
 

@@ -15,23 +15,16 @@ from hypothesis import strategies as st
 
 from webhooks.expiry import not_after
 
+FRAME = b"-----BEGIN CERTIFICATE-----\n%s-----END CERTIFICATE-----\n"
 KEYS = (ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(public_exponent=65537, key_size=2048))
 
 
 def certificate(until: datetime.datetime, *, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey = KEYS[0]) -> bytes:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a" * 60)])
     names = [x509.DNSName(f"name-{number}.example.com") for number in range(50)]
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC))
-        .not_valid_after(until)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    since = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number(), since, until)
+    made = builder.add_extension(x509.SubjectAlternativeName(names), critical=False).sign(key, hashes.SHA256())
     return made.public_bytes(Encoding.PEM)
 
 
@@ -49,14 +42,7 @@ def test_of_a_chain_the_first_one_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "pem",
-    [
-        *(b"", b"nothing"),
-        *(
-            b"-----BEGIN CERTIFICATE-----\n%s-----END CERTIFICATE-----\n" % lines
-            for lines in (b"", b"MAA=\n", b"MIL/\n", b"\xff\xff\n")
-        ),
-    ],
+    "pem", [b"", b"nothing", *(FRAME % lines for lines in (b"", b"MAA=\n", b"MIL/\n", b"\xff\xff\n"))]
 )
 def test_what_is_none_is_an_error(pem: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):

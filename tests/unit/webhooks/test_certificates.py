@@ -14,21 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from webhooks.certificates import command, files
-from webhooks.certificates.pairs import (
-    Pair,
-    is_signed_by,
-    load_certificates,
-    load_pair,
-    make_ca,
-    make_serving,
-    names_of,
-    pem,
-)
+from webhooks.certificates import command, files, pairs, rules
+from webhooks.certificates.pairs import Pair, is_signed_by, load_certificates, load_pair, make_ca, names_of
 from webhooks.certificates.rules import (
-    CA_LIFETIME,
-    SERVING_LIFETIME,
-    SETTLED,
     Issue,
     MakeCa,
     NotePublished,
@@ -38,7 +26,6 @@ from webhooks.certificates.rules import (
     Step,
     next_step,
     next_time,
-    renewal_of,
 )
 from webhooks.configurations import setting
 from webhooks.registration import Instance, Mode
@@ -49,25 +36,28 @@ NAMES = ("grm", "grm.garden.svc", "10.0.0.1")
 
 
 def ca_of(day: datetime.datetime) -> Pair:
-    return make_ca("grm", now=day, lifetime=CA_LIFETIME)
+    return make_ca("grm", now=day, lifetime=rules.CA_LIFETIME)
 
 
 def serving_of(ca: Pair, day: datetime.datetime, names: Sequence[str] = NAMES) -> Pair:
-    return make_serving(ca, names, now=day, lifetime=SERVING_LIFETIME)
+    return pairs.make_serving(ca, names, now=day, lifetime=rules.SERVING_LIFETIME)
 
 
 OLD = ca_of(NOW - 250 * DAY)
 NEW = ca_of(NOW)
+BOTH = (NEW.certificate, OLD.certificate)
 ORDERED = State(ca=NEW, bundle=(NEW.certificate,), published_at=NOW - DAY, serving=serving_of(NEW, NOW))
+
+
+OVERLAP = replace(ORDERED, bundle=BOTH, serving=serving_of(OLD, NOW), published_at=NOW)
+"""A new CA has just come, and the server has a certificate of the old one."""
+WAITING, EXPIRED = replace(OVERLAP, published_at=None, waiting_for_others=True), serving_of(OLD, NOW - 91 * DAY)
 
 
 def verify(serving: Pair, bundle: Sequence[x509.Certificate], name: str, at: datetime.datetime) -> None:
     policy = PolicyBuilder().store(Store(list(bundle))).time(at)
     subject = x509.DNSName(name) if not name[0].isdigit() else x509.IPAddress(ipaddress.ip_address(name))
     policy.build_server_verifier(subject).verify(serving.certificate, [])
-
-
-# --- certificates
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,17 +106,10 @@ def test_what_does_not_make_a_pair_counts_as_none(certificate: bytes | None, key
 
 def test_what_is_stored_can_be_read_again() -> None:
     assert load_pair(NEW.certificate_pem, NEW.key_pem) is not None
-    assert load_certificates(pem(NEW.certificate, OLD.certificate)) == (NEW.certificate, OLD.certificate)
+    assert load_certificates(pairs.pem(NEW.certificate, OLD.certificate)) == (NEW.certificate, OLD.certificate)
     assert load_certificates(b"nothing") == load_certificates(None) == ()
     assert is_signed_by(serving_of(NEW, NOW).certificate, NEW.certificate)
     assert not is_signed_by(serving_of(NEW, NOW).certificate, OLD.certificate)
-
-
-# --- rules
-
-
-OVERLAP = replace(ORDERED, bundle=(NEW.certificate, OLD.certificate), serving=serving_of(OLD, NOW), published_at=NOW)
-"""A new CA has just come, and the server has a certificate of the old one."""
 
 
 @pytest.mark.parametrize(
@@ -139,39 +122,22 @@ OVERLAP = replace(ORDERED, bundle=(NEW.certificate, OLD.certificate), serving=se
         pytest.param(ORDERED, NOW + 244 * DAY, MakeCa((NEW.certificate,)), id="a CA is renewed before the last third"),
         pytest.param(replace(ORDERED, bundle=()), NOW, SetBundle((NEW.certificate,)), id="the bundle is lost"),
         pytest.param(
-            replace(ORDERED, bundle=(NEW.certificate, OLD.certificate)),
-            NOW + 120 * DAY,
-            SetBundle((NEW.certificate,)),
+            *(replace(ORDERED, bundle=BOTH), NOW + 120 * DAY, SetBundle((NEW.certificate,))),
             id="an expired CA leaves the bundle",
         ),
         pytest.param(replace(ORDERED, told=False), NOW, Publish(), id="a configuration has another bundle"),
-        pytest.param(
-            replace(ORDERED, published_at=None), NOW, NotePublished(), id="the bundle has just come everywhere"
-        ),
+        pytest.param(replace(ORDERED, published_at=None), NOW, NotePublished(), id="the bundle has come everywhere"),
         pytest.param(replace(ORDERED, serving=None), NOW, Issue(), id="the server has no certificate"),
         pytest.param(ORDERED, NOW + 59 * DAY, None, id="a certificate is good for two thirds of its life"),
         pytest.param(ORDERED, NOW + 61 * DAY, Issue(), id="a certificate is renewed before the last third"),
         pytest.param(replace(ORDERED, serving=serving_of(NEW, NOW, ["grm"])), NOW, Issue(), id="a name is missing"),
         pytest.param(OVERLAP, NOW, None, id="API servers may not know the new CA yet"),
-        pytest.param(OVERLAP, NOW + SETTLED, Issue(), id="API servers know the new CA"),
+        pytest.param(OVERLAP, NOW + rules.SETTLED, Issue(), id="API servers know the new CA"),
+        pytest.param(WAITING, NOW + 30 * DAY, None, id="others have not published the new CA"),
         pytest.param(
-            replace(OVERLAP, published_at=None, waiting_for_others=True),
-            NOW + 30 * DAY,
-            None,
-            id="others have not published the new CA",
+            replace(WAITING, serving=None), NOW, Issue(), id="without a certificate there is nothing to wait for"
         ),
-        pytest.param(
-            replace(OVERLAP, published_at=None, waiting_for_others=True, serving=None),
-            NOW,
-            Issue(),
-            id="without a certificate there is nothing to wait for",
-        ),
-        pytest.param(
-            replace(OVERLAP, published_at=None, waiting_for_others=True, serving=serving_of(OLD, NOW - 91 * DAY)),
-            NOW,
-            Issue(),
-            id="with an expired certificate neither",
-        ),
+        pytest.param(replace(WAITING, serving=EXPIRED), NOW, Issue(), id="with an expired certificate neither"),
     ],
 )
 def test_the_next_step(state: State, now: datetime.datetime, expected: Step | None) -> None:
@@ -186,8 +152,8 @@ def test_a_bundle_does_not_grow_for_ever() -> None:
 
 def test_the_next_look_is_when_the_first_thing_becomes_due() -> None:
     assert ORDERED.serving is not None
-    assert next_time(ORDERED, now=NOW) == renewal_of(ORDERED.serving.certificate)
-    assert next_time(OVERLAP, now=NOW) == NOW + SETTLED
+    assert next_time(ORDERED, now=NOW) == rules.renewal_of(ORDERED.serving.certificate)
+    assert next_time(OVERLAP, now=NOW) == NOW + rules.SETTLED
     assert next_time(State(), now=NOW) > NOW
 
 
@@ -222,9 +188,6 @@ def test_at_no_moment_of_two_years_a_client_meets_a_server_that_it_does_not_trus
     assert rotations == 4
 
 
-# --- files
-
-
 def test_the_key_is_written_for_the_owner_only_and_nothing_is_written_twice(tmp_path: Path) -> None:
     directory = tmp_path / "certificates"
     pair = serving_of(NEW, NOW)
@@ -238,9 +201,6 @@ def test_the_key_is_written_for_the_owner_only_and_nothing_is_written_twice(tmp_
     assert (directory / "tls.key").stat().st_ino == inode
     assert files.write(directory, serving_of(NEW, NOW))
     assert sorted(path.name for path in directory.iterdir()) == ["tls.crt", "tls.key"]
-
-
-# --- the command
 
 
 @pytest.fixture

@@ -65,30 +65,19 @@ OBJECTS: list[Object] = [
     obj("v1 Node", "n", spec={"taints": [{"key": "d", "effect": "x"}]}),
 ]
 
+EXPIRATION = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
+telling_labels: dict[str, st.SearchStrategy[str]] = {
+    "app": one_of("gardener-resource-manager", "virtual-garden-gardener-resource-manager", "x"),
+    "resources.gardener.cloud/managed-by": st.just("gardener"),
+    "static-pod": one_of("true", "false"),
+    "pod-template-hash": st.just("h1"),
+    INJECT: one_of("disable", "x"),
+}
+skips = [f"{name}.resources.gardener.cloud/skip" for name in ("projected-token-mount", "seccompprofile")]
+some_labels = mapping(*telling_labels, *skips) | st.fixed_dictionaries({}, optional=telling_labels)
+some_annotations = st.dictionaries(st.just(EXPIRATION), one_of("700", "x"), max_size=1)
 some_pods = pods(
-    record(
-        labels=mapping(
-            "static-pod",
-            "pod-template-hash",
-            "resources.gardener.cloud/managed-by",
-            "projected-token-mount.resources.gardener.cloud/skip",
-            "seccompprofile.resources.gardener.cloud/skip",
-            INJECT,
-        )
-        | st.fixed_dictionaries(
-            {},
-            optional={
-                "app": one_of("gardener-resource-manager", "virtual-garden-gardener-resource-manager", "x"),
-                "resources.gardener.cloud/managed-by": st.just("gardener"),
-                "static-pod": one_of("true", "false"),
-                "pod-template-hash": st.just("h1"),
-                INJECT: one_of("disable", "x"),
-            },
-        ),
-        annotations=st.dictionaries(
-            one_of("projected-token-mount.resources.gardener.cloud/expiration-seconds"), one_of("700", "x"), max_size=1
-        ),
-    ),
+    record(labels=some_labels, annotations=some_annotations),
     serviceAccountName=one_of("mounts-none", "missing", "default"),
     containers=several(record(name=one_of("c"), env=several(record(name=one_of("KUBERNETES_SERVICE_HOST", "B"))))),
     volumes=several(record(name=one_of("v"), secret=record(secretName=one_of("generic-token-kubeconfig-1", "s")))),
@@ -97,15 +86,6 @@ some_pods = pods(
     securityContext=record(seccompProfile=record(type=one_of("Localhost"))),
     tolerations=several(record(key=one_of("t", "u"), operator=one_of("Exists"))),
 )
-
-
-# --- an API server
-
-
-def patched(before: Object, answer: Changed) -> Object:
-    assert answer.before == before
-    after: Object = jsonpatch.apply_patch(before, difference(answer.before, answer.after))
-    return after
 
 
 async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handler], asked: Request) -> Object | Answer:
@@ -118,7 +98,8 @@ async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handl
             continue
         answer: Answer = await handlers[entry.webhook](request(obj, namespace=asked.namespace))
         if isinstance(answer, Changed):
-            obj = patched(obj, answer)
+            assert answer.before == obj
+            obj = jsonpatch.apply_patch(obj, difference(answer.before, answer.after))
         elif not isinstance(answer, Allowed):
             return answer
     return obj
@@ -179,15 +160,13 @@ def test_a_pod_that_all_webhooks_change_is_changed_by_all() -> None:
 
 
 def test_nothing_is_served_if_no_webhook_of_pods_is_enabled() -> None:
-    config = configured("vpaInPlaceUpdates: {enabled: true}")
-    assert not is_enabled(config)
+    assert not is_enabled(configured("vpaInPlaceUpdates: {enabled: true}"))
     assert all(is_enabled(configured(section)) for section in KEYS)
 
 
 def test_namespaces_are_watched_only_if_somebody_asks() -> None:
-    config = configured("seccompProfile: {enabled: true}", "podSchedulerName: {enabled: true}")
     state = state_of(*OBJECTS)
-    combined = handler(config, Mode.RUNTIME, state)
+    combined = handler(configured(KEYS[2], KEYS[5]), Mode.RUNTIME, state)
     caches: Any = state.target.caches
     assert caches.stores == {}
     answer = answered(combined, request({**TYPE}, namespace="garden"))
@@ -197,8 +176,7 @@ def test_namespaces_are_watched_only_if_somebody_asks() -> None:
 
 def test_a_namespace_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhooks.state._ARRIVAL_SECONDS", 0.01)
-    config = configured("seccompProfile: {enabled: true}", "podSchedulerName: {enabled: true}")
-    combined = handler(config, Mode.RUNTIME, state_of(*OBJECTS))
+    combined = handler(configured(KEYS[2], KEYS[5]), Mode.RUNTIME, state_of(*OBJECTS))
     answer = answered(combined, request({**TYPE}, namespace="unknown"))
     assert isinstance(answer, Failure)
     assert answer.status["code"] == 404
@@ -206,16 +184,12 @@ def test_a_namespace_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("pod", [[], {"kind": "Secret"}, {"metadata": 1}, {"metadata": {"labels": []}}])
 def test_what_is_no_pod_is_an_error(pod: Any) -> None:
-    config = configured(*KEYS)
-    combined = handler(config, Mode.RUNTIME, state_of(*OBJECTS))
+    combined = handler(configured(*KEYS), Mode.RUNTIME, state_of(*OBJECTS))
     answer = answered(combined, request(pod, namespace="garden"))
     assert isinstance(answer, Errored)
     assert answer.code == 400
     assert answered(combined, request(None)) == Errored(400, "there is no content to decode")
     assert answered(combined, request(None, operation="DELETE")) == Allowed()
-
-
-# --- failures
 
 
 async def no_labels(_: str) -> dict[str, str]:
@@ -243,17 +217,7 @@ async def hangs(_: Request, obj: Object) -> None:
     await asyncio.Event().wait()
 
 
-async def refuses(_: Request, obj: Object) -> None:
-    obj["spec"]["refused"] = True
-    raise Refusal(Denied("no"))
-
-
-async def is_missing(_: Request, obj: Object) -> None:
-    raise NotFound(404, message="not there", reason="NotFound")
-
-
-async def gives_up(_: Request, obj: Object) -> None:
-    raise Unreachable("nobody is there")
+MISSING: Object = {"message": "not there", "reason": "NotFound"}
 
 
 @pytest.mark.parametrize("failing", [breaks, hangs])
@@ -280,15 +244,19 @@ def test_a_link_that_must_not_fail_ends_the_chain() -> None:
 
 @pytest.mark.parametrize("may_fail", [False, True])
 @pytest.mark.parametrize(
-    ("mutation", "expected"),
+    ("error", "expected"),
     [
-        (refuses, Denied("no")),
-        (is_missing, Failure({"status": "Failure", "message": "not there", "reason": "NotFound", "code": 404})),
-        (gives_up, Denied("nobody is there")),
+        (Refusal(Denied("no")), Denied("no")),
+        (NotFound(404, **MISSING), Failure({"status": "Failure", "code": 404, **MISSING})),
+        (Unreachable("nobody is there"), Denied("nobody is there")),
     ],
 )
-def test_a_refusal_counts_whatever_the_failure_policy(mutation: Mutation, expected: Answer, may_fail: bool) -> None:
-    handle = chain([adding("a"), link(mutation, may_fail=may_fail)], no_labels)
+def test_a_refusal_counts_whatever_the_failure_policy(error: Exception, expected: Answer, may_fail: bool) -> None:
+    async def refuses(_: Request, obj: Object) -> None:
+        obj["spec"]["refused"] = True
+        raise error
+
+    handle = chain([adding("a"), link(refuses, may_fail=may_fail)], no_labels)
     pod = {**TYPE}
     assert answered(handle, request(pod)) == expected
     assert pod == TYPE

@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +17,7 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from config.resource_manager.webhooks import Webhooks
 from kit.webhooks.mutating import state_of
 from kube.objects import Object, matches_label_selector
+from webhooks.certificates.pairs import make_ca
 from webhooks.configurations import command, setting
 from webhooks.configurations.install import difference
 from webhooks.configurations.objects import CaBundle, CertManager, Service, Url
@@ -53,17 +50,16 @@ NAMESPACES: dict[Mode, Object] = {
     Mode.TARGET: {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": SYSTEM}]},
 }
 MANAGED = {"resources.gardener.cloud/managed-by": "gardener"}
+TOKEN_INVALIDATOR = {"matchLabels": {"resources.gardener.cloud/purpose": "token-invalidator"}}
 NO_STATIC_POD = {"key": "static-pod", "operator": "NotIn", "values": ["true"]}
 NOT_OURS = {"key": "app", "operator": "NotIn", "values": ["gardener-resource-manager"]}
 PODS = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 PROXY = {"key": "apiserver-proxy.networking.gardener.cloud/inject", "operator": "NotIn", "values": ["disable"]}
 HA = "high-availability-config.resources.gardener.cloud"
 SOME_LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
-EXPRESSIONS = st.tuples(
-    st.sampled_from("ab"),
-    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
-    st.sampled_from([("x",), ("x", "y")]),
-)
+OPERATORS = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"])
+EXPRESSIONS = st.tuples(st.sampled_from("ab"), OPERATORS, st.sampled_from([("x",), ("x", "y")]))
+LABELS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy")), max_size=1)
 VIRTUAL = Instance(mode=Mode.TARGET, prefix="virtual-garden-")
 
 
@@ -72,12 +68,6 @@ def enabled(*keys: str) -> Webhooks:
 
 
 ALL = enabled(*ALL_KEYS)
-
-
-def printed_by(capsys: pytest.CaptureFixture[str]) -> Object:
-    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
-    found: Object = printed
-    return found
 
 
 def generated(
@@ -89,9 +79,6 @@ def generated(
 def entry(name: str, instance: Instance = RUNTIME, webhooks: Webhooks = ALL, *, combined: bool = False) -> Object:
     entries = [webhook for obj in generated(webhooks, instance, combined=combined) for webhook in obj["webhooks"]]
     return next(webhook for webhook in entries if webhook["name"] == f"{name}.resources.gardener.cloud")
-
-
-# --- what is registered
 
 
 def test_the_mutating_webhooks_stand_in_the_order_in_which_they_must_be_called() -> None:
@@ -111,10 +98,7 @@ def test_only_what_is_enabled_is_registered(key: str, combined: bool) -> None:
     if not combined:
         assert {entry.webhook.replace("-", "") for entry in entries} == {key.lower()}
     assert len(generated(webhooks, combined=combined)) == 1
-
-
-def test_nothing_is_generated_when_nothing_is_enabled() -> None:
-    assert generated(Webhooks()) == []
+    assert generated(Webhooks(), combined=combined) == []
 
 
 @pytest.mark.parametrize("key", ALL_KEYS)
@@ -153,10 +137,7 @@ def writes(group: str, version: str, *resources: str) -> Object:
 @pytest.mark.parametrize(
     ("name", "rules", "objects", "others"),
     [
-        (
-            *("token-invalidator", [writes("", "v1", "secrets")]),
-            *({"matchLabels": {"resources.gardener.cloud/purpose": "token-invalidator"}}, {}),
-        ),
+        ("token-invalidator", [writes("", "v1", "secrets")], TOKEN_INVALIDATOR, {}),
         ("projected-token-mount", [PODS], expecting(skipping("projected-token-mount"), NOT_OURS, NO_STATIC_POD), {}),
         ("seccomp-profile", [PODS], expecting(skipping("seccompprofile"), NOT_OURS, NO_STATIC_POD), {}),
         (
@@ -263,8 +244,7 @@ def test_deletion_protection_has_an_entry_for_definitions_and_one_for_resources(
 
 def test_each_kind_of_extension_has_an_entry_with_its_own_path() -> None:
     entries = validating(enabled("extensionValidation"), RUNTIME)
-    names = [entry.name.removeprefix("validation.extensions.") for entry in entries]
-    assert names[5:8] == ["dnsrecords", "etcds", "extensions"]
+    assert [entry.name.rpartition(".")[2] for entry in entries[5:8]] == ["dnsrecords", "etcds", "extensions"]
     assert len(entries) == 13
     assert entries[0].path == "/validate-extensions-gardener-cloud-v1alpha1-backupbucket"
     assert entries[6].path == "/validate-druid-gardener-cloud-v1alpha1-etcd"
@@ -288,19 +268,9 @@ def test_own_pods_are_never_caught(instance: Instance, combined: bool, namespace
         ), found.name
 
 
-@given(
-    st.builds(
-        Selector,
-        st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy")), max_size=1).map(tuple),
-        st.lists(EXPRESSIONS).map(tuple),
-    ),
-    SOME_LABELS,
-)
+@given(st.builds(Selector, LABELS.map(tuple), st.lists(EXPRESSIONS).map(tuple)), SOME_LABELS)
 def test_a_selector_selects_what_its_json_selects(selector: Selector, labels: dict[str, str]) -> None:
     assert selector.matches(labels) == matches_label_selector(selector.json(), labels)
-
-
-# --- combined
 
 
 def test_combined_one_entry_stands_for_all_those_of_pods() -> None:
@@ -314,18 +284,21 @@ def test_combined_one_entry_stands_for_all_those_of_pods() -> None:
     assert mutating(ALL, RUNTIME, combined=True)[1].path == "/webhooks/pods"
 
 
-@pytest.mark.parametrize("instance", [RUNTIME, TARGET])
-def test_the_combined_entry_is_asked_about_whatever_one_of_its_webhooks_is(instance: Instance) -> None:
-    found = entry("pods", instance, combined=True)
+@pytest.mark.parametrize(
+    ("instance", "webhooks", "namespaces"),
+    [
+        (RUNTIME, ALL, {}),
+        (TARGET, ALL, {}),
+        (RUNTIME, enabled("seccompProfile", "projectedTokenMount"), NAMESPACES[Mode.RUNTIME]),
+    ],
+)
+def test_the_combined_entry_is_asked_about_whatever_one_of_its_webhooks_is_and_demands_what_all_demand(
+    instance: Instance, webhooks: Webhooks, namespaces: Object
+) -> None:
+    found = entry("pods", instance, webhooks, combined=True)
     assert found["objectSelector"] == expecting(NOT_OURS, NO_STATIC_POD)
-    assert found["namespaceSelector"] == {}
+    assert found["namespaceSelector"] == namespaces
     assert (found["failurePolicy"], found["timeoutSeconds"]) == ("Fail", 10)
-
-
-def test_the_combined_entry_demands_what_all_its_webhooks_demand() -> None:
-    found = entry("pods", RUNTIME, enabled("seccompProfile", "projectedTokenMount"), combined=True)
-    assert found["namespaceSelector"] == NAMESPACES[Mode.RUNTIME]
-    assert found["objectSelector"] == expecting(NOT_OURS, NO_STATIC_POD)
 
 
 def test_pods_of_other_instances_keep_the_one_entry_that_the_combined_one_must_not_have() -> None:
@@ -338,9 +311,6 @@ def test_pods_of_other_instances_keep_the_one_entry_that_the_combined_one_must_n
 def test_the_combined_entry_may_fail_if_all_its_webhooks_may() -> None:
     found = entry("pods", RUNTIME, enabled("podSchedulerName", "kubernetesServiceHost"), combined=True)
     assert found["failurePolicy"] == "Ignore"
-
-
-# --- the objects
 
 
 @pytest.mark.parametrize(
@@ -368,9 +338,6 @@ def test_the_api_server_is_told_where_and_whom_to_trust() -> None:
     assert by_url["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "ns/c"}
 
 
-# --- installing
-
-
 def stored(obj: Object) -> Object:
     """As an API server gives it back."""
     live = copy.deepcopy(obj)
@@ -385,8 +352,7 @@ def stored(obj: Object) -> Object:
 
 
 def test_nothing_is_written_to_what_is_as_wanted() -> None:
-    for obj in generated():
-        assert difference(obj, stored(obj)) == {}
+    assert [difference(obj, stored(obj)) for obj in generated()] == [{}, {}]
 
 
 def test_labels_and_annotations_of_others_are_left_alone() -> None:
@@ -400,13 +366,13 @@ def test_labels_and_annotations_of_others_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "field",
+    ("field", "value"),
     [("timeoutSeconds", 3), ("failurePolicy", "Ignore"), ("matchConditions", [{}]), ("objectSelector", {"a": "b"})],
 )
-def test_what_was_changed_by_hand_is_put_right(field: tuple[str, Any]) -> None:
+def test_what_was_changed_by_hand_is_put_right(field: str, value: Any) -> None:
     (wanted,) = generated(enabled("seccompProfile"))
     live = stored(wanted)
-    live["webhooks"][0][field[0]] = field[1]
+    live["webhooks"][0][field] = value
     assert difference(wanted, live) == {"webhooks": wanted["webhooks"]}
 
 
@@ -423,25 +389,13 @@ def test_the_certificates_of_cert_manager_are_kept_and_its_annotation_goes_with_
     }
 
 
-# --- the command
-
-
-def certificate_and_key() -> tuple[bytes, bytes]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "ca")])
-    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + datetime.timedelta(days=1))
-    pem = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
-    return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text(
         "leaderElection: {resourceNamespace: garden}\nwebhooks: {seccompProfile: {enabled: true}}\ncontrollers: {}\n"
     )
-    certificate, key = certificate_and_key()
-    (tmp_path / "ca.crt").write_bytes(key + b"\n" + certificate)
+    pair = make_ca("ca", now=datetime.datetime.now(datetime.UTC), lifetime=datetime.timedelta(days=1))
+    (tmp_path / "ca.crt").write_bytes(pair.key_pem + b"\n" + pair.certificate_pem)
     return tmp_path
 
 
@@ -450,17 +404,15 @@ def run(files: Path, *arguments: str, environment: dict[str, str] | None = None)
     return command.main(given, environment=environment or {})
 
 
-def test_what_is_printed_can_be_applied(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_printed_can_be_applied_and_a_private_key_in_the_file_of_the_ca_is_not_printed(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(files) == 0
-    printed = printed_by(capsys)
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
     assert printed["metadata"]["name"] == APP
-    assert printed["webhooks"][0]["clientConfig"]["service"]["namespace"] == "garden"
-
-
-def test_a_private_key_in_the_file_of_the_ca_is_not_printed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(files) == 0
-    bundle = base64.b64decode(printed_by(capsys)["webhooks"][0]["clientConfig"]["caBundle"])
-    assert bundle == (files / "ca.crt").read_bytes().partition(b"KEY-----\n\n")[2]
+    client = printed["webhooks"][0]["clientConfig"]
+    assert client["service"]["namespace"] == "garden"
+    assert base64.b64decode(client["caBundle"]) == (files / "ca.crt").read_bytes().partition(b"KEY-----\n\n")[2]
 
 
 def test_a_kubeconfig_of_a_target_cluster_makes_a_target_instance(
@@ -468,7 +420,7 @@ def test_a_kubeconfig_of_a_target_cluster_makes_a_target_instance(
 ) -> None:
     environment = {"KUBECONFIG": "a", "TARGET_KUBECONFIG": "b"}
     assert run(files, environment=environment) == 0
-    printed = printed_by(capsys)
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
     assert printed["metadata"]["name"] == f"{APP}-shoot"
     url = "https://gardener-resource-manager.garden:443/webhooks/seccomp-profile"
     assert printed["webhooks"][0]["clientConfig"]["url"] == url
@@ -495,24 +447,27 @@ def test_wrong_arguments_are_explained(
     assert text in capsys.readouterr().err
 
 
-def test_a_file_without_certificates_is_explained(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (files / "ca.crt").write_text("nothing")
+@pytest.mark.parametrize(
+    ("file", "content", "text"),
+    [
+        ("ca.crt", "nothing", "holds no certificates as PEM"),
+        ("ca.crt", None, "cannot read --ca-file"),
+        ("config.yaml", "logLevel: loud\n", "logLevel"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_explained(
+    files: Path, capsys: pytest.CaptureFixture[str], file: str, content: str | None, text: str
+) -> None:
+    (files / file).unlink()
+    if content is not None:
+        (files / file).write_text(content)
     assert run(files) == 1
-    assert "holds no certificates as PEM" in capsys.readouterr().err
-    (files / "ca.crt").unlink()
-    assert run(files) == 1
-    assert "cannot read --ca-file" in capsys.readouterr().err
-
-
-def test_an_invalid_configuration_is_explained(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (files / "config.yaml").write_text("logLevel: loud\n")
-    assert run(files) == 1
-    assert "logLevel" in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 def test_the_namespace_and_prefix_go_into_all_addresses(files: Path) -> None:
-    given = argparse.ArgumentParser()
-    setting.add_arguments(given)
+    parser = argparse.ArgumentParser()
+    setting.add_arguments(parser)
     arguments = ["--config", str(files / "config.yaml"), "--prefix", "virtual-garden-", "--namespace", "ns"]
-    found = setting.read(given.parse_args(arguments), environment={})
+    found = setting.read(parser.parse_args(arguments), environment={})
     assert (found.instance.app, found.namespace) == ("virtual-garden-gardener-resource-manager", "ns")

@@ -134,9 +134,6 @@ def test_an_autoscaler_gets_bounds_that_fit(lowest: int, after: tuple[int, int])
     assert (spec["minReplicas"], spec["maxReplicas"]) == after
 
 
-# --- kinds
-
-
 @pytest.mark.parametrize("version", ["v2beta1", "v2"])
 def test_each_supported_version_of_autoscalers_is_changed(version: str) -> None:
     autoscaler = workload(None, "server") | {"spec": {"minReplicas": 1}, "apiVersion": f"autoscaling/{version}"}
@@ -182,9 +179,6 @@ def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -
     assert spec_after(HANDLER, workload(1, "server"), kind)["replicas"] == 2
 
 
-# --- errors
-
-
 def test_a_missing_namespace_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_module, "_ARRIVAL_SECONDS", 0.01)
     asked = request(workload(1), kind=DEPLOYMENT, namespace="missing")
@@ -213,9 +207,6 @@ def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:
 )
 def test_what_cannot_be_decoded_is_denied_as_is_an_annotation_that_is_no_number(obj: Any, message: str) -> None:
     assert answered(HANDLER, request(obj, kind=DEPLOYMENT)) == Denied(message)
-
-
-# --- what is scaled
 
 
 @pytest.mark.parametrize(
@@ -257,9 +248,6 @@ def test_a_workload_is_spread_for_the_first_hpa_by_name_or_for_the_replicas_that
 def test_a_workload_without_a_name_yet_is_not_scaled() -> None:
     handler = handler_of(namespace("ns"), hpa(9, of="d"))
     assert spec_after(handler, workload(5, "server"), name="")["replicas"] == 2
-
-
-# --- the latest behavior
 
 
 def nodes(count: int) -> list[Object]:
@@ -305,9 +293,6 @@ def test_the_seed_behavior_does_not_count_nodes() -> None:
     assert pod_after(handler, workload(2), STATEFUL_SET)["topologySpreadConstraints"] == [hard(HOST, 1, 2)]
 
 
-# --- the status
-
-
 @pytest.mark.parametrize(
     ("kind", "status", "after"),
     [
@@ -321,8 +306,6 @@ def test_numbers_that_a_status_always_has_are_there(kind: Kind, status: Any, aft
     answer = answered(HANDLER, request({"status": status}, kind=kind))
     assert answer.after == {"status": after}
 
-
-# --- what holds for all
 
 HANDLERS = [
     handler_of(

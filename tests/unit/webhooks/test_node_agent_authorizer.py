@@ -1,6 +1,5 @@
 """What node agents may do, and how SubjectAccessReviews are read and answered."""
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
+from kit.manifests import secret
 from kube.errors import NotFound
+from kube.objects import Object
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
 from webhooks.handlers.node_agent_authorizer.review import V1, V1BETA1, Unreadable, decode, encode, encode_error
 from webhooks.handlers.node_agent_authorizer.rules import (
@@ -106,17 +107,6 @@ async def decided(asked: Attributes, known: Known | None = None, *, with_selecto
     return await authorize(asked, known or Known(), with_selectors=with_selectors)
 
 
-async def decided_unasked(asked: Attributes) -> Decision:
-    """What needs no look at any cluster."""
-    known = Known()
-    decision = await decided(asked, known)
-    assert known.asked == []
-    return decision
-
-
-# --- who
-
-
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
@@ -125,49 +115,29 @@ async def decided_unasked(asked: Attributes) -> Decision:
         (wants("get", "nodes", groups=()), NO_OPINION),
         (wants("get", "nodes", user=NODE_AGENT_USER_PREFIX), deny()),
         (wants("list", "nodes"), ALLOW),
+        (wants("get", "configmaps"), deny()),
+        (wants("get", "pods.metrics.k8s.io"), deny()),
+        (wants("get", "", is_resource_request=False), deny()),
+        (wants("delete", "nodes"), deny(f"{VERBS}[get list watch patch update]")),
+        (wants("delete", "nodes/proxy"), deny(f"{SUBRESOURCES}[status]")),
+        (wants("create", "pods"), deny(f"{VERBS}[get list watch delete]")),
+        (wants("get", "pods/log"), deny(f"{SUBRESOURCES}[]")),
+        (wants("update", "secrets"), deny(f"{VERBS}[get list watch]")),
+        (wants("delete", LEASES), deny(f"{VERBS}[get list watch create update]")),
+        (wants("list", CSRS), deny(f"{VERBS}[get create]")),
+        (wants("create", f"{CSRS}/approval"), deny(f"{SUBRESOURCES}[]")),
+        (wants("get", "events"), deny(f"{VERBS}[create patch]")),
+        (wants("update", "events.events.k8s.io"), deny(f"{VERBS}[create patch]")),
+        (wants("create", "events"), ALLOW),
+        (wants("patch", "events.events.k8s.io"), ALLOW),
+        (wants("watch", "nodes"), ALLOW),
+        (wants("create", CSRS), ALLOW),
     ],
 )
-async def test_only_node_agents_are_decided_about(asked: Attributes, expected: Decision) -> None:
-    assert await decided_unasked(asked) == expected
-
-
-# --- what, without a look at a cluster
-
-
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        (wants("get", "configmaps"), ""),
-        (wants("get", "pods.metrics.k8s.io"), ""),
-        (wants("get", "", is_resource_request=False), ""),
-        (wants("delete", "nodes"), f"{VERBS}[get list watch patch update]"),
-        (wants("delete", "nodes/proxy"), f"{SUBRESOURCES}[status]"),
-        (wants("create", "pods"), f"{VERBS}[get list watch delete]"),
-        (wants("get", "pods/log"), f"{SUBRESOURCES}[]"),
-        (wants("update", "secrets"), f"{VERBS}[get list watch]"),
-        (wants("delete", LEASES), f"{VERBS}[get list watch create update]"),
-        (wants("list", CSRS), f"{VERBS}[get create]"),
-        (wants("create", f"{CSRS}/approval"), f"{SUBRESOURCES}[]"),
-        (wants("get", "events"), f"{VERBS}[create patch]"),
-        (wants("update", "events.events.k8s.io"), f"{VERBS}[create patch]"),
-    ],
-)
-async def test_what_no_agent_needs_is_denied_without_a_look(asked: Attributes, reason: str) -> None:
-    assert await decided_unasked(asked) == deny(reason)
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        *(wants("create", "events"), wants("patch", "events.events.k8s.io")),
-        *(wants("list", "nodes"), wants("watch", "nodes"), wants("create", CSRS)),
-    ],
-)
-async def test_what_every_agent_may_is_allowed_without_a_look(asked: Attributes) -> None:
-    assert await decided_unasked(asked) == ALLOW
-
-
-# --- its own
+async def test_decisions_that_need_no_look_at_any_cluster(asked: Attributes, expected: Decision) -> None:
+    known = Known()
+    assert await decided(asked, known) == expected
+    assert known.asked == []
 
 
 @pytest.mark.parametrize(
@@ -205,10 +175,8 @@ async def test_an_agent_may_read_and_write_its_own_and_nothing_else(asked: Attri
 @pytest.mark.parametrize(
     "asked",
     [
-        wants("get", LEASES, "gardener-node-agent-n1", "kube-system"),
-        wants("get", "nodes", "m1"),
-        wants("get", "pods", "p", "ns"),
-        wants("list", "pods"),
+        *(wants("get", LEASES, "gardener-node-agent-n1", "kube-system"), wants("get", "nodes", "m1")),
+        *(wants("get", "pods", "p", "ns"), wants("list", "pods")),
     ],
 )
 async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> None:
@@ -301,14 +269,8 @@ def test_whatever_a_selector_says_it_is_read_or_refused(raw: str) -> None:
     assert len(found) <= raw.count("=")
 
 
-# --- files of an OperatingSystemConfig
-
-
-def config(text: str) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "osc", "namespace": "kube-system"},
-        "data": {"osc.yaml": base64.b64encode(text.encode()).decode()},
-    }
+def config(text: str) -> Object:
+    return secret("osc", {"osc.yaml": text}, namespace="kube-system")
 
 
 def test_the_secrets_of_files_are_found() -> None:
@@ -330,13 +292,7 @@ def test_the_secrets_of_files_are_found() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[",
-        "- a",
-        "spec: 1",
-        "spec: {files: 1}",
-        "a: &a [1]\nb: *a",
-        "[" * 100 + "]" * 100,
-        "spec: {files: [1]}",
+        *("[", "- a", "spec: 1", "spec: {files: 1}", "a: &a [1]\nb: *a", "[" * 100 + "]" * 100, "spec: {files: [1]}"),
         pytest.param("spec: {files: [" + "{}," * 300_000 + "]}", id="too many values"),
     ],
 )
@@ -345,7 +301,7 @@ def test_a_config_that_cannot_be_read_is_named(text: str) -> None:
         references(config(text))
 
 
-# --- on the wire
+MEMBERS = st.sampled_from(["verb", "fieldSelector", "requirements", "values", "key"])
 
 
 def review(api_version: str, **spec: Any) -> bytes:
@@ -380,13 +336,7 @@ def test_a_request_for_a_path_is_no_resource_request() -> None:
         (review(V1, groups="g"), JSON, 400, "groups has to be a list of strings"),
         (review(V1, resourceAttributes=[]), JSON, 400, "resourceAttributes has to be an object"),
         (review(V1, resourceAttributes=NO_REQUIREMENT), JSON, 400, "requirements has to be a list of objects"),
-        pytest.param(
-            review(V1, groups=[{}]).replace(b"{}", b",".join([b"{}"] * 1_000_000)),
-            JSON,
-            413,
-            "too many values: limit is 100000",
-            id="too many values",
-        ),
+        pytest.param(review(V1, groups=[{}] * 1_000_000), JSON, 413, "limit is 100000", id="too many values"),
     ],
 )
 def test_what_is_no_review_is_an_error(body: bytes, content_type: str, code: int, text: str) -> None:
@@ -418,21 +368,13 @@ def test_an_error_is_written() -> None:
 
 @given(
     st.binary(max_size=200)
-    | st.builds(
-        lambda spec: review(V1, **spec),
-        st.dictionaries(
-            st.sampled_from(["user", "groups", "resourceAttributes", "nonResourceAttributes"]),
-            st.recursive(
-                st.none() | st.integers(-5, 5) | st.text(max_size=5),
-                lambda inner: (
-                    st.lists(inner, max_size=3)
-                    | st.dictionaries(
-                        st.sampled_from(["verb", "fieldSelector", "requirements", "values", "key"]), inner
-                    )
-                ),
-            ),
+    | st.dictionaries(
+        st.sampled_from(["user", "groups", "resourceAttributes", "nonResourceAttributes"]),
+        st.recursive(
+            st.none() | st.integers(-5, 5) | st.text(max_size=5),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner),
         ),
-    )
+    ).map(lambda spec: review(V1, **spec))
 )
 def test_garbage_is_refused(body: bytes) -> None:
     try:

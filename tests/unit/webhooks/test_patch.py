@@ -59,9 +59,7 @@ def test_a_patch_says_what_changed(before: Any, after: Any, operations: list[Any
 scalars = st.none() | st.booleans() | st.integers(min_value=2) | st.text(max_size=3)
 names = st.text(alphabet="ab~/0é", max_size=3)
 documents = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
-    max_leaves=12,
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=12
 )
 objects = st.dictionaries(names, documents, max_size=4)
 

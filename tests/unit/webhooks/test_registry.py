@@ -60,9 +60,6 @@ def test_every_module_of_the_package_is_registered() -> None:
     assert {webhook.name.replace("-", "_") for webhook in WEBHOOKS} == modules
 
 
-# --- the table in the documentation
-
-
 def table() -> Iterator[str]:
     yield "| Webhook | Path | Requests | Failure policy |\n"
     yield "|---|---|---|---|\n"
@@ -110,9 +107,6 @@ def test_the_documentation_names_labels_that_decide_about_objects() -> None:
             if skip := [key for key in excluding if key.endswith("/skip")]:
                 found[webhook.name] = (skip[0], (keys.MANAGED_BY, "gardener") in selector.labels)
     assert documented == found
-
-
-# --- the example of docs/extending.md
 
 
 @pytest.fixture

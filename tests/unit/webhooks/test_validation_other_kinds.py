@@ -28,9 +28,6 @@ ADDRESS_TYPES = ("ExternalDNS", "ExternalIP", "Hostname", "InternalDNS", "Intern
 UNKNOWN_TYPE = 'Invalid value: "a": invalid address for unsupported address type'
 
 
-# --- Workers
-
-
 def worker(**pool: Any) -> Object:
     return valid("Worker", pools=[{**POOL, **pool}])
 
@@ -99,9 +96,6 @@ def test_surges_are_numbers_or_percentages() -> None:
     assert "maxSurge" in undecodable("Worker", worker(maxSurge=1.5))
 
 
-# --- Etcds
-
-
 @pytest.mark.parametrize(
     ("store", "found"),
     [
@@ -157,9 +151,6 @@ def test_the_spec_of_an_etcd_is_frozen_while_it_is_being_deleted() -> None:
     spec = '{"backup":{"store":{"prefix":"n--x","provider":"S3"}},"replicas":1,"memberNamePrefix":"a"}'
     assert errors("Etcd", new, old) == [f"spec: Invalid value: {spec}: field is immutable"]
     assert errors("Etcd", valid("Etcd", meta=DELETING, labels={}, etcd=None), old) == []
-
-
-# --- SelfHostedShootExposures
 
 
 def unsupported_kind(kind: str) -> str:
