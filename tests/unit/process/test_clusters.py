@@ -1,8 +1,8 @@
 """Whether source and target are one cluster, and what a shared connection is set to."""
 
-import base64
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,30 +21,22 @@ ELSEWHERE = replace(HERE, server="https://b:443", identity=("https://b:443", "to
 OTHER_USER = replace(HERE, identity=("https://a:443", "token y", ""))
 
 
-def settings(*namespaces: str) -> ClientConnection:
-    return ClientConnection(namespaces=namespaces)
-
-
 @pytest.mark.parametrize(
-    ("source", "source_settings", "target", "target_settings", "expected"),
+    ("target", "source_namespaces", "target_namespaces", "expected"),
     [
-        (HERE, settings(), replace(HERE), settings(), True),
-        (HERE, settings("a", "b"), HERE, settings("b", "a"), True),
-        (HERE, settings("a"), HERE, settings(), False),
-        (HERE, settings("a"), HERE, settings("b"), False),
-        (HERE, settings(), ELSEWHERE, settings(), False),
-        (HERE, settings(), OTHER_USER, settings(), False),
+        pytest.param(replace(HERE), (), (), True, id="equal"),
+        pytest.param(HERE, ("a", "b"), ("b", "a"), True, id="order of namespaces"),
+        pytest.param(HERE, ("a",), (), False, id="one restricted"),
+        pytest.param(HERE, ("a",), ("b",), False, id="other namespaces"),
+        pytest.param(ELSEWHERE, (), (), False, id="other server"),
+        pytest.param(OTHER_USER, (), (), False, id="other user"),
     ],
-    ids=["equal", "order of namespaces", "one restricted", "other namespaces", "other server", "other user"],
 )
 def test_only_the_same_server_user_and_namespaces_make_one_cluster(
-    source: Connection,
-    source_settings: ClientConnection,
-    target: Connection,
-    target_settings: ClientConnection,
-    expected: bool,
+    target: Connection, source_namespaces: tuple[str, ...], target_namespaces: tuple[str, ...], expected: bool
 ) -> None:
-    assert same_cluster(source, source_settings, target, target_settings) is expected
+    source_settings, target_settings = (ClientConnection(namespaces=n) for n in (source_namespaces, target_namespaces))
+    assert same_cluster(HERE, source_settings, target, target_settings) is expected
 
 
 def test_a_shared_connection_has_the_more_generous_limit_and_the_more_frequent_resync() -> None:
@@ -60,8 +52,12 @@ def test_a_shared_connection_is_unlimited_if_one_of_both_is(unlimited: str) -> N
     assert merged(ClientConnection(qps=limits["source"]), ClientConnection(qps=limits["target"])).qps == -1
 
 
-def kubeconfig(path: Path, *, server: str = "https://a:443", user: Object | None = None) -> str:
-    return str(written(path, kubeconfigs.kubeconfig(user or {"token": "x"}, server=server)))
+def connection(
+    path: Path, *, server: str = "https://a:443", user: Object | None = None, **more: Any
+) -> ClientConnection:
+    """By a kubeconfig at this path. Args: more: further settings."""
+    file = written(path, kubeconfigs.kubeconfig(user or {"token": "x"}, server=server))
+    return ClientConnection(kubeconfig=str(file), **more)
 
 
 def lines_of(source: ClientConnection, target: ClientConnection) -> list[Line]:
@@ -70,35 +66,28 @@ def lines_of(source: ClientConnection, target: ClientConnection) -> list[Line]:
 
 
 def test_without_a_kubeconfig_of_its_own_the_target_is_the_source(tmp_path: Path) -> None:
-    source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"))
-    (both,) = lines_of(source, ClientConnection())
+    (both,) = lines_of(connection(tmp_path / "source"), ClientConnection())
     assert both.names == ("source", "target")
     assert both.transport.connection.server == "https://a:443"
 
 
 def test_a_target_restricted_to_other_namespaces_has_a_connection_and_limits_of_its_own(tmp_path: Path) -> None:
-    source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"), qps=1)
+    source = connection(tmp_path / "source", qps=1)
     found = lines_of(source, ClientConnection(namespaces=("kube-system",), qps=2))
     assert [(line.names, line.settings.qps) for line in found] == [(("source",), 1), (("target",), 2)]
     assert found[1].transport.connection.server == "https://a:443"
 
 
 def test_two_files_that_say_the_same_are_one_cluster(tmp_path: Path) -> None:
-    paths = [kubeconfig(tmp_path / name) for name in ("source", "target")]
-    source, target = (ClientConnection(kubeconfig=path) for path in paths)
-    assert len(lines_of(source, target)) == 1
+    assert len(lines_of(connection(tmp_path / "source"), connection(tmp_path / "target"))) == 1
 
 
 def test_two_servers_are_two_clusters(tmp_path: Path) -> None:
-    source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"))
-    target = ClientConnection(kubeconfig=kubeconfig(tmp_path / "target", server="https://b:443"))
-    found = lines_of(source, target)
+    found = lines_of(connection(tmp_path / "source"), connection(tmp_path / "target", server="https://b:443"))
     assert [line.transport.connection.server for line in found] == ["https://a:443", "https://b:443"]
 
 
 def test_a_target_with_an_exec_plugin_is_refused(tmp_path: Path) -> None:
-    source = ClientConnection(kubeconfig=kubeconfig(tmp_path / "source"))
-    user: Object = {"exec": {"command": "touch"}, "token": base64.b64encode(b"x").decode()}
-    target = ClientConnection(kubeconfig=kubeconfig(tmp_path / "target", user=user))
+    target = connection(tmp_path / "target", user={"exec": {"command": "touch"}, "token": "eA=="})
     with pytest.raises(ConfigurationError, match=r'^exec configurations are not supported \(user "u"\)'):
-        lines_of(source, target)
+        lines_of(connection(tmp_path / "source"), target)

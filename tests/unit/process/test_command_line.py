@@ -11,25 +11,23 @@ from process.flags import Exit, Flags, parse, start_failure
 from process.program import Program
 
 PROGRAM = Program(name="prog", summary="Does things.", component=COMPONENT, compose=lambda: lambda base: [])
+GARDEN = ClusterConnection(name="garden", attribute="client_connection", variable="KUBECONFIG")
 OTHER = replace(
     PROGRAM,
     name="other",
     summary="Does other things.",
-    component=replace(
-        COMPONENT,
-        kind="OtherConfiguration",
-        clusters=(ClusterConnection(name="garden", attribute="client_connection", variable="KUBECONFIG"),),
-    ),
+    component=replace(COMPONENT, kind="OtherConfiguration", clusters=(GARDEN,)),
 )
+NO_VERSION = "not one of true, false, raw, or a version such as v1.2.3"
 
 
-def read(*arguments: str, programs: tuple[Program[Any], ...] = (PROGRAM,)) -> Flags:
-    return parse(arguments, programs)
+def read(*arguments: str) -> Flags:
+    return parse(arguments, (PROGRAM,))
 
 
-def exit_of(*arguments: str) -> Exit:
+def exit_of(*arguments: str, programs: tuple[Program[Any], ...] = (PROGRAM,)) -> Exit:
     with pytest.raises(Exit) as caught:
-        read(*arguments)
+        parse(arguments, programs)
     return caught.value
 
 
@@ -56,10 +54,7 @@ def test_a_repeated_namespace_flag_collects_all_values_and_leaves_the_default_al
         (("--config=c", "start"), 'unexpected argument "start"; only flags are taken'),
         (("--config=c", "--", "start"), 'unexpected argument "start"; only flags are taken'),
         (("--config=c", "--version", "start"), 'unexpected argument "start"; only flags are taken'),
-        (
-            ("--config=c", "--version=1.2"),
-            'argument --version: "1.2" is not one of true, false, raw, or a version such as v1.2.3',
-        ),
+        (("--config=c", "--version=1.2"), f'argument --version: "1.2" is {NO_VERSION}'),
     ],
 )
 def test_a_wrong_command_line_ends_with_code_1_the_text_and_the_usage(arguments: tuple[str, ...], message: str) -> None:
@@ -74,20 +69,13 @@ def test_a_wrong_command_line_ends_with_code_1_the_text_and_the_usage(arguments:
 def test_help_says_what_the_program_is_its_flags_and_variables_and_gives_an_example(arguments: tuple[str, ...]) -> None:
     exit_ = exit_of(*arguments)
     assert (exit_.code, exit_.stderr) == (0, "")
-    for part in (
-        "Does things.",
-        "--config FILE",
-        "--metrics-bind-address [HOST]:PORT",
-        "TARGET_KUBECONFIG",
-        "prog --config config.yaml",
-    ):
+    parts = ("Does things.", "--config FILE", "--metrics-bind-address [HOST]:PORT", "TARGET_KUBECONFIG")
+    for part in (*parts, "prog --config config.yaml"):
         assert part in exit_.stdout
 
 
 def test_help_of_several_programs_says_which_there_are_and_the_variables_of_each() -> None:
-    with pytest.raises(Exit) as caught:
-        read("--help", programs=(PROGRAM, OTHER))
-    text = caught.value.stdout
+    text = exit_of("--help", programs=(PROGRAM, OTHER)).stdout
     assert text.startswith("usage: prog --config FILE")
     for part in (
         "ResourceManagerConfiguration: Does things.\nOtherConfiguration: Does other things.",

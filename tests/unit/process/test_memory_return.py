@@ -1,33 +1,23 @@
 import asyncio
-import contextlib
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from kit.eventually import soon
 from process import memory
 from process.memory import MemoryReturn
 
 
 async def test_memory_is_given_back_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = 0
-    enough = asyncio.Event()
-
-    def trim(_keep: int) -> int:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            enough.set()
-        return 1
-
+    trim = Mock(return_value=1)
     monkeypatch.setattr(memory, "_of_the_c_library", lambda _name: trim)
     running = asyncio.create_task(MemoryReturn(every=0.001).wait())
-    async with asyncio.timeout(60):
-        await enough.wait()
+    await soon(lambda: trim.call_count >= 3)
     running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    await asyncio.wait({running})
 
 
 async def test_where_the_library_cannot_it_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +46,6 @@ def test_what_is_large_is_kept_apart_if_that_is_wanted(called: bool) -> None:
     program = _IS_APART.format(called=called)
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed == f"{called}\n"
-
-
-# --- how much there may be
 
 
 @pytest.mark.parametrize(

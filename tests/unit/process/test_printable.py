@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -73,13 +74,17 @@ def test_json_and_yaml_are_the_same_values_in_characters_that_are_shown(value: o
     assert encoded.replace("\n", "").isprintable()
 
 
-# --- all that goes out
+def assert_shown(capsys: pytest.CaptureFixture[str]) -> Any:
+    told = capsys.readouterr()
+    for text in (told.out, told.err):
+        assert text.endswith("\n")
+        assert text.replace("\n", "").isprintable(), text
+    return told
 
 
 @pytest.fixture(params=HOSTILE, ids=ascii)
 def hostile(request: pytest.FixtureRequest) -> str:
-    text: str = request.param
-    return text
+    return str(request.param)
 
 
 def test_lines_of_the_plugin_hold_nothing_but_their_own_colours(
@@ -96,9 +101,7 @@ def test_lines_of_the_plugin_hold_nothing_but_their_own_colours(
         say(hostile)
     output.failed(hostile, hostile)
     output.crashed(ValueError(hostile))
-    told = capsys.readouterr()
-    assert_shown(told.out)
-    assert_shown(told.err)
+    told = assert_shown(capsys)
     assert all(line[:2] in {"► ", "◎ ", "✔ ", "⚠ ", "✗ ", "  "} for line in told.err.splitlines())
 
 
@@ -108,16 +111,12 @@ def test_the_demo(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
     screen.table([[hostile, hostile], ["a", "b"]])
     with screen.step(hostile, timed=False):
         pass
-    told = capsys.readouterr()
-    assert_shown(told.out)
-    assert_shown(told.err)
+    assert_shown(capsys)
 
 
 def test_what_a_program_says_when_it_cannot_start(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
     Exit(1, stdout=hostile, stderr=hostile).show()
-    told = capsys.readouterr()
-    for text in (told.out, told.err):
-        assert text.replace("\n", "").isprintable()
+    assert_shown(capsys)
 
 
 def test_the_status_page(hostile: str) -> None:
@@ -142,8 +141,3 @@ def test_all_modules_that_print_escape_or_say_nothing_but_words_of_their_own() -
     escaping = {name for name in writing if "from process.printable import" in (ROOT / name).read_text()}
     assert writing - escaping == OWN_WORDS
     assert {name for name in writing if name.startswith("kubectl_mr/")} - OWN_WORDS == {"kubectl_mr/output.py"}
-
-
-def assert_shown(text: str) -> None:
-    assert text.endswith("\n")
-    assert text.replace("\n", "").isprintable(), text

@@ -1,10 +1,10 @@
 """A real process with real signals: exit codes and what is printed."""
 
+import contextlib
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Protocol
 
 import pytest
 
@@ -36,28 +36,14 @@ run_process(compose, grace_period=float(sys.argv[2]))
 """
 
 
-class Start(Protocol):
-    def __call__(self, behaviour: str, *, grace_period: float = ...) -> subprocess.Popen[str]: ...
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    processes: list[subprocess.Popen[str]] = []
-
-    def start(behaviour: str, *, grace_period: float = 30.0) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, behaviour, str(grace_period)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+@contextlib.contextmanager
+def started(behaviour: str, *, grace_period: float = 30.0) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PROGRAM, behaviour, str(grace_period)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
@@ -71,32 +57,31 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_process_cleanly_and_silently(start: Start, number: signal.Signals) -> None:
-    process = start("obey")
-    assert line_of(process) == "ready\n"
-    process.send_signal(number)
-    assert finish(process) == (0, "stopping\n")
+def test_a_signal_stops_the_process_cleanly_and_silently(number: signal.Signals) -> None:
+    with started("obey") as process:
+        assert line_of(process) == "ready\n"
+        process.send_signal(number)
+        assert finish(process) == (0, "stopping\n")
 
 
 @pytest.mark.parametrize("behaviour", ["hang", "block"])
-def test_a_second_signal_ends_the_process_at_once_even_if_its_event_loop_is_stuck(start: Start, behaviour: str) -> None:
-    process = start(behaviour)
-    assert line_of(process) == "ready\n"
-    process.send_signal(signal.SIGTERM)
-    assert line_of(process) == "stopping\n"
-    process.send_signal(signal.SIGTERM)
-    assert finish(process) == (1, "")
+def test_a_second_signal_ends_the_process_at_once_even_if_its_event_loop_is_stuck(behaviour: str) -> None:
+    with started(behaviour) as process:
+        assert line_of(process) == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert line_of(process) == "stopping\n"
+        process.send_signal(signal.SIGTERM)
+        assert finish(process) == (1, "")
 
 
-def test_exceeding_the_grace_period_is_an_error_that_is_told(start: Start) -> None:
-    process = start("hang", grace_period=0.1)
-    assert line_of(process) == "ready\n"
-    process.send_signal(signal.SIGTERM)
-    assert finish(process) == (
-        1,
-        "stopping\nfailed waiting for all runnables to end within grace period of 100ms: context deadline exceeded\n",
-    )
+def test_exceeding_the_grace_period_is_an_error_that_is_told() -> None:
+    late = "failed waiting for all runnables to end within grace period of 100ms: context deadline exceeded"
+    with started("hang", grace_period=0.1) as process:
+        assert line_of(process) == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert finish(process) == (1, f"stopping\n{late}\n")
 
 
-def test_an_error_of_the_start_is_printed_and_ends_the_process(start: Start) -> None:
-    assert finish(start("fail")) == (1, "stopping\ncannot start\n")
+def test_an_error_of_the_start_is_printed_and_ends_the_process() -> None:
+    with started("fail") as process:
+        assert finish(process) == (1, "stopping\ncannot start\n")

@@ -10,13 +10,9 @@ import pytest
 from process.version import DISTRIBUTION, user_agent, version
 
 
-def test_an_override_wins() -> None:
-    assert version("v9.9.9") == "v9.9.9"
-
-
-def test_the_installed_package_gives_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_installed_package_gives_the_version_but_an_override_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: {DISTRIBUTION: "1.2.3"}[name])
-    assert version() == "v1.2.3"
+    assert (version(), version("v9.9.9")) == ("v1.2.3", "v9.9.9")
 
 
 def test_a_source_tree_that_was_never_installed_has_a_version_too(monkeypatch: pytest.MonkeyPatch) -> None:
