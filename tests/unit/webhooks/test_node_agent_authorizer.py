@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardener.keys import NODE_AGENT_USER_PREFIX, NODE_AGENTS_GROUP
-from kit.manifests import secret
+from kit.objects import secret
 from kube.errors import NotFound
 from kube.objects import Object
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
@@ -270,7 +270,7 @@ def test_whatever_a_selector_says_it_is_read_or_refused(raw: str) -> None:
 
 
 def config(text: str) -> Object:
-    return secret("osc", {"osc.yaml": text}, namespace="kube-system")
+    return secret("kube-system/osc", {"osc.yaml": text})
 
 
 def test_the_secrets_of_files_are_found() -> None:
