@@ -25,8 +25,8 @@ class Part:
         print("stopping", flush=True)
         if sys.argv[1] == "hang":
             await asyncio.Event().wait()
-        if sys.argv[1] == "block":
-            time.sleep(600)
+        while sys.argv[1] == "block":
+            time.sleep(0.1)  # what comes just before it is noticed after it
 
 async def compose():
     return [[Part()]]
