@@ -1,15 +1,19 @@
 """What differs between two objects, and that nobody sees what is secret."""
 
-from typing import Any
-
 import pytest
 
+from kit.objects import secret
+from kube.objects import Object
 from kubectl_mr.changes import changes, described
 from kubectl_mr.style import rendered
 
 
-def told(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def told(before: Object, after: Object) -> list[str]:
     return [rendered(line, colors=False).strip() for change in changes(before, after) for line in described(change)]
+
+
+def named(**values: int) -> Object:
+    return {"c": [{"name": name, "v": value} for name, value in values.items()]}
 
 
 @pytest.mark.parametrize(
@@ -23,20 +27,16 @@ def told(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         ({"a": []}, {"a": ["x"]}, ["a[0]", "+ x"]),
         ({"a": {"b.c/d": "x"}}, {"a": {"b.c/d": "y"}}, ['a.["b.c/d"]', "- x", "+ y"]),
         (
-            {"c": [{"name": "one", "v": 1}, {"name": "two", "v": 1}]},
-            {"c": [{"name": "new", "v": 1}, {"name": "one", "v": 1}, {"name": "two", "v": 2}]},
+            named(one=1, two=1),
+            named(new=1, one=1, two=2),
             ["c[two].v", "- 1", "+ 2", "c[new]", "+ name: new", "+ v: 1"],
         ),
-        (
-            {"c": [{"name": "one"}, {"name": "two"}]},
-            {"c": [{"name": "two"}, {"name": "one"}]},
-            ["c (order)", "- - one", "- - two", "+ - two", "+ - one"],
-        ),
+        (named(one=1, two=1), named(two=1, one=1), ["c (order)", "- - one", "- - two", "+ - two", "+ - one"]),
         ({"t": "a\nb\nc\n"}, {"t": "a\nB\nc\n"}, ["t", "@@ -1,3 +1,3 @@", "a", "- b", "+ B", "c"]),
         ({"status": 1, "metadata": {"resourceVersion": "1"}}, {"status": 2, "metadata": {"resourceVersion": "2"}}, []),
     ],
 )
-def test_changes_are_told_by_path(before: dict[str, Any], after: dict[str, Any], lines: list[str]) -> None:
+def test_changes_are_told_by_path(before: Object, after: Object, lines: list[str]) -> None:
     assert told(before, after) == lines
 
 
@@ -53,18 +53,14 @@ def test_changes_are_told_by_path(before: dict[str, Any], after: dict[str, Any],
         ),
     ],
 )
-def test_what_is_secret_is_masked_in_words_and_for_programs(before: dict[str, Any], after: dict[str, Any]) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret"}
-    found = changes({**secret, **before}, {**secret, **after})
+def test_what_is_secret_is_masked_in_words_and_for_programs(before: Object, after: Object) -> None:
+    old, new = ({"apiVersion": "v1", "kind": "Secret", **fields} for fields in (before, after))
+    found = changes(old, new)
     assert found
-    assert "hidden" not in "\n".join(told({**secret, **before}, {**secret, **after}))
+    assert "hidden" not in "\n".join(told(old, new))
     assert "hidden" not in str([change.json() for change in found])
 
 
 def test_labels_of_a_secret_are_no_secret() -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret"}
-    assert told({**secret, "metadata": {"labels": {"a": "b"}}}, {**secret, "metadata": {"labels": {"a": "c"}}}) == [
-        "metadata.labels.a",
-        "- b",
-        "+ c",
-    ]
+    old, new = (secret("s", labels={"a": value}) for value in "bc")
+    assert told(old, new) == ["metadata.labels.a", "- b", "+ c"]

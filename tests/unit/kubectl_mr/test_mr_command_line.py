@@ -10,6 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from kit import kubeconfigs
 from kit.objects import managed_resource, obj, secret
 from kubectl_mr.__main__ import COMMANDS, app, load
 from kubectl_mr.completion import for_kubectl
@@ -67,14 +68,10 @@ def test_kubectl_gets_completions(
     assert capsys.readouterr().out.split() == [*completions, ":4"]
 
 
-# --- kubeconfigs
-
-
 def kubeconfig(path: Path, *contexts: str, current: str = "", user: dict[str, Any] | None = None) -> Path:
     entries = [{"name": name, "context": {"namespace": f"of-{name}", "user": "me"}} for name in contexts]
     document = {"contexts": entries, "current-context": current, "users": [{"name": "me", "user": user or {}}]}
-    path.write_text(yaml.safe_dump(document))
-    return path
+    return kubeconfigs.written(path, document)
 
 
 def test_the_first_file_that_has_the_context_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,10 +89,7 @@ def test_without_the_variable_it_is_the_usual_file(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     ("where", "message", "hint"),
-    [
-        ({"context": "c"}, "no context 'c'", "there are: a, b"),
-        ({}, "no current context", "--context: a, b"),
-    ],
+    [({"context": "c"}, "no context 'c'", "there are: a, b"), ({}, "no current context", "--context: a, b")],
 )
 def test_errors_tell_which_contexts_there_are(tmp_path: Path, where: dict[str, Any], message: str, hint: str) -> None:
     file = kubeconfig(tmp_path / "one", "a", "b")
@@ -122,12 +116,9 @@ def test_without_a_kubeconfig_there_is_an_error_with_a_remedy(tmp_path: Path) ->
     "command", [("create", "shop", "-f", "-"), ("reconcile", "shop"), ("resume", "shop"), ("wait", "shop")]
 )
 def test_a_timeout_that_is_no_duration_is_not_taken_for_a_defect(tmp_path: Path, command: tuple[str, ...]) -> None:
-    cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
-    context = {"name": "x", "context": {"cluster": "c", "user": "me"}}
-    user = {"name": "me", "user": {"token": "t"}}
-    document = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"}
-    (tmp_path / "config").write_text(yaml.safe_dump(document))
-    result = run(*command, "--timeout", "soon", "--kubeconfig", str(tmp_path / "config"))
+    content = kubeconfigs.kubeconfig({"token": "t"}, server="https://127.0.0.1:1")
+    file = kubeconfigs.written(tmp_path / "config", content)
+    result = run(*command, "--timeout", "soon", "--kubeconfig", str(file))
     assert result.exit_code == 1
     assert "► write a duration such as 90s, 5m or 1h30m" in result.stderr
 
@@ -135,9 +126,6 @@ def test_a_timeout_that_is_no_duration_is_not_taken_for_a_defect(tmp_path: Path,
 def test_names_that_are_nearly_right_are_told() -> None:
     assert not_found("ManagedResource", "a/shpo", ["a/shop", "a/other"], where="").hint == "did you mean a/shop?"
     assert "kubectl mr get" in not_found("ManagedResource", "a/x", [], where="").hint
-
-
-# --- encode, decode, render
 
 
 def test_what_encode_writes_decode_reads() -> None:
@@ -226,8 +214,6 @@ def test_a_kustomization_is_built_by_whoever_can(tmp_path: Path, monkeypatch: py
     assert (failed.exit_code, failed.stderr.endswith("failed:\n  broken\n")) == (1, True)
 
 
-# --- admit
-
 WEBHOOKS = """
 apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
 kind: ResourceManagerConfiguration
@@ -274,17 +260,10 @@ def test_admit_shows_what_webhooks_would_change(files: dict[str, str]) -> None:
     )
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stdout.splitlines()]
-    assert lines[:5] == [
-        "Deployment/shop/storefront",
-        "✔ high-availability-config changes",
-        "spec.replicas",
-        "- 1",
-        "+ 2",
-    ]
-    assert "Pod/shop/storefront-*" in lines
-    assert "+ bin-packing" in lines
-    assert "✔ seccomp-profile changes" in lines
-    assert "- system-components-config: not asked, because of the labels of the namespace" in lines
+    changes = ["✔ high-availability-config changes", "spec.replicas", "- 1", "+ 2"]
+    assert lines[:5] == ["Deployment/shop/storefront", *changes]
+    not_asked = "- system-components-config: not asked, because of the labels of the namespace"
+    assert {"Pod/shop/storefront-*", "+ bin-packing", "✔ seccomp-profile changes", not_asked} <= set(lines)
 
 
 def test_admit_without_the_namespace_asks_as_for_one_without_labels(files: dict[str, str]) -> None:
@@ -298,9 +277,8 @@ def test_admit_without_the_namespace_asks_as_for_one_without_labels(files: dict[
 
 def test_admit_tells_who_refuses_and_why(files: dict[str, str]) -> None:
     record = obj("extensions.gardener.cloud/v1alpha1 DNSRecord", "shop/a", spec={})
-    path = Path(files["deployment"])
-    path.write_text(json.dumps(record))
-    result = run("admit", "-f", str(path), "--config", files["config"])
+    Path(files["deployment"]).write_text(json.dumps(record))
+    result = run("admit", "-f", files["deployment"], "--config", files["config"])
     assert result.exit_code == 1
     assert "✗ DNSRecord/shop/a is refused by validation.extensions.dnsrecords" in result.stderr
 

@@ -139,12 +139,8 @@ def test_errors_in_logs_are_counted_but_for_those_expected() -> None:
     lines = [
         entry("info", "Objects were changed", error="connection reset"),
         entry("debug", "x"),
-        entry("error", "Reconciler error", error="connection reset by peer"),
-        entry("error", "Reconciler error", error="boom"),
-        entry("error", "Reconciler error", error="boom"),
-        "Traceback (most recent call last):",
-        "",
-        '"text"',
+        *(entry("error", "Reconciler error", error=error) for error in ("connection reset by peer", "boom", "boom")),
+        *("Traceback (most recent call last):", "", '"text"'),
     ]
     found = unexpected(lines, expected=["connection reset"])
     assert found == {"Reconciler error": 2, "Traceback (most recent call last):": 1, '"text"': 1}

@@ -92,9 +92,6 @@ def listed(known: Knowledge, **parameters: str) -> str:
     return list_page(known, listing, now=NOW)
 
 
-# --- all of them
-
-
 async def test_the_list_of_thousands_is_as_short_as_a_page() -> None:
     known = knowledge(*(managed(f"mr-{number:04}", message="m" * 30_000) for number in range(2000)))
     page = listed(known, page="3")
@@ -119,9 +116,6 @@ async def test_what_objects_and_queries_hold_is_text() -> None:
         assert "<script>" not in page
         assert "&lt;script&gt;" in page
         assert page.count("<script") == 1
-
-
-# --- one of them
 
 
 async def test_objects_are_a_tree_below_their_secrets() -> None:
@@ -162,18 +156,10 @@ async def test_a_time_that_is_none_and_one_to_come_do_no_harm() -> None:
 
 
 async def test_a_list_that_is_not_complete_says_so() -> None:
-    known = Knowledge(
-        managed_resources=Store(MANAGED_RESOURCES_VIEW),
-        secrets=Store(View(SECRETS, str)),
-        changes=RecentChanges(limit=0),
-        resource_class="",
-        lease="",
-    )
+    stores: Any = {"managed_resources": Store(MANAGED_RESOURCES_VIEW), "secrets": Store(View(SECRETS, str))}
+    known = Knowledge(**stores, changes=RecentChanges(limit=0), resource_class="", lease="")
     assert "The first list of ManagedResources is not complete yet" in listed(known)
     await asyncio.sleep(0)
-
-
-# --- who may ask
 
 
 def test_it_is_off_unless_it_gets_a_port_and_then_on_loopback() -> None:
