@@ -8,6 +8,7 @@ import pytest
 from devcluster.audit import Audit
 from kit.objects import config_map, deployment, role, service
 from kit.rig import Rig, stamped_by
+from kit.world import WRITES
 from kube.objects import Object, annotations, labels
 
 _MANAGED_BY = "resources.gardener.cloud/managed-by"
@@ -16,15 +17,10 @@ _SOON = 12.0
 """Seconds; usually it takes a tenth of one. The next regular pass, which would put it right, too, comes later."""
 
 
-def labelled(obj: Object, **values: str) -> Object:
-    return {**obj, "metadata": {**obj["metadata"], "labels": values}}
-
-
 @pytest.fixture
 def managed(rig: Rig) -> Rig:
     """A ConfigMap `c` with data, a label and an annotation."""
-    obj = labelled(config_map("c", {"k": "v"}, annotations={"note": "ours"}), app="ours")
-    rig.apply("mr", obj)
+    rig.apply("mr", config_map("c", {"k": "v"}, labels={"app": "ours"}, annotations={"note": "ours"}))
     return rig
 
 
@@ -90,7 +86,7 @@ def test_labels_and_annotations_of_others_are_kept(managed: Rig, audit: Audit) -
     assert meta["annotations"]["their"] == "note"
 
     def written() -> list[str]:
-        calls = audit.calls(since=mark, namespace=managed.namespace, verbs=("create", "update", "patch", "delete"))
+        calls = audit.calls(since=mark, namespace=managed.namespace, verbs=WRITES)
         return [call.verb for call in calls if call.user == managed.agent.user and call.resource == "configmaps"]
 
     managed.until(written, "the write in the audit log")

@@ -7,7 +7,7 @@ that nobody serves, which are listed and never created, for those that are.
 import brotli
 import orjson
 
-from kit.objects import config_map
+from kit.objects import config_map, obj
 from kit.rig import Rig
 from kube.objects import Object
 
@@ -18,9 +18,9 @@ _LARGE = 200_000
 
 
 def write(rig: Rig, *objects: Object) -> None:
-    text = b"\n".join(orjson.dumps(rig.placed(obj)) for obj in objects)
+    text = b"\n".join(orjson.dumps(rig.placed(each)) for each in objects)
     rig.write_data("mr", {"objects.json.br": brotli.compress(text, quality=5)})
-    rig.write_managed_resource("mr", secretRefs=[{"name": "mr"}])
+    rig.write_managed_resource("mr")
 
 
 def large(*names: str, size: int = _LARGE, version: str = "1") -> list[Object]:
@@ -28,7 +28,7 @@ def large(*names: str, size: int = _LARGE, version: str = "1") -> list[Object]:
 
 
 def unserved(count: int) -> list[Object]:
-    return [{"apiVersion": "example.com/v9", "kind": "Unheard", "metadata": {"name": f"n{n}"}} for n in range(count)]
+    return [obj("example.com/v9 Unheard", f"n{n}") for n in range(count)]
 
 
 def test_what_cannot_be_listed_is_not_created_and_it_is_said_what_to_do(rig: Rig) -> None:

@@ -3,21 +3,20 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
-from config.resource_manager.webhooks import (
-    HighAvailabilityConfig,
-)
+from config.resource_manager.webhooks import HighAvailabilityConfig
 from devcluster.cluster import Cluster as DevCluster
 from kit.eventually import soon
+from kit.objects import config_map, obj, service
+from kit.world import Place
 from kube.cache import Caches
 from kube.client import Client, Transport
 from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
 from kube.errors import NotFound
-from kube.objects import Key, Object
+from kube.objects import Key
 from process.caches import fill
 from process.clusters import Cluster
 from webhooks.handlers import projected_token_mount, system_components_config
@@ -81,11 +80,10 @@ async def test_annotations_of_namespaces_are_followed(read: Read, cluster: DevCl
 async def test_autoscalers_are_found_by_what_they_scale(read: Read, cluster: DevCluster, namespace: str) -> None:
     target = Target(namespace, "apps/v1", "Deployment", "d")
     assert read.cluster.max_replicas(target) is None
-    path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
-    cluster.api.create(path, {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": reference, "maxReplicas": 4}})
+    place, reference = Place(cluster, namespace), {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    place.create(obj("HorizontalPodAutoscaler", "h", spec={"scaleTargetRef": reference, "maxReplicas": 4}))
     await soon(lambda: read.cluster.max_replicas(target) == 4, "the HPA")
-    cluster.api.delete(f"{path}/h")
+    place.delete("HorizontalPodAutoscaler", "h")
     await soon(lambda: read.cluster.max_replicas(target) is None, "no HPA")
 
 
@@ -97,26 +95,23 @@ async def test_tolerations_follow_the_taints_of_selected_nodes(read: Read, clust
     assert keys() == []
     name = f"tainted-{uuid.uuid4().hex[:12]}"
     taint = {"key": "pool", "value": "x", "effect": "NoSchedule"}
-    node: Any = {
-        "metadata": {"name": name, "labels": {label: "true"}},
-        "spec": {"taints": [taint], "unschedulable": True},
-    }
-    cluster.api.create("/api/v1/nodes", node)
+    place = Place(cluster, "")
+    place.create(obj("Node", name, labels={label: "true"}, spec={"taints": [taint], "unschedulable": True}))
     try:
         await soon(lambda: keys() == ["pool"], "the taint")
-        cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {label: None}}})
+        place.patch("Node", name, {"metadata": {"labels": {label: None}}})
         await soon(lambda: keys() == [], "the Node is not selected any more")
     finally:
-        cluster.api.delete(f"/api/v1/nodes/{name}")
+        place.delete("Node", name)
 
 
 async def test_a_service_account_that_is_not_known_yet_is_read_once(
     read: Read, cluster: DevCluster, namespace: str
 ) -> None:
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    cluster.api.create(path, {"metadata": {"name": "new"}, "automountServiceAccountToken": False})
+    place = Place(cluster, namespace)
+    place.create(obj("ServiceAccount", "new", automountServiceAccountToken=False))
     assert await read.accounts.automount(namespace, "new") is False
-    cluster.api.patch(f"{path}/new", {"automountServiceAccountToken": True})
+    place.patch("ServiceAccount", "new", {"automountServiceAccountToken": True})
     await soon(lambda: read.known_accounts.store.get(Key(namespace, "new")) is True, "the change")
     assert await read.accounts.automount(namespace, "new") is True
     with pytest.raises(NotFound, match='^serviceaccounts "missing" not found$'):
@@ -127,15 +122,14 @@ async def test_load_balancing_is_followed(read: Read, cluster: DevCluster, names
     assert read.gateways.configured(namespace) is None
     with pytest.raises(NotFound):
         read.gateways.ips(namespace)
-    metadata = {"name": "istio-internal-load-balancing"}
+    place, name = Place(cluster, namespace), "istio-ingressgateway-internal"
     data = {"hosts": "api.example.com", "istio-namespace": namespace}
-    cluster.api.create(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": metadata, "data": data})
-    service: Object = {"metadata": {"name": "istio-ingressgateway-internal"}, "spec": {"ports": [{"port": 9443}]}}
-    created = cluster.api.create(f"/api/v1/namespaces/{namespace}/services", service)
+    place.create(config_map("istio-internal-load-balancing", data))
+    created = place.create(service(name, ports=[{"port": 9443}]))
     await soon(lambda: read.gateways.configured(namespace) == data, "the ConfigMap")
     ips = tuple(created["spec"]["clusterIPs"])
     assert ips
-    await soon(lambda: Key(namespace, service["metadata"]["name"]) in dict(read.services.store.items()), "the Service")
+    await soon(lambda: Key(namespace, name) in dict(read.services.store.items()), "the Service")
     assert read.gateways.ips(namespace) == ips
 
 
