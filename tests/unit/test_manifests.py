@@ -36,28 +36,40 @@ OVERLAYS = tuple(sorted(path.name for path in (MANIFESTS / "overlays").iterdir()
 WITH_PODS = ("runtime", "runtime-cert-manager", "target")
 DNS = "gardener-resource-manager"
 
-needs_kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+
+def kustomized(directory: Path) -> str:
+    if not shutil.which("kubectl"):
+        pytest.skip("needs kubectl")
+    command = ["kubectl", "kustomize", str(directory)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 @cache
 def built(overlay: str) -> str:
-    command = ["kubectl", "kustomize", str(MANIFESTS / "overlays" / overlay)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return kustomized(MANIFESTS / "overlays" / overlay)
 
 
-def objects(overlay: str, *kinds: str) -> list[Object]:
-    found = [obj for obj in yaml.safe_load_all(built(overlay)) if obj]
+@cache
+def recorded(overlay: str) -> str:
+    return (PROJECT / "tests" / "golden" / f"{overlay}.yaml").read_text()
+
+
+def objects_in(text: str, *kinds: str) -> list[Object]:
+    """Of these kinds, or all."""
+    found = [obj for obj in yaml.safe_load_all(text) if obj]
     return [obj for obj in found if not kinds or obj["kind"] in kinds]
 
 
-def with_component(directory: Path, component: str) -> list[Object]:
-    """The objects of the runtime instance and of the component, as somebody's overlay in this empty directory."""
+def objects(overlay: str, *kinds: str) -> list[Object]:
+    return objects_in(built(overlay), *kinds)
+
+
+def with_component(directory: Path, overlay: str, component: str) -> list[Object]:
+    """The objects of an instance and of the component, as somebody's overlay in this empty directory."""
     here = Path(os.path.relpath(MANIFESTS, directory.resolve()))
-    own = {"resources": [str(here / "overlays/runtime")], "components": [str(here / "components" / component)]}
+    own = {"resources": [str(here / "overlays" / overlay)], "components": [str(here / "components" / component)]}
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(own))
-    command = ["kubectl", "kustomize", str(directory)]
-    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    return [obj for obj in yaml.safe_load_all(text) if obj]
+    return objects_in(kustomized(directory.resolve()))
 
 
 def one(overlay: str, kind: str, name: str) -> Object:
@@ -79,31 +91,25 @@ def containers(overlay: str) -> list[tuple[Object, Object]]:
 # --- as a whole
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", RECORDED)
 def test_it_is_as_recorded(overlay: str) -> None:
-    assert built(overlay) == (PROJECT / "tests" / "golden" / f"{overlay}.yaml").read_text()
+    assert built(overlay) == recorded(overlay)
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_no_object_is_there_twice(overlay: str) -> None:
     keys = [(obj["kind"], metadata(obj).get("namespace"), metadata(obj)["name"]) for obj in objects(overlay)]
     assert len(keys) == len(set(keys))
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_the_image_is_of_this_release(overlay: str) -> None:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     assert {container["image"] for _, container in containers(overlay)} == {f"resource-manager:v{version}"}
 
 
-@needs_kubectl
-def test_who_scales_webhooks_finds_their_deployment_and_its_container_and_nobody_else_says_how_many(
-    tmp_path: Path,
-) -> None:
-    found = with_component(tmp_path, "horizontal-pod-autoscaler")
+def test_who_scales_webhooks_finds_their_containers_and_nobody_else_says_how_many(tmp_path: Path) -> None:
+    found = with_component(tmp_path, "runtime", "horizontal-pod-autoscaler")
     (scaler,) = (obj for obj in found if obj["kind"] == "HorizontalPodAutoscaler")
     target = scaler["spec"]["scaleTargetRef"]
     (deployment,) = (obj for obj in found if (obj["kind"], metadata(obj)["name"]) == (target["kind"], target["name"]))
@@ -117,13 +123,10 @@ def test_who_scales_webhooks_finds_their_deployment_and_its_container_and_nobody
 # --- monitoring
 
 
-@needs_kubectl
 def test_what_is_scraped_is_as_recorded() -> None:
-    recorded = (PROJECT / "tests" / "golden" / "monitoring.yaml").read_text()
-    assert built("monitoring").rpartition("---\n")[2] == recorded
+    assert built("monitoring").rpartition("---\n")[2] == recorded("monitoring")
 
 
-@needs_kubectl
 def test_alerts_and_dashboards_come_as_their_files_are() -> None:
     found = objects("monitoring")
     assert {metadata(obj)["namespace"] for obj in found} == {"garden"}
@@ -133,7 +136,6 @@ def test_alerts_and_dashboards_come_as_their_files_are() -> None:
     assert rule["spec"] == yaml.safe_load(rules_text())
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_both_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str) -> None:
     monitor = one("monitoring", "ServiceMonitor", DNS)["spec"]
@@ -149,7 +151,6 @@ def test_both_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str
 # --- the configuration file
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) -> None:
     loaded = configuration(overlay)
@@ -170,7 +171,6 @@ def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) 
         assert {mount["name"] for mount in container["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
     config = configuration(overlay).config
@@ -191,7 +191,6 @@ def without_ca(obj: Object) -> Object:
     return obj
 
 
-@needs_kubectl
 @pytest.mark.parametrize(
     ("overlay", "configured", "mode"),
     [
@@ -212,7 +211,6 @@ def test_webhook_configurations_are_those_that_the_configuration_file_leads_to(
     assert by_kind == {obj["kind"]: without_ca(obj) for obj in wanted}
 
 
-@needs_kubectl
 def test_cert_manager_is_asked_for_the_names_of_the_service_and_told_where_its_ca_belongs() -> None:
     overlay = "runtime-cert-manager"
     certificate = one(overlay, "Certificate", "gardener-resource-manager")
@@ -225,7 +223,6 @@ def test_cert_manager_is_asked_for_the_names_of_the_service_and_told_where_its_c
         assert metadata(obj)["annotations"][INJECT_CA_FROM] == f"{namespace}/{metadata(certificate)['name']}"
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_pods_that_webhooks_need_are_not_sent_to_them(overlay: str) -> None:
     """By their label `app`: all other pods can wait until the server is back."""
@@ -236,7 +233,6 @@ def test_pods_that_webhooks_need_are_not_sent_to_them(overlay: str) -> None:
 # --- taking the place of the original
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_names_and_selectors_are_those_of_the_original(overlay: str) -> None:
     ours = {"app": "gardener-resource-manager"}
@@ -250,7 +246,6 @@ def test_names_and_selectors_are_those_of_the_original(overlay: str) -> None:
     assert one(overlay, "ServiceAccount", DNS)
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_a_selector_finds_pods_of_one_deployment_only(overlay: str) -> None:
     templates = {metadata(obj)["name"]: labels(obj["spec"]["template"]) for obj in objects(overlay, "Deployment")}
@@ -266,24 +261,19 @@ def test_a_selector_finds_pods_of_one_deployment_only(overlay: str) -> None:
 # --- pods
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_pods_are_restricted(overlay: str) -> None:
     for spec, container in containers(overlay):
         assert spec["automountServiceAccountToken"] is False
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
+        restricted = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}
+        assert container["securityContext"] == {**restricted, "capabilities": {"drop": ["ALL"]}}
         assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
         writable = [mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")]
         assert writable == (["tls"] if container["name"] == "certificates" else [])
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", WITH_PODS)
 def test_priority_classes_are_deployed_along(overlay: str) -> None:
     classes = {metadata(obj)["name"] for obj in objects(overlay, "PriorityClass")}
@@ -293,7 +283,6 @@ def test_priority_classes_are_deployed_along(overlay: str) -> None:
 # --- rights
 
 
-@needs_kubectl
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_roles_are_bound_to_accounts_that_exist(overlay: str) -> None:
     accounts = {(metadata(obj)["namespace"], metadata(obj)["name"]) for obj in objects(overlay, "ServiceAccount")}
@@ -303,7 +292,6 @@ def test_roles_are_bound_to_accounts_that_exist(overlay: str) -> None:
         assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in roles
 
 
-@needs_kubectl
 @pytest.mark.parametrize(
     ("overlay", "account"),
     [
@@ -313,17 +301,40 @@ def test_roles_are_bound_to_accounts_that_exist(overlay: str) -> None:
     ],
 )
 def test_the_webhooks_write_nothing_but_certificates(overlay: str, account: str) -> None:
-    writes = {
-        (right.verb, right.resource)
-        for right in rights(objects(overlay), account)
-        if right.verb not in {"get", "list", "watch"}
-    }
-    assert writes <= {
-        ("create", "secrets"),
-        ("patch", "secrets"),
-        ("update", "mutatingwebhookconfigurations"),
-        ("update", "validatingwebhookconfigurations"),
-    }
+    writes = {f"{right.verb} {right.resource}" for right in rights(objects(overlay), account)}
+    secrets = {"create secrets", "patch secrets"}
+    hooks = {"update mutatingwebhookconfigurations", "update validatingwebhookconfigurations"}
+    assert {each for each in writes if not each.startswith(READING)} <= secrets | hooks
+
+
+READING = ("get ", "list ", "watch ")
+ACCOUNTS = {"runtime": "garden/gardener-resource-manager", "target-cluster": "kube-system/gardener-resource-manager"}
+IMPERSONATE = Right("", "serviceaccounts", "impersonate")
+
+
+@pytest.mark.parametrize("overlay", RECORDED)
+def test_nobody_may_be_impersonated_unless_a_component_is_added(overlay: str) -> None:
+    rules = [rule for obj in objects_in(recorded(overlay), "Role", "ClusterRole") for rule in obj["rules"]]
+    assert rules
+    assert [rule for rule in rules if {"impersonate", "*"} & set(rule["verbs"])] == []
+
+
+@pytest.mark.parametrize("overlay", ACCOUNTS)
+def test_the_component_impersonation_adds_this_right_and_no_other(overlay: str, tmp_path: Path) -> None:
+    account = ACCOUNTS[overlay]
+    granted = rights(objects_in(recorded(overlay)), account)
+    assert rights(with_component(tmp_path, overlay, "impersonation"), account) == granted | {IMPERSONATE}
+
+
+@pytest.mark.parametrize("overlay", ACCOUNTS)
+def test_with_impersonation_only_the_agent_may_not_write_what_managed_resources_contain(
+    overlay: str, tmp_path: Path
+) -> None:
+    account = ACCOUNTS[overlay]
+    granted = rights(with_component(tmp_path, overlay, "impersonation-only"), account)
+    assert granted - rights(objects_in(recorded(overlay)), account) == {IMPERSONATE}
+    assert {right.verb for right in granted if "*" in {right.group, right.resource}} == {"get", "list", "watch"}
+    assert not any(right.verb in {"escalate", "bind"} for right in granted)
 
 
 def binding(role: str, *, subject: str = "a", kind: str = "ClusterRole", **meta: Any) -> Object:
@@ -343,18 +354,8 @@ READ = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
 
 
 def call(verb: str, name: str = "") -> Call:
-    return Call(
-        user_agent="",
-        user="u",
-        verb=verb,
-        resource="pods",
-        group="",
-        namespace="",
-        name=name,
-        status=200,
-        uri="",
-        event={},
-    )
+    nowhere = dict.fromkeys(("user_agent", "user", "group", "namespace", "uri"), "")
+    return Call(verb=verb, resource="pods", name=name, status=200, event={}, **nowhere)
 
 
 def test_rights_are_those_of_the_roles_that_are_bound() -> None:
