@@ -24,6 +24,7 @@ def with_token_file(server: str, *, ca: bytes, file: Path) -> dict[str, Any]:
 
 
 def written(path: Path, content: Any) -> Path:
-    """Args: content: a document, or a text as it is."""
-    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    """Args: content: a document, or a text or bytes as they are."""
+    text = content if isinstance(content, str | bytes) else yaml.safe_dump(content)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path

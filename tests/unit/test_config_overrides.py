@@ -65,18 +65,16 @@ def test_addresses_are_read_as_host_and_port(text: str, address: tuple[str, int]
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("8080", "missing port; write host:port, :port or [IPv6]:port"),
-        ("localhost", "missing port; write host:port, :port or [IPv6]:port"),
-        ("::1:80", "write an IPv6 address in brackets, as [::1]:8080"),
-        ("[::1:80", "write an IPv6 address in brackets, as [::1]:8080"),
-        ("[::1]", "write an IPv6 address in brackets, as [::1]:8080"),
-        ("[::1", "write an IPv6 address in brackets, as [::1]:8080"),
+        *((text, "missing port; write host:port, :port or [IPv6]:port") for text in ("8080", "localhost")),
+        *(
+            (text, "write an IPv6 address in brackets, as [::1]:8080")
+            for text in ("::1:80", "[::1:80", "[::1]", "[::1")
+        ),
         (":", 'port "" is not a number from 0 to 65535'),
-        ("a:http", 'port "http" is not a number from 0 to 65535'),
-        ("a:-1", 'port "-1" is not a number from 0 to 65535'),
-        ("a:65536", 'port "65536" is not a number from 0 to 65535'),
-        ("a:" + "9" * 9, 'port "999999999" is not a number from 0 to 65535'),
-        ("a:8\n", 'port "8\n" is not a number from 0 to 65535'),
+        *(
+            (f"a:{it}", f'port "{it}" is not a number from 0 to 65535')
+            for it in ("http", "-1", "65536", "9" * 9, "8\n")
+        ),
         ("[localhost]:80", "At least 3 parts expected in 'localhost'"),
     ],
 )

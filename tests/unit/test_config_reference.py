@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from config.reference import BEGIN, END, inserted, reference
-from config.resource_manager import decode
 from config.resource_manager.schema import ResourceManagerConfiguration
-from config.validation import check
 
 DEFAULTS = ResourceManagerConfiguration()
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -54,11 +52,3 @@ def test_blocks_with_the_same_fields_share_a_table() -> None:
     assert "- `targetClientConnection`: Connection to the cluster that receives the objects.\n" in text
     assert "### `controllers.networkPolicy.ingressControllerSelector`" in titles
     assert len(titles) == len(set(titles))
-
-
-def test_the_example_of_the_documentation_is_valid() -> None:
-    example = DOCUMENT.read_text().split("```yaml\n")[1].split("```")[0]
-    decoded = decode(example)
-    check(decoded.config, conflicts=decoded.conflicts)
-    assert decoded.warnings == ()
-    assert decoded.config.webhooks.projected_token_mount.enabled

@@ -255,6 +255,11 @@ SERVICE: list[Row] = [
     ),
     (BALANCER, {"type": "ClusterIP", "loadBalancerIP": "3.3.3.3"}, {**BALANCER, "loadBalancerIP": "3.3.3.3"}),
     ({**BALANCER, "loadBalancerIP": "4.4.4.4"}, {**BALANCER, "loadBalancerIP": "3.3.3.3"}, {**BALANCER, "loadBalancerIP": "4.4.4.4"}),
+    (
+        {**BALANCER, "clusterIP": "2.2.2.2", "ports": [{"name": "b", "port": 80}]},
+        {**BALANCER, **IP, "ports": [{"name": "a", "port": 80, "nodePort": 1}, {"name": "b", "port": 443, "nodePort": 2}]},
+        {**BALANCER, **IP, "ports": [{"name": "b", "port": 80, "nodePort": 2}]},
+    ),
     (LOCAL, {**LOCAL, "healthCheckNodePort": 9}, {**LOCAL, "healthCheckNodePort": 9}),
     (LOCAL, {**BALANCER, "externalTrafficPolicy": "Cluster", "healthCheckNodePort": 9}, LOCAL),
 ]  # fmt: skip

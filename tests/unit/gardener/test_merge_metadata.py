@@ -131,6 +131,7 @@ def test_reference_annotations_of_the_live_object_go() -> None:
         ({}, {"a": "2"}, {"a": "1"}, {"a": "2"}),
         ({}, {}, {"a": "1"}, {}),
         ({"a": "2"}, {"a": "1"}, {"a": "1"}, {"a": "2"}),
+        ({"a": "1"}, {"a": "2"}, {"a": "1"}, {"a": "1"}),
     ],
 )
 def test_maps_are_merged_in_three_ways(
@@ -153,8 +154,8 @@ def test_no_labels_are_no_field() -> None:
 def test_labels_and_annotations_may_be_overwritten() -> None:
     manifest = config_map(labels={"a": "1"}, annotations={"c": "3"})
     live = config_map(labels={"b": "2"}, annotations={"d": "4", "reference.resources.gardener.cloud/secret-0": "x"})
-    meta = merged(manifest, live, overwrite=Overwrite(labels=True, annotations=True))["metadata"]
-    assert (meta["labels"], meta["annotations"]) == ({"a": "1"}, {"c": "3", **STAMPS})
+    meta = merged(manifest, live, previous={"labels": {"b": "1"}}, overwrite=Overwrite(labels=True, annotations=True))
+    assert (meta["metadata"]["labels"], meta["metadata"]["annotations"]) == ({"a": "1"}, {"c": "3", **STAMPS})
 
 
 def test_an_ignored_object_is_created_as_it_stands() -> None:

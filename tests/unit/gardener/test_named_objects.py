@@ -1,11 +1,11 @@
-"""Where manifests name ConfigMaps and Secrets: each kind, and each place in a pod."""
+"""Which ConfigMaps and Secrets objects refer to: what manifests name, and what annotations say."""
 
 from typing import Any
 
 import pytest
 
 from gardener.references.annotate import inject_annotations
-from gardener.references.keys import annotation_key
+from gardener.references.keys import Name, annotation_key, kind_from_annotation_key, references
 from kit.objects import managed_resource, obj
 
 PREFIX = "reference.resources.gardener.cloud/"
@@ -116,3 +116,55 @@ def test_references_that_are_not_wanted_any_more_go_and_others_stay() -> None:
 def test_the_same_name_in_several_places_is_one_reference() -> None:
     spec = {"containers": [{"envFrom": [{"secretRef": {"name": "s"}}]}], "imagePullSecrets": [{"name": "s"}]}
     assert inject_annotations(obj("v1 Pod", spec=spec))["metadata"]["annotations"] == SECRET
+
+
+# --- annotations
+
+
+def test_a_key_has_the_hash_of_the_name() -> None:
+    assert annotation_key("configmap", "test-5678") == f"{PREFIX}configmap-4ed34879"
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        (f"{PREFIX}configmap-82a3537f", "configmap"),
+        (f"{PREFIX}secret-x", "secret"),
+        (f"{PREFIX}secret-", "secret"),
+        (f"{PREFIX}widget-1", "widget"),
+        (f"{PREFIX}secret", ""),
+        (f"{PREFIX}secret-a-b", ""),
+        (f"{PREFIX}", ""),
+        ("reference.resources.gardener.cloud", ""),
+        ("resources.gardener.cloud/secret-1", ""),
+        (f"x{PREFIX}secret-1", ""),
+    ],
+)
+def test_the_kind_stands_before_the_only_hyphen(key: str, kind: str) -> None:
+    assert kind_from_annotation_key(key) == kind
+
+
+def test_an_object_refers_to_its_own_namespace_and_by_its_own_annotations() -> None:
+    referring = {
+        "metadata": {
+            "namespace": "here",
+            "annotations": {
+                f"{PREFIX}secret-1": "a",
+                f"{PREFIX}secret-2": "b",
+                f"{PREFIX}configmap-1": "a",
+                f"{PREFIX}secret-3": "",
+                f"{PREFIX}secret-4-5": "c",
+                "other": "d",
+            },
+        },
+        "spec": {"template": {"metadata": {"annotations": {f"{PREFIX}secret-6": "e"}}}},
+    }
+    assert list(references(referring)) == [
+        Name("secret", "here", "a"),
+        Name("secret", "here", "b"),
+        Name("configmap", "here", "a"),
+    ]
+
+
+def test_an_object_without_annotations_refers_to_nothing() -> None:
+    assert list(references({"metadata": {"annotations": None}})) == []

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gardener.health.checks.deployment import NO_DEADLINE, is_over, pods_wanted
+from gardener.health.checks.deployment import NO_DEADLINE, PodsWanted, buckets, is_over, pods_wanted
 from gardener.health.checks.registry import progress_rule
-from kube.objects import Object, labels
+from kube.objects import Key, Object, labels
 
 Row = tuple[Object, str | None]
 """An object, and what it waits for."""
@@ -186,3 +186,37 @@ def test_the_whole_selector_counts() -> None:
 @pytest.mark.parametrize("spec", [None, {}, {"selector": None}])
 def test_without_a_selector_no_pod_is_counted(spec: Object | None) -> None:
     assert judged(made(spec=spec), [pod()]) == "there are fewer pods than desired replicas (0/1)"
+
+
+# --- a pod is found among few: it is in the bucket that is looked into for its Deployment
+
+
+WEB = {"app": "web", "instance": "web-of-somebody", "pod-template-hash": "5d"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "bucket"),
+    [
+        ({"matchLabels": {"app": "web"}}, ("ns", "app", "web")),
+        ({"matchLabels": {"app": "web", "instance": "web-of-somebody"}}, ("ns", "instance", "web-of-somebody")),
+        ({"matchLabels": {"app": "my-app", "component": "controlplane"}}, ("ns", "app", "my-app")),
+        ({"matchLabels": {"app": "app", "component": "controlplane"}}, ("ns", "app", "app")),
+        ({"matchLabels": {"app": "", "component": "controlplane"}}, ("ns", "component", "controlplane")),
+        ({"matchLabels": {"a": "x", "b": "y"}}, ("ns", "b", "y")),
+        ({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}, ("ns", "app", "web")),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}, ("ns",)),
+        ({"matchLabels": {}}, ("ns",)),
+        ({}, ("ns",)),
+        (None, ("ns",)),
+    ],
+)  # fmt: skip
+def test_a_selector_leads_to_its_most_telling_label(selector: Any, bucket: tuple[str, ...]) -> None:
+    wanted = PodsWanted(Key("ns", "my-app"), selector, 1)
+    assert wanted.bucket == bucket
+    if wanted.select(WEB):
+        assert bucket in buckets("ns", WEB)
+
+
+def test_a_pod_is_in_the_bucket_of_its_namespace_and_of_each_label() -> None:
+    assert buckets("ns", {"app": "web", "a": "b"}) == [("ns",), ("ns", "app", "web"), ("ns", "a", "b")]
+    assert buckets("ns", {}) == [("ns",)]

@@ -8,16 +8,11 @@ from gardener.keys import MANAGED_BY
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.inventory import Inventory
-from gardener.managed_resource.merge import Overwrite, merge
-from gardener.managed_resource.messages import decoding_message, pending_message, pending_text
+from gardener.managed_resource.merge import merge
+from gardener.managed_resource.messages import decoding_message
 from gardener.managed_resource.order import in_stages
-from gardener.managed_resource.references import (
-    in_its_namespace,
-    reference_of,
-    secrets_checksum,
-    sorted_references,
-)
-from gardener.managed_resource.stamps import inject_labels, injected_labels
+from gardener.managed_resource.references import in_its_namespace, reference_of, secrets_checksum, sorted_references
+from gardener.managed_resource.stamps import injected_labels
 from kit.objects import config_map, obj, reference
 from kube.objects import Key, Object
 
@@ -41,10 +36,6 @@ B_JSON = b'{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"demo"}}'
 GARDENER = {MANAGED_BY: "gardener"}
 
 
-def put(manifest: Object, live: Object, **options: Any) -> Object:
-    return merge(manifest, live, origin="ctl/app", **options)
-
-
 def test_checksum_references_and_order() -> None:
     data = {"b.json": B_JSON, "a.yaml": A_YAML}
     assert (len(A_YAML), len(B_JSON)) == (172, 65)
@@ -63,29 +54,6 @@ def test_checksum_references_and_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("overwrite", "expected"),
-    [(False, {"app": "web", "env": "y", "note": "mine", **GARDENER}), (True, {"app": "web", **GARDENER})],
-)
-def test_labels_are_merged_in_three_ways(overwrite: bool, expected: dict[str, str]) -> None:
-    manifest = config_map("n", labels={"app": "web"})
-    live = config_map("n", labels={"app": "old", "tier": "a", "env": "y", "note": "mine"})
-    previous = {"labels": {"app": "web", "tier": "a", "env": "x", **GARDENER}}
-    result = put(inject_labels(manifest, GARDENER), live, previous=previous, overwrite=Overwrite(labels=overwrite))
-    assert result["metadata"]["labels"] == expected
-
-
-def test_of_the_node_ports_the_last_match_wins() -> None:
-    def service(**spec: Any) -> Object:
-        return obj("v1 Service", "s", spec={"type": "LoadBalancer", **spec})
-
-    ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 443, "nodePort": 30002}]
-    live = service(clusterIP="10.0.0.7", ports=ports)
-    manifest = service(clusterIP="10.9.9.9", ports=[{"name": "b", "port": 80}])
-    expected = service(clusterIP="10.0.0.7", ports=[{"name": "b", "port": 80, "nodePort": 30002}])
-    assert put(manifest, live)["spec"] == expected["spec"]
-
-
 @pytest.mark.parametrize("value", ["true", "True"])
 def test_replicas_and_resources_are_preserved(value: str) -> None:
     def deployment(replicas: int, resources: Object, **meta: Any) -> Object:
@@ -98,19 +66,11 @@ def test_replicas_and_resources_are_preserved(value: str) -> None:
         annotations={"resources.gardener.cloud/preserve-resources": value},
     )
     live = deployment(7, {"requests": {"cpu": "250m", "memory": "64Mi", "ephemeral-storage": "2Gi"}})
-    spec = put(manifest, live, horizontally_scaled=True)["spec"]
+    spec = merge(manifest, live, origin="ctl/app", horizontally_scaled=True)["spec"]
     assert spec["replicas"] == 7
     requests = {"cpu": "250m", "memory": "64Mi", "ephemeral-storage": "1Gi"}
     kept = {"requests": requests, "limits": {"memory": "1Gi"}}
     assert spec["template"]["spec"]["containers"] == [{"name": "c", "resources": kept}]
-
-
-def test_a_stuck_removal_is_told() -> None:
-    text = pending_text("v1/ConfigMap/demo/x")
-    assert pending_message([("/ConfigMap/demo/x", text)]) == (
-        "Could not clean all old resources: 1 error occurred: "
-        'deletion of old resource "v1/ConfigMap/demo/x" is still pending'
-    )
 
 
 M_YAML = b"""---

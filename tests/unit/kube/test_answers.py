@@ -119,6 +119,7 @@ def test_an_answer_is_of_the_kind_that_was_asked_for(body: Object, is_object: bo
         {"kind": "Secret", "items": []},
         {"kind": "SecretList", "items": {}},
         {"kind": "SecretList", "items": [1]},
+        {"kind": "SecretList", "items": ["text"]},
     ],
 )
 @pytest.mark.parametrize("large", [False, True])
@@ -126,6 +127,14 @@ async def test_half_a_list_is_none(page: Object, large: bool, monkeypatch: pytes
     monkeypatch.setattr(answers, "_LARGE_LIST", 0 if large else 1 << 20)
     with pytest.raises(Unreachable):
         await answers.list_of(SECRETS, orjson.dumps({"metadata": {}, **page}))
+
+
+@pytest.mark.parametrize("items", [None, []])
+@pytest.mark.parametrize("large", [False, True])
+async def test_a_list_may_have_no_items(items: object, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_LARGE_LIST", 0 if large else 1 << 20)
+    page = await answers.list_of(SECRETS, orjson.dumps({"kind": "SecretList", "metadata": {}, "items": items}))
+    assert page["items"] == []
 
 
 @pytest.mark.parametrize("large", [False, True])
