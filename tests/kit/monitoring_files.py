@@ -17,6 +17,26 @@ from typing import Any
 
 import yaml
 
+from agent.resource_manager import managed_resource_metrics
+from agent.resource_manager.csr_approver import metrics as csr_metrics
+from agent.resource_manager.garbage_collector import metrics as garbage_metrics
+from agent.shared.token_requestor import metrics as token_metrics
+from kube import metrics as kube_metrics
+from process.caches import caches_behind
+from webhooks import metrics as webhook_metrics
+
+REGISTERED = (
+    csr_metrics.csr_approver_decisions_total,
+    garbage_metrics.objects_total,
+    managed_resource_metrics.managed_resources,
+    token_metrics.requested_tokens,
+    kube_metrics.leader_election_master_status,
+    kube_metrics.workqueue_depth,
+    caches_behind,
+    webhook_metrics.request_metrics,
+)
+"""Where metrics come from; named so that they are all there."""
+
 PROJECT = Path(__file__).resolve().parents[2]
 COMPONENTS = PROJECT / "manifests" / "components"
 RULE_FILE = COMPONENTS / "alerts" / "prometheus-rule.yaml"

@@ -76,21 +76,14 @@ def test_names_of_labels(value: str, problems: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("value", "problems"),
-    [
-        ("", []),
-        ("A_b.c-1", []),
-        ("-a", [VALUE]),
-        ("a b", [VALUE]),
-        ("a" * 64, ["must be no more than 63 characters"]),
-    ],
+    [("", []), ("A_b.c-1", []), ("-a", [VALUE]), ("a b", [VALUE]), ("a" * 64, ["must be no more than 63 characters"])],
 )
 def test_values_of_labels(value: str, problems: list[str]) -> None:
     assert label_value_problems(value) == problems
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [('a"é', '"a\\"é"'), (1, "1"), (2.0, "2"), (0.5, "0.5"), (True, "true"), (None, "null")],
+    ("value", "text"), [('a"é', '"a\\"é"'), (1, "1"), (2.0, "2"), (0.5, "0.5"), (True, "true"), (None, "null")]
 )
 def test_values_in_errors_look_as_go_prints_them(value: Any, text: str) -> None:
     assert shown(value) == text

@@ -211,10 +211,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"characters of a message | {review._MESSAGE_LENGTH:,} |",
         f"kept for {span(discovery._FIRST_REFRESH_SECONDS)} at first and {span(discovery._LONGEST_REFRESH_SECONDS)} at most",
     ),
-    "status-page": (
-        f"each has {listing.PAGE}",
-        f"The last {changes.KEPT:,} changes",
-    ),
+    "status-page": (f"each has {listing.PAGE}", f"The last {changes.KEPT:,} changes"),
     "tracing": (
         f"sends spans every {span(tracing._SEND_EVERY_SECONDS)}; at most {tracing._QUEUE} wait",
         f"cut after {tracing._LONGEST_VALUE} characters",

@@ -191,11 +191,7 @@ def test_last_words_of_a_watch() -> None:
     assert words.endswith(b"\n")
     event = json.loads(words)
     assert event["type"] == "ERROR"
-    assert (event["object"]["kind"], event["object"]["code"], event["object"]["reason"]) == (
-        "Status",
-        410,
-        "Expired",
-    )
+    assert (event["object"]["kind"], event["object"]["code"], event["object"]["reason"]) == ("Status", 410, "Expired")
     assert not Ending.TRUNCATED.last_words.endswith(b"\n")
     with pytest.raises(ValueError, match="Unterminated string"):
         json.loads(Ending.TRUNCATED.last_words)

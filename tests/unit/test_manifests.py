@@ -199,9 +199,7 @@ def without_ca(obj: Object) -> Object:
         ("target-cluster", "target", Mode.TARGET),
     ],
 )
-def test_webhook_configurations_are_those_that_the_configuration_file_leads_to(
-    overlay: str, configured: str, mode: Mode
-) -> None:
+def test_webhook_configurations_follow_from_the_configuration_file(overlay: str, configured: str, mode: Mode) -> None:
     config = configuration(configured).config
     namespace = config.leader_election.resource_namespace
     address = Service(namespace, DNS) if mode is Mode.RUNTIME else Url(f"https://{DNS}.{namespace}:443")

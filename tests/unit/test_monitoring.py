@@ -8,13 +8,10 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from agent.resource_manager import managed_resource_metrics
-from agent.resource_manager.csr_approver import metrics as csr_metrics
-from agent.resource_manager.garbage_collector import metrics as garbage_metrics
-from agent.shared.token_requestor import metrics as token_metrics
 from kit.monitoring_files import (
     JOB,
     PROJECT,
+    REGISTERED,
     Query,
     alert_queries,
     alerts,
@@ -24,9 +21,6 @@ from kit.monitoring_files import (
     queries,
     query,
 )
-from kube import metrics as kube_metrics
-from process.caches import caches_behind
-from webhooks import metrics as webhook_metrics
 
 OPERATIONS = (PROJECT / "docs" / "operations.md").read_text()
 MONITORING = (PROJECT / "docs" / "monitoring.md").read_text()
@@ -36,17 +30,6 @@ OF_TARGETS = {"job", "instance", "namespace", "pod"}
 """Labels that series get when they are scraped."""
 OF_PROMETHEUS = {"ALERTS": {"alertname", "alertstate", "severity"}, "up": set[str]()}
 HISTOGRAM = {"_bucket": {"le"}, "_sum": set[str](), "_count": set[str]()}
-
-REGISTERED = (
-    csr_metrics.csr_approver_decisions_total,
-    garbage_metrics.objects_total,
-    managed_resource_metrics.managed_resources,
-    token_metrics.requested_tokens,
-    kube_metrics.workqueue_depth,
-    caches_behind,
-    webhook_metrics.request_metrics,
-)
-"""Where metrics come from; named so that they are all there."""
 
 
 def described() -> dict[str, set[str]]:

@@ -147,9 +147,7 @@ def test_old_pods_keep_a_deployment_progressing() -> None:
     assert wanted is not None
     assert pods_finding(WEB, wanted, 1) is None
     assert pods_finding(WEB, wanted, 2) == Finding(
-        WEB,
-        "DeploymentProgressing",
-        'Deployment "a/web" is progressing: there are still non-terminated old pods',
+        WEB, "DeploymentProgressing", 'Deployment "a/web" is progressing: there are still non-terminated old pods'
     )
 
 

@@ -21,7 +21,8 @@ def observed(spec: Object | None = None, **status: Any) -> Object:
     return generation(1, spec=spec, status={"observedGeneration": 1, **status})
 
 
-def condition(kind: str, status: str, **more: Any) -> Object:
+def condition(kind_and_status: str, **more: Any) -> Object:
+    kind, status = kind_and_status.split()
     return {"type": kind, "status": status, **more}
 
 
@@ -29,29 +30,25 @@ def conditions(*entries: Object, **status: Any) -> Object:
     return generation(1, status={"conditions": list(entries), **status})
 
 
-def wrong(kind: str, actual: str, expected: str, reason: str = "", message: str = "") -> str:
-    return f'condition "{kind}" has invalid status {actual} (expected {expected}) due to {reason}: {message}'
+def wrong(kind_and_status: str, reason: str = "", message: str = "") -> str:
+    kind, status = kind_and_status.split()
+    expected = "False" if status == "True" else "True"
+    return f'condition "{kind}" has invalid status {status} (expected {expected}) due to {reason}: {message}'
 
 
-NAMES, SERVED = condition("NamesAccepted", "True"), condition("Established", "True")
+NAMES, SERVED = condition("NamesAccepted True"), condition("Established True")
 INSTALLING = {"reason": "Installing", "message": "the names have been accepted"}
 CRD: list[Row] = [
     (conditions(NAMES, SERVED), None),
     (conditions(), 'condition "NamesAccepted" is missing'),
     (conditions(NAMES), 'condition "Established" is missing'),
+    (conditions(NAMES, condition("Established False", **INSTALLING)), wrong("Established False", **INSTALLING)),
+    (conditions(SERVED, condition("NamesAccepted False"), condition("Terminating True")), wrong("NamesAccepted False")),
     (
-        conditions(NAMES, condition("Established", "False", **INSTALLING)),
-        wrong("Established", "False", "True", **INSTALLING),
+        conditions(NAMES, SERVED, condition("Terminating True", reason="D", message="m")),
+        wrong("Terminating True", "D", "m"),
     ),
-    (
-        conditions(SERVED, condition("NamesAccepted", "False"), condition("Terminating", "True")),
-        wrong("NamesAccepted", "False", "True"),
-    ),
-    (
-        conditions(NAMES, SERVED, condition("Terminating", "True", reason="D", message="m")),
-        wrong("Terminating", "True", "False", "D", "m"),
-    ),
-    (conditions(NAMES, SERVED, condition("Terminating", "False")), None),
+    (conditions(NAMES, SERVED, condition("Terminating False")), None),
 ]
 
 
@@ -59,7 +56,7 @@ def deployment(*entries: Object) -> Object:
     return conditions(*entries, observedGeneration=1)
 
 
-AVAILABLE = condition("Available", "True")
+AVAILABLE = condition("Available True")
 TOO_FEW = {"reason": "MinimumReplicasUnavailable", "message": "Too few."}
 DEPLOYMENT: list[Row] = [
     (deployment(AVAILABLE), None),
@@ -68,20 +65,17 @@ DEPLOYMENT: list[Row] = [
     (generation(1), "observed generation outdated (0/1)"),
     (deployment(), 'condition "Available" is missing'),
     (
-        deployment(condition("Available", "False", **TOO_FEW), condition("Progressing", "False")),
-        wrong("Available", "False", "True", **TOO_FEW),
+        deployment(condition("Available False", **TOO_FEW), condition("Progressing False")),
+        wrong("Available False", **TOO_FEW),
     ),
+    (deployment(AVAILABLE, condition("Progressing Unknown", reason="R")), wrong("Progressing Unknown", "R")),
     (
-        deployment(AVAILABLE, condition("Progressing", "Unknown", reason="R")),
-        wrong("Progressing", "Unknown", "True", "R"),
+        deployment(AVAILABLE, condition("Progressing True"), condition("ReplicaFailure True", message="quota")),
+        wrong("ReplicaFailure True", "", "quota"),
     ),
-    (
-        deployment(AVAILABLE, condition("Progressing", "True"), condition("ReplicaFailure", "True", message="quota")),
-        wrong("ReplicaFailure", "True", "False", "", "quota"),
-    ),
-    (deployment(AVAILABLE, condition("ReplicaFailure", "False")), None),
+    (deployment(AVAILABLE, condition("ReplicaFailure False")), None),
     # The first condition of a type counts.
-    (deployment(AVAILABLE, condition("Available", "False")), None),
+    (deployment(AVAILABLE, condition("Available False")), None),
     # Replicas are never compared.
     (observed({"replicas": 5}, conditions=[AVAILABLE], updatedReplicas=1), None),
 ]
@@ -139,20 +133,15 @@ def replicas(kind: str) -> list[Row]:
 TOO_LATE = {"reason": "DeadlineExceeded", "message": "was active too long"}
 JOB: list[Row] = [
     (generation(1), None),
-    (conditions(condition("Failed", "False")), None),
-    (
-        conditions(condition("Complete", "False"), condition("Failed", "True", **TOO_LATE)),
-        wrong("Failed", "True", "False", **TOO_LATE),
-    ),
+    (conditions(condition("Failed False")), None),
+    (conditions(condition("Complete False"), condition("Failed True", **TOO_LATE)), wrong("Failed True", **TOO_LATE)),
 ]
 
+INVALID_PHASE = 'pod is in invalid phase "{}" (expected one of ["Running" "Succeeded"])'
 POD: list[Row] = [
     *((generation(1, status={"phase": phase}), None) for phase in ("Running", "Succeeded")),
     *(
-        (
-            generation(1, status={"phase": phase}),
-            f'pod is in invalid phase "{phase}" (expected one of ["Running" "Succeeded"])',
-        )
+        (generation(1, status={"phase": phase}), INVALID_PHASE.format(phase))
         for phase in ("Pending", "Failed", "Unknown", "")
     ),
 ]
@@ -171,16 +160,16 @@ SERVICE: list[Row] = [
 
 AUTOSCALER: list[Row] = [
     (generation(7), None),
-    (conditions(condition("ConfigUnsupported", "False")), None),
+    (conditions(condition("ConfigUnsupported False")), None),
     (
-        conditions(condition("ConfigUnsupported", "True", reason="R", message="m")),
-        wrong("ConfigUnsupported", "True", "False", "R", "m"),
+        conditions(condition("ConfigUnsupported True", reason="R", message="m")),
+        wrong("ConfigUnsupported True", "R", "m"),
     ),
 ]
 
 
 def monitoring(available: int, *, status: str = "True", observed: int = 3, replicas: int | None = None) -> Object:
-    entry = condition("Available", status, reason="R", message="m", observedGeneration=observed)
+    entry = condition(f"Available {status}", reason="R", message="m", observedGeneration=observed)
     return generation(3, spec={"replicas": replicas}, status={"conditions": [entry], "availableReplicas": available})
 
 
@@ -188,7 +177,7 @@ MONITORING: list[Row] = [
     (generation(3, status={"availableReplicas": 1}), 'condition "Available" is missing'),
     (monitoring(1), None),
     (monitoring(1, observed=2), "observed generation outdated (2/3)"),
-    (monitoring(1, status="Degraded"), wrong("Available", "Degraded", "True", "R", "m")),
+    (monitoring(1, status="Degraded"), wrong("Available Degraded", "R", "m")),
     (monitoring(1, replicas=2), "not enough available replicas (1/2)"),
     (monitoring(0), "not enough available replicas (0/1)"),
 ]
@@ -197,13 +186,13 @@ CERTIFICATE: list[Row] = [
     (generation(5, status={"state": "Ready", "observedGeneration": 1}), None),
     (generation(1), 'certificate state is "" ("Ready" expected)'),
     (generation(1, status={"state": 'a "b"'}), r'certificate state is "a \"b\"" ("Ready" expected)'),
-    (conditions(condition("Ready", "True"), state="Ready"), None),
-    (conditions(condition("Ready", "False"), state="Error"), wrong("Ready", "False", "True")),
+    (conditions(condition("Ready True"), state="Ready"), None),
+    (conditions(condition("Ready False"), state="Error"), wrong("Ready False")),
 ]
 
 ISSUER: list[Row] = [
     (generation(5, status={"state": "Ready"}), None),
-    (conditions(condition("Ready", "False"), state="Ready"), None),
+    (conditions(condition("Ready False"), state="Ready"), None),
     (generation(1, status={"state": "Error"}), 'issuer state is "Error" ("Ready" expected)'),
 ]
 
@@ -253,31 +242,19 @@ def test_other_kinds_and_versions_are_healthy_when_they_exist(api_version: str, 
 
 
 @pytest.mark.parametrize(
-    ("obj", "complaint"),
+    ("fields", "complaint"),
     [
-        (generation(1, spec={"replicas": "2"}), "spec.replicas must be an integer, not a string"),
-        (
-            generation(1, status={"availableReplicas": True}),
-            "status.availableReplicas must be an integer, not a boolean",
-        ),
-        (generation(1, status=["x"]), "status must be an object, not a list"),
-        (
-            generation(1, status={"conditions": {}}),
-            "status.conditions must be a list, not an object",
-        ),
-        (
-            generation(1, status={"conditions": ["x"]}),
-            "status.conditions must be a list of objects, not a string",
-        ),
-        (
-            generation(1, status={"conditions": [{"type": "Available", "reason": 1.5}]}),
-            "reason must be a string, not a fraction",
-        ),
+        ({"spec": {"replicas": "2"}}, "spec.replicas must be an integer, not a string"),
+        ({"status": {"availableReplicas": True}}, "status.availableReplicas must be an integer, not a boolean"),
+        ({"status": ["x"]}, "status must be an object, not a list"),
+        ({"status": {"conditions": {}}}, "status.conditions must be a list, not an object"),
+        ({"status": {"conditions": ["x"]}}, "status.conditions must be a list of objects, not a string"),
+        ({"status": {"conditions": [{"type": "Available", "reason": 1.5}]}}, "reason must be a string, not a fraction"),
     ],
 )
-def test_a_field_of_the_wrong_type_is_a_finding_of_its_own(obj: Object, complaint: str) -> None:
+def test_a_field_of_the_wrong_type_is_a_finding_of_its_own(fields: Any, complaint: str) -> None:
     reference = Reference("monitoring.coreos.com/v1", "Prometheus", "n", "a")
-    finding = health_finding(reference, obj)
+    finding = health_finding(reference, generation(1, **fields))
     assert finding is not None
     assert finding.reason == "HealthCheckError"
     assert finding.message == f'Error executing health check for Prometheus "n/a": {complaint}'

@@ -190,9 +190,7 @@ OPEN: Object = {"aggregationRule": {"clusterRoleSelectors": []}}
         ({"rules": [2], "aggregationRule": None}, {**OPEN, "rules": [1]}, [2]),
     ],
 )
-def test_the_rules_of_an_aggregated_role_are_not_the_manifests(
-    manifest: Object, live: Object, rules: list[int] | None
-) -> None:
+def test_the_rules_of_an_aggregated_role_stay(manifest: Object, live: Object, rules: list[int] | None) -> None:
     result = merged(obj(ROLE, manifest), obj(ROLE, live))
     assert (result["rules"], result.get("aggregationRule")) == (rules, manifest.get("aggregationRule"))
 

@@ -12,6 +12,7 @@ from gardener.managed_resource.merge import Overwrite, merge, merge_ignored, thr
 from kit import objects
 from kube.objects import Object
 
+Map = dict[str, str]
 STAMPS = {keys.ORIGIN: "ns/mr", keys.DESCRIPTION: keys.DESCRIPTION_TEXT}
 
 
@@ -78,8 +79,8 @@ REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid"
         ([], ["no owner"], None),
     ],
 )
-def test_a_controller_of_kubernetes_that_adopted_the_object_stays_its_owner(
-    mine: list[Object], live: list[Any], expected: list[Object] | None
+def test_a_controller_that_adopted_the_object_stays_its_owner(
+    mine: Any, live: Any, expected: list[Object] | None
 ) -> None:
     result = merged(config_map(ownerReferences=mine), config_map(ownerReferences=live))
     assert result["metadata"].get("ownerReferences") == expected
@@ -105,9 +106,7 @@ def test_stamps_override_whatever_there_is() -> None:
 @pytest.mark.parametrize(
     ("live", "kept"), [("ns/other", {keys.CLAIMED_BY: "ns/other"}), ("ns/mr", {}), ("", {}), (None, {})]
 )
-def test_a_claim_stays_until_it_comes_true_whatever_the_manifest_says(
-    live: str | None, kept: dict[str, str], overwrite: bool
-) -> None:
+def test_a_claim_stays_until_it_comes_true(live: str | None, kept: dict[str, str], overwrite: bool) -> None:
     manifest = config_map(annotations={keys.CLAIMED_BY: "ns/forged"})
     present = None if live is None else config_map(annotations={keys.CLAIMED_BY: live})
     options = Overwrite(annotations=overwrite)
@@ -134,9 +133,7 @@ def test_reference_annotations_of_the_live_object_go() -> None:
         ({"a": "1"}, {"a": "2"}, {"a": "1"}, {"a": "1"}),
     ],
 )
-def test_maps_are_merged_in_three_ways(
-    wanted: dict[str, str], live: dict[str, str], previous: dict[str, str], expected: dict[str, str]
-) -> None:
+def test_maps_are_merged_in_three_ways(wanted: Map, live: Map, previous: Map, expected: Map) -> None:
     assert three_way(wanted, live, previous) == expected
 
 

@@ -39,9 +39,7 @@ from kube.objects import Object
         ({}, "//default/", "//default/"),
     ],
 )
-def test_an_object_has_a_key_without_and_a_name_with_its_version(
-    manifest: dict[str, Any], key: str, resource: str
-) -> None:
+def test_an_object_has_a_key_without_and_a_name_with_its_version(manifest: Object, key: str, resource: str) -> None:
     reference = reference_of(manifest, injected_labels={"m": "g"})
     assert (key_of(manifest), resource_string(manifest)) == (key, resource)
     assert (key_of_reference(reference), resource_string_of_reference(reference)) == (key, resource)
@@ -60,9 +58,7 @@ def test_an_object_has_a_key_without_and_a_name_with_its_version(
         ({"kind": "ConfigMap"}, True, "default"),
     ],
 )
-def test_the_namespace_follows_the_scope_of_the_kind(
-    manifest: dict[str, Any], namespaced: bool | None, namespace: str | None
-) -> None:
+def test_the_namespace_follows_the_scope(manifest: Object, namespaced: bool | None, namespace: str | None) -> None:
     before = repr(manifest)
     result = in_its_namespace(manifest, namespaced=namespaced)
     assert (result.get("metadata") or {}).get("namespace") == namespace
@@ -154,14 +150,14 @@ NO_VERSION = '"a/b/c" is no apiVersion; it must be <group>/<version>, or <versio
         (obj("a/b/c A", "n"), "a/b/c/A/default/n", NO_VERSION),
     ],
 )
-def test_what_can_not_be_applied_is_told(manifest: dict[str, Any], resource: str, message: str) -> None:
+def test_what_can_not_be_applied_is_told(manifest: Object, resource: str, message: str) -> None:
     assert (resource_string(manifest), problem_of(manifest)) == (resource, message)
 
 
 @pytest.mark.parametrize(
     "manifest", [config_map("n"), config_map("n", generateName="a-"), obj("example.com/v1 AllowList", "n", spec={})]
 )
-def test_of_what_can_be_applied_there_is_nothing_to_tell(manifest: dict[str, Any]) -> None:
+def test_of_what_can_be_applied_there_is_nothing_to_tell(manifest: Object) -> None:
     assert problem_of(manifest) == ""
 
 
@@ -182,7 +178,7 @@ def test_the_managed_by_label_always_wins() -> None:
     assert injected_labels(None, managed_by="g") == {MANAGED_BY: "g"}
 
 
-def labelled(**spec: Any) -> dict[str, Any]:
+def labelled(**spec: Any) -> Object:
     return {"metadata": {"labels": LABELS}, "spec": spec}
 
 
@@ -211,7 +207,7 @@ MORE, BLUE = {"a": "b", "team": "red"}, {"app": "x", "team": "blue"}
         ({"spec": ["x"]}, {"metadata": {"labels": LABELS}, "spec": ["x"]}),
     ],
 )
-def test_labels_go_on_the_object_and_on_its_templates(manifest: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_labels_go_on_the_object_and_on_its_templates(manifest: Object, expected: Object) -> None:
     before = deepcopy(manifest)
     assert inject_labels(manifest, LABELS) == expected
     assert manifest == before
@@ -227,7 +223,7 @@ def test_labels_go_on_the_object_and_on_its_templates(manifest: dict[str, Any], 
         ({"volumeClaimTemplates": ["x"]}, "spec.volumeClaimTemplates[0] is not a mapping"),
     ],
 )
-def test_a_wrong_type_on_the_way_is_an_error_that_names_the_path(spec: dict[str, Any], message: str) -> None:
+def test_a_wrong_type_on_the_way_is_an_error_that_names_the_path(spec: Object, message: str) -> None:
     with pytest.raises(InjectionError) as caught:
         inject_labels({"spec": spec}, LABELS)
     assert str(caught.value) == message

@@ -63,7 +63,7 @@ def test_what_carries_the_finalizer_is_still_a_concern() -> None:
         ([DEFAULT], "*", "seed", False),
     ],
 )
-def test_the_first_finalizer_of_another_class_has_to_go_first(
+def test_the_first_finalizer_of_another_class_goes_first(
     finalizers: list[str], resource_class: str, of: str | None, waits: bool
 ) -> None:
     assert must_wait(managed_resource(of, finalizers), resource_class=resource_class) is waits

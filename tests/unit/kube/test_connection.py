@@ -428,9 +428,7 @@ def test_a_ca_file_that_is_replaced_is_trusted_from_then_on(tmp_path: Path, look
         assert trusted_by(rotation) != before
 
 
-def test_a_client_certificate_that_is_replaced_is_shown_from_then_on(
-    tmp_path: Path, looks: Clock, authority: Authority
-) -> None:
+def test_a_client_certificate_that_is_replaced_is_shown(tmp_path: Path, looks: Clock, authority: Authority) -> None:
     pair = authority.issue_client("first").write(tmp_path, "client")
     user = {"client-certificate": "client.crt", "client-key": "client.key"}
     rotation = Rotation(load(tmp_path, document(user), trusted=True), clock=looks)

@@ -105,9 +105,7 @@ async def test_requeue_after_waits_for_so_many_seconds(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("priority", "expected"), [(None, REMOVAL), (RESYNC, RESYNC)])
-async def test_requeue_after_keeps_the_priority_unless_told_otherwise(
-    priority: Priority | None, expected: Priority
-) -> None:
+async def test_requeue_after_keeps_the_priority_or_sets_it(priority: Priority | None, expected: Priority) -> None:
     controller = Controller(new_name(), Script(RequeueAfter(60, priority)))
     async with running(controller):
         controller.queue.add(KEY, REMOVAL)

@@ -1,5 +1,7 @@
 """Which type of error an answer of an API server becomes."""
 
+from typing import Any
+
 import pytest
 
 from kube.errors import (
@@ -55,9 +57,7 @@ def test_other_failures_of_servers_are_no_matter_of_size() -> None:
         (503, "ServiceUnavailable", {}, ServerFailure),
     ],
 )
-def test_code_and_reason_of_a_status_say_what_can_be_done(
-    code: int, reason: str, details: dict[str, object], expected: type[ApiError]
-) -> None:
+def test_the_type_follows_code_and_reason(code: int, reason: str, details: Any, expected: type[ApiError]) -> None:
     error = from_status(code, {"kind": "Status", "reason": reason, "message": "m", "details": details})
     assert isinstance(error, ApiError)
     assert (type(error), error.status, error.reason, str(error)) == (expected, code, reason, "m")
@@ -82,9 +82,7 @@ def test_of_other_failures_without_a_status_nothing_follows(code: int) -> None:
     ("header", "details", "seconds"),
     [(None, {}, None), (None, {"retryAfterSeconds": 3}, 3.0), (7.0, {"retryAfterSeconds": 3}, 7.0)],
 )
-def test_when_to_ask_again_is_in_the_header_or_in_the_status(
-    header: float | None, details: dict[str, object], seconds: float | None
-) -> None:
+def test_when_to_ask_again_is_in_header_or_status(header: float | None, details: Any, seconds: float | None) -> None:
     error = from_status(429, {"kind": "Status", "details": details}, retry_after=header)
     assert isinstance(error, ApiError)
     assert error.retry_after == seconds

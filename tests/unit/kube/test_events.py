@@ -192,9 +192,7 @@ def test_events_of_an_object_that_has_had_too_many_are_dropped_and_counted(recor
     assert dropped("rate_limited") - before == 5
 
 
-def test_repeats_that_were_not_written_are_in_the_count_of_the_next_that_is(
-    recorder: EventRecorder, clock: FakeClock
-) -> None:
+def test_repeats_that_were_not_written_count_with_the_next(recorder: EventRecorder, clock: FakeClock) -> None:
     for _ in range(30):
         recorder.event(SECRET, "Normal", "Same", "same")
         written(recorder)

@@ -58,9 +58,7 @@ class Answers:
         ("example.com/v1", {"/apis/example.com/v1": {**WIDGET_V1, "resources": None}}, {}),
     ],
 )
-async def test_kinds_are_what_can_be_read(
-    api_version: str, more: Mapping[str, Any], expected: Mapping[str, Resource]
-) -> None:
+async def test_kinds_are_what_can_be_read(api_version: str, more: Any, expected: Mapping[str, Resource]) -> None:
     assert await kinds(Answers({**SERVED, **more}), api_version) == expected
 
 
@@ -79,21 +77,14 @@ async def test_kinds_are_what_can_be_read(
         ("example.com/v2", {"/apis": {**GROUPS, "groups": []}}, Unreachable),
     ],
 )
-async def test_what_is_no_answer_of_an_api_server_does_not_end_a_kind(
-    api_version: str, more: Mapping[str, Any], error: type[ApiError]
-) -> None:
+async def test_what_is_no_answer_does_not_end_a_kind(api_version: str, more: Any, error: type[ApiError]) -> None:
     with pytest.raises(error):
         await kinds(Answers({**SERVED, **more}), api_version)
 
 
 @pytest.mark.parametrize(
     ("group", "expected"),
-    [
-        ("", ["v1"]),
-        ("example.com", ["example.com/v1", "example.com/v1beta1"]),
-        ("empty.com", []),
-        ("other.com", []),
-    ],
+    [("", ["v1"]), ("example.com", ["example.com/v1", "example.com/v1beta1"]), ("empty.com", []), ("other.com", [])],
 )
 async def test_the_versions_of_a_group_come_in_order(group: str, expected: list[str]) -> None:
     assert list(await versions(Answers(SERVED), group)) == expected

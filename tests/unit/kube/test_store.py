@@ -2,15 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Hashable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import structlog
 
-from kube.cache import Change, Store, View, _feed, without_managed_fields
+from kube.cache import Change, Source, Store, View, _feed, without_managed_fields
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present
+
+
+def feed(source: Source[Any], *events: Event) -> None:
+    for event in events:
+        source.apply(event)
+
+
+def listed(version: int, *objects: Object) -> list[Event]:
+    return [ListBegins(version), *map(Present, objects), ListEnds(version)]
 
 
 def _mark(obj: Object) -> str | None:
@@ -29,15 +38,14 @@ def secret(version: int, mark: str | None) -> Object:
 @pytest.mark.parametrize("last", ["x", None])
 @pytest.mark.parametrize("first", ["x", None])
 @pytest.mark.parametrize(
-    "end", [[Deleted(secret(4, None))], [ListBegins(5), ListEnds(5)]], ids=["told by the watch", "not in the next list"]
+    "end", [[Deleted(secret(4, None))], listed(5)], ids=["told by the watch", "not in the next list"]
 )
 def test_nothing_is_left_of_an_object_that_goes(first: str | None, last: str | None, end: Sequence[Event]) -> None:
     store = Store(View(SECRETS, _mark, indexes=(("mark", _marks),)))
     source = store.source("")
     changes: list[Change[str | None]] = []
     store.subscribe(changes.append)
-    for event in (ListBegins(1), Present(secret(1, first)), ListEnds(1), Present(secret(2, last)), *end):
-        source.apply(event)
+    feed(source, *listed(1, secret(1, first)), Present(secret(2, last)), *end)
     assert len(store) == 0
     assert store._versions == {}
     assert store.by_index("mark", "x") == []
@@ -63,32 +71,21 @@ def test_an_object_that_can_not_be_understood_concerns_itself_only(odd: str) -> 
     store = Store(View(SECRETS, _brittle, indexes=(("mark", _brittle_index),)))
     source = store.source("")
 
-    def named(name: str, version: int, mark: str) -> Present:
+    def named(name: str, version: int, mark: str) -> Object:
         obj = secret(version, mark)
         obj["metadata"]["name"] = name
-        return Present(obj)
+        return obj
 
     with structlog.testing.capture_logs() as logs:
-        for event in (
-            ListBegins(3),
-            named("odd", 1, odd),
-            named("changed", 2, "x"),
-            named("plain", 3, "x"),
-            ListEnds(3),
-        ):
-            source.apply(event)
+        feed(source, *listed(3, named("odd", 1, odd), named("changed", 2, "x"), named("plain", 3, "x")))
         assert sorted(k.name for k, _ in store.items()) == ["changed", "plain"]
         assert store.synced.is_set()
-        source.apply(named("changed", 4, odd))
-        source.apply(named("plain", 5, "y"))
+        feed(source, Present(named("changed", 4, odd)), Present(named("plain", 5, "y")))
     # What is not understood is not gone either.
     assert {k.name: mark for k, mark in store.items()} == {"changed": "x", "plain": "y"}
-    assert [entry["object"] for entry in logs if entry["log_level"] == "error"] == [
-        "Secret ns/odd",
-        "Secret ns/changed",
-    ]
-    source.apply(named("odd", 6, "z"))
-    source.apply(named("changed", 7, "z"))
+    failed = [entry["object"] for entry in logs if entry["log_level"] == "error"]
+    assert failed == ["Secret ns/odd", "Secret ns/changed"]
+    feed(source, Present(named("odd", 6, "z")), Present(named("changed", 7, "z")))
     assert {k.name: mark for k, mark in store.items()} == {"odd": "z", "changed": "z", "plain": "y"}
 
 
@@ -98,9 +95,7 @@ def _secret(name: str, version: int, namespace: str = "ns") -> Object:
 
 def test_a_resync_tells_of_all_objects_again() -> None:
     store = Store(View(SECRETS, without_managed_fields))
-    source = store.source("")
-    for event in (ListBegins(2), Present(_secret("a", 1)), Present(_secret("b", 2)), ListEnds(2)):
-        source.apply(event)
+    feed(store.source(""), *listed(2, _secret("a", 1), _secret("b", 2)))
     changes: list[Change[Object]] = []
     unsubscribe = store.subscribe(changes.append)
     store.resync()
@@ -119,10 +114,8 @@ def test_a_handler_that_fails_keeps_no_other_from_being_told() -> None:
 
     store.subscribe(fail)
     store.subscribe(lambda change: told.append(change.key))
-    source = store.source("")
     with structlog.testing.capture_logs() as logs:
-        for event in (ListBegins(1), Present(_secret("a", 1)), ListEnds(1)):
-            source.apply(event)
+        feed(store.source(""), *listed(1, _secret("a", 1)))
     assert told == [Key("ns", "a")]
     assert [entry["object"] for entry in logs] == ["Secret ns/a"]
 
@@ -134,8 +127,7 @@ def test_a_list_that_is_older_than_an_own_write_does_not_remove_its_object() -> 
     store.observe(_secret("written", 7))
     source.apply(ListEnds(5))
     assert store.get(Key("ns", "written")) == _secret("written", 7)
-    source.apply(ListBegins(8))
-    source.apply(ListEnds(8))
+    feed(source, *listed(8))
     assert len(store) == 0
 
 
@@ -144,11 +136,9 @@ def test_a_list_of_one_namespace_says_nothing_of_others() -> None:
     one, other = store.source("one"), store.source("other")
     for source, namespace in ((one, "one"), (other, "other")):
         assert not store.synced.is_set()
-        for event in (ListBegins(1), Present(_secret("s", 1, namespace)), ListEnds(1)):
-            source.apply(event)
+        feed(source, *listed(1, _secret("s", 1, namespace)))
     assert store.synced.is_set()
-    one.apply(ListBegins(3))
-    one.apply(ListEnds(3))
+    feed(one, *listed(3))
     assert [k.namespace for k, _ in store.items()] == ["other"]
     store.observe(_secret("s", 2, "elsewhere"))
     assert [k.namespace for k, _ in store.items()] == ["other"]

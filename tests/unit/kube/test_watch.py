@@ -121,9 +121,7 @@ NAME = "metadata.name=s"
         pytest.param([BadRequest(400, message="no such field")], [(NAME, "")], True, id="it can't be asked for"),
     ],
 )
-async def test_after_an_outage_what_changed_last_is_compared(
-    answers: list[Any], asked: list[tuple[str, str]], is_other: bool
-) -> None:
+async def test_after_an_outage_what_changed_last_is_compared(answers: list[Any], asked: Any, is_other: bool) -> None:
     lists = [page(7, thing(5)), *answers, page(20, thing(20))]
     async with following(lists, [[AWAY]]) as followed:
         known: list[Event] = [ListBegins(7), Present(thing(5)), ListEnds(7)]
@@ -192,9 +190,7 @@ async def test_handlers_are_told_of_everything_again_after_the_resync_period() -
         (50, Unreachable("x"), 5),
     ],
 )
-def test_the_longest_wait_grows_and_is_short_while_nobody_answers(
-    failures: int, error: KubeError | None, seconds: float
-) -> None:
+def test_waits_grow_and_are_short_while_nobody_answers(failures: int, error: KubeError | None, seconds: float) -> None:
     assert Timings().back_off(failures, error) == pytest.approx(seconds)
 
 

@@ -169,10 +169,7 @@ def test_text_after_the_end_of_a_document_is_an_error_and_not_lost_silently(text
     [
         ("a: [1,2", "line 2: did not find expected ',' or ']'"),
         ("a:\n\tb: 1", "line 2: found character that cannot start any token"),
-        (
-            "a: 1\n  b: 2\nc: [1]\n- x",
-            "line 2: mapping values are not allowed in this context",
-        ),
+        ("a: 1\n  b: 2\nc: [1]\n- x", "line 2: mapping values are not allowed in this context"),
         (
             "  a: 1\nb: 2",
             (
