@@ -46,15 +46,12 @@ def test_all_of_it_is_read() -> None:
     [
         ("{namespacedKind: {}}", "namespacedKind", "namespacedKinds"),
         ("{clusterScopedKinds: {denied: []}}", "clusterScopedKinds.denied", "clusterScopedKinds.deny"),
-        (
-            "{namespacedKinds: {deny: [{apiGroup: [''], kinds: [Secret]}]}}",
-            "namespacedKinds.deny[0].apiGroup",
-            "namespacedKinds.deny[0].apiGroups",
-        ),
+        ("{namespacedKinds: {deny: [{apiGroup: [''], kinds: [Secret]}]}}",
+         "namespacedKinds.deny[0].apiGroup", "namespacedKinds.deny[0].apiGroups"),
         ("{namespaces: [{toOwm: true}]}", "namespaces[0].toOwm", "namespaces[0].toOwn"),
         ("{impersonation: {require: true}}", "impersonation.require", "impersonation.required"),
     ],
-)
+)  # fmt: skip
 def test_a_mistyped_field_is_an_error(restrictions: str, path: str, known: str) -> None:
     with pytest.raises(ConfigError) as caught:
         decode(configured(restrictions))
@@ -64,39 +61,25 @@ def test_a_mistyped_field_is_an_error(restrictions: str, path: str, known: str) 
 @pytest.mark.parametrize(
     ("restrictions", "error"),
     [
-        (
-            "{namespacedKinds: {deny: [{kinds: [Secret]}]}}",
-            'namespacedKinds.deny[0].apiGroups: Required value: name at least one; "" is the core group',
-        ),
-        (
-            "{clusterScopedKinds: {allow: [{apiGroups: ['*']}]}}",
-            "clusterScopedKinds.allow[0].kinds: Required value: name at least one; * is all of them",
-        ),
-        (
-            "{namespacedKinds: {deny: [{apiGroups: ['*'], kinds: [secrets]}]}}",
-            'namespacedKinds.deny[0].kinds[0]: Invalid value: "secrets": must be a kind, such as ConfigMap, or *',
-        ),
-        (
-            "{namespacedKinds: {deny: [{apiGroups: ['apps/v1'], kinds: ['*']}]}}",
-            'namespacedKinds.deny[0].apiGroups[0]: Invalid value: "apps/v1": a lowercase RFC 1123 subdomain',
-        ),
+        ("{namespacedKinds: {deny: [{kinds: [Secret]}]}}",
+         'namespacedKinds.deny[0].apiGroups: Required value: name at least one; "" is the core group'),
+        ("{clusterScopedKinds: {allow: [{apiGroups: ['*']}]}}",
+         "clusterScopedKinds.allow[0].kinds: Required value: name at least one; * is all of them"),
+        ("{namespacedKinds: {deny: [{apiGroups: ['*'], kinds: [secrets]}]}}",
+         'namespacedKinds.deny[0].kinds[0]: Invalid value: "secrets": must be a kind, such as ConfigMap, or *'),
+        ("{namespacedKinds: {deny: [{apiGroups: ['apps/v1'], kinds: ['*']}]}}",
+         'namespacedKinds.deny[0].apiGroups[0]: Invalid value: "apps/v1": a lowercase RFC 1123 subdomain'),
         ("{namespaces: [{}]}", "namespaces[0].to: Required value: name at least one namespace, or set toOwn"),
         ("{namespaces: [{to: [A]}]}", 'namespaces[0].to[0]: Invalid value: "A": must be a name'),
-        (
-            "{namespaces: [{from: ['a[b]'], toOwn: true}]}",
-            'namespaces[0].from[0]: Invalid value: "a[b]": must be a name',
-        ),
+        ("{namespaces: [{from: ['a[b]'], toOwn: true}]}",
+         'namespaces[0].from[0]: Invalid value: "a[b]": must be a name'),
         ("{namespaces: [{from: [''], toOwn: true}]}", 'namespaces[0].from[0]: Invalid value: "": must be a name'),
-        (
-            "{impersonation: {serviceAccountName: 'a:b'}}",
-            'impersonation.serviceAccountName: Invalid value: "a:b": a lowercase RFC 1123 subdomain',
-        ),
-        (
-            "{impersonation: {allowedServiceAccountNames: ['?']}}",
-            'impersonation.allowedServiceAccountNames[0]: Invalid value: "?": must be a name',
-        ),
+        ("{impersonation: {serviceAccountName: 'a:b'}}",
+         'impersonation.serviceAccountName: Invalid value: "a:b": a lowercase RFC 1123 subdomain'),
+        ("{impersonation: {allowedServiceAccountNames: ['?']}}",
+         'impersonation.allowedServiceAccountNames[0]: Invalid value: "?": must be a name'),
     ],
-)
+)  # fmt: skip
 def test_a_value_that_could_never_fit_is_an_error(restrictions: str, error: str) -> None:
     [found] = errors_of(restrictions)
     assert found.startswith(f"{REPORTED}.{error}")

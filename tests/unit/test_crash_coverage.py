@@ -19,6 +19,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_a_cluster.SCENES,
 ]
 CROSSED = {each for scene in SCENES for each in scene.crosses}
+OWN = "resources.gardener.cloud"
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 NOTHING_IS_WRITTEN = {"tokenreviews"}
 
@@ -63,8 +64,8 @@ def test_no_scene_has_the_name_of_another() -> None:
         ("PUT", "/api/v1/namespaces/n/finalize", "update namespaces/finalize"),
         (
             "PATCH",
-            "/apis/resources.gardener.cloud/v1alpha1/namespaces/n/managedresources/m/status",
-            "patch managedresources/status.resources.gardener.cloud",
+            f"/apis/{OWN}/v1alpha1/namespaces/n/managedresources/m/status",
+            f"patch managedresources/status.{OWN}",
         ),
     ],
 )

@@ -57,22 +57,11 @@ EXAMPLES = ("service_traffic_distribution", "default_account", "agent/scheduler"
 """What `docs/extending.md` makes."""
 
 FLAGS_OF_OTHERS = {
-    "--authorization-config",  # kube-apiserver
-    "--authorization-webhook-config-file",  # kube-apiserver
-    "--build-arg",  # docker
-    "--force-conflicts",  # kubectl
-    "--from-file",
-    "--no-deps",  # pip
-    "--manifest-url",  # krew
-    "--output",  # docker, too
-    "--previous",
-    "--require-hashes",  # pip
-    "--server-side",
-    "--show-managed-fields",
-    "--stdout",  # brotli
-    "--target",  # docker
-    "--timestamp",  # buildah
-    "--wheel-dir",  # pip
+    *("--authorization-config", "--authorization-webhook-config-file"),  # kube-apiserver
+    *("--build-arg", "--output", "--target"),  # docker
+    *("--force-conflicts", "--from-file", "--previous", "--server-side", "--show-managed-fields"),  # kubectl
+    *("--no-deps", "--require-hashes", "--wheel-dir"),  # pip
+    *("--manifest-url", "--stdout", "--timestamp"),  # krew, brotli, buildah
 }
 
 

@@ -74,11 +74,8 @@ def test_a_rule_that_is_used_up_leaves_the_request_to_the_next() -> None:
 def test_after_counts_only_requests_that_fit() -> None:
     rules = Rules()
     rules.add(Rule(fault=Reset(), methods=("POST",), after=2, times=1))
-    assert [rules.choose(request) for request in (GET, POST, GET, POST, GET, POST, POST)] == [
-        *[None] * 5,
-        Reset(),
-        None,
-    ]
+    found = [rules.choose(request) for request in (GET, POST, GET, POST, GET, POST, POST)]
+    assert found == [*[None] * 5, Reset(), None]
 
 
 def test_equal_rules_count_for_themselves() -> None:
@@ -213,17 +210,11 @@ def test_a_watch_ends_at_once_unless_events_or_time_are_given(ending: EndWatch, 
 
 def test_names_tell_faults_apart() -> None:
     faults = [
-        expired(),
-        throttled(),
-        unauthorized(),
-        internal_error(),
-        unavailable(),
+        *(answer() for answer in (expired, throttled, unauthorized, internal_error, unavailable)),
         *(kind(carried_out=done) for kind in (Reset, Silence) for done in (False, True)),
         *(Delay(seconds=1, carried_out=done) for done in (False, True)),
-        Trickle(),
         *(EndWatch(how=how) for how in Ending),
-        RepeatEvents(),
-        LateEvents(seconds=1),
+        *(Trickle(), RepeatEvents(), LateEvents(seconds=1)),
     ]
     assert len({fault.name for fault in faults}) == len(faults)
 

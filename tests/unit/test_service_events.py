@@ -64,29 +64,12 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0, "0s"),
-        (0.9, "0s"),
-        (-0.5, "0s"),
-        (-1, "0s"),
-        (-2, "<invalid>"),
-        (119, "119s"),
-        (120, "2m"),
-        (185, "3m5s"),
-        (10 * MINUTE - 1, "9m59s"),
-        (10 * MINUTE + 5, "10m"),
-        (3 * HOUR - 1, "179m"),
-        (3 * HOUR, "3h"),
-        (3 * HOUR + 5 * MINUTE, "3h5m"),
-        (8 * HOUR + 5 * MINUTE, "8h"),
-        (48 * HOUR - 1, "47h"),
-        (48 * HOUR, "2d"),
-        (51 * HOUR, "2d3h"),
-        (8 * DAY + HOUR, "8d"),
-        (2 * YEAR - 1, "729d"),
-        (2 * YEAR, "2y"),
-        (2 * YEAR + DAY, "2y1d"),
+        (0, "0s"), (0.9, "0s"), (-0.5, "0s"), (-1, "0s"), (-2, "<invalid>"), (119, "119s"), (120, "2m"), (185, "3m5s"),
+        (10 * MINUTE - 1, "9m59s"), (10 * MINUTE + 5, "10m"), (3 * HOUR - 1, "179m"), (3 * HOUR, "3h"),
+        (3 * HOUR + 5 * MINUTE, "3h5m"), (8 * HOUR + 5 * MINUTE, "8h"), (48 * HOUR - 1, "47h"), (48 * HOUR, "2d"),
+        (51 * HOUR, "2d3h"), (8 * DAY + HOUR, "8d"), (2 * YEAR - 1, "729d"), (2 * YEAR, "2y"), (2 * YEAR + DAY, "2y1d"),
         (8 * YEAR + DAY, "8y"),
     ],
-)
+)  # fmt: skip
 def test_durations_read_as_in_kubectl(seconds: float, text: str) -> None:
     assert short_duration(seconds) == text

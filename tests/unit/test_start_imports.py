@@ -14,14 +14,8 @@ from devcluster.pki import Authority
 
 HEAD = {"apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1", "kind": "ResourceManagerConfiguration"}
 OPTIONAL = (
-    "garbageCollector",
-    "istioClusterConfiguration",
-    "kubeletCSRApprover",
-    "networkPolicy",
-    "nodeAgentReconciliationDelay",
-    "nodeCriticalComponents",
-    "tokenInvalidator",
-    "tokenRequestor",
+    *("garbageCollector", "istioClusterConfiguration", "kubeletCSRApprover", "networkPolicy"),
+    *("nodeAgentReconciliationDelay", "nodeCriticalComponents", "tokenInvalidator", "tokenRequestor"),
 )
 
 

@@ -17,16 +17,10 @@ from kube.objects import Object
 @pytest.mark.parametrize(
     ("merged", "live", "differs"),
     [
-        ({"a": 1}, {"a": 1}, False),
-        ({"a": 1}, {"a": 1.0}, False),
-        ({"a": 1}, {"a": True}, True),
-        ({"a": 0}, {"a": False}, True),
-        ({"a": "1"}, {"a": 1}, True),
-        ({"a": None}, {}, True),
-        ({"a": []}, {}, True),
-        ({"a": {}}, {}, True),
-        ({"a": [1, 2]}, {"a": [1]}, True),
-        ({"a": [1, 2]}, {"a": [2, 1]}, True),
+        *(({"a": 1}, {"a": same}, False) for same in (1, 1.0)),
+        *(({"a": ours}, {"a": other}, True) for ours, other in ((1, True), (0, False), ("1", 1))),
+        *(({"a": empty}, {}, True) for empty in (None, [], {})),
+        *(({"a": [1, 2]}, {"a": other}, True) for other in ([1], [2, 1])),
         ({"a": {"b": [{"c": 1}]}}, {"a": {"b": [{"c": 1.0}]}}, False),
         ({"a": {"b": 1}}, {"a": [1]}, True),
         ({"a": [1]}, {"a": {"b": 1}}, True),
@@ -50,13 +44,14 @@ BASE: Object = {
 @pytest.mark.parametrize(
     "meta",
     [
-        {"resourceVersion": "2"},
-        {"generation": 2},
-        {"uid": "w"},
-        {"creationTimestamp": "t"},
-        {"managedFields": [{}]},
-        {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 0},
-        {"selfLink": "x"},
+        *(
+            {"resourceVersion": "2"},
+            {"generation": 2},
+            {"uid": "w"},
+            {"creationTimestamp": "t"},
+            {"managedFields": [{}]},
+        ),
+        *({"deletionTimestamp": "t", "deletionGracePeriodSeconds": 0}, {"selfLink": "x"}),
     ],
 )
 def test_the_hash_does_not_see_what_the_api_server_counts(meta: Object) -> None:

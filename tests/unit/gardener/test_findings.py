@@ -49,38 +49,37 @@ def test_a_managed_resource_may_have_no_references(managed_resource: Object) -> 
     assert references(managed_resource) == []
 
 
+def said(finding: Finding | None) -> tuple[str, str]:
+    assert finding is not None
+    return finding.reason, finding.message
+
+
 def test_a_missing_object_is_named_with_its_namespace() -> None:
     assert missing(WEB) == Finding(WEB, "DeploymentMissing", 'Required Deployment "web" in namespace "a" is missing')
-    assert missing(CRD).message == ('Required CustomResourceDefinition "foos.example.com" in namespace "" is missing')
+    assert missing(CRD).message == 'Required CustomResourceDefinition "foos.example.com" in namespace "" is missing'
 
 
 def test_a_kind_that_is_not_served_is_missing_too() -> None:
-    foo = Reference("example.com/v1", "Foo", "a", "x")
-    error = KindNotServed("example.com/v1", "Foo")
-    assert missing(foo, unknown_kind=str(error)) == Finding(
-        foo,
-        "FooMissing",
-        'Required Foo "x" in namespace "a" is missing: no matches for kind "Foo" in version "example.com/v1"',
+    unknown = str(KindNotServed("example.com/v1", "Foo"))
+    reason, message = said(missing(Reference("example.com/v1", "Foo", "a", "x"), unknown_kind=unknown))
+    assert reason == "FooMissing"
+    assert message == (
+        'Required Foo "x" in namespace "a" is missing: no matches for kind "Foo" in version "example.com/v1"'
     )
 
 
 def test_an_unhealthy_object_is_named_by_namespace_and_name() -> None:
-    finding = health_finding(POD, pod("Pending"))
-    assert finding == Finding(
-        POD,
-        "PodUnhealthy",
-        'Pod "a/p" is unhealthy: pod is in invalid phase "Pending" (expected one of ["Running" "Succeeded"])',
-    )
+    text = 'Pod "a/p" is unhealthy: pod is in invalid phase "Pending" (expected one of ["Running" "Succeeded"])'
+    assert health_finding(POD, pod("Pending")) == Finding(POD, "PodUnhealthy", text)
 
 
 def test_the_name_of_a_cluster_scoped_object_begins_with_a_slash() -> None:
-    names = {"type": "NamesAccepted", "status": "True"}
     accepted = "the initial names have been accepted"
     served = {"type": "Established", "status": "False", "reason": "Installing", "message": accepted}
-    finding = health_finding(CRD, {"status": {"conditions": [served, names]}})
-    assert finding is not None
-    assert finding.reason == "CustomResourceDefinitionUnhealthy"
-    assert finding.message == (
+    found = health_finding(CRD, {"status": {"conditions": [served, {"type": "NamesAccepted", "status": "True"}]}})
+    reason, message = said(found)
+    assert reason == "CustomResourceDefinitionUnhealthy"
+    assert message == (
         'CustomResourceDefinition "/foos.example.com" is unhealthy: condition "Established" has invalid status'
         f" False (expected True) due to Installing: {accepted}"
     )
@@ -154,9 +153,7 @@ def test_old_pods_keep_a_deployment_progressing() -> None:
 def test_progress_of_a_malformed_object_is_left_to_its_health() -> None:
     reference = Reference("monitoring.coreos.com/v1", "Prometheus", "a", "x")
     assert progress_finding(reference, {"status": "broken"}) is None
-    finding = health_finding(reference, {"status": "broken"})
-    assert finding is not None
-    assert finding.reason == "HealthCheckError"
+    assert said(health_finding(reference, {"status": "broken"}))[0] == "HealthCheckError"
 
 
 def test_a_selector_that_is_no_selector_does_not_stop_the_check() -> None:

@@ -25,17 +25,10 @@ def test_each_class_has_its_finalizer(resource_class: str, finalizer: str) -> No
 @pytest.mark.parametrize(
     ("resource_class", "of", "responsible"),
     [
-        ("resources", None, True),
-        ("resources", "", True),
-        ("resources", "resources", True),
-        ("resources", "seed", False),
+        *(("resources", of, of != "seed") for of in (None, "", "resources", "seed")),
         ("", None, True),
-        ("seed", "seed", True),
-        ("seed", None, False),
-        ("seed", "", False),
-        ("seed", "resources", False),
-        ("*", None, True),
-        ("*", "anything", True),
+        *(("seed", of, of == "seed") for of in ("seed", None, "", "resources")),
+        *(("*", of, True) for of in (None, "anything")),
     ],
 )
 def test_an_instance_is_responsible_for_its_class(resource_class: str, of: str | None, responsible: bool) -> None:

@@ -35,12 +35,10 @@ def test_json_is_compressed_where_that_pays(size: int, is_smaller: bool) -> None
 
 def test_another_version_is_not_given_out() -> None:
     bodies = Bodies(limit=10_000)
-    bodies.put("a", thing("a", 7))
-    assert bodies.get("a", version=6) is None
-    assert bodies.get("a", version=8) is None
-    bodies.put("a", thing("a", 8))
-    assert bodies.get("a", version=7) is None
-    assert bodies.get("a", version=8) == thing("a", 8)
+    for version in (7, 8):
+        bodies.put("a", thing("a", version))
+        assert bodies.get("a", version=version) == thing("a", version)
+        assert bodies.get("a", version=version - 1) is bodies.get("a", version=version + 1) is None
 
 
 def test_changes_to_what_was_given_out_are_not_remembered() -> None:
@@ -65,8 +63,7 @@ def test_a_new_version_takes_the_place_of_the_old_one() -> None:
     for version in range(1, 50):
         bodies.put("a", thing("a", version, size=900))
     bodies.put("b", thing("b", 1, size=900))
-    assert bodies.get("a", version=49)
-    assert bodies.get("b", version=1)
+    assert all(bodies.get(name, version=version) for name, version in (("a", 49), ("b", 1)))
 
 
 def test_what_is_too_big_alone_is_not_kept_and_breaks_nothing() -> None:
@@ -88,11 +85,10 @@ def test_what_compresses_well_takes_little_room() -> None:
 
 def test_what_is_dropped_is_gone_and_makes_room() -> None:
     bodies = Bodies(limit=2000)
-    bodies.put("a", thing("a", 1, size=900))
-    bodies.put("b", thing("b", 1, size=900))
+    for name in "ab":
+        bodies.put(name, thing(name, 1, size=900))
     bodies.drop("b")
     bodies.drop("never seen")
     assert bodies.get("b", version=1) is None
     bodies.put("c", thing("c", 1, size=900))
-    assert bodies.get("a", version=1)
-    assert bodies.get("c", version=1)
+    assert all(bodies.get(name, version=1) for name in "ac")

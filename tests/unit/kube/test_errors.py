@@ -42,21 +42,15 @@ def test_other_failures_of_servers_are_no_matter_of_size() -> None:
 @pytest.mark.parametrize(
     ("code", "reason", "details", "expected"),
     [
-        (400, "BadRequest", {}, BadRequest),
-        (401, "Unauthorized", {}, Unauthorized),
+        (400, "BadRequest", {}, BadRequest), (401, "Unauthorized", {}, Unauthorized),
         (403, "Forbidden", {"causes": [{"reason": "FieldValueInvalid"}]}, Forbidden),
         (403, "Forbidden", {"causes": [{"reason": "NamespaceTerminating"}]}, NamespaceTerminating),
-        (404, "NotFound", {}, NotFound),
-        (404, "", {}, ApiError),
-        (409, "Conflict", {}, Conflict),
-        (409, "AlreadyExists", {}, AlreadyExists),
-        (410, "Expired", {}, Gone),
-        (418, "Teapot", {}, ApiError),
-        (422, "Invalid", {}, Invalid),
-        (429, "TooManyRequests", {}, TooManyRequests),
-        (503, "ServiceUnavailable", {}, ServerFailure),
+        (404, "NotFound", {}, NotFound), (404, "", {}, ApiError),
+        (409, "Conflict", {}, Conflict), (409, "AlreadyExists", {}, AlreadyExists),
+        (410, "Expired", {}, Gone), (418, "Teapot", {}, ApiError), (422, "Invalid", {}, Invalid),
+        (429, "TooManyRequests", {}, TooManyRequests), (503, "ServiceUnavailable", {}, ServerFailure),
     ],
-)
+)  # fmt: skip
 def test_the_type_follows_code_and_reason(code: int, reason: str, details: Any, expected: type[ApiError]) -> None:
     error = from_status(code, {"kind": "Status", "reason": reason, "message": "m", "details": details})
     assert isinstance(error, ApiError)

@@ -92,6 +92,8 @@ API = "/api/v1/namespaces"
 APPS = "/apis/apps/v1/namespaces/a/deployments"
 ROLES = "rbac.authorization.k8s.io"
 STATUS = about("things", group="x.example", namespace="a", name="t", subresource="status")
+FINALIZE = about("namespaces", name="a", subresource="finalize")
+ROLE = about("clusterroles", group=ROLES, name="system:node")
 TOKEN = about("serviceaccounts", namespace="a", name="s", subresource="token")
 
 
@@ -101,21 +103,13 @@ TOKEN = about("serviceaccounts", namespace="a", name="s", subresource="token")
         ("GET", "/api/v1/pods", "list pods", about("pods")),
         ("GET", API, "list namespaces", about("namespaces")),
         ("GET", f"{API}/a", "get namespaces", about("namespaces", name="a")),
-        (
-            "PUT",
-            f"{API}/a/finalize",
-            "update namespaces/finalize",
-            about("namespaces", name="a", subresource="finalize"),
-        ),
+        ("PUT", f"{API}/a/finalize", "update namespaces/finalize", FINALIZE),
         ("POST", f"{API}/a/secrets", "create secrets", about("secrets", namespace="a")),
         ("DELETE", f"{APPS}/d", "delete deployments", about("deployments", group="apps", namespace="a", name="d")),
         ("DELETE", APPS, "deletecollection deployments", about("deployments", group="apps", namespace="a")),
         ("PATCH", "/apis/x.example/v1/namespaces/a/things/t/status", "patch things/status", STATUS),
         ("POST", f"{API}/a/serviceaccounts/s/token", "create serviceaccounts/token", TOKEN),
-        (
-            *("GET", f"/apis/{ROLES}/v1/clusterroles/system%3Anode", "get clusterroles"),
-            about("clusterroles", group=ROLES, name="system:node"),
-        ),
+        ("GET", f"/apis/{ROLES}/v1/clusterroles/system%3Anode", "get clusterroles", ROLE),
         ("HEAD", "/api/v1/pods", "head pods", about("pods")),
     ],
 )
