@@ -114,22 +114,22 @@ def test_the_model_expects_what_it_holds() -> None:
     }
 
 
-def changed(place: Place, **fields: Any) -> Callable[[dict[Place, Object]], None]:
-    def change(objects: dict[Place, Object]) -> None:
-        objects[place] = {**copy.deepcopy(objects.get(place, live(place))), **fields}
-
-    return change
+Plant = Callable[[dict[Place, Object]], None]
 
 
-def meta(place: Place, **fields: Any) -> Callable[[dict[Place, Object]], None]:
+def changed(place: Place, *, meta: Object | None = None, **fields: Any) -> Plant:
     def change(objects: dict[Place, Object]) -> None:
         obj = copy.deepcopy(objects.get(place, live(place)))
-        objects[place] = {**obj, "metadata": {**obj["metadata"], **fields}}
+        objects[place] = {**obj, "metadata": obj["metadata"] | (meta or {}), **fields}
 
     return change
 
 
-def gone(place: Place) -> Callable[[dict[Place, Object]], None]:
+def meta(place: Place, **fields: Any) -> Plant:
+    return changed(place, meta=fields)
+
+
+def gone(place: Place) -> Plant:
     def change(objects: dict[Place, Object]) -> None:
         del objects[place]
 
@@ -144,12 +144,12 @@ STATUS = good()[OWNER]["status"]
 FAILED = [{**STATUS["conditions"][0], "status": "False", "reason": "ApplyFailed"}, *STATUS["conditions"][1:]]
 
 
-def with_status(**fields: Any) -> Callable[[dict[Place, Object]], None]:
+def with_status(**fields: Any) -> Plant:
     return changed(OWNER, status={**STATUS, **fields})
 
 
-def due(renewal: str) -> Callable[[dict[Place, Object]], None]:
-    return changed(TOKEN, **live(TOKEN, asking(renewal)))
+def due(renewal: str) -> Plant:
+    return changed(TOKEN, meta=asking(renewal))
 
 
 PLANTED = {
@@ -182,9 +182,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("plant", "oracle", "place", "text"), PLANTED.values(), ids=PLANTED)
-def test_what_is_planted_is_found(
-    plant: Callable[[dict[Place, Object]], None], oracle: str, place: Place, text: str
-) -> None:
+def test_what_is_planted_is_found(plant: Plant, oracle: str, place: Place, text: str) -> None:
     objects = good()
     plant(objects)
     found = judged(objects)

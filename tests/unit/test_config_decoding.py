@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any, get_args
 
 import pytest
@@ -15,6 +16,7 @@ from config.errors import ConfigError
 from config.fields import Duration, as_object, is_block, is_list, is_map, members, without_none
 from config.resource_manager import COMPONENT, decode
 from config.resource_manager.schema import ResourceManagerConfiguration
+from config.resource_manager.webhooks import Toleration
 from config.validation import check, validate
 
 API_VERSION, KIND = COMPONENT.api_version, COMPONENT.kind
@@ -43,26 +45,29 @@ def test_another_version_or_kind_is_refused(version: object, kind: object) -> No
     assert error == f"expected apiVersion {API_VERSION} and kind {KIND}, found {version} and {kind}"
 
 
-def test_durations_are_seconds_and_whole_numbers_may_be_written_as_floats() -> None:
-    config = decode("""
-        gracefulShutdownTimeout: 1m0.5s
-        sourceClientConnection: {qps: 7, burst: 9.0}
-        controllers: {nodeAgentReconciliationDelay: {minDelay: -1.5h}}
-    """).config
-    assert config.graceful_shutdown_timeout == 60.5
-    assert (config.source_client_connection.qps, config.source_client_connection.burst) == (7.0, 9)
-    assert config.controllers.node_agent_reconciliation_delay.min_delay == -5400.0
-
-
-def test_dates_and_the_like_stay_strings() -> None:
-    config = decode("controllers: {clusterID: 2001-01-01, resourceClass: =}").config
-    assert (config.controllers.cluster_id, config.controllers.resource_class) == ("2001-01-01", "=")
-
-
-def test_null_elements_are_empty_as_in_go() -> None:
-    config = decode("webhooks: {systemComponentsConfig: {nodeSelector: {a: null}, podTolerations: [null]}}").config
-    assert config.webhooks.system_components_config.node_selector == {"a": ""}
-    assert len(config.webhooks.system_components_config.pod_tolerations) == 1
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("gracefulShutdownTimeout: 1m0.5s", "graceful_shutdown_timeout", 60.5),
+        ("controllers: {nodeAgentReconciliationDelay: {minDelay: -1.5h}}",
+         "controllers.node_agent_reconciliation_delay.min_delay", -5400.0),
+        # whole numbers may be written as floats, and floats as whole numbers
+        ("sourceClientConnection: {qps: 7}", "source_client_connection.qps", 7.0),
+        ("sourceClientConnection: {burst: 9.0}", "source_client_connection.burst", 9),
+        # dates and the like stay strings
+        ("controllers: {clusterID: 2001-01-01}", "controllers.cluster_id", "2001-01-01"),
+        ("controllers: {resourceClass: =}", "controllers.resource_class", "="),
+        # null elements are empty as in Go
+        ("webhooks: {systemComponentsConfig: {nodeSelector: {a: null}}}",
+         "webhooks.system_components_config.node_selector", {"a": ""}),
+        ("webhooks: {systemComponentsConfig: {podTolerations: [null]}}",
+         "webhooks.system_components_config.pod_tolerations", (Toleration(),)),
+        # an empty single namespace means all
+        ("sourceClientConnection: {namespace: ''}", "source_client_connection.namespaces", ()),
+    ],
+)  # fmt: skip
+def test_a_value_is_read(text: str, field: str, value: object) -> None:
+    assert attrgetter(field)(decode(text).config) == value
 
 
 def test_selectors_and_tolerations_can_be_had_as_plain_objects() -> None:
@@ -170,9 +175,7 @@ def test_what_is_not_a_document_is_a_short_error(text: bytes | str, error: str) 
 
 
 def test_a_document_that_contains_itself_is_read() -> None:
-    assert decode("&a {server: *a}").warnings == (
-        "server.server: unknown field, ignored",
-    )  # fmt: skip
+    assert decode("&a {server: *a}").warnings == ("server.server: unknown field, ignored",)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +222,6 @@ def test_an_alias_is_the_field_with_one_warning(text: str, alias: str, name: str
     both = text.replace("{", f"{{{name.split('.')[1]}: null, ", 1)
     assert decode(both) == decoded
     assert decode(as_named.replace("{", f"{{{alias.split('.')[1]}: null, ", 1)).warnings == ()
-
-
-def test_an_empty_single_namespace_means_all() -> None:
-    assert decode("sourceClientConnection: {namespace: ''}").config.source_client_connection.namespaces == ()
 
 
 def test_of_namespaces_and_its_alias_the_list_wins() -> None:

@@ -47,10 +47,11 @@ PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
 OUTAGES = (PROJECT / "benchmarks" / "OUTAGES.md").read_text()
 COMPONENTS = PROJECT / "manifests" / "components"
-HPA, RULES = (
+HPA, ALERTS = (
     yaml_documents.safe_load((COMPONENTS / file).read_text())["spec"]
     for file in ("horizontal-pod-autoscaler/horizontal-pod-autoscaler.yaml", "alerts/prometheus-rule.yaml")
 )
+RULES = ALERTS["groups"]
 
 
 def flat(text: str) -> str:
@@ -348,7 +349,7 @@ def test_the_severity_of_an_alert_is_that_of_its_rule(group: dict[str, list[dict
 
 @pytest.mark.parametrize(
     "rule",
-    [rule for group in RULES["groups"] for rule in group["rules"] if rule.get("for")],
+    [rule for group in RULES for rule in group["rules"] if rule.get("for")],
     ids=lambda rule: rule["alert"],
 )
 def test_an_alert_fires_after_the_time_that_is_told(rule: dict[str, str]) -> None:
