@@ -186,7 +186,7 @@ class Leases:
         self.errors = errors
         self.watched = 0
 
-    async def get(self, *_: Any, **__: Any) -> Object:
+    async def find(self, *_: Any, **__: Any) -> Object:
         return self.lease
 
     async def replace(self, _: Any, new: Object) -> Object:
