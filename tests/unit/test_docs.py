@@ -151,6 +151,14 @@ def test_flags_exist() -> None:
     assert named >= FLAGS_OF_OTHERS
 
 
+def test_the_forms_of_output_of_kubectl_mr_are_those_of_its_commands() -> None:
+    params = {name: kubectl_mr_program.load(name).params for name in kubectl_mr_program.COMMANDS}
+    without = {name for name, found in params.items() if not any("--output" in param.opts for param in found)}
+    assert without == {"create", "reconcile", "suspend", "resume", "wait"}, "they print no data"
+    headers = {name for name, found in params.items() if any("--no-headers" in param.secondary_opts for param in found)}
+    assert headers == {"get"}
+
+
 def test_the_flags_of_the_agent_are_all_explained() -> None:
     assert own_flags() == set(re.findall(r"^\| `(--[a-z-]+)", OPERATIONS, re.MULTILINE))
 
