@@ -107,14 +107,22 @@ class Process:
             return await self.task
 
 
+async def begun(journal: Journal, entry: str, *groups: list[Part]) -> Process:
+    """Returns when the journal has this entry."""
+    process = Process(*groups)
+    await journal.until(entry)
+    return process
+
+
 @pytest.fixture
 async def journal() -> Journal:
     return Journal()
 
 
 async def test_groups_start_in_order_and_stop_in_reverse(journal: Journal) -> None:
-    process = Process([Part("http", journal)], [Part("cache", journal)], [Part("controllers", journal)])
-    await journal.until("ready controllers")
+    process = await begun(
+        journal, "ready controllers", [Part("http", journal)], [Part("cache", journal)], [Part("controllers", journal)]
+    )
     assert await process.stopped() == Outcome(0)
     assert journal == [
         *("start http", "ready http", "start cache", "ready cache", "start controllers", "ready controllers"),
@@ -124,8 +132,7 @@ async def test_groups_start_in_order_and_stop_in_reverse(journal: Journal) -> No
 
 async def test_members_of_a_group_start_and_stop_together(journal: Journal) -> None:
     first, second = (Part(name, journal, hold_start=True, hold_stop=True) for name in ("first", "second"))
-    process = Process([first, second])
-    await journal.until("start second")
+    process = await begun(journal, "start second", [first, second])
     first.ready.set()
     second.ready.set()
     await journal.until("ready second")
@@ -139,8 +146,7 @@ async def test_members_of_a_group_start_and_stop_together(journal: Journal) -> N
 
 async def test_a_group_waits_until_the_one_before_is_ready(journal: Journal) -> None:
     elector = Part("elector", journal, hold_start=True)
-    process = Process([elector], [Part("controllers", journal)])
-    await journal.until("start elector")
+    process = await begun(journal, "start elector", [elector], [Part("controllers", journal)])
     await settle()
     assert journal == ["start elector"]
     elector.ready.set()
@@ -150,8 +156,7 @@ async def test_a_group_waits_until_the_one_before_is_ready(journal: Journal) -> 
 
 async def test_a_stop_while_waiting_to_become_ready_stops_what_was_started_and_nothing_else(journal: Journal) -> None:
     elector = Part("elector", journal, hold_start=True)
-    process = Process([Part("http", journal)], [elector], [Part("controllers", journal)])
-    await journal.until("start elector")
+    process = await begun(journal, "start elector", [Part("http", journal)], [elector], [Part("controllers", journal)])
     assert await process.stopped() == Outcome(0)
     assert journal[-4:] == ["stop elector", "stopped elector", "stop http", "stopped http"]
     assert "start controllers" not in journal
@@ -180,8 +185,7 @@ async def test_errors_of_several_starts_are_all_told(journal: Journal) -> None:
 
 async def test_a_component_that_fails_while_running_ends_the_process_gracefully_with_its_text(journal: Journal) -> None:
     cache = Part("cache", journal)
-    process = Process([cache], [Part("controllers", journal)])
-    await journal.until("ready controllers")
+    process = await begun(journal, "ready controllers", [cache], [Part("controllers", journal)])
     cache.run.set_exception(RuntimeError("watch broke"))
     assert await process.outcome() == Outcome(1, "watch broke")
     assert journal[-4:] == ["stop controllers", "stopped controllers", "stop cache", "stopped cache"]
@@ -189,24 +193,21 @@ async def test_a_component_that_fails_while_running_ends_the_process_gracefully_
 
 async def test_a_component_that_fails_while_others_still_start_ends_the_process(journal: Journal) -> None:
     cache = Part("cache", journal)
-    process = Process([cache], [Part("elector", journal, hold_start=True)])
-    await journal.until("start elector")
+    process = await begun(journal, "start elector", [cache], [Part("elector", journal, hold_start=True)])
     cache.run.set_exception(RuntimeError("watch broke"))
     assert await process.outcome() == Outcome(1, "watch broke")
 
 
 async def test_a_component_whose_work_is_cancelled_by_mistake_ends_the_process(journal: Journal) -> None:
     cache = Part("cache", journal)
-    process = Process([cache])
-    await journal.until("ready cache")
+    process = await begun(journal, "ready cache", [cache])
     cache.run.cancel()
     assert await process.outcome() == Outcome(1, "cache ended unexpectedly")
 
 
 async def test_a_component_with_nothing_left_to_fail_keeps_its_place(journal: Journal) -> None:
     server, cache = Part("server", journal), Part("cache", journal)
-    process = Process([server, cache])
-    await journal.until("ready cache")
+    process = await begun(journal, "ready cache", [server, cache])
     server.run.set_result(None)
     await settle()
     assert not process.task.done()
@@ -216,16 +217,14 @@ async def test_a_component_with_nothing_left_to_fail_keeps_its_place(journal: Jo
 
 async def test_errors_while_stopping_change_neither_order_nor_exit_code(journal: Journal) -> None:
     bad = Part("bad", journal, stop_error=OSError("would not close"))
-    process = Process([Part("http", journal)], [bad])
-    await journal.until("ready bad")
+    process = await begun(journal, "ready bad", [Part("http", journal)], [bad])
     assert await process.stopped() == Outcome(0)
     assert journal[-1] == "stopped http"
 
 
 async def test_what_has_not_stopped_in_time_is_left_behind_and_the_rest_gets_a_last_chance(journal: Journal) -> None:
     stuck = Part("stuck", journal, hold_stop=True)
-    process = Process([Part("elector", journal)], [stuck])
-    await journal.until("ready stuck")
+    process = await begun(journal, "ready stuck", [Part("elector", journal)], [stuck])
     process.runner.request_stop()
     await journal.until("stop stuck")
     assert process.timer.periods == [5.0]
@@ -237,8 +236,9 @@ async def test_what_has_not_stopped_in_time_is_left_behind_and_the_rest_gets_a_l
 
 
 async def test_the_last_chance_is_bounded_too(journal: Journal) -> None:
-    process = Process([Part("also stuck", journal, hold_stop=True)], [Part("stuck", journal, hold_stop=True)])
-    await journal.until("ready stuck")
+    process = await begun(
+        journal, "ready stuck", [Part("also stuck", journal, hold_stop=True)], [Part("stuck", journal, hold_stop=True)]
+    )
     process.runner.request_stop()
     await journal.until("stop stuck")
     process.timer.over.set()
@@ -249,8 +249,7 @@ async def test_the_last_chance_is_bounded_too(journal: Journal) -> None:
 
 async def test_a_failure_followed_by_a_late_stop_tells_both(journal: Journal) -> None:
     stuck = Part("stuck", journal, hold_stop=True)
-    process = Process([stuck])
-    await journal.until("ready stuck")
+    process = await begun(journal, "ready stuck", [stuck])
     stuck.run.set_exception(RuntimeError("watch broke"))
     await journal.until("stop stuck")
     process.timer.over.set()
@@ -259,8 +258,7 @@ async def test_a_failure_followed_by_a_late_stop_tells_both(journal: Journal) ->
 
 async def test_lost_leadership_ends_the_process_at_once_and_stops_nothing(journal: Journal) -> None:
     elector = Part("elector", journal)
-    process = Process([elector], [Part("controllers", journal)])
-    await journal.until("ready controllers")
+    process = await begun(journal, "ready controllers", [elector], [Part("controllers", journal)])
     with structlog.testing.capture_logs() as logs:
         elector.run.set_exception(LeadershipLost("leader election lost"))
         assert await process.outcome() == Outcome(1, "leader election lost")
@@ -271,8 +269,7 @@ async def test_lost_leadership_ends_the_process_at_once_and_stops_nothing(journa
 
 async def test_leadership_lost_while_stopping_ends_the_process_at_once(journal: Journal) -> None:
     elector = Part("elector", journal)
-    process = Process([elector], [Part("controllers", journal, hold_stop=True)])
-    await journal.until("ready controllers")
+    process = await begun(journal, "ready controllers", [elector], [Part("controllers", journal, hold_stop=True)])
     process.runner.request_stop()
     await journal.until("stop controllers")
     elector.run.set_exception(LeadershipLost("leader election lost"))

@@ -1,5 +1,3 @@
-"""The version and the user agent that are reported."""
-
 import importlib.metadata
 import platform
 import re

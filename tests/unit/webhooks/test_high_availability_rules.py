@@ -1,5 +1,3 @@
-"""The rules of high-availability-config, one by one."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""How differences between specs are spelled out."""
-
 from typing import Any
 
 import pytest

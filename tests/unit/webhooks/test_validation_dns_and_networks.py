@@ -1,5 +1,3 @@
-"""The rules of DNSRecords and Networks."""
-
 import pytest
 
 from kit.webhooks.validating import (

@@ -1,5 +1,3 @@
-"""The rules of OperatingSystemConfigs."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""The rules of Workers, Etcds and SelfHostedShootExposures."""
-
 from typing import Any
 
 import pytest
