@@ -25,6 +25,10 @@ def pools(**pool: Any) -> Object:
     return {"pools": [pool]}
 
 
+def drained(timeout: str) -> Object:
+    return {"machineDrainTimeout": timeout}
+
+
 CONFIG = {"providerConfig": {"a": 1}}
 A_POOL = " 0 0 0 map[] map[] [] { } 0  <nil> <nil> {{s}  <nil>} {<nil> <nil> 1 true} [] <nil> []" + 7 * " <nil>"
 NEW_YEAR = "2026-01-01T00:00:00Z"
@@ -52,9 +56,7 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
             {"region": "", "secretRef": None, "sshPublicKey": "eA=="},
             {},
             [
-                "Region:  != r",
-                "SecretRef.Name:  != s",
-                "SecretRef.Namespace:  != n",
+                *("Region:  != r", "SecretRef.Name:  != s", "SecretRef.Namespace:  != n"),
                 "SSHPublicKey: [120] != <nil slice>",
             ],
         ),
@@ -102,15 +104,10 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
             pools(nodeTemplate={"capacity": {"cpu": "1000m", "memory": "2Gi"}}),
             ["Pools.slice[0].NodeTemplate.Capacity.map[memory]: 1Gi != 2Gi"],
         ),
+        (Worker, pools(machineControllerManager=drained("60s")), pools(machineControllerManager=drained("1m")), []),
         (
             Worker,
-            pools(machineControllerManager={"machineDrainTimeout": "60s"}),
-            pools(machineControllerManager={"machineDrainTimeout": "1m"}),
-            [],
-        ),
-        (
-            Worker,
-            pools(machineControllerManager={"machineDrainTimeout": "1h"}, maxSurge=1),
+            pools(machineControllerManager=drained("1h"), maxSurge=1),
             pools(machineControllerManager={"maxEvictRetries": 1}, maxSurge="10%"),
             [
                 "Pools.slice[0].MaxSurge: 1 != 10%",
@@ -136,7 +133,7 @@ NEW_YEAR = "2026-01-01T00:00:00Z"
         ),
         (
             Worker,
-            {"pools": [{"userDataSecretRef": {"name": "s"}, "volume": {"size": "1", "encrypted": True}}]},
+            pools(userDataSecretRef={"name": "s"}, volume={"size": "1", "encrypted": True}),
             {"pools": []},
             [f"Pools.slice[0]: {{{A_POOL}}} != <no value>"],
         ),

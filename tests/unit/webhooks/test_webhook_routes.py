@@ -1,17 +1,15 @@
 """The table of routes: every webhook of the configuration has its paths, and what is disabled is not made."""
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from config.fields import members
 from config.resource_manager import decode
-from config.resource_manager.schema import ResourceManagerConfiguration
 from config.resource_manager.webhooks import Webhooks
-from process.clusters import Cluster
+from kit.webhooks.mutating import NO_STATE
 from webhooks.routes import Route, disabled, enabled, routes
-from webhooks.state import State
 
 PATHS = {
     "crdDeletionProtection": {"/webhooks/validate-crd-deletion"},
@@ -42,26 +40,10 @@ PATHS = {
 COMBINED = {"/webhooks/pods", "/webhooks/pods/target"}
 
 
-class NoCluster:
-    """Enough for handlers to be made; none is asked anything."""
-
-    client = None
-
-
 def table(*switched_on: str) -> list[Route]:
     needed: dict[str, Any] = {"kubernetesServiceHost": {"host": "api.example.com"}}
-    config = configuration({name: {"enabled": True, **needed.get(name, {})} for name in switched_on})
-    cluster = cast("Cluster", NoCluster())
-    return routes(config, State(cluster, cluster))
-
-
-def configuration(webhooks: Any) -> ResourceManagerConfiguration:
-    document = {
-        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-        "kind": "ResourceManagerConfiguration",
-        "webhooks": webhooks,
-    }
-    return decode(json.dumps(document)).config
+    webhooks = {name: {"enabled": True, **needed.get(name, {})} for name in switched_on}
+    return routes(decode(json.dumps({"webhooks": webhooks})).config, NO_STATE)
 
 
 def test_every_webhook_of_the_configuration_has_a_path() -> None:
