@@ -6,6 +6,7 @@ import copy
 import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import yaml
@@ -16,10 +17,11 @@ from config.resource_manager import decode
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.resource_manager.webhooks import Webhooks
 from kit.webhooks.mutating import state_of
+from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
 from kube.objects import Object, matches_label_selector
 from webhooks.certificates.pairs import make_ca
 from webhooks.configurations import command, setting
-from webhooks.configurations.install import difference
+from webhooks.configurations.install import difference, install
 from webhooks.configurations.objects import CaBundle, CertManager, Service, Url
 from webhooks.configurations.registrations import configurations, mutating, not_registered, pods, validating
 from webhooks.registration import Instance, Mode, Selector
@@ -452,6 +454,7 @@ def test_wrong_arguments_are_explained(
     [
         ("ca.crt", "nothing", "holds no certificates as PEM"),
         ("ca.crt", None, "cannot read --ca-file"),
+        ("ca.crt", "x" * ((1 << 20) + 1), "is larger than 1048576 bytes"),
         ("config.yaml", "logLevel: loud\n", "logLevel"),
     ],
 )
@@ -463,6 +466,74 @@ def test_a_file_that_cannot_be_used_is_explained(
         (files / file).write_text(content)
     assert run(files) == 1
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "client_config"),
+    [
+        (["--service", "ns/svc"], {"name": "svc", "namespace": "ns"}),
+        (["--url", "https://10.0.0.1:8443"], "https://10.0.0.1:8443/webhooks/seccomp-profile"),
+    ],
+)
+def test_the_address_may_be_given(
+    files: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], client_config: object
+) -> None:
+    assert run(files, *arguments) == 0
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    found = printed["webhooks"][0]["clientConfig"]
+    if isinstance(client_config, dict):
+        assert client_config.items() <= found["service"].items()
+    else:
+        assert found["url"] == client_config
+
+
+def test_cert_manager_may_keep_the_certificates(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--config", str(files / "config.yaml"), "--inject-ca-from", "ns/cert"], environment={}) == 0
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert printed["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "ns/cert"}
+    assert "caBundle" not in printed["webhooks"][0]["clientConfig"]
+
+
+def test_webhooks_that_are_not_served_are_warned_of_and_none_are_generated(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "config.yaml").write_text(
+        "leaderElection: {resourceNamespace: garden}\nwebhooks: {extensionValidation: {enabled: true}}\n"
+    )
+    assert run(files, "--mode", "target") == 0
+    written = capsys.readouterr()
+    assert written.out.endswith("# None is enabled.\n")
+    assert "Warning: webhooks.extensionValidation is enabled, but a target instance does not serve it" in written.err
+
+
+@pytest.mark.parametrize(
+    ("secret", "problem"),
+    [
+        (NotFound(404, message="x"), 'secret "ca" not found in namespace "ns"'),
+        ({}, 'secret "ns/ca" has no data bundle.crt'),
+        ({"data": {"bundle.crt": "%"}}, 'data bundle.crt of secret "ns/ca" is no base64'),
+        ({"data": {"bundle.crt": "eA=="}}, "holds no certificates as PEM"),
+    ],
+)
+async def test_a_secret_without_certificates_is_explained(secret: Object | NotFound, problem: str) -> None:
+    client = AsyncMock()
+    client.get.side_effect = [secret]
+    with pytest.raises(command._Problem, match=problem):
+        await command.bundle_of(client, "ns", "ca")
+
+
+@pytest.mark.parametrize("lost", [Conflict(409, message="x"), AlreadyExists(409, message="x")])
+async def test_a_race_with_another_replica_is_run_again_but_not_for_ever(lost: ApiError) -> None:
+    client = AsyncMock()
+    client.find.return_value = None
+    (wanted,) = generated(enabled("seccompProfile"))
+    client.create.side_effect = [lost, lost, wanted]
+    assert [str(done) for done in await install(client, RUNTIME, [wanted])] == [
+        f"MutatingWebhookConfiguration {APP}: created"
+    ]
+    client.create.side_effect = lost
+    with pytest.raises(type(lost)):
+        await install(client, RUNTIME, [wanted])
 
 
 def test_the_namespace_and_prefix_go_into_all_addresses(files: Path) -> None:
