@@ -72,10 +72,8 @@ def test_the_service_of_a_host(host: str, key: Key | None) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        {"subsets": [{"name": "x"}]},
-        {"workloadSelector": {"matchLabels": {"a": "b"}}},
-        {"host": "gone"},
-        {"exportTo": []},
+        *({"subsets": [{"name": "x"}]}, {"workloadSelector": {"matchLabels": {"a": "b"}}}),
+        *({"host": "gone"}, {"exportTo": []}),
     ],
 )
 def test_rules_that_lead_to_nothing(spec: Object) -> None:
