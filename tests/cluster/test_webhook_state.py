@@ -89,7 +89,7 @@ async def test_autoscalers_are_found_by_what_they_scale(read: Read, cluster: Dev
 
 async def test_tolerations_follow_the_taints_of_selected_nodes(read: Read, cluster: DevCluster, label: str) -> None:
     def keys() -> list[str]:
-        return [toleration.key for _, tolerations in read.nodes.store.items() for toleration in tolerations]
+        return [toleration["key"] for _, tolerations in read.nodes.store.items() for toleration in tolerations]
 
     assert read.cluster.state_for(Target("default", "apps/v1", "Deployment", "d")).several_nodes
     assert keys() == []

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+from config.fields import as_object
 from config.resource_manager import webhooks as schema
 from gardener import keys
 from kube.cache import Change, View
@@ -25,8 +26,8 @@ _SPEC = {"nodeSelector": Strings, "tolerations": [_TOLERATION]}
 _SHAPE = pod({"metadata": {"ownerReferences": [_OWNER]}, "spec": _SPEC})
 
 
-class Toleration(NamedTuple):
-    """A toleration as far as it matters for equality; `operator` and the rest never empty where there is a default."""
+class Identity(NamedTuple):
+    """Equal for tolerations that mean the same: no operator is `Equal`, and no text is an empty one."""
 
     key: str
     operator: str
@@ -34,41 +35,9 @@ class Toleration(NamedTuple):
     effect: str
     seconds: int | None
 
-    def as_json(self) -> Object:
-        fields = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
-        toleration: Object = {name: value for name, value in fields.items() if value}
-        if self.seconds is not None:
-            toleration["tolerationSeconds"] = self.seconds
-        return toleration
 
-
-def _is_transient(taint_key: str) -> bool:
-    """Taints that tell about the state of a Node, not for whom it is."""
-    return "kubernetes.io/" in taint_key or taint_key == "ToBeDeletedByClusterAutoscaler"
-
-
-def tolerations(node: Object) -> tuple[Toleration, ...]:
-    """What a pod must tolerate to be on this Node."""
-    found = []
-    for taint in mappings(spec(node).get("taints")):
-        taint_key, value = text(taint.get("key")), text(taint.get("value"))
-        if not _is_transient(taint_key):
-            operator = "Equal" if value else "Exists"
-            found.append(Toleration(taint_key, operator, value, text(taint.get("effect")), None))
-    return tuple(found)
-
-
-def view(node_selector: Mapping[str, str]) -> View[tuple[Toleration, ...]]:
-    return View(NODES, tolerations, label_selector=label_selector_text(node_selector))
-
-
-Needed = tuple[tuple[Toleration, Object], ...]
-"""Tolerations that pods need, each with what makes it equal to another one."""
-
-
-def identity(toleration: Object) -> Toleration:
-    """Equal for tolerations that mean the same: no operator is `Equal`, and no text is an empty one."""
-    return Toleration(
+def identity(toleration: Object) -> Identity:
+    return Identity(
         toleration.get("key") or "",
         toleration.get("operator") or "Equal",
         toleration.get("value") or "",
@@ -77,23 +46,37 @@ def identity(toleration: Object) -> Toleration:
     )
 
 
-def needed(configured: Iterable[schema.Toleration], of_nodes: Iterable[Toleration]) -> Needed:
+def _is_transient(taint_key: str) -> bool:
+    """Taints that tell about the state of a Node, not for whom it is."""
+    return "kubernetes.io/" in taint_key or taint_key == "ToBeDeletedByClusterAutoscaler"
+
+
+def tolerations(node: Object) -> tuple[Object, ...]:
+    """What a pod must tolerate to be on this Node."""
+    found = []
+    for taint in mappings(spec(node).get("taints")):
+        taint_key, value = text(taint.get("key")), text(taint.get("value"))
+        if not _is_transient(taint_key):
+            operator = "Equal" if value else "Exists"
+            fields = {"key": taint_key, "operator": operator, "value": value, "effect": text(taint.get("effect"))}
+            found.append({name: content for name, content in fields.items() if content})
+    return tuple(found)
+
+
+def view(node_selector: Mapping[str, str]) -> View[tuple[Object, ...]]:
+    return View(NODES, tolerations, label_selector=label_selector_text(node_selector))
+
+
+Needed = tuple[tuple[Identity, Object], ...]
+"""Tolerations that pods need, each with what makes it equal to another one."""
+
+
+def needed(configured: Iterable[schema.Toleration], of_nodes: Iterable[Object]) -> Needed:
     """The configured ones first, each only once."""
-    found: dict[Toleration, Object] = {}
-    for toleration in [*(_as_json(each) for each in configured), *(each.as_json() for each in of_nodes)]:
+    found: dict[Identity, Object] = {}
+    for toleration in chain(map(as_object, configured), of_nodes):
         found.setdefault(identity(toleration), toleration)
     return tuple(found.items())
-
-
-def _as_json(configured: schema.Toleration) -> Object:
-    fields = {
-        "key": configured.key or None,
-        "operator": configured.operator or None,
-        "value": configured.value or None,
-        "effect": configured.effect or None,
-        "tolerationSeconds": configured.toleration_seconds,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def is_of_daemon_set(obj: Object) -> bool:
@@ -112,7 +95,7 @@ def select_nodes(obj: Object, node_selector: dict[str, str]) -> None:
 def tolerate(obj: Object, wanted: Needed) -> None:
     """A union: what the pod has, each only once, then what it has not."""
     own = (obj.get("spec") or {}).get("tolerations") or []
-    known: dict[Toleration, Object] = {}
+    known: dict[Identity, Object] = {}
     for toleration in own:
         known.setdefault(identity(toleration), toleration)
     missing = [dict(toleration) for same, toleration in wanted if same not in known]
@@ -125,7 +108,7 @@ def tolerate(obj: Object, wanted: Needed) -> None:
 def mutation(settings: schema.SystemComponentsConfig, state: State) -> Mutation:
     wanted: Needed | None = None
 
-    def changed(change: Change[tuple[Toleration, ...]]) -> None:
+    def changed(change: Change[tuple[Object, ...]]) -> None:
         nonlocal wanted
         # Nodes tell every few minutes that they live; their taints are another matter.
         if change.old != change.new:

@@ -92,10 +92,7 @@ def _shape(group: str, version: str, kind: str) -> Shape:
     return fields.HPAS[version]
 
 
-_STATUS = {
-    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
-    "HorizontalPodAutoscaler": {"desiredReplicas": 0},
-}
+_STATUS = {"StatefulSet": {"replicas": 0, "availableReplicas": 0}, "HorizontalPodAutoscaler": {"desiredReplicas": 0}}
 
 
 def _with_status(obj: Object, kind: str) -> Object:

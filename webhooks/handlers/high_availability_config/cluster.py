@@ -61,8 +61,6 @@ NODES_VIEW = View(NODES, _exists, form=Form.METADATA)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """What is known for one workload."""
-
     max_replicas: int | None = None
     """To as many an autoscaler may scale it; None: there is none."""
     several_nodes: bool = True

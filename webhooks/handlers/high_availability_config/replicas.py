@@ -3,9 +3,8 @@
 Autoscalers do not go below that.
 """
 
-from collections.abc import Sequence
-
 from kube.objects import Object, annotations, labels
+from kube.paths import mapping_at, with_value
 from webhooks.admission import Denied, Refusal
 from webhooks.handlers.high_availability_config.requirements import REPLICAS, TYPE, Requirements
 from webhooks.values import integer
@@ -17,8 +16,7 @@ _MOST = 2**31 - 1
 def needed(obj: Object, current: int | None, *, failure_tolerance: str | None) -> int | None:
     """None: the number is nobody's business, since it is hibernated, or says not what type of component it is.
 
-    Raises:
-        Refusal: the number in the annotation can't be one.
+    Raises: Refusal: the number in the annotation can't be one.
     """
     component_type = labels(obj).get(TYPE)
     if not current or not component_type:
@@ -46,17 +44,14 @@ def _parsed(text: str) -> int:
     return number
 
 
-def of_autoscaler(obj: Object, *, bounds_at: Sequence[str], requirements: Requirements) -> Object:
+def of_autoscaler(obj: Object, *, bounds_at: tuple[str, ...], requirements: Requirements) -> Object:
     """An autoscaler as it should be; `bounds_at` is where it has `minReplicas` and `maxReplicas`.
 
-    Raises:
-        Refusal: an annotation makes no sense.
+    Raises: Refusal: an annotation makes no sense.
     """
-    bounds = obj
-    for field in bounds_at:
-        bounds = bounds.get(field) or {}
+    bounds = mapping_at(obj, *bounds_at)
     lowest = needed(obj, bounds.get("minReplicas"), failure_tolerance=requirements.failure_tolerance)
-    return obj if lowest is None else _with(obj, bounds_at, with_bounds(bounds, lowest))
+    return obj if lowest is None else with_value(obj, bounds_at, with_bounds(bounds, lowest))
 
 
 def with_bounds(spec: Object, needed: int) -> Object:
@@ -71,10 +66,3 @@ def with_bounds(spec: Object, needed: int) -> Object:
     if (spec.get("maxReplicas") or 0) < lowest:
         bounds["maxReplicas"] = needed
     return {**spec, **bounds}
-
-
-def _with(obj: Object, path: Sequence[str], value: Object) -> Object:
-    """A copy of the object with something else at a path."""
-    if not path:
-        return value
-    return {**obj, path[0]: _with(obj[path[0]], path[1:], value)}

@@ -49,8 +49,6 @@ def _term(term: Object, zones: Sequence[str]) -> Object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How the replicas of one workload are spread."""
-
     requirements: Requirements
     replicas: int
     most_replicas: int
