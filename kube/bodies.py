@@ -34,7 +34,6 @@ def packed(body: bytes) -> bytes:
 
 
 def unpacked(body: bytes) -> Object:
-    """The object of which the JSON was packed."""
     obj: Object = orjson.loads(body if body[:1] == b"{" else zlib.decompress(body))
     return obj
 

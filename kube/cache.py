@@ -79,8 +79,6 @@ class View(Generic[T]):
 
 
 class Store(Generic[T]):
-    """The objects of one kind."""
-
     def __init__(self, view: View[T], *, needed_at_start: bool = True) -> None:
         self.view = view
         self.needed_at_start = needed_at_start
@@ -238,8 +236,6 @@ class Source(Generic[T]):
 
 @dataclass(slots=True)
 class _Feed:
-    """One watch into a store."""
-
     source: Source[Any]
     watcher: Watcher
     task: asyncio.Task[None]

@@ -482,7 +482,6 @@ class Client:
     async def pages(
         self, resource: Resource, selection: Selection, *, form: Form = Form.WHOLE, limit: int = _PAGE
     ) -> AsyncIterator["list[Object]"]:
-        """The objects, page by page."""
         token = ""
         while True:
             page = await self.list_page(resource, selection, form=form, limit=limit, continue_token=token)
@@ -542,13 +541,8 @@ class Client:
                 if isinstance(error, errors.NoStatus | errors.NotFound):
                     await self._missing(resource, error)
                 raise error
-            try:
-                with metrics.rest_client_open_watches.track_inprogress():
-                    yield answers.events_of(resource, response)
-            finally:
-                if response.connection is not None and response.connection.transport is not None:
-                    # A polite end of TLS would outlive the session: the API server never stops talking.
-                    response.connection.transport.abort()
+            with metrics.rest_client_open_watches.track_inprogress():
+                yield answers.events_of(resource, response)
 
 
 def _one(name: str) -> str:

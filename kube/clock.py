@@ -20,8 +20,7 @@ _UNIT_NANOSECONDS = {
 def parse_duration(text: str) -> float:
     """Seconds of a Go duration such as `1h30m`, `-1.5h`, `300ms`, `0`.
 
-    Raises:
-        ValueError: with the message of Go's time.ParseDuration.
+    Raises: ValueError: with the message of Go's time.ParseDuration.
     """
     sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
     if rest == "0":

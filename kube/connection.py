@@ -128,8 +128,6 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An API server and the credentials for it."""
-
     server: str
     """`https://host:port`, perhaps with a path."""
     tls: ssl.SSLContext | None
@@ -199,8 +197,7 @@ def _digest(file: Path) -> bytes | None:
 def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path = SERVICE_ACCOUNT) -> Connection:
     """The connection of a Pod's service account.
 
-    Raises:
-        ConfigurationError: this process does not run in a Pod, or the mounted files are missing.
+    Raises: ConfigurationError: this process does not run in a Pod, or the mounted files are missing.
     """
     host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:

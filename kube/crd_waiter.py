@@ -17,11 +17,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class LateKinds:
-    """Calls a function once, as soon as all of some kinds of one group are served.
-
-    Args:
-        begin: acquires their stores, say.
-    """
+    """Calls `begin` once, as soon as all of some kinds of one group are served."""
 
     def __init__(self, discovery: Discovery, kinds: Sequence[Resource], *, begin: Callable[[], None]) -> None:
         self._discovery = discovery

@@ -47,8 +47,6 @@ class _Group:
 
 
 class Discovery:
-    """What one API server serves."""
-
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
@@ -120,7 +118,6 @@ class Discovery:
         return known.kinds.get(kind) if known is not None else None
 
     def forget(self) -> None:
-        """Forget everything."""
         self._group_versions.clear()
         self._groups.clear()
 

@@ -56,8 +56,7 @@ class LeadershipLost(KubeError):
 class ElectionSettings:
     """Which lease, and the times of the election in seconds.
 
-    Raises:
-        ValueError: when the times or the kind of lock would not work.
+    Raises: ValueError: when the times or the kind of lock would not work.
     """
 
     namespace: str
@@ -152,7 +151,6 @@ def held_spec(old: Object | None, *, identity: str, lease_duration: float, now: 
 
 
 def released_spec(old: Object, *, now: datetime) -> Object:
-    """The spec of a lease that its holder gives up."""
     moment = format_micro_time(now)
     return {**old, "holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": moment, "renewTime": moment}
 
@@ -201,9 +199,8 @@ class LeaderElector:
 
     Args:
         client: for the lease only: without a write guard, and without a rate limit behind which renewals would queue.
-        recorder: tells of taking and giving up the lead as events of the lease.
+        recorder: records taking and giving up the lead as events of the lease.
         now: seconds of a clock that never goes back.
-        utcnow: what is written into the lease.
         jitter: a random number from 0 to 1.
     """
 
@@ -215,7 +212,6 @@ class LeaderElector:
         identity: str,
         recorder: EventRecorder | None = None,
         now: Callable[[], float] = boot_clock,
-        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -225,7 +221,6 @@ class LeaderElector:
         self._settings = settings
         self._recorder = recorder
         self._now = now
-        self._utcnow = utcnow
         self._sleep = sleep
         self._jitter = jitter
         self._lease: Object | None = None
@@ -240,8 +235,7 @@ class LeaderElector:
         While `lead` is ending, the lease is renewed still; it is given up once `lead` has ended. An exception of
         `lead` is passed on.
 
-        Raises:
-            LeadershipLost: leadership ended while leading. `lead` was cancelled, but hardly waited for.
+        Raises: LeadershipLost: leadership ended while leading. `lead` was cancelled, but hardly waited for.
         """
         await self._acquire()
         leading = asyncio.create_task(lead(), name="leading")
@@ -393,7 +387,7 @@ class LeaderElector:
             self._lease.get("spec") or {} if self._lease else None,
             identity=self.identity,
             lease_duration=settings.lease_duration,
-            now=self._utcnow(),
+            now=datetime.now(UTC),
         )
         if self._lease is None:
             named = {"name": settings.name, "namespace": settings.namespace}
@@ -410,7 +404,7 @@ class LeaderElector:
                 await self._read()
                 if self._lease is None or _holder(self._lease) != self.identity:
                     return
-                spec = released_spec(self._lease["spec"], now=self._utcnow())
+                spec = released_spec(self._lease["spec"], now=datetime.now(UTC))
                 await self._client.replace(LEASES, {**self._lease, "spec": spec})
         except (KubeError, TimeoutError) as error:
             text = str(error) or "no answer in time"

@@ -17,7 +17,7 @@ import re
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -57,8 +57,6 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, slots=True)
 class Involved:
-    """The object that an event is about."""
-
     api_version: str
     kind: str
     namespace: str
@@ -181,14 +179,12 @@ class EventRecorder:
         host: str = "",
         now: Callable[[], float] = time.monotonic,
         utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._client = client
         self._component = component
         self._host = host or socket.gethostname()
         self._now = now
         self._utcnow = utcnow
-        self._sleep = sleep
         self._queue: asyncio.Queue[Series] = asyncio.Queue(_QUEUED)
         self._series: OrderedDict[Content, Series] = OrderedDict()
         self._allowances: OrderedDict[Involved, Allowance] = OrderedDict()
@@ -218,7 +214,9 @@ class EventRecorder:
         series = self._count(content, now)
         if series.is_queued:
             return
-        allowance = self._allowances.get(content.involved) or self._new_allowance()
+        allowance = self._allowances.get(content.involved)
+        if allowance is None:
+            allowance = Allowance(burst=_BURST, per_second=_PER_SECOND, clock=self._now)
         _remember(self._allowances, content.involved, allowance)
         if not allowance.take():
             self._rate_limited.inc()
@@ -229,9 +227,6 @@ class EventRecorder:
             self._queue_full.inc()
         else:
             series.is_queued = True
-
-    def _new_allowance(self) -> Allowance:
-        return Allowance(burst=_BURST, per_second=_PER_SECOND, clock=self._now)
 
     def _count(self, content: Content, now: float) -> Series:
         """The series of an event, this occurrence included."""
@@ -288,7 +283,7 @@ class EventRecorder:
                     return
             else:
                 return
-            await self._sleep(2.0**attempt)
+            await asyncio.sleep(2.0**attempt)
             attempt += 1
 
     async def _send(self, series: Series) -> None:

@@ -20,8 +20,7 @@ class ConfigurationError(Exception):
 def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
     """What the file holds, of which nothing is known but that it is a mapping.
 
-    Raises:
-        ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
+    Raises: ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
     """
     try:
         content = read_bounded(path, most=LARGEST_FILE)

@@ -114,14 +114,7 @@ class _Watch(Generic[T]):
 class ControlLoop:
     """Its metrics exist from its construction on, so construct it where this process leads.
 
-    Args:
-        name: of the controller, in metrics and logs.
-        kind: what the keys name, if they all name objects of one kind; only for logs.
-        workers: how many keys are worked on at once.
-        time_limit: seconds that one pass may take.
-        max_backoff: seconds between attempts that keep failing, at most.
-        highest: see `WorkQueue`.
-        initial_keys: added at the start, whatever is watched.
+    Args: initial_keys: added at the start, whatever is watched; all others are those of `Controller`.
     """
 
     def __init__(

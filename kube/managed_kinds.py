@@ -90,7 +90,6 @@ class ManagedKinds:
             await asyncio.gather(*(self.caches.tried(view, timeout=_LIST_SECONDS) for view in waiting))
 
     async def close(self) -> None:
-        """End all watches."""
         stores = list(self._stores.values())
         self._stores.clear()
         self._users.clear()

@@ -22,9 +22,7 @@ _CONTROLLER = ("controller",)
 _QUEUE = ("name", "controller")
 
 controller_runtime_reconcile_total = Counter(
-    "controller_runtime_reconcile_total",
-    "Reconciliations per controller and result.",
-    ("controller", "result"),
+    "controller_runtime_reconcile_total", "Reconciliations per controller and result.", ("controller", "result")
 )
 controller_runtime_reconcile_errors_total = Counter(
     "controller_runtime_reconcile_errors_total", "Reconciliations that failed.", _CONTROLLER
@@ -59,10 +57,7 @@ workqueue_depth = Gauge(
 workqueue_adds_total = Counter("workqueue_adds_total", "Keys that became due.", _QUEUE)
 workqueue_retries_total = Counter("workqueue_retries_total", "Keys that were added for a later time.", _QUEUE)
 workqueue_queue_duration_seconds = Histogram(
-    "workqueue_queue_duration_seconds",
-    "Seconds that a due key waited for a worker.",
-    _QUEUE,
-    buckets=DECADE_BUCKETS,
+    "workqueue_queue_duration_seconds", "Seconds that a due key waited for a worker.", _QUEUE, buckets=DECADE_BUCKETS
 )
 workqueue_work_duration_seconds = Histogram(
     "workqueue_work_duration_seconds", "Seconds that a worker held a key.", _QUEUE, buckets=DECADE_BUCKETS
@@ -71,9 +66,7 @@ workqueue_unfinished_work_seconds = Gauge(
     "workqueue_unfinished_work_seconds", "Seconds that all keys in work have been held so far, together.", _QUEUE
 )
 workqueue_longest_running_processor_seconds = Gauge(
-    "workqueue_longest_running_processor_seconds",
-    "Seconds that the key longest in work has been held so far.",
-    _QUEUE,
+    "workqueue_longest_running_processor_seconds", "Seconds that the key longest in work has been held so far.", _QUEUE
 )
 
 rest_client_requests_total = Counter(
@@ -107,8 +100,6 @@ event_recorder_dropped_total = Counter(
 
 
 class ControllerMetrics:
-    """The children of one controller."""
-
     def __init__(self, controller: str, *, workers: int) -> None:
         controller_runtime_max_concurrent_reconciles.labels(controller).set(workers)
         results = controller_runtime_reconcile_total

@@ -121,8 +121,7 @@ def is_truthy(value: str | None) -> bool:
 def matches_label_selector(selector: Mapping[str, Any] | None, having: Mapping[str, str]) -> bool:
     """Whether a metav1.LabelSelector selects these labels: None selects nothing, an empty one everything.
 
-    Raises:
-        ValueError: for an unknown operator.
+    Raises: ValueError: for an unknown operator.
     """
     if selector is None:
         return False

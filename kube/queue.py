@@ -276,13 +276,13 @@ class WorkQueue(Generic[K]):
             return running.again is not None
         return self._waiting(key) is not None
 
-    def add_rate_limited(self, key: K, priority: Priority | None = None) -> None:
+    def add_rate_limited(self, key: K) -> None:
         """Add the key after a delay that doubles with every call, from 5 ms, until `forget`."""
         failures = self._failures.get(key, 0)
         if not self._shut_down:
             self._failures[key] = failures + 1
         # The exponent is bounded, as a float is not for long.
-        self.add_after(key, min(_FIRST_BACKOFF * 2.0 ** min(failures, 64), self._max_backoff), priority)
+        self.add_after(key, min(_FIRST_BACKOFF * 2.0 ** min(failures, 64), self._max_backoff))
 
     def forget(self, key: K) -> None:
         """Start the delays of the key from the beginning."""
@@ -293,8 +293,7 @@ class WorkQueue(Generic[K]):
     async def get(self) -> K:
         """The next key, which is then in work until `done`.
 
-        Raises:
-            QueueShutDownError: the queue is shut down; keys that waited are not handed out any more.
+        Raises: QueueShutDownError: the queue is shut down; keys that waited are not handed out any more.
         """
         await self._available.acquire()
         while not (self._offered or self._shut_down):

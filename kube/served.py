@@ -21,8 +21,7 @@ Read = Callable[[str], Awaitable[Mapping[str, Any]]]
 async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
     """The kinds of a group version that can be read, by their names; none if it is not served.
 
-    Raises:
-        KubeError: the API server did not say.
+    Raises: KubeError: the API server did not say.
     """
     group, _, version = api_version.rpartition("/")
     return {
@@ -35,8 +34,7 @@ async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
 async def versions(read: Read, group: str) -> Sequence[str]:
     """The versions of a group that are served, preferred ones first, as in `apiVersion`.
 
-    Raises:
-        KubeError: the API server did not say.
+    Raises: KubeError: the API server did not say.
     """
     if not group:
         return ("v1",)

@@ -88,8 +88,7 @@ class StatusWriter:
             obj: as known to the caller; a newer one is taken if there is one.
             compute: called once more after a conflict.
 
-        Raises:
-            KubeError: it could not be written; Conflict after several attempts.
+        Raises: KubeError: it could not be written; Conflict after several attempts.
         """
         batch = self._join(obj, compute, patience=None)
         batch.due.set()

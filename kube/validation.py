@@ -134,7 +134,6 @@ def _expression_errors(path: str, expression: Mapping[str, Any]) -> Iterator[Fie
 
 
 def toleration_errors(path: str, toleration: Mapping[str, Any]) -> Iterator[FieldError]:
-    """The errors of one toleration of a Pod."""
     name, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     if name:

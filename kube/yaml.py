@@ -68,8 +68,7 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
     Text after a line `...` is not read. Any other text after the end of the document is an error, since it
     would be lost silently.
 
-    Raises:
-        DialectError: with the line, counted from `first_line`.
+    Raises: DialectError: with the line, counted from `first_line`.
     """
     try:
         try:

@@ -161,9 +161,9 @@ def on_cluster(
     return decorated
 
 
-def run_offline(work: Callable[[], int | None], *, error_code: int = 1) -> None:
+def run_offline(work: Callable[[], int | None]) -> None:
     """The same for work that needs no cluster."""
-    end(guarded(lambda: work() or 0, error_code=error_code))
+    end(guarded(lambda: work() or 0, error_code=1))
 
 
 def end(code: int) -> None:

@@ -25,8 +25,7 @@ async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, t
         clusters: by what they are called in messages.
         timeout: seconds for all of it.
 
-    Raises:
-        CachesNotSynced: that took longer than the timeout.
+    Raises: CachesNotSynced: that took longer than the timeout.
     """
     limit = asyncio.timeout(timeout)
     try:

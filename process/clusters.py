@@ -65,8 +65,7 @@ class Line:
 def lines(settings: Mapping[str, ClientConnection], *, environment: Mapping[str, str]) -> list[Line]:
     """To what the connections of the configuration point at; names of one cluster are together.
 
-    Raises:
-        ConfigurationError: a kubeconfig, or the Pod's service account, can't be used.
+    Raises: ConfigurationError: a kubeconfig, or the Pod's service account, can't be used.
     """
     connections: dict[str, Connection] = {}
     found: list[Line] = []
@@ -108,8 +107,7 @@ def merged(one: ClientConnection, other: ClientConnection) -> ClientConnection:
 class Clusters(Mapping[str, Cluster]):
     """The clusters that a process is connected to; some are configured, others may come and go.
 
-    Args:
-        write_guard: of the clients; see `kube.client.Client`.
+    Args: write_guard: of the clients; see `kube.client.Client`.
     """
 
     def __init__(self, *, user_agent: str, write_guard: Callable[[], float] | None = None) -> None:

@@ -35,8 +35,7 @@ C = TypeVar("C", bound=Configuration)
 class Composition(Generic[C]):
     """The clusters of a process and all that depends on nothing else; `groups` adds what the program has besides.
 
-    Raises:
-        ConfigurationError: a cluster can't be connected to.
+    Raises: ConfigurationError: a cluster can't be connected to.
     """
 
     abort_on = (LeadershipLost,)
@@ -76,8 +75,7 @@ class Composition(Generic[C]):
             caches: what every replica watches beside what is watched already.
             ready: started with the caches.
 
-        Raises:
-            OSError: the address of a server is taken.
+        Raises: OSError: the address of a server is taken.
         """
         config = self.config
         grace_period, filling = config.graceful_shutdown_timeout, config.controllers.cache_sync_timeout

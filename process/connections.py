@@ -57,7 +57,6 @@ class Connections(Generic[C]):
             yield self._left(min(incomplete, key=_since, default=sender))
 
     def answered(self, connection: C) -> None:
-        """Its request was answered."""
         self.held -= connection.held
         connection.held = 0
 

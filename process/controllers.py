@@ -133,8 +133,7 @@ class KindsFollower:
     Where CustomResourceDefinitions may not be read, everything still works, only later: unknown kinds are asked for
     again now and then.
 
-    Args:
-        on_change: called with a group whose kinds changed.
+    Args: on_change: called with a group whose kinds changed.
     """
 
     def __init__(self, cluster: Cluster, *, on_change: Callable[[str], None]) -> None:

@@ -78,8 +78,7 @@ class Flags:
 def parse(arguments: Sequence[str], programs: "Sequence[Program[Any]]") -> Flags:
     """Reads the command line of an executable; its first program is what it calls itself.
 
-    Raises:
-        Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
+    Raises: Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
     """
     program, component = programs[0].name, programs[0].component.name
     parser = _build_parser(program, *_described(programs))
@@ -171,12 +170,7 @@ def _build_parser(program: str, summary: str = "", variables: str = "") -> _Pars
         metavar="[HOST]:PORT",
         default="",
     )
-    add(
-        "metrics-bind-address",
-        "where /metrics is served; wins over server.metrics",
-        metavar="[HOST]:PORT",
-        default="",
-    )
+    add("metrics-bind-address", "where /metrics is served; wins over server.metrics", metavar="[HOST]:PORT", default="")
     add(
         "version",
         "print the version (raw: in detail) and exit; --version=vX.Y.Z sets the version to report instead",

@@ -19,13 +19,7 @@ _NO_RESOURCES_SECONDS = 1.0
 
 
 class Listener:
-    """Accepts from when it is made until `close`.
-
-    Args:
-        listening: is not closed here.
-        protocol: makes the protocol of a connection.
-        tls: for HTTPS.
-    """
+    """Accepts from when it is made until `close`, which does not close the socket."""
 
     def __init__(
         self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None

@@ -53,13 +53,9 @@ def configure_logging(
     stream: TextIO | None = None,
     clock: Callable[[], float] = time.time,
 ) -> None:
-    """Sets up logging of the whole process: structlog's and the standard library's.
+    """Sets up logging of the whole process, structlog's and the standard library's, to standard error by default.
 
-    Args:
-        level: the least severe level to write.
-        log_format: JSON, or text with tabs between the columns.
-        stream: where to write; standard error by default.
-        clock: seconds since the epoch, for time stamps and sampling.
+    The clock gives seconds since the epoch, for time stamps and sampling.
     """
     processors: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -117,8 +113,6 @@ class Sampling:
 
 
 class Renderer:
-    """Turns an entry into its line."""
-
     def __init__(self, log_format: Format, clock: Callable[[], float]) -> None:
         self._as_text = log_format == "text"
         self._clock = clock

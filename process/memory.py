@@ -36,8 +36,7 @@ def keep_large_apart() -> None:
 class MemoryReturn:
     """Gives back what is free, now and then; a component in the sense of `process.runner`.
 
-    Args:
-        every: seconds; to look through the memory takes about a millisecond.
+    Args: every: seconds; to look through the memory takes about a millisecond.
     """
 
     name = "memory return"

@@ -50,11 +50,7 @@ def describe_process(
 ) -> None:
     """Sets the metrics that tell replicas apart: their version and a hash of the effective configuration.
 
-    Args:
-        version: as reported, such as `v1.2.3`.
-        configuration: the effective configuration in a stable form; the hash is 48 bits, exact in a float.
-        prefix: of the names of these metrics.
-        registry: where the metrics belong.
+    The configuration has to be in a stable form; its hash is 48 bits, exact in a float.
     """
     # The time of creation of each counter and histogram: a third more series that no dashboard reads.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left it without annotations

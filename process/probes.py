@@ -51,11 +51,9 @@ async def _always_good() -> None:
 PING = HealthCheck("ping", _always_good)
 
 
-def cached(
-    check: HealthCheck, *, seconds: float = 5.0, timeout: float = 4.0, clock: Clock = time.monotonic
-) -> HealthCheck:
-    """The same check, run at most once in so many seconds, good or bad, and each time bounded."""
-    shared = _SharedRun(check, timeout=timeout, keep=seconds, clock=clock)
+def cached(check: HealthCheck, *, timeout: float = 4.0, clock: Clock = time.monotonic) -> HealthCheck:
+    """The same check, run at most once in five seconds, good or bad, and each time bounded."""
+    shared = _SharedRun(check, timeout=timeout, keep=5.0, clock=clock)
 
     async def run() -> None:
         reason = await shared.reason()

@@ -113,8 +113,7 @@ class HttpServer:
     def bind(self) -> None:
         """Takes the address, so that a start fails early; no connection is served before `start`.
 
-        Raises:
-            OSError: with a message that names server and address.
+        Raises: OSError: with a message that names server and address.
         """
         self._socket = listen(self.name, self._host, self._port)
 
@@ -148,8 +147,7 @@ class HttpServer:
 def listen(name: str, host: str, port: int) -> socket.socket:
     """A socket that listens at an address; the arguments are those of `HttpServer`.
 
-    Raises:
-        OSError: with a message that names server and address.
+    Raises: OSError: with a message that names server and address.
     """
     host = host.removeprefix("[").removesuffix("]")
     try:

@@ -16,7 +16,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from config.blocks import Tracing
@@ -162,15 +161,14 @@ def tell_seldom(logger: logging.Logger) -> None:
 
 
 class _Seldom(logging.Handler):
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._clock = clock
         self._told: dict[tuple[str, int], float] = {}
         """By line of the library's code when."""
         self._log = get_logger("tracing")
 
     def emit(self, record: logging.LogRecord) -> None:
-        sort, now = (record.pathname, record.lineno), self._clock()
+        sort, now = (record.pathname, record.lineno), time.monotonic()
         if now - self._told.get(sort, float("-inf")) >= _TELL_EVERY_SECONDS:
             self._told[sort] = now
             self._log.warning("Spans are not delivered as they should be", reason=record.getMessage())

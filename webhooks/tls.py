@@ -25,6 +25,8 @@ _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2: forward secrecy and authenticated encryption; those of 1.3 are all so."""
 
 _LOOK_EVERY_SECONDS = 2.0
+_PATIENCE_SECONDS = 10.0
+"""For which a start waits for files, since mounted Secrets may be late."""
 _LARGEST_FILE = 1 << 20
 
 
@@ -39,16 +41,13 @@ def directory_of(setting: str) -> Path:
 class ServingCertificate:
     """Keeps the certificate of a server current; a component in the sense of `process.runner`.
 
-    Args:
-        directory: holds `tls.crt`, the chain, and `tls.key`.
-        patience: seconds that a start waits for files, since mounted Secrets may be late.
+    Args: directory: holds `tls.crt`, the chain, and `tls.key`.
     """
 
     name = "serving certificate"
 
-    def __init__(self, directory: Path, *, patience: float = 10.0) -> None:
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._patience = patience
         self._tried: tuple[bytes, bytes] | None = None
         self._problem = ""
         self._current: ssl.SSLContext | None = None
@@ -65,10 +64,10 @@ class ServingCertificate:
     async def start(self) -> None:
         """Raises: CertificateError: there is still no usable pair."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience
+        deadline = loop.time() + _PATIENCE_SECONDS
         while not self.refresh():
             if loop.time() >= deadline:
-                raise CertificateError(f"{self._problem} (after waiting for {format_duration(self._patience)})")
+                raise CertificateError(f"{self._problem} (after waiting for {format_duration(_PATIENCE_SECONDS)})")
             await asyncio.sleep(min(0.5, _LOOK_EVERY_SECONDS))
 
     async def wait(self) -> None:
@@ -140,10 +139,7 @@ def _loaded(directory: Path) -> ssl.SSLContext:
 
 
 def _reason(error: Exception) -> str:
-    known = {
-        "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
-        "BAD_DECRYPT": "the key is encrypted",
-    }
+    known = {"KEY_VALUES_MISMATCH": "the key does not belong to the certificate", "BAD_DECRYPT": "the key is encrypted"}
     reason = getattr(error, "reason", None)
     return known.get(reason or "", str(reason or error))
 

@@ -224,7 +224,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"body of {size(review.TOO_LARGE)} or more",
         f"limit is {review.TOO_LARGE} bytes",
         f"checked every {span(tls._LOOK_EVERY_SECONDS)}",
-        f"still missing {span(argument(tls, 'patience'))} after the start",
+        f"still missing {span(tls._PATIENCE_SECONDS)} after the start",
         f"header of a new connection | {argument(http_server, 'header_timeout'):g} s |",
         f"idle connection | {argument(server, 'idle_timeout'):g} s |",
         f"limit is {bounds.MAX_VALUES}`",

@@ -18,14 +18,12 @@ from webhooks.review import Endpoint
 
 NAME = "node-agent-authorizer"
 
-_DEADLINE = 10.0
+_DEADLINE_SECONDS = 10.0
 
 log = structlog.get_logger(f"webhook.{NAME}")
 
 
-def authorizer(
-    settings: NodeAgentAuthorizer, source: Cluster, target: Cluster, *, deadline: float = _DEADLINE
-) -> Endpoint:
+def authorizer(settings: NodeAgentAuthorizer, source: Cluster, target: Cluster) -> Endpoint:
     """What answers; it never raises."""
     machines = source.client if settings.machine_namespace else None
     lookups = Lookups(machines=machines, machine_namespace=settings.machine_namespace or "", target=target.client)
@@ -36,10 +34,10 @@ def authorizer(
         except Unreadable as error:
             return encode_error(error.api_version, error.code, str(error))
         try:
-            async with asyncio.timeout(deadline):
+            async with asyncio.timeout(_DEADLINE_SECONDS):
                 decision = await authorize(review.attributes, lookups, with_selectors=settings.authorize_with_selectors)
         except TimeoutError:
-            return encode_error(review.api_version, 500, f"no decision within {deadline:g}s")
+            return encode_error(review.api_version, 500, f"no decision within {_DEADLINE_SECONDS:g}s")
         except Exception as error:  # noqa: BLE001 - whatever fails, the API server gets an answer
             log.error("Cannot decide", error=error, user=review.attributes.user)
             return encode_error(review.api_version, 500, str(error) or type(error).__name__)

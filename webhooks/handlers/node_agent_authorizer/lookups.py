@@ -23,8 +23,7 @@ _MOST_REMEMBERED = 256
 class Lookups:
     """The sources of the rules.
 
-    Args:
-        machines: of the cluster with Machines, None if there are none: then a machine is called as its Node.
+    Args: machines: of the cluster with Machines, None if there are none: then a machine is called as its Node.
     """
 
     def __init__(self, *, machines: Client | None, machine_namespace: str, target: Client) -> None:
