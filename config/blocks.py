@@ -66,19 +66,10 @@ class ClientConnection:
     accept_content_types: Annotated[str, setting("Accepted for compatibility; JSON is always used.")] = ""
     content_type: Annotated[str, setting("Accepted for compatibility; JSON is always used.")] = ""
     qps: Annotated[
-        float,
-        setting(
-            "Requests a second of the whole connection; negative: no limit.",
-            zero_is_unset=True,
-        ),
+        float, setting("Requests a second of the whole connection; negative: no limit.", zero_is_unset=True)
     ] = 100.0
     burst: Annotated[
-        int,
-        setting(
-            "Requests beyond `qps` after idle time.",
-            at_least(0, "must be non-negative"),
-            zero_is_unset=True,
-        ),
+        int, setting("Requests beyond `qps` after idle time.", at_least(0, "must be non-negative"), zero_is_unset=True)
     ] = 130
     namespaces: Annotated[
         tuple[str, ...],
@@ -147,8 +138,7 @@ class Tracing:
         ),
     ] = "http://localhost:4318"
     sampling_rate_per_million: Annotated[
-        int,
-        setting("Traces recorded per million of those that start here; for others, their origin decides.", share),
+        int, setting("Traces recorded per million of those that start here; for others, their origin decides.", share)
     ] = 10_000
 
 

@@ -68,7 +68,6 @@ class Setting:
 
 
 def setting(effect: str, *checks: Check, **declared: Any) -> Setting:
-    """A Setting, written in one line."""
     return Setting(effect, checks, **declared)
 
 

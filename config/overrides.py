@@ -53,8 +53,7 @@ def override(
     namespaces are added to those of the file: where that has none (all), only they are left, since a process that is
     given them may not be allowed to see others. A port of 0 takes any free one.
 
-    Raises:
-        ConfigError: for a malformed address, and for extra namespaces of a target cluster that there is not.
+    Raises: ConfigError: for a malformed address, and for extra namespaces of a target cluster that there is not.
     """
     errors: list[str] = []
     probes, metrics = overrides.health_probe_bind_address, overrides.metrics_bind_address

@@ -24,8 +24,7 @@ _HEADER = "| Field | Type, default | Effect |\n|---|---|---|"
 def reference(configuration: Any) -> str:
     """One table for each block, in the order of the file; blocks with the same fields share one.
 
-    Args:
-        configuration: one with all defaults.
+    Args: configuration: one with all defaults.
     """
     sections: dict[str, list[tuple[str, str]]] = {}
     for path, block, effect in _blocks(configuration, "", ""):

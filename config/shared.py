@@ -48,8 +48,7 @@ class NetworkPolicy:
     enabled: Enabled = False
     concurrent_syncs: Annotated[int, workers("Services")] = 5
     namespace_selectors: Annotated[
-        tuple[LabelSelector, ...],
-        setting("Namespaces whose Services are handled; empty: all.", each(label_selector)),
+        tuple[LabelSelector, ...], setting("Namespaces whose Services are handled; empty: all.", each(label_selector))
     ] = ()
     ingress_controller_selector: Annotated[
         IngressControllerSelector | None, setting("Pods of the ingress controller; unset: Ingresses are ignored.")

@@ -44,7 +44,6 @@ class _Commands(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """The command of this name, from its module."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
     command = import_module(f"kubectl_mr.commands.{name}").command
     if structlog := sys.modules.get("structlog"):

@@ -69,8 +69,7 @@ async def plan_of(
 def values_of(secret: Object) -> dict[str, bytes]:
     """The data of a Secret as the API server stores it, where `stringData` becomes part of `data`.
 
-    Raises:
-        UserError: it is no Secret that an API server would take.
+    Raises: UserError: it is no Secret that an API server would take.
     """
     texts, data = secret.get("stringData") or {}, secret.get("data") or {}
     try:

@@ -30,8 +30,7 @@ class Text:
 def read(paths: Iterable[Path]) -> list[Text]:
     """Files, files of directories by name, what kustomizations build, `-` for standard input.
 
-    Raises:
-        UserError: something can't be read, or there is nothing.
+    Raises: UserError: something can't be read, or there is nothing.
     """
     found = [text for path in paths for text in _read(path)]
     if not found:

@@ -97,8 +97,7 @@ def merged(found: dict[str, Any] | None, new: dict[str, Any], *, release: str) -
 def pack(archive: Path) -> str:
     """Writes the archive and returns its SHA-256.
 
-    Raises:
-        PackingError: PyInstaller is missing or fails, or the program that it makes does not run.
+    Raises: PackingError: PyInstaller is missing or fails, or the program that it makes does not run.
     """
     if importlib.util.find_spec("PyInstaller") is None:
         raise PackingError("PyInstaller is missing; `make setup` makes an environment that has it")

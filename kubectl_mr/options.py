@@ -19,8 +19,7 @@ KubeconfigFlag = Annotated[
     ),
 ]
 ContextFlag = Annotated[
-    str | None,
-    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.", rich_help_panel=_CLUSTER),
+    str | None, typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.", rich_help_panel=_CLUSTER)
 ]
 NamespaceFlag = Annotated[
     str | None,

@@ -39,8 +39,7 @@ class Packed:
 def documents_in(texts: Iterable[Text]) -> list[bytes]:
     """The documents as somebody wrote them, comments included; none that holds nothing but comments.
 
-    Raises:
-        UserError: some can't be read.
+    Raises: UserError: some can't be read.
     """
     found: list[bytes] = []
     for text in texts:

@@ -52,10 +52,7 @@ class CSRApprover:
     ] = None
     denial_grace_period: Annotated[
         Duration,
-        setting(
-            "Age up to which a request is retried instead of denied.",
-            lasts_at_least(0, "must be non-negative"),
-        ),
+        setting("Age up to which a request is retried instead of denied.", lasts_at_least(0, "must be non-negative")),
     ] = 0.0
     node_address_types: Annotated[
         tuple[str, ...],

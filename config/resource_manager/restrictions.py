@@ -70,16 +70,10 @@ class NamespaceRule:
     REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
 
     from_: Annotated[
-        tuple[str, ...],
-        setting(
-            "Namespaces of ManagedResources; empty: all.",
-            each(_pattern),
-            name="from",
-        ),
+        tuple[str, ...], setting("Namespaces of ManagedResources; empty: all.", each(_pattern), name="from")
     ] = ()
     to: Annotated[
-        tuple[str, ...],
-        setting("Namespaces of the target cluster that they may write to.", each(_pattern)),
+        tuple[str, ...], setting("Namespaces of the target cluster that they may write to.", each(_pattern))
     ] = ()
     to_own: Annotated[bool, setting("They may write to the namespace with the name of their own.")] = False
 
@@ -107,8 +101,7 @@ class Impersonation:
         ),
     ] = ""
     allowed_service_account_names: Annotated[
-        tuple[str, ...],
-        setting("Allowed values of the annotation; empty: all.", each(_pattern)),
+        tuple[str, ...], setting("Allowed values of the annotation; empty: all.", each(_pattern))
     ] = ()
     required: Annotated[
         bool, setting("Refuse ManagedResources without the annotation if `serviceAccountName` is empty.")

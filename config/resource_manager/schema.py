@@ -59,11 +59,7 @@ class MetricsServer(HTTPServer):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusPageServer:
     bind_address: Annotated[
-        str,
-        setting(
-            "Address to listen on, IPv6 without brackets. The page has no authentication.",
-            zero_is_unset=True,
-        ),
+        str, setting("Address to listen on, IPv6 without brackets. The page has no authentication.", zero_is_unset=True)
     ] = "127.0.0.1"
     port: OptionalPort = 0
 

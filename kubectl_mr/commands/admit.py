@@ -98,8 +98,6 @@ def _config(path: Path) -> ResourceManagerConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one webhook said."""
-
     webhook: str
     before: Object
     after: Object
@@ -154,7 +152,6 @@ def _with_name_label(namespace: Object, name: str) -> Object:
 
 
 def pod_of(workload: Object) -> Object | None:
-    """The pod that a workload would make."""
     template: Any = workload
     for field in _TEMPLATES.get(workload.get("kind") or "", ("",)):
         template = template.get(field) if isinstance(template, dict) else None

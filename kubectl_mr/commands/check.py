@@ -18,6 +18,7 @@ from kubectl_mr import options, output, webhook_entries
 from kubectl_mr.session import KindMissing, Session, on_cluster
 from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Line, Word, counted, short_list
 
+_DEFINITION = f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
 _LEASE = "gardener-resource-manager"
 _REVIEWS = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
@@ -41,10 +42,7 @@ class Finding:
 
 @on_cluster(target=False)
 async def command(
-    session: Session,
-    *,
-    all_namespaces: options.AllNamespacesFlag = False,
-    form: options.FormFlag = None,
+    session: Session, *, all_namespaces: options.AllNamespacesFlag = False, form: options.FormFlag = None
 ) -> int:
     """Agents and ManagedResources are looked for in one namespace, or with -A in all.
 
@@ -84,15 +82,11 @@ async def _all(session: Session, namespace: str) -> list[Finding]:
 
 async def _definition(session: Session, _: str) -> list[Finding]:
     try:
-        definition = await session.source.client.get(CUSTOM_RESOURCE_DEFINITIONS, _definition_name())
+        definition = await session.source.client.get(CUSTOM_RESOURCE_DEFINITIONS, _DEFINITION)
     except NotFound:
-        text = f"the CustomResourceDefinition {_definition_name()} does not exist"
+        text = f"the CustomResourceDefinition {_DEFINITION} does not exist"
         return [Finding(Level.BAD, text, "kubectl apply -f manifests/crds, of this project")]
     return [definition_finding(definition)]
-
-
-def _definition_name() -> str:
-    return f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
 
 
 def definition_finding(definition: Object) -> Finding:

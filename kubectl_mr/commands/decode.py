@@ -84,8 +84,7 @@ def _print(found: list[tuple[Key, Values]], form: Form | None) -> int:
 def texts_of(found: list[tuple[Key, Values]]) -> Iterator[str]:
     """The text of each value under a comment that says where it was.
 
-    Raises:
-        UserError: a value can't be decompressed.
+    Raises: UserError: a value can't be decompressed.
     """
     for name, data in found:
         for data_key in sorted(data):

@@ -23,12 +23,7 @@ _EVENTS = 10
 
 
 @on_cluster()
-async def command(
-    session: Session,
-    *,
-    name: options.Name,
-    form: options.FormFlag = None,
-) -> None:
+async def command(session: Session, *, name: options.Name, form: options.FormFlag = None) -> None:
     """Objects are read to tell their health at this moment."""
     managed_resource = await session.managed_resource(name)
     contents = await _contents(session, managed_resource)

@@ -34,12 +34,7 @@ _DIFFERENT, _FAILED = 1, 2
 
 
 @on_cluster(error_code=_FAILED)
-async def command(
-    session: Session,
-    *,
-    name: options.Name,
-    form: options.FormFlag = None,
-) -> int:
+async def command(session: Session, *, name: options.Name, form: options.FormFlag = None) -> int:
     """Exit code 0: no difference, 1: differences, 2: it could not be found out.
 
     Values of Secrets are masked. You need the permission to update the objects: the API server is asked what it would

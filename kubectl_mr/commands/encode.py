@@ -20,8 +20,7 @@ def command(
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the Secret.")],
     namespace: Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")] = "",
     immutable: Annotated[
-        bool,
-        typer.Option("--immutable", help="Make it immutable, with the hash of its content in its name."),
+        bool, typer.Option("--immutable", help="Make it immutable, with the hash of its content in its name.")
     ] = False,
     form: Annotated[Form, typer.Option("--output", "-o", help="The form of output.")] = Form.YAML,
 ) -> None:

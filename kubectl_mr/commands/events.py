@@ -24,8 +24,7 @@ async def command(
     session: Session,
     *,
     name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="Only of this one.", autocompletion=options.complete_name),
+        str | None, typer.Argument(metavar="[NAME]", help="Only of this one.", autocompletion=options.complete_name)
     ] = None,
     all_namespaces: options.AllNamespacesFlag = False,
     objects: Annotated[

@@ -29,13 +29,11 @@ async def command(
     session: Session,
     *,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME...]", help="Only these.", autocompletion=options.complete_name),
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Only these.", autocompletion=options.complete_name)
     ] = None,
     all_namespaces: options.AllNamespacesFlag = False,
     status: Annotated[
-        list[Wanted] | None,
-        typer.Option("--status", help="Only those in this state; may be given several times."),
+        list[Wanted] | None, typer.Option("--status", help="Only those in this state; may be given several times.")
     ] = None,
     selector: Annotated[
         str, typer.Option("--selector", "-l", metavar="LABELS", help="Only those with these labels.")

@@ -24,8 +24,7 @@ from kubectl_mr.session import run_offline
 def command(
     *,
     paths: Annotated[
-        list[Path],
-        typer.Option("--filename", "-f", metavar="DIR|FILE", help="Manifests; may be given several times."),
+        list[Path], typer.Option("--filename", "-f", metavar="DIR|FILE", help="Manifests; may be given several times.")
     ],
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="Of the ManagedResource, if there is none in the files.")

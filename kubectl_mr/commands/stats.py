@@ -24,10 +24,7 @@ _KINDS_SHOWN = 10
 
 @on_cluster(target=False)
 async def command(
-    session: Session,
-    *,
-    all_namespaces: options.AllNamespacesFlag = False,
-    form: options.FormFlag = None,
+    session: Session, *, all_namespaces: options.AllNamespacesFlag = False, form: options.FormFlag = None
 ) -> None:
     """Each Secret is read once, to be measured."""
     found = await _count(session, "" if all_namespaces else session.namespace)

@@ -22,12 +22,7 @@ _DEPTH = 4
 
 
 @on_cluster()
-async def command(
-    session: Session,
-    *,
-    name: options.Name,
-    form: options.FormFlag = None,
-) -> None:
+async def command(session: Session, *, name: options.Name, form: options.FormFlag = None) -> None:
     """Old ReplicaSets without pods are left out."""
     managed_resource = await session.managed_resource(name)
     contents = await read_contents(session.source.client, managed_resource)
