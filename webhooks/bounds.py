@@ -26,8 +26,6 @@ _SEPARATORS = b",[{"
 
 
 class TooManyValues(ValueError):
-    """A body that is not parsed."""
-
     def __init__(self) -> None:
         super().__init__(f"too many values: limit is {MAX_VALUES}")
 

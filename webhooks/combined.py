@@ -67,7 +67,6 @@ def links(entries: Sequence[Registration], combined: Registration, mutations: Ma
 
 
 def chain(of: Sequence[Link], labels_of_namespace: LabelsOfNamespace) -> Handler:
-    """The handler that goes through the links."""
     needs_namespace = any(link.namespaces != EVERYTHING for link in of)
 
     async def handle(request: Request) -> Answer:
@@ -131,7 +130,6 @@ def _answer_to(error: Exception, link: Link) -> Answer | _Failed:
 
 
 def is_enabled(config: ResourceManagerConfiguration) -> bool:
-    """Whether there is a webhook of pods."""
     return bool(pods(config.webhooks, Instance(mode=Mode.RUNTIME)))
 
 
@@ -144,7 +142,6 @@ def handler(config: ResourceManagerConfiguration, mode: Mode, state: State) -> H
 
 
 def mutations(config: ResourceManagerConfiguration, state: State) -> dict[str, Mutation]:
-    """The enabled webhooks of pods, by name."""
     return {
         webhook.name: webhook.mutation(webhook.settings_in(config.webhooks), state)
         for webhook in enabled(config.webhooks)

@@ -22,8 +22,6 @@ from webhooks.state import State
 
 
 class Settings(Protocol):
-    """A block of the configuration."""
-
     @property
     def enabled(self) -> bool: ...
 
@@ -49,8 +47,6 @@ class Entry(Call):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook(ABC, Generic[S]):
-    """What is common to all kinds of webhooks."""
-
     name: str
     """In logs and spans; `-` as `_`, it is the field of the configuration's section `webhooks`."""
     path: str
@@ -78,7 +74,6 @@ class Webhook(ABC, Generic[S]):
         return found
 
     def registrations(self, instance: Instance) -> list[Registration]:
-        """The entries of the webhook configuration of an instance."""
         return [self._registration(entry, instance) for entry in self.entries]
 
     def _registration(self, entry: Entry, instance: Instance) -> Registration:

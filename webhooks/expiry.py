@@ -21,8 +21,7 @@ _FORMATS = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
 def not_after(pem: bytes) -> float:
     """Seconds since 1970 at which the first certificate of a file becomes invalid.
 
-    Raises:
-        ValueError: it can't be read.
+    Raises: ValueError: it can't be read.
     """
     start = pem.index(_BEGIN)
     first = pem[start : pem.index(_END, start) + len(_END)]

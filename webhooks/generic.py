@@ -118,7 +118,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def status_of(error: ApiError) -> Object:
-    """The Status that an API server reported."""
     status: Object = {"status": "Failure", "message": str(error)}
     if error.reason:
         status["reason"] = error.reason

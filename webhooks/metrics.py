@@ -29,8 +29,6 @@ certificate_expiry = Gauge(
 
 
 class PathMetrics:
-    """What is counted for one path."""
-
     __slots__ = ("buckets", "in_flight", "refusals", "seconds", "statuses")
 
     def __init__(self) -> None:
@@ -51,8 +49,6 @@ class PathMetrics:
 
 
 class RequestMetrics(Collector):
-    """What is counted for all paths."""
-
     def __init__(self) -> None:
         self._paths: dict[str, PathMetrics] = {}
 

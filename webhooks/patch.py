@@ -14,8 +14,6 @@ MAX_OPERATIONS = 10_000
 
 
 class TooManyChanges(ValueError):
-    """A patch that nobody wants."""
-
     def __init__(self) -> None:
         super().__init__(f"the patch would have more than {MAX_OPERATIONS} operations")
 

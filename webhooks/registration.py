@@ -42,7 +42,6 @@ class Selector:
         return self - (self - other)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether it selects what has these labels."""
         for key, value in self.labels:
             if labels.get(key) != value:
                 return False
@@ -140,8 +139,6 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration(Call):
-    """One entry of a webhook configuration."""
-
     name: str
     """Without the domain that all names end in."""
     webhook: str

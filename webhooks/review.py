@@ -48,13 +48,7 @@ class Review(NamedTuple):
 
 
 class Reviewer:
-    """Answers the reviews of one webhook.
-
-    Args:
-        name: of the webhook, for log and spans.
-        handler: what decides.
-        path: at which it is asked, for metrics.
-    """
+    """Answers the reviews of one webhook; its name is for log and spans, its path for metrics."""
 
     def __init__(self, name: str, handler: Handler, *, path: str) -> None:
         self._name = name

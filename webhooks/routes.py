@@ -15,8 +15,6 @@ from webhooks.state import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path that can be served."""
-
     path: str
     webhook: str
     setting: str

@@ -45,13 +45,7 @@ class Disabled:
 
 
 class Requests:
-    """Answers HTTP requests.
-
-    Args:
-        endpoints: by path.
-        disabled: what is switched off, to be named to who asks nevertheless.
-        clock: seconds, for metrics and the log.
-    """
+    """Answers HTTP requests by endpoints, and logs requests to what is disabled."""
 
     def __init__(
         self,

@@ -83,11 +83,9 @@ class State:
         self._started = False
 
     def lister(self, view: View[T], *, needed: bool = True) -> Lister[T]:
-        """The same one for all who read the same.
+        """The same one for all users of a view.
 
-        Args:
-            view: what is watched.
-            needed: False: it may not exist, or not be ours to read, and is waited for at the start for a moment only.
+        Args: needed: False: it may not exist, or not be ours to read, and is waited for at the start for a moment only.
         """
         found = self._listers.get(view)
         if found is None:
@@ -121,8 +119,7 @@ class State:
     async def namespace(self, name: str) -> Namespace:
         """One that the watch has not told yet is waited for: workloads follow their namespace at once.
 
-        Raises:
-            NotFound: there is none.
+        Raises: NotFound: there is none.
         """
         store, wanted = self._namespace_store(), Key("", name)
         found = store.get(wanted) or await _arrival(store, wanted)

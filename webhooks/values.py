@@ -9,8 +9,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 def integer(text: str, *, function: str) -> int:
     """As Go's `function` of package strconv reads an integer: `Atoi`, `ParseInt`.
 
-    Raises:
-        ValueError: with its message.
+    Raises: ValueError: with its message.
     """
     if _INTEGER.fullmatch(text) is None:
         raise ValueError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")

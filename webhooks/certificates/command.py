@@ -60,7 +60,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.environ) -> int:
-    """Runs the command and returns the exit code."""
     given = parser().parse_args(arguments)
     try:
         setting = settings.read(given, environment=environment)

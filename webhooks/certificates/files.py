@@ -15,8 +15,7 @@ def write(directory: Path, pair: Pair) -> bool:
 
     Nobody but the owner may read the key. Returns whether something was written.
 
-    Raises:
-        OSError: the directory can't be written to.
+    Raises: OSError: the directory can't be written to.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     contents = {KEY: (pair.key_pem, 0o600), CERTIFICATE: (pair.certificate_pem, 0o644)}

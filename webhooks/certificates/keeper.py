@@ -47,8 +47,6 @@ class CannotKeep(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the certificates are called and for whom they are."""
-
     instance: Instance
     namespace: str
     secret: str

@@ -17,8 +17,6 @@ _SLACK = datetime.timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its private key."""
-
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
@@ -89,7 +87,6 @@ def make_serving(ca: Pair, names: Sequence[str], *, now: datetime.datetime, life
 
 
 def names_of(certificate: x509.Certificate) -> set[str]:
-    """The DNS names and IP addresses that a certificate is for."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):

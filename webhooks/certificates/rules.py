@@ -24,8 +24,6 @@ _MOST_CAS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What there is."""
-
     ca: Pair | None = None
     """The newest; None if there is none that can be used."""
     bundle: tuple[x509.Certificate, ...] = ()

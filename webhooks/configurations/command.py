@@ -84,7 +84,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.environ) -> int:
-    """Runs the command and returns the exit code."""
     given = parser().parse_args(arguments)
     try:
         return asyncio.run(_run(given, environment))

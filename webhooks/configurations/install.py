@@ -34,8 +34,7 @@ class Done:
 async def install(client: Client, instance: Instance, wanted: Sequence[Object]) -> list[Done]:
     """Makes the configurations of an instance be as wanted.
 
-    Raises:
-        KubeError: the API server refused, or could not be asked.
+    Raises: KubeError: the API server refused, or could not be asked.
     """
     by_kind = {obj["kind"]: obj for obj in wanted}
     done = []

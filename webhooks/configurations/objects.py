@@ -57,7 +57,6 @@ Trust = CaBundle | CertManager
 
 
 def name_of(instance: Instance) -> str:
-    """What the configurations of an instance are called."""
     return f"{instance.app}-shoot" if instance.mode is Mode.TARGET else instance.app
 
 

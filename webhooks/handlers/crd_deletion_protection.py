@@ -104,8 +104,6 @@ class _Collection:
 
 
 class Collections:
-    """Whether all objects of a collection are confirmed."""
-
     def __init__(
         self, client: Client, *, page_size: int = _PAGE_SIZE, clock: Callable[[], float] = time.monotonic
     ) -> None:

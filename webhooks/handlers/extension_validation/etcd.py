@@ -71,11 +71,4 @@ def _frozen(_kind: Kind[Any], new: Etcd, old: Etcd) -> FieldError | None:
     return invalid("spec", as_json(new.spec), IMMUTABLE) if changed else None
 
 
-ETCD = Kind(
-    typed=Etcd,
-    resource=ETCDS,
-    noun="etcd",
-    errors=_errors,
-    changes=_changes,
-    frozen=_frozen,
-)
+ETCD = Kind(typed=Etcd, resource=ETCDS, noun="etcd", errors=_errors, changes=_changes, frozen=_frozen)

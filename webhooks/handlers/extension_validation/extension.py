@@ -11,9 +11,5 @@ class Extension(Resource):
 
 
 EXTENSION = Kind(
-    typed=Extension,
-    resource=EXTENSIONS,
-    noun="extension",
-    required=("spec.type",),
-    immutable=("spec.type",),
+    typed=Extension, resource=EXTENSIONS, noun="extension", required=("spec.type",), immutable=("spec.type",)
 )

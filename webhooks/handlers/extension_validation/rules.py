@@ -75,8 +75,6 @@ def frozen_spec(kind: "Kind[Any]", new: Any, old: Any) -> FieldError | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[T]):
-    """The rules of a kind."""
-
     typed: type[T]
     resource: kubernetes.Resource
     noun: str

@@ -29,8 +29,6 @@ from webhooks.shapes import Int32, Int64
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Typed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """The base of all declarations."""
-
     package: ClassVar[str] = "v1alpha1"
 
 
