@@ -128,7 +128,7 @@ def decide(lease: Object | None, *, identity: str, unchanged_for: float, default
     return Action.WAIT
 
 
-def tells_of_release(event: Object) -> bool:
+def is_release(event: Object) -> bool:
     """Whether an event of a watch says that nobody holds the lease any more."""
     return event["type"] == "DELETED" or (event["type"] in {"ADDED", "MODIFIED"} and not _holder(event["object"]))
 
@@ -306,7 +306,7 @@ class LeaderElector:
                     idle_timeout=_WATCH_IDLE_SECONDS,
                 ) as events:
                     async for event in events:
-                        if tells_of_release(event):
+                        if is_release(event):
                             given_up.set()
             except Forbidden as error:
                 log.info("The leader lease may not be watched, only looked at", error=str(error))

@@ -23,9 +23,9 @@ from kube.election import (
     boot_clock,
     decide,
     held_spec,
+    is_release,
     new_identity,
     released_spec,
-    tells_of_release,
 )
 from kube.errors import Conflict, Forbidden, Unreachable
 from kube.objects import Object
@@ -68,7 +68,7 @@ def test_what_is_done_about_a_lease(seen: Object | None, unchanged_for: float, a
     ],
 )
 def test_which_events_of_a_watch_tell_of_a_release(event: Object, is_told: bool) -> None:
-    assert tells_of_release(event) is is_told
+    assert is_release(event) is is_told
 
 
 # --- what is written
