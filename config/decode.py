@@ -43,7 +43,7 @@ class Decoder:
             value = self._member(member, given, path, getattr(default, member.attribute))
             if value is not None:
                 values[member.attribute] = value
-        self._tell_of_unknown(type(default), given, path)
+        self._report_unknown(type(default), given, path)
         return replace(default, **values)
 
     def _member(self, member: Member, given: Mapping[str, Any], path: str, default: Any) -> Any:
@@ -71,7 +71,7 @@ class Decoder:
         else:
             self.warnings.append(f"{other}: ignored, since {where} is given too")
 
-    def _tell_of_unknown(self, cls: type, given: Mapping[str, Any], path: str) -> None:
+    def _report_unknown(self, cls: type, given: Mapping[str, Any], path: str) -> None:
         names = {m.name for m in members(cls)} | {m.setting.alias.name for m in members(cls) if m.setting.alias}
         by_lower_case = {name.lower(): name for name in sorted(names)}
         for unknown in (name for name in given if name not in names):
