@@ -85,7 +85,7 @@ class SpanExport:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        tell_seldom(logging.getLogger("opentelemetry"))
+        log_seldom(logging.getLogger("opentelemetry"))
         endpoint = traces_url(self._settings.endpoint)
         self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_REQUEST_SECONDS)
         processor = BatchSpanProcessor(
@@ -154,7 +154,7 @@ def provider(settings: Tracing, processor: "SpanProcessor", *, service: str) -> 
 # --- trouble
 
 
-def tell_seldom(logger: logging.Logger) -> None:
+def log_seldom(logger: logging.Logger) -> None:
     """What a library and its parts have to say goes to our log, but not each time."""
     logger.handlers[:] = [_Seldom()]
     logger.propagate = False

@@ -25,7 +25,7 @@ from kube.controller import Controller, Done, Requeue, RequeueAfter, Result, Ter
 from kube.errors import Conflict, NotFound
 from kube.objects import Key, Object
 from process import tracing as process_tracing
-from process.tracing import SpanExport, check_installed, parts, provider, tell_seldom, traces_url
+from process.tracing import SpanExport, check_installed, log_seldom, parts, provider, traces_url
 from webhooks.admission import Allowed, Answer, Changed, Denied
 from webhooks.review import Reviewer
 
@@ -269,7 +269,7 @@ async def test_what_never_started_stops() -> None:
 
 def test_each_sort_of_trouble_is_told_once_a_minute() -> None:
     logger = logging.getLogger("test.trouble")
-    tell_seldom(logger)
+    log_seldom(logger)
     with structlog.testing.capture_logs() as logs:
         for number in range(100):
             logger.getChild("part").error("no collector: %s", number)
