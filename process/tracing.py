@@ -37,7 +37,7 @@ _LONGEST_VALUE = 256
 """Characters of an attribute. A name in a request can be as long as the request."""
 _FLUSH_SHARE = 0.2
 """Of the seconds in which everything has to stop, those for the last spans."""
-_TELL_EVERY_SECONDS = 60.0
+_LOG_EVERY_SECONDS = 60.0
 
 _MODULES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 
@@ -169,6 +169,6 @@ class _Seldom(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         sort, now = (record.pathname, record.lineno), time.monotonic()
-        if now - self._told.get(sort, float("-inf")) >= _TELL_EVERY_SECONDS:
+        if now - self._told.get(sort, float("-inf")) >= _LOG_EVERY_SECONDS:
             self._told[sort] = now
             self._log.warning("Spans are not delivered as they should be", reason=record.getMessage())

@@ -216,7 +216,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "tracing": (
         f"sends spans every {span(tracing._SEND_EVERY_SECONDS)}; at most {tracing._QUEUE} wait",
         f"cut after {tracing._LONGEST_VALUE} characters",
-        f"at most once {span(tracing._TELL_EVERY_SECONDS).replace('one ', 'a ')} for each type of error",
+        f"at most once {span(tracing._LOG_EVERY_SECONDS).replace('one ', 'a ')} for each type of error",
         f"the default {CONFIG.tracing.sampling_rate_per_million} is 1 %",
         f"{'a fifth' if tracing._FLUSH_SHARE == 0.2 else '?'} of `gracefulShutdownTimeout`",
     ),
