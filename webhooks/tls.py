@@ -91,7 +91,7 @@ class ServingCertificate:
                 self._note_expiry(pair[0])
                 self._log.info("Updated current TLS certificate", directory=str(self._directory))
         except CertificateError as error:
-            self._complain(str(error))
+            self._log_problem(str(error))
         return self._current is not None
 
     def _note_expiry(self, certificate: bytes) -> None:
@@ -101,7 +101,7 @@ class ServingCertificate:
         except ValueError as error:
             self._log.warning("Until when the TLS certificate is valid can't be read", error=str(error))
 
-    def _complain(self, problem: str) -> None:
+    def _log_problem(self, problem: str) -> None:
         """Once for each problem: the files are looked at so often that it would flood the log."""
         if problem != self._problem:
             self._problem = problem
