@@ -262,7 +262,7 @@ class LeaderElector:
             may_release = leading.done() and self.tenure.is_leading()
             self.tenure.end()
             self._status.set(0)
-            self._tell("stopped leading")
+            self._record_event("stopped leading")
             renewing.cancel()
             await asyncio.wait((renewing,))
             if may_release:
@@ -289,7 +289,7 @@ class LeaderElector:
                 await asyncio.gather(watching, return_exceptions=True)
         log.info(f"successfully acquired lease {self._settings}", identity=self.identity)
         self._status.set(1)
-        self._tell("became leader")
+        self._record_event("became leader")
 
     async def _watch(self, given_up: asyncio.Event) -> None:
         """Set the event whenever the lease is given up, as long as it may be watched."""
@@ -410,7 +410,7 @@ class LeaderElector:
             text = str(error) or "no answer in time"
             log.error("The leader lease could not be released", lease=str(self._settings), error=text)
 
-    def _tell(self, what: str) -> None:
+    def _record_event(self, what: str) -> None:
         if self._recorder is not None and self._lease is not None:
             self._recorder.event(self._lease, "Normal", "LeaderElection", f"{self.identity} {what}")
 
