@@ -19,17 +19,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
+import brotli
+import yaml
 
-import brotli  # noqa: E402 - only now what follows can be found
-import yaml  # noqa: E402
-
-from devcluster.cluster import Cluster  # noqa: E402
-from kit.managed_resources import install_crd  # noqa: E402
-from kit.processes.agent import AgentProcess, configuration  # noqa: E402
-from kit.rig import resident_peak_bytes  # noqa: E402
-from kube.objects import Object, condition  # noqa: E402
+from devcluster.cluster import Cluster
+from kit.managed_resources import install_crd
+from kit.objects import bundle, config_map, managed_resource, obj
+from kit.processes.agent import PROJECT, AgentProcess, configuration
+from kit.rig import resident_peak_bytes
+from kit.world import Place
+from kube.resources import SECRETS
 
 _MIB = 2**20
 _ATTACKERS = 6
@@ -41,7 +40,7 @@ _UNIT = {"Mi": _MIB, "Gi": 1024 * _MIB}
 
 def memory_limit() -> int:
     """Bytes, as the manifest says."""
-    documents = yaml.safe_load_all((_TESTS.parent / "manifests/base/agent.yaml").read_text())
+    documents = yaml.safe_load_all((PROJECT / "manifests/base/agent.yaml").read_text())
     [deployment] = [document for document in documents if document["kind"] == "Deployment"]
     [agent] = deployment["spec"]["template"]["spec"]["containers"]
     text = agent["resources"]["limits"]["memory"]
@@ -123,42 +122,22 @@ HEADER = """\
 def attack(cluster: Cluster, sort: str, *, number: int, project: Path) -> Outcome:
     namespace = f"attack-{number}"
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    data = secret_data(sort)
+    place, data = Place(cluster, namespace), secret_data(sort)
     for attacker in range(_ATTACKERS):
-        _write(cluster, namespace, f"attacker-{attacker}", data)
-    document = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: harmless, namespace: {namespace}}}\n".encode()
-    _write(cluster, namespace, "innocent", {"a.yaml": base64.b64encode(document).decode()})
+        place.create(obj(SECRETS, f"attacker-{attacker}", data=data))
+        place.create(managed_resource(f"attacker-{attacker}"))
+    place.create(bundle("innocent", config_map(f"{namespace}/harmless")))
+    place.create(managed_resource("innocent"))
     outcome = Outcome(sum(len(base64.b64decode(value)) for value in data.values()))
     with _Kubelet(cluster, namespace, outcome, project=project):
         began = time.monotonic()
         until = began + _SECONDS
         while time.monotonic() < until:
-            if outcome.applied_after is None and _is_applied(cluster, namespace):
+            if outcome.applied_after is None and place.statuses("innocent")[0] == "True":
                 outcome.applied_after = time.monotonic() - began
                 until = min(until, time.monotonic() + _BREATH)
             time.sleep(0.05)
     return outcome
-
-
-def _write(cluster: Cluster, namespace: str, name: str, data: dict[str, str]) -> None:
-    meta = {"name": name, "namespace": namespace}
-    cluster.api.create(f"/api/v1/namespaces/{namespace}/secrets", {"metadata": meta, "data": data})
-    managed_resource: Object = {
-        "apiVersion": "resources.gardener.cloud/v1alpha1",
-        "kind": "ManagedResource",
-        "metadata": meta,
-        "spec": {"secretRefs": [{"name": name}]},
-    }
-    cluster.api.create(_path(namespace), managed_resource)
-
-
-def _path(namespace: str) -> str:
-    return f"/apis/resources.gardener.cloud/v1alpha1/namespaces/{namespace}/managedresources"
-
-
-def _is_applied(cluster: Cluster, namespace: str) -> bool:
-    found = cluster.api.get(f"{_path(namespace)}/innocent")
-    return (condition(found, "ResourcesApplied") or {}).get("status") == "True"
 
 
 class _Kubelet:
@@ -220,7 +199,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.attacks.decoding", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--project", type=Path, default=_TESTS.parent, help="the checkout whose agent is attacked")
+    parser.add_argument("--project", type=Path, default=PROJECT, help="the checkout whose agent is attacked")
     options = parser.parse_args(arguments)
     with Cluster() as cluster:
         install_crd(cluster)

@@ -5,27 +5,23 @@
 The agent is a real process with a control plane of its own, watched from within (`watched_agent`). Times are CPU time.
 """
 
-import base64
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
+import brotli
+import orjson
 
-import brotli  # noqa: E402 - only now what follows can be found
-
-from devcluster.cluster import Cluster  # noqa: E402
-from kit.managed_resources import install_crd  # noqa: E402
-from kit.processes.agent import AgentProcess, configuration  # noqa: E402
-from kube.objects import Object, condition  # noqa: E402
+from devcluster.cluster import Cluster
+from kit.eventually import eventually
+from kit.managed_resources import install_crd
+from kit.objects import config_map, managed_resource, secret
+from kit.processes.agent import AgentProcess, configuration
+from kit.world import Place
 
 PREFIX = "HOLD "
 _NAMESPACE = "holds"
-_PATH = f"/apis/resources.gardener.cloud/v1alpha1/namespaces/{_NAMESPACE}/managedresources"
-_SECRETS = f"/api/v1/namespaces/{_NAMESPACE}/secrets"
 _LARGE = 900 << 10
 _PATIENCE_SECONDS = 240.0
 _SHOWN = 3
@@ -60,37 +56,28 @@ SORTS: dict[str, Callable[[str], Iterator[bytes]]] = {
 
 
 def _config_map(name: str, data: dict[str, str]) -> bytes:
-    meta = {"name": name, "namespace": _NAMESPACE}
-    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}).encode()
+    return orjson.dumps(config_map(f"{_NAMESPACE}/{name}", data))
 
 
-def _work(cluster: Cluster, sort: str, change: str) -> None:
+def _work(place: Place, sort: str, change: str) -> None:
     """Write Secrets, and wait until their objects are applied."""
     checksums: dict[str, str] = {}
     for number, text in enumerate(SORTS[sort](change)):
         name = f"{SORTS[sort].__name__}-{number}"
-        data = {"o.yaml.br": base64.b64encode(brotli.compress(text, quality=5)).decode()}
-        checksums[name] = ""
-        if change == "first":
-            meta = {"name": name, "namespace": _NAMESPACE}
-            cluster.api.create(_SECRETS, {"metadata": meta, "data": data})
-            spec = {"secretRefs": [{"name": name}]}
-            group = "resources.gardener.cloud/v1alpha1"
-            cluster.api.create(_PATH, {"apiVersion": group, "kind": "ManagedResource", "metadata": meta, "spec": spec})
-        else:
-            checksums[name] = _checksum(cluster.api.get(f"{_PATH}/{name}"))
-            cluster.api.patch(f"{_SECRETS}/{name}", {"data": data})
-    until = time.monotonic() + _PATIENCE_SECONDS
+        checksums[name] = _checksum(place, name)
+        place.put(secret(name, {"o.yaml.br": brotli.compress(text, quality=5)}))
+        place.put(managed_resource(name))
     for name, before in checksums.items():
-        while _checksum(cluster.api.get(f"{_PATH}/{name}")) in {"", before}:
-            if time.monotonic() > until:
-                raise TimeoutError(f"{name} is not applied")
-            time.sleep(0.2)
+
+        def is_applied(name: str = name, before: str = before) -> bool:
+            return _checksum(place, name) not in {"", before}
+
+        eventually(is_applied, f"{name} to be applied", seconds=_PATIENCE_SECONDS)
 
 
-def _checksum(managed_resource: Object) -> str:
-    applied = (condition(managed_resource, "ResourcesApplied") or {}).get("status") == "True"
-    return str((managed_resource.get("status") or {}).get("secretsDataChecksum") or "") if applied else ""
+def _checksum(place: Place, name: str) -> str:
+    status = (place.find("ManagedResource", name) or {}).get("status") or {}
+    return str(status.get("secretsDataChecksum") or "") if place.statuses(name)[0] == "True" else ""
 
 
 def _row(what: str, log: str, *, seen: bool) -> str:
@@ -118,7 +105,7 @@ def main(arguments: list[str]) -> int:
             for sort in SORTS:
                 for change in "first", "second":
                     begin = len(first.log_file.read_text())
-                    _work(cluster, sort, change)
+                    _work(Place(cluster, _NAMESPACE), sort, change)
                     time.sleep(2)
                     made = "made" if change == "first" else "changed"
                     print(_row(f"{sort}, {made}", first.log_file.read_text()[begin:], seen=seen), flush=True)

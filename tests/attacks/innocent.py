@@ -11,12 +11,8 @@ import socket
 import ssl
 import sys
 import time
-from pathlib import Path
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-
-from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, trusting  # noqa: E402 - only now it can be found
+from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, trusting
 
 _SECONDS = 60.0
 _PAUSE = 0.05

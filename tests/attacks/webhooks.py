@@ -18,19 +18,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-
-from devcluster.kubeconfig import kubeconfig, token_credentials  # noqa: E402
-from devcluster.pki import Authority  # noqa: E402
-from kit.processes.agent import PROJECT  # noqa: E402 - only now what follows can be found
-from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, WebhookProcess, trusting  # noqa: E402
+from devcluster.kubeconfig import kubeconfig, token_credentials
+from devcluster.pki import Authority
+from kit.processes.agent import PROJECT
+from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, WebhookProcess, trusting
 
 WEBHOOKS = {"seccompProfile": {"enabled": True}, "kubernetesServiceHost": {"enabled": True, "host": "api.example.com"}}
 SERVICE_HOST = "/webhooks/kubernetes-service-host"
 
 BODY = 6_900_000
-_MANIFEST = _TESTS.parent / "manifests" / "base" / "webhooks.yaml"
+_MANIFEST = PROJECT / "manifests" / "base" / "webhooks.yaml"
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUIET_SECONDS = 2.0
 
@@ -96,17 +93,23 @@ async def values(port: int) -> None:
         await settled([ask(port, path, filled(item, BODY))])
 
 
-async def held(port: int) -> None:
-    """160 requests that are held open before their end."""
+async def keep_open(count: int, opening: Callable[[], Awaitable[Streams]]) -> None:
+    """So many connections, a hundred at a time, of which nothing more comes for some seconds."""
     opened: list[Streams] = []
 
     async def open_one() -> None:
-        opened.append(await begin(port, b"x" * BODY))
+        opened.append(await opening())
 
-    await settled([open_one() for _ in range(160)])
+    for begun in range(0, count, 100):
+        await settled([open_one() for _ in range(min(100, count - begun))])
     await asyncio.sleep(5)
     for _, writer in opened:
         writer.transport.abort()
+
+
+async def held(port: int) -> None:
+    """160 requests that are held open before their end."""
+    await keep_open(160, lambda: begin(port, b"x" * BODY))
 
 
 async def broken_off(port: int) -> None:
@@ -131,30 +134,12 @@ async def at_the_limit(port: int) -> None:
 
 async def idle(port: int) -> None:
     """More connections than there may be, which say nothing."""
-    opened: list[Streams] = []
-
-    async def open_one() -> None:
-        opened.append(await connect(port))
-
-    for _ in range(13):
-        await settled([open_one() for _ in range(100)])
-    await asyncio.sleep(5)
-    for _, writer in opened:
-        writer.transport.abort()
+    await keep_open(1300, lambda: connect(port))
 
 
 async def handshakes(port: int) -> None:
     """More connections than there may be, which do not even begin with TLS."""
-    opened: list[Streams] = []
-
-    async def open_one() -> None:
-        opened.append(await asyncio.open_connection(HOST, port))
-
-    for _ in range(20):
-        await settled([open_one() for _ in range(100)])
-    await asyncio.sleep(5)
-    for _, writer in opened:
-        writer.transport.abort()
+    await keep_open(2000, lambda: asyncio.open_connection(HOST, port))
 
 
 ATTACKS: Mapping[str, Callable[[int], Awaitable[None]]] = {

@@ -2,11 +2,10 @@
 
 import asyncio
 import time
-from types import TracebackType
-from typing import Self
 
 from campaign.model import SETTLED
 from campaign.oracles import Admissions, Failure
+from kit.background import Clients
 from kit.objects import pod
 from kube.client import Client
 from kube.errors import ApiError, KubeError
@@ -18,27 +17,16 @@ _PATH = f"/api/v1/namespaces/{SETTLED[0]}/pods"
 _ATTEMPT_SECONDS = 25.0
 
 
-class Users:
+class Users(Clients):
     """At work as long as the block lasts. A pod that could not be created for `patience` seconds is lost."""
 
     def __init__(self, client: Client, *, patience: float) -> None:
+        super().__init__(_CLIENTS)
         self.seen = Admissions()
         self._client = client
         self._patience = patience
-        self._tasks: list[asyncio.Task[None]] = []
 
-    async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(self._create_on()) for _ in range(_CLIENTS)]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _create_on(self) -> None:
+    async def work(self) -> None:
         while True:
             deadline = time.monotonic() + self._patience
             while text := await self._attempt():

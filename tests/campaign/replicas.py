@@ -172,7 +172,7 @@ class Replica(Generic[P]):
         self.process.wait()
         self._keep_log()
         self.process.log_file, self.process.output_file = self._log_file, self._output_file
-        self.process.__exit__(None, None, None)  # its files go
+        self.process.__exit__(None, None)  # its files go
 
     # --- what it says and uses
 

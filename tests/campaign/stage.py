@@ -8,7 +8,7 @@ between the replicas that are ready.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from campaign.replicas import Clock, Replica
 from campaign.world import World
 from devcluster.cluster import Cluster
 from devcluster.proxy import FaultProxy
+from kit.background import beside
 from kit.managed_resources import install_crd
 from kit.objects import pod
 from kit.processes.agent import AgentProcess
@@ -36,8 +37,8 @@ from kit.webhook_installation import (
     make_certificates,
     mount_certificate,
 )
-from kube.client import Client, Transport
-from kube.connection import load_kubeconfig
+from kit.world import connected
+from kube.client import Client
 from kube.errors import KubeError
 from kube.objects import Object
 
@@ -136,13 +137,15 @@ async def standing(directory: Path, *, seed: int, patience: float) -> AsyncItera
     """The stage, ready for the first act; everything ends with the block."""
     async with contextlib.AsyncExitStack() as stack:
         source, target = await asyncio.gather(
-            stack.enter_async_context(_cluster()), stack.enter_async_context(_cluster(nodes=2))
+            stack.enter_async_context(Cluster()), stack.enter_async_context(Cluster(nodes=2))
         )
         clusters = {"source": source, "target": target}
         proxies = {
             name: await stack.enter_async_context(proxy_to(cluster, seed=seed)) for name, cluster in clusters.items()
         }
-        clients = {name: await _client(stack, cluster) for name, cluster in clusters.items()}
+        clients = {
+            name: await stack.enter_async_context(connected(cluster, "campaign")) for name, cluster in clusters.items()
+        }
         world = World(clients)
         for cluster in clusters.values():
             await asyncio.to_thread(create_namespace, cluster, NAMESPACE, labels=ROLE)
@@ -169,9 +172,9 @@ async def standing(directory: Path, *, seed: int, patience: float) -> AsyncItera
             stack.callback(replica.end)
         certificates = await asyncio.to_thread(_certify, webhooks, target, world)
         for replica in replicas:
-            await stack.enter_async_context(_running(replica.keep))
+            await stack.enter_async_context(beside(replica.keep()))
         balancer = await stack.enter_async_context(Balancer(*(replica.process for replica in webhooks)))
-        await stack.enter_async_context(_running(world.write_on))
+        await stack.enter_async_context(beside(world.write_on()))
         stage = Stage(
             clusters=clusters,
             proxies=proxies,
@@ -191,30 +194,6 @@ async def standing(directory: Path, *, seed: int, patience: float) -> AsyncItera
         await asyncio.to_thread(install, webhooks[0].process, target, port=balancer.port)
         await _until_asked(clients["target"], seconds=60 * patience)
         yield stage
-
-
-@contextlib.asynccontextmanager
-async def _cluster(*, nodes: int = 0) -> AsyncIterator[Cluster]:
-    cluster = Cluster(nodes=nodes)
-    try:
-        yield await asyncio.to_thread(cluster.start)
-    finally:
-        await asyncio.to_thread(cluster.stop)
-
-
-async def _client(stack: contextlib.AsyncExitStack, cluster: Cluster) -> Client:
-    transport = await stack.enter_async_context(Transport(load_kubeconfig(cluster.kubeconfig)))
-    return Client(transport, user_agent="campaign")
-
-
-@contextlib.asynccontextmanager
-async def _running(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(work())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def lease_seconds(patience: float) -> float:

@@ -31,7 +31,7 @@ from devcluster.faults import (
 from devcluster.kubeconfig import kubeconfig
 from devcluster.pki import Authority
 from devcluster.proxy import FaultProxy
-from kit.proxied import proxy_to
+from kit.objects import obj
 from kube import answers
 from kube.cache import Store, View, without_managed_fields
 from kube.client import Client, Form, Selection, Transport
@@ -62,18 +62,7 @@ HTML = Answer(name="html", code=200, reason="", message="<html>Log in first</htm
 
 
 def config_map(namespace: str, name: str, **data: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": data,
-    }
-
-
-@pytest.fixture
-async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with proxy_to(cluster) as running:
-        yield running
+    return obj(CONFIG_MAPS, f"{namespace}/{name}", data=data)
 
 
 @pytest.fixture
@@ -86,13 +75,6 @@ async def transport(cluster: Cluster, proxy: FaultProxy, tmp_path: Path) -> Asyn
 @pytest.fixture
 def client(transport: Transport) -> Client:
     return Client(transport, user_agent="client-test/1.0")
-
-
-@pytest.fixture
-async def direct(cluster: Cluster) -> AsyncIterator[Client]:
-    """Past the proxy."""
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as opened:
-        yield Client(opened, user_agent="client-test-direct")
 
 
 def methods(proxy: FaultProxy) -> list[str]:
@@ -154,16 +136,15 @@ async def test_a_failure_without_a_time_to_come_back_is_raised_at_once(
 
 
 async def test_a_lost_answer_to_a_creation_is_an_error_and_nothing_is_created_twice(
-    client: Client, direct: Client, proxy: FaultProxy, namespace: str
+    client: Client, admin: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     await client.list(CONFIG_MAPS, Selection(namespace=namespace))  # the connection is a used one
     proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("POST",)))
-    obj = config_map(namespace, "")
-    obj["metadata"] = {"generateName": "once-", "namespace": namespace}
+    many = obj(CONFIG_MAPS, generateName="once-", namespace=namespace)
     with pytest.raises(Unreachable, match=f'^POST "{proxy.url}/api/v1/namespaces/{namespace}/configmaps": '):
-        await client.create(CONFIG_MAPS, obj)
+        await client.create(CONFIG_MAPS, many)
     assert methods(proxy) == ["GET", "POST"]
-    names = [metadata(found)["name"] for found in await direct.list(CONFIG_MAPS, Selection(namespace=namespace))]
+    names = [metadata(found)["name"] for found in await admin.list(CONFIG_MAPS, Selection(namespace=namespace))]
     assert len([name for name in names if name.startswith("once-")]) == 1
 
 
@@ -385,9 +366,9 @@ async def test_without_a_name_nothing_is_asked(client: Client, proxy: FaultProxy
 
 
 async def test_a_name_can_not_lead_to_another_path(
-    client: Client, direct: Client, proxy: FaultProxy, namespace: str
+    client: Client, admin: Client, proxy: FaultProxy, namespace: str
 ) -> None:
-    await direct.create(CONFIG_MAPS, config_map(namespace, "kept"))
+    await admin.create(CONFIG_MAPS, config_map(namespace, "kept"))
     for name in ("kept?x=y", "kept#", "kept ", "KEPT"):
         with pytest.raises(NotFound):
             await client.delete(CONFIG_MAPS, name, namespace=namespace)
@@ -397,7 +378,7 @@ async def test_a_name_can_not_lead_to_another_path(
     with pytest.raises(NotFound, match=f'^invalid namespace "{namespace}/configmaps": '):
         await client.delete(CONFIG_MAPS, "kept", namespace=f"{namespace}/configmaps")
     assert methods(proxy) == ["DELETE"] * 4
-    assert await direct.get(CONFIG_MAPS, "kept", namespace=namespace)
+    assert await admin.get(CONFIG_MAPS, "kept", namespace=namespace)
 
 
 # --- many objects
@@ -427,12 +408,12 @@ async def test_an_answer_that_is_too_long_is_not_read(
 
 
 @pytest.fixture
-async def ten(direct: Client, namespace: str) -> list[str]:
+async def ten(admin: Client, namespace: str) -> list[str]:
     names = [f"c-{number}" for number in range(10)]
     for name in names:
         obj = config_map(namespace, name, some="data")
         obj["metadata"]["labels"] = {"parity": "even" if int(name[-1]) % 2 == 0 else "odd", "test": "ten"}
-        await direct.create(CONFIG_MAPS, obj)
+        await admin.create(CONFIG_MAPS, obj)
     return names
 
 
@@ -460,7 +441,7 @@ async def test_selectors_select(client: Client, namespace: str, ten: list[str]) 
 
 
 async def test_a_list_that_expires_half_way_is_complete_in_the_end(
-    client: Client, direct: Client, proxy: FaultProxy, namespace: str, ten: list[str]
+    client: Client, admin: Client, proxy: FaultProxy, namespace: str, ten: list[str]
 ) -> None:
     proxy.rules.add(Rule(fault=expired(), query="continue=", after=1, times=1))
     store = Store(View(CONFIG_MAPS, without_managed_fields))
@@ -470,7 +451,7 @@ async def test_a_list_that_expires_half_way_is_complete_in_the_end(
         source.apply(event)
         if isinstance(event, Present) and metadata(event.object)["name"] == "c-1" and not store.synced.is_set():
             try:
-                await direct.delete(CONFIG_MAPS, "c-0", namespace=namespace)
+                await admin.delete(CONFIG_MAPS, "c-0", namespace=namespace)
             except NotFound:
                 continue
         if store.synced.is_set():
@@ -582,12 +563,12 @@ async def watch_to_the_end(client: Client, namespace: str, *, since: str = "0") 
 
 
 async def test_an_event_may_be_as_long_as_objects_get(
-    client: Client, direct: Client, proxy: FaultProxy, namespace: str
+    client: Client, admin: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     proxy.rules.add(Rule(fault=Trickle(size=10_000, pause=0), path=PATH, watch=True))
     big = "x" * 1_000_000
-    created = await direct.create(CONFIG_MAPS, config_map(namespace, "big", big=big))
-    await direct.create(CONFIG_MAPS, config_map(namespace, "small"))
+    created = await admin.create(CONFIG_MAPS, config_map(namespace, "big", big=big))
+    await admin.create(CONFIG_MAPS, config_map(namespace, "small"))
     since = str(int(metadata(created)["resourceVersion"]) - 1)
     seen = {}
     async with asyncio.timeout(60), watching(client, namespace, since=since) as events:
@@ -600,10 +581,10 @@ async def test_an_event_may_be_as_long_as_objects_get(
 
 
 async def test_an_event_longer_than_objects_get_ends_the_watch(
-    client: Client, direct: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+    client: Client, admin: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "_LONGEST_WATCH_LINE", 100_000)
-    created = await direct.create(CONFIG_MAPS, config_map(namespace, "big", big="x" * 1_000_000))
+    created = await admin.create(CONFIG_MAPS, config_map(namespace, "big", big="x" * 1_000_000))
     since = str(int(metadata(created)["resourceVersion"]) - 1)
     with pytest.raises(Unreachable, match=r"a watch event of configmaps\.v1 is longer than 100000 bytes"):
         await watch_to_the_end(client, namespace, since=since)

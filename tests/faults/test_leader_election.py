@@ -6,37 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.faults import Reset, Rule, Silence, unavailable
 from devcluster.proxy import FaultProxy
 from kit.eventually import soon
-from kit.proxied import proxy_to
-from kube.client import Client, Selection, Transport
-from kube.connection import load_kubeconfig
+from kube.client import Client, Selection
 from kube.election import ElectionSettings, LeaderElector, LeadershipLost
 from kube.errors import KubeError
 from kube.events import EventRecorder
 from kube.objects import Object
 from kube.resources import EVENTS, LEASES
-
-
-@pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
-        yield Client(transport, user_agent="test/leader-election")
-
-
-@pytest.fixture
-async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with proxy_to(cluster) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-async def faulty(cluster: Cluster, proxy: FaultProxy) -> AsyncIterator[Client]:
-    """A client through the proxy."""
-    async with Transport(load_kubeconfig(cluster.kubeconfig_through(proxy.url))) as transport:
-        yield Client(transport, user_agent="test/leader-election")
 
 
 @pytest.fixture
@@ -209,12 +187,12 @@ async def test_who_looks_seldom_is_told_at_once_that_the_lease_was_given_up(clie
 
 
 async def test_where_the_lease_can_not_be_watched_looking_is_enough(
-    client: Client, faulty: Client, proxy: FaultProxy, settings: ElectionSettings
+    client: Client, proxied_client: Client, proxy: FaultProxy, settings: ElectionSettings
 ) -> None:
     proxy.rules.add(Rule(fault=unavailable(), path="/leases", watch=True))
     first = Candidate(client, settings, "pod-a_1")
     await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
-    second = Candidate(faulty, settings, "pod-b_2")
+    second = Candidate(proxied_client, settings, "pod-b_2")
     await soon(lambda: proxy.rules._standing[0].hits > 0)
     await asyncio.sleep(0.5)
     assert not second.is_told_to_lead.is_set()
@@ -235,10 +213,10 @@ async def test_of_many_candidates_one_leads(client: Client, settings: ElectionSe
 
 
 async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(
-    client: Client, faulty: Client, proxy: FaultProxy, namespace: str
+    client: Client, proxied_client: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     settings = ElectionSettings(namespace=namespace, name="lease", lease_duration=8, renew_deadline=3, retry_period=0.1)
-    first = Candidate(faulty, settings, "pod-a_1")
+    first = Candidate(proxied_client, settings, "pod-a_1")
     await asyncio.wait_for(first.is_told_to_lead.wait(), 30)
     second = Candidate(client, settings, "pod-b_2")
     proxy.rules.add(Rule(fault=Silence(), path="/leases"))
@@ -254,9 +232,9 @@ async def test_a_leader_that_reaches_no_api_server_stops_at_the_deadline(
 
 
 async def test_renewals_whose_answers_are_lost_do_not_end_leadership(
-    client: Client, faulty: Client, proxy: FaultProxy, settings: ElectionSettings
+    client: Client, proxied_client: Client, proxy: FaultProxy, settings: ElectionSettings
 ) -> None:
-    candidate = Candidate(faulty, settings, "pod-a_1")
+    candidate = Candidate(proxied_client, settings, "pod-a_1")
     await asyncio.wait_for(candidate.is_told_to_lead.wait(), 30)
     proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("PUT",), probability=0.5))
     await soon(lambda: proxy.injected["reset-carried-out"] >= 5)

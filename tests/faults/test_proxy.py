@@ -84,12 +84,6 @@ async def read_names(watch: aiohttp.ClientResponse, count: int) -> list[str]:
 
 
 @pytest.fixture
-async def proxy(cluster: Cluster) -> AsyncIterator[FaultProxy]:
-    async with proxy_to(cluster) as proxy:
-        yield proxy
-
-
-@pytest.fixture
 async def session(cluster: Cluster) -> AsyncIterator[aiohttp.ClientSession]:
     trust = ssl.create_default_context(cadata=cluster.ca)
     async with aiohttp.ClientSession(

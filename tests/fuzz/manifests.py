@@ -4,9 +4,6 @@ The lowest two bits of the first byte say what the key is called, so whether it 
 an error of one object or document: nothing is raised, and nothing unfolds to more than the limits.
 """
 
-from collections.abc import Coroutine
-from typing import Any
-
 import orjson
 
 from gardener.managed_resource import plan
@@ -14,6 +11,7 @@ from gardener.managed_resource.decode import LARGEST_OBJECT, Limits, decode_secr
 from gardener.managed_resource.difference import needs_update
 from gardener.managed_resource.merge import MergeError, merge
 from gardener.managed_resource.plan import unrestricted
+from kit.webhooks.mutating import at_once
 from kube.discovery import find_all
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, group_of
@@ -60,7 +58,7 @@ def target(data: bytes) -> None:
     assert unfolded_size([values for _, values in contents], limit=_LIMITS.total_bytes) <= _LIMITS.total_bytes
     decoded = decode_secrets(contents, limits=_LIMITS)
     assert len(decoded.objects) + len(decoded.errors) <= _LIMITS.documents + 1
-    found = _at_once(find_all(_Discovery(), plan.kinds_of(decoded)))  # type: ignore[arg-type] # all of it that is asked
+    found = at_once(find_all(_Discovery(), plan.kinds_of(decoded)))  # type: ignore[arg-type] # all of it that is asked
     made = plan.plan(
         _BASIS, contents, decoded, found, labels={"a": "b"}, only_workloads=False, restriction=unrestricted
     )
@@ -82,14 +80,6 @@ class _Discovery:
             raise KindNotServed(api_version, kind)
         version = api_version.rpartition("/")[2]
         return Resource(group, version, kind, kind.lower(), namespaced=kind != "Namespace")
-
-
-def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise AssertionError("it waits for something")
 
 
 def _apply(manifest: Object) -> None:

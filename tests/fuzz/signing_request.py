@@ -6,7 +6,7 @@ of them with one thing too many.
 """
 
 import base64
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from cryptography import x509
@@ -18,6 +18,7 @@ from agent.resource_manager.csr_approver.kubelet_serving import Rules
 from kit.signing import oracle
 from kit.signing.cluster import KnownObjects
 from kit.signing.requests import node_object, signing_request
+from kit.webhooks.mutating import at_once
 from kube.objects import Object
 
 _AGENT = "gardener.cloud:node-agent:machine:"
@@ -50,7 +51,7 @@ def is_approved(data: bytes) -> bool:
     pem = body if choice & 1 else _packed(body)
     spec = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": usages}
     csr: Object = {"metadata": {"name": "c"}, "spec": {**spec, "username": user, "groups": ["system:nodes"]}}
-    decision = _at_once(decide(csr, _KNOWN, Rules()))
+    decision = at_once(decide(csr, _KNOWN, Rules()))
     if isinstance(decision, Approval):
         items = oracle.items(pem)
         asked = oracle.Request(user=user, signer=signer, usages=usages, items=items)
@@ -92,11 +93,3 @@ def seeds() -> Iterator[bytes]:
 def _packed(der: bytes) -> bytes:
     text = base64.encodebytes(der)
     return b"-----BEGIN CERTIFICATE REQUEST-----\n" + text + b"-----END CERTIFICATE REQUEST-----\n"
-
-
-def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise AssertionError("it waits for something")

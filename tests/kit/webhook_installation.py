@@ -14,6 +14,7 @@ from collections import Counter
 from typing import Any, Self
 
 from devcluster.cluster import Cluster
+from kit.background import Clients
 from kit.eventually import eventually, soon
 from kit.objects import pod
 from kit.processes.agent import PROJECT
@@ -187,7 +188,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write_eof()
 
 
-class Creations:
+class Creations(Clients):
     """Clients that create pods in a dry run, one after another, as long as the block lasts.
 
     A pod that was created without having been changed is a failure, too.
@@ -208,26 +209,16 @@ class Creations:
         clients: int = 4,
         pause: float = 0.0,
     ) -> None:
+        super().__init__(clients)
         self._client = client
         self._path = f"/api/v1/namespaces/{namespace}/pods"
         self._pod = pod or LOADED
         self._proof = proof
-        self._clients = clients
         self._pause = pause
-        self._tasks: list[asyncio.Task[None]] = []
         self.created = 0
         self.failures: list[str] = []
 
-    async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(self._create_on()) for _ in range(self._clients)]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _create_on(self) -> None:
+    async def work(self) -> None:
         while True:
             try:
                 answer = await self._client.request(

@@ -24,6 +24,7 @@ from devcluster.pki import write_private
 from devcluster.proxy import FaultProxy
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES
+from kit.background import beside
 from kit.managed_resources import config_map, install_crd
 from kit.processes.agent import AgentProcess
 from kit.proxied import proxy_to
@@ -286,12 +287,10 @@ async def working(source: Cluster, target: Cluster, directory: Path, **how: Any)
     async with proxy_to(source) as proxy:
         stage = Stage(source, target, proxy, directory)
         agent = await stage.begin(**how)
-        keeper = asyncio.ensure_future(agent.keep())
         try:
-            await stage.change()
-            await stage.works()
-            yield stage
+            async with beside(agent.keep()):
+                await stage.change()
+                await stage.works()
+                yield stage
         finally:
-            keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
             agent.end()

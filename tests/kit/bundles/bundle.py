@@ -72,17 +72,14 @@ def _split(documents: Sequence[str], limit: int) -> Iterator[bytes]:
 
 
 def _objects(world: World, count: int) -> Iterator[tuple[Object, Kind]]:
-    made = 0
-    for namespace in (*world.namespaces, world.limited):
-        yield _complete(world, NAMESPACE, namespace, None), NAMESPACE
-        made += 1
-    for kind in LIMITS:
-        yield _complete(world, kind, kind.name.lower(), world.limited), kind
-        made += 1
-    for kind in DEFINITIONS.values():
-        yield _complete(world, kind, "", None), kind
-        made += 1
-    for number, kind in enumerate(_chosen(world, count - made)):
+    first = [
+        *((NAMESPACE, name, None) for name in (*world.namespaces, world.limited)),
+        *((kind, kind.name.lower(), world.limited) for kind in LIMITS),
+        *((kind, "", None) for kind in DEFINITIONS),
+    ]
+    for kind, name, namespace in first:
+        yield _complete(world, kind, name, namespace), kind
+    for number, kind in enumerate(_chosen(world, count - len(first))):
         yield _numbered(world, kind, number // len(KINDS) if number < len(KINDS) else number), kind
 
 

@@ -7,9 +7,8 @@ name, `null` and `{}` left over by tools, defaults half spelled out.
 
 import base64
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from kube.objects import Object
@@ -53,11 +52,28 @@ class Kind:
 
     api_version: str
     name: str
-    plural: str
     make: Make
     namespaced: bool = True
     is_light: bool = True
     """Whether dozens of them cost the cluster nothing."""
+
+    @property
+    def plural(self) -> str:
+        name = self.name.lower()
+        return f"{name[:-1]}ies" if name.endswith("y") else name + ("es" if name.endswith("s") else "s")
+
+
+OWN_GROUP = "<own>/v1"
+"""Stands for the group of the bundle's own kinds."""
+KINDS: list[Kind] = []
+
+
+def _kind(api_version: str, name: str, *, namespaced: bool = True, is_light: bool = True) -> Callable[[Make], Make]:
+    def listed(make: Make) -> Make:
+        KINDS.append(Kind(api_version, name, make, namespaced=namespaced, is_light=is_light))
+        return make
+
+    return listed
 
 
 # --- parts that several kinds have
@@ -110,6 +126,7 @@ def _namespace(world: World, name: str) -> Object:
     return {"metadata": {"labels": {"team": world.word(), "pod-security.kubernetes.io/enforce": "privileged"}}}
 
 
+@_kind("v1", "ConfigMap")
 def _config_map(world: World, name: str) -> Object:
     lines = [f"{world.word()} = {world.random.randrange(1000)}" for _ in range(world.random.randrange(2, 30))]
     data = {
@@ -122,6 +139,7 @@ def _config_map(world: World, name: str) -> Object:
     return {"data": data, "binaryData": {"blob": base64.b64encode(world.random.randbytes(40)).decode()}}
 
 
+@_kind("v1", "Secret")
 def _secret(world: World, name: str) -> Object:
     secret = base64.b64encode(world.random.randbytes(24)).decode()
     if world.random.random() < 0.3:
@@ -129,6 +147,7 @@ def _secret(world: World, name: str) -> Object:
     return {"type": "Opaque", "data": {"password": secret, "empty": ""}}
 
 
+@_kind("v1", "ServiceAccount")
 def _service_account(world: World, name: str) -> Object:
     return {"automountServiceAccountToken": world.random.random() < 0.5}
 
@@ -141,10 +160,13 @@ def _rules(world: World) -> list[Object]:
     ]
 
 
+@_kind("rbac.authorization.k8s.io/v1", "ClusterRole", namespaced=False)
+@_kind("rbac.authorization.k8s.io/v1", "Role")
 def _role(world: World, name: str) -> Object:
     return {"rules": _rules(world)}
 
 
+@_kind("rbac.authorization.k8s.io/v1", "RoleBinding")
 def _role_binding(world: World, name: str) -> Object:
     # The group of the subject is left to the API server.
     return {
@@ -156,6 +178,7 @@ def _role_binding(world: World, name: str) -> Object:
     }
 
 
+@_kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", namespaced=False)
 def _cluster_role_binding(world: World, name: str) -> Object:
     reference = {
         "apiGroup": "rbac.authorization.k8s.io",
@@ -165,11 +188,13 @@ def _cluster_role_binding(world: World, name: str) -> Object:
     return {**_role_binding(world, name), "roleRef": reference}
 
 
+@_kind("apps/v1", "Deployment", is_light=False)
 def _deployment(world: World, name: str) -> Object:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
     return {**_workload(world, name, replicas=1, strategy=strategy), "status": {}}
 
 
+@_kind("apps/v1", "StatefulSet", is_light=False)
 def _stateful_set(world: World, name: str) -> Object:
     claim = {
         "metadata": {"name": "data", "creationTimestamp": None},
@@ -182,6 +207,7 @@ def _stateful_set(world: World, name: str) -> Object:
     return _workload(world, name, replicas=1, serviceName=name, volumeClaimTemplates=[claim])
 
 
+@_kind("apps/v1", "DaemonSet", is_light=False)
 def _daemon_set(world: World, name: str) -> Object:
     spec = _workload(world, name)
     volume = {"name": "config", "configMap": {"name": "configmap-0", "defaultMode": Octal(0o644)}}
@@ -189,15 +215,18 @@ def _daemon_set(world: World, name: str) -> Object:
     return spec
 
 
+@_kind("batch/v1", "Job", is_light=False)
 def _job(world: World, name: str) -> Object:
     return {"spec": {"backoffLimit": 2, "template": {"spec": _pod(world, restart="Never")}}}
 
 
+@_kind("batch/v1", "CronJob")
 def _cron_job(world: World, name: str) -> Object:
     template = {"spec": {"template": {"spec": _pod(world, restart="OnFailure")}}}
     return {"spec": {"schedule": "*/5 * * * *", "suspend": True, "jobTemplate": template}}
 
 
+@_kind("v1", "ReplicationController", is_light=False)
 def _replication_controller(world: World, name: str) -> Object:
     labels = _labels(world, name)
     return {
@@ -205,22 +234,27 @@ def _replication_controller(world: World, name: str) -> Object:
     }
 
 
+@_kind("apps/v1", "ReplicaSet", is_light=False)
 def _replica_set(world: World, name: str) -> Object:
     return _workload(world, name, replicas=0)
 
 
+@_kind("v1", "Pod", is_light=False)
 def _single_pod(world: World, name: str) -> Object:
     return {"metadata": {"labels": _labels(world, name)}, "spec": _pod(world)}
 
 
+@_kind("v1", "PodTemplate")
 def _pod_template(world: World, name: str) -> Object:
     return {"template": {"metadata": {"labels": _labels(world, name)}, "spec": _pod(world)}}
 
 
+@_kind("apps/v1", "ControllerRevision")
 def _controller_revision(world: World, name: str) -> Object:
     return {"revision": world.random.randrange(1, 99), "data": {"color": world.word(), "weights": [1, 2.5, None]}}
 
 
+@_kind("v1", "Service")
 def _service(world: World, name: str) -> Object:
     ports = [
         {"name": "http", "port": 80, "targetPort": "http"},
@@ -237,6 +271,7 @@ def _service(world: World, name: str) -> Object:
     return {"spec": world.random.choice(forms)}
 
 
+@_kind("networking.k8s.io/v1", "Ingress")
 def _ingress(world: World, name: str) -> Object:
     backend = {"service": {"name": world.word(), "port": {"name": "http"}}}
     path = {"path": "/", "pathType": "Prefix", "backend": backend}
@@ -245,20 +280,24 @@ def _ingress(world: World, name: str) -> Object:
     return {"spec": {"ingressClassName": f"{world.prefix}-ingressclass-0", "rules": [rule], "tls": [{"hosts": [host]}]}}
 
 
+@_kind("networking.k8s.io/v1", "IngressClass", namespaced=False)
 def _ingress_class(world: World, name: str) -> Object:
     return {"spec": {"controller": f"{world.group}/{world.word()}"}}
 
 
+@_kind("networking.k8s.io/v1", "NetworkPolicy")
 def _network_policy(world: World, name: str) -> Object:
     peers = [{"podSelector": {}}, {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]
     ingress = [{"from": peers, "ports": [{"port": 8080}, {"port": "http", "protocol": "TCP"}]}]
     return {"spec": {"podSelector": _nothing(), "policyTypes": ["Ingress", "Egress"], "ingress": ingress, "egress": []}}
 
 
+@_kind("policy/v1", "PodDisruptionBudget")
 def _pod_disruption_budget(world: World, name: str) -> Object:
     return {"spec": {"minAvailable": "50%", "selector": _nothing()}}
 
 
+@_kind("autoscaling/v2", "HorizontalPodAutoscaler")
 def _horizontal_pod_autoscaler(world: World, name: str) -> Object:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"absent-{world.word()}"}
     metric = {
@@ -268,6 +307,7 @@ def _horizontal_pod_autoscaler(world: World, name: str) -> Object:
     return {"spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 3, "metrics": [metric]}}
 
 
+@_kind("v1", "PersistentVolumeClaim", is_light=False)
 def _persistent_volume_claim(world: World, name: str) -> Object:
     return {
         "spec": {
@@ -278,6 +318,7 @@ def _persistent_volume_claim(world: World, name: str) -> Object:
     }
 
 
+@_kind("v1", "PersistentVolume", namespaced=False, is_light=False)
 def _persistent_volume(world: World, name: str) -> Object:
     return {
         "spec": {
@@ -290,11 +331,13 @@ def _persistent_volume(world: World, name: str) -> Object:
     }
 
 
+@_kind("storage.k8s.io/v1", "StorageClass", namespaced=False)
 def _storage_class(world: World, name: str) -> Object:
     parameters = {"tier": world.word(), "encrypted": "true"}
     return {"provisioner": f"{world.group}/none", "parameters": parameters, "volumeBindingMode": "WaitForFirstConsumer"}
 
 
+@_kind("scheduling.k8s.io/v1", "PriorityClass", namespaced=False)
 def _priority_class(world: World, name: str) -> Object:
     return {"value": world.random.randrange(1000), "description": f"For {world.word()}."}
 
@@ -308,19 +351,24 @@ def _limit_range(world: World, name: str) -> Object:
     return {"spec": {"limits": [limit]}}
 
 
+@_kind("coordination.k8s.io/v1", "Lease")
 def _lease(world: World, name: str) -> Object:
     return {"spec": {"holderIdentity": world.word(), "leaseDurationSeconds": 15}}
 
 
+@_kind("discovery.k8s.io/v1", "EndpointSlice")
 def _endpoint_slice(world: World, name: str) -> Object:
     addresses = [f"10.99.0.{world.random.randrange(1, 255)}"]
     return {"addressType": "IPv4", "endpoints": [{"addresses": addresses}], "ports": [{"name": "http", "port": 8080}]}
 
 
+@_kind("node.k8s.io/v1", "RuntimeClass", namespaced=False)
 def _runtime_class(world: World, name: str) -> Object:
     return {"handler": world.word(), "overhead": {"podFixed": {"cpu": "0.25", "memory": "64Mi"}}}
 
 
+@_kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", namespaced=False, is_light=False)
+@_kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", namespaced=False, is_light=False)
 def _webhooks(world: World, name: str) -> Object:
     rule = {"apiGroups": [world.group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
     webhook = {
@@ -337,6 +385,7 @@ def _webhooks(world: World, name: str) -> Object:
     return {"webhooks": [webhook]}
 
 
+@_kind("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", namespaced=False, is_light=False)
 def _validating_admission_policy(world: World, name: str) -> Object:
     rule = {"apiGroups": [world.group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["absent"]}
     return {
@@ -348,21 +397,25 @@ def _validating_admission_policy(world: World, name: str) -> Object:
     }
 
 
+@_kind("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", namespaced=False, is_light=False)
 def _validating_admission_policy_binding(world: World, name: str) -> Object:
     policy = f"{world.prefix}-validatingadmissionpolicy-0"
     return {"spec": {"policyName": policy, "validationActions": ["Audit"]}}
 
 
+@_kind("storage.k8s.io/v1", "CSIDriver", namespaced=False, is_light=False)
 def _csi_driver(world: World, name: str) -> Object:
     return {"spec": {"attachRequired": False, "volumeLifecycleModes": ["Ephemeral"]}}
 
 
+@_kind("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", namespaced=False, is_light=False)
 def _priority_level(world: World, name: str) -> Object:
     queuing = {"queues": 4, "handSize": 2, "queueLengthLimit": 10}
     limited = {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Queue", "queuing": queuing}}
     return {"spec": {"type": "Limited", "limited": limited}}
 
 
+@_kind("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", namespaced=False, is_light=False)
 def _flow_schema(world: World, name: str) -> Object:
     subject = {"kind": "User", "user": {"name": f"{world.prefix}:nobody"}}
     rule = {"verbs": ["get"], "apiGroups": [world.group], "resources": ["absent"], "clusterScope": True}
@@ -375,7 +428,7 @@ def _flow_schema(world: World, name: str) -> Object:
     }
 
 
-def _definition(kind: str, plural: str, scope: str) -> Make:
+def _definition(kind: str, scope: str) -> Make:
     properties = {
         "size": {"type": "integer", "default": 3},
         "color": {"type": "string"},
@@ -385,6 +438,8 @@ def _definition(kind: str, plural: str, scope: str) -> Make:
     spec = {"type": "object", "properties": properties}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+
+    plural = f"{kind.lower()}s"
 
     def make(world: World, name: str) -> Object:
         names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
@@ -398,113 +453,16 @@ def _definition(kind: str, plural: str, scope: str) -> Make:
     return make
 
 
+@_kind(OWN_GROUP, "Gadget", namespaced=False)
+@_kind(OWN_GROUP, "Widget")
 def _custom(world: World, name: str) -> Object:
     free = {"deep": [{"a": [1, "1", True, None, 1.5]}], "text": "multi\nline\n"}
     return {"spec": {"color": world.word(), "limits": {"cpu": "1000m", "count": 5}, "free": free}}
 
 
-OWN_GROUP = "<own>/v1"
-"""Stands for the group of the bundle's own kinds."""
-
-KINDS = (
-    Kind("v1", "ConfigMap", "configmaps", _config_map),
-    Kind("v1", "Secret", "secrets", _secret),
-    Kind("v1", "ServiceAccount", "serviceaccounts", _service_account),
-    Kind("v1", "Service", "services", _service),
-    Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _persistent_volume_claim, is_light=False),
-    Kind("v1", "PersistentVolume", "persistentvolumes", _persistent_volume, namespaced=False, is_light=False),
-    Kind("v1", "Pod", "pods", _single_pod, is_light=False),
-    Kind("v1", "PodTemplate", "podtemplates", _pod_template),
-    Kind("v1", "ReplicationController", "replicationcontrollers", _replication_controller, is_light=False),
-    Kind("apps/v1", "ControllerRevision", "controllerrevisions", _controller_revision),
-    Kind("apps/v1", "DaemonSet", "daemonsets", _daemon_set, is_light=False),
-    Kind("apps/v1", "Deployment", "deployments", _deployment, is_light=False),
-    Kind("apps/v1", "ReplicaSet", "replicasets", _replica_set, is_light=False),
-    Kind("apps/v1", "StatefulSet", "statefulsets", _stateful_set, is_light=False),
-    Kind("batch/v1", "CronJob", "cronjobs", _cron_job),
-    Kind("batch/v1", "Job", "jobs", _job, is_light=False),
-    Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", _horizontal_pod_autoscaler),
-    Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", _pod_disruption_budget),
-    Kind("networking.k8s.io/v1", "Ingress", "ingresses", _ingress),
-    Kind("networking.k8s.io/v1", "IngressClass", "ingressclasses", _ingress_class, namespaced=False),
-    Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _network_policy),
-    Kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", _endpoint_slice),
-    Kind("coordination.k8s.io/v1", "Lease", "leases", _lease),
-    Kind("rbac.authorization.k8s.io/v1", "Role", "roles", _role),
-    Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", _role_binding),
-    Kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", _role, namespaced=False),
-    Kind(
-        "rbac.authorization.k8s.io/v1",
-        "ClusterRoleBinding",
-        "clusterrolebindings",
-        _cluster_role_binding,
-        namespaced=False,
-    ),
-    Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", _storage_class, namespaced=False),
-    Kind("storage.k8s.io/v1", "CSIDriver", "csidrivers", _csi_driver, namespaced=False, is_light=False),
-    Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", _priority_class, namespaced=False),
-    Kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", _runtime_class, namespaced=False),
-    Kind(
-        "flowcontrol.apiserver.k8s.io/v1",
-        "PriorityLevelConfiguration",
-        "prioritylevelconfigurations",
-        _priority_level,
-        namespaced=False,
-        is_light=False,
-    ),
-    Kind(
-        "flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "flowschemas", _flow_schema, namespaced=False, is_light=False
-    ),
-    Kind(
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-        _webhooks,
-        namespaced=False,
-        is_light=False,
-    ),
-    Kind(
-        "admissionregistration.k8s.io/v1",
-        "MutatingWebhookConfiguration",
-        "mutatingwebhookconfigurations",
-        _webhooks,
-        namespaced=False,
-        is_light=False,
-    ),
-    Kind(
-        "admissionregistration.k8s.io/v1",
-        "ValidatingAdmissionPolicy",
-        "validatingadmissionpolicies",
-        _validating_admission_policy,
-        namespaced=False,
-        is_light=False,
-    ),
-    Kind(
-        "admissionregistration.k8s.io/v1",
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-        _validating_admission_policy_binding,
-        namespaced=False,
-        is_light=False,
-    ),
-    Kind(OWN_GROUP, "Widget", "widgets", _custom),
-    Kind(OWN_GROUP, "Gadget", "gadgets", _custom, namespaced=False),
-)
-
-NAMESPACE = Kind("v1", "Namespace", "namespaces", _namespace, namespaced=False)
-LIMITS = (
-    Kind("v1", "LimitRange", "limitranges", _limit_range),
-    Kind("v1", "ResourceQuota", "resourcequotas", _resource_quota),
-)
-DEFINITIONS: Mapping[str, Kind] = MappingProxyType(
-    {
-        plural: Kind(
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            _definition(kind, plural, scope),
-            namespaced=False,
-        )
-        for kind, plural, scope in (("Widget", "widgets", "Namespaced"), ("Gadget", "gadgets", "Cluster"))
-    }
+NAMESPACE = Kind("v1", "Namespace", _namespace, namespaced=False)
+LIMITS = (Kind("v1", "LimitRange", _limit_range), Kind("v1", "ResourceQuota", _resource_quota))
+DEFINITIONS = tuple(
+    Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", _definition(kind, scope), namespaced=False)
+    for kind, scope in (("Widget", "Namespaced"), ("Gadget", "Cluster"))
 )

@@ -23,7 +23,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kit.eventually import PATIENCE, eventually
@@ -175,9 +174,7 @@ class AgentProcess:
     def __enter__(self) -> Self:
         return self if self._process else self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
         self.stop()
         if error is not None:  # pytest shows it with the failed test
             print(f"--- log of agent {self.pid}, exit code {self.exit_code}\n{self.log}", file=sys.stderr)

@@ -57,7 +57,7 @@ class Prometheus:
         try:
             self._wait_until_ready(self._process)
         except AssertionError:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 

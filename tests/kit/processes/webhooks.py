@@ -17,7 +17,6 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -96,10 +95,8 @@ class WebhookProcess(AgentProcess):
         }
         super().__init__(config, kubeconfig=kubeconfig)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
+        super().__exit__(kind, error)
         self._files.cleanup()
 
     @property
