@@ -21,10 +21,15 @@ from gardener import keys
 from gardener.keys import FROM_PREFIX, FROM_SUFFIX, FROM_WORLD, GARBAGE_COLLECTABLE, NAMESPACE_SELECTORS
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.references.keys import annotation_key
+from kit import objects
+from kit.objects import CONTAINERS, ROLES
 from kube.objects import Object
 from kube.resources import (
     CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
+    CRON_JOBS,
+    CSI_NODES,
+    DAEMON_SETS,
+    DEPLOYMENTS,
     NAMESPACES,
     NETWORK_POLICIES,
     NODES,
@@ -37,16 +42,12 @@ from kube.resources import (
 
 WORK = "work"
 """The namespace of the source cluster that users write to."""
-ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
-DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
-CRON_JOBS = Resource("batch", "v1", "CronJob", "cronjobs", namespaced=True)
-DAEMON_SETS = Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
-CSI_NODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
 WIDGETS = Resource("campaign.example", "v1", "Widget", "widgets", namespaced=True)
 MANAGED_KINDS = {
     resource.kind: resource
     for resource in (CONFIG_MAPS, SECRETS, SERVICES, ROLES, SERVICE_ACCOUNTS, DEPLOYMENTS, WIDGETS)
 }
+_RESOURCES = objects.KINDS | MANAGED_KINDS
 REFERRERS = (DEPLOYMENTS, CRON_JOBS)
 LOOKED_AT = {
     "source": (MANAGED_RESOURCES, SECRETS),
@@ -58,6 +59,13 @@ NAMESPACE_LABELS = {"gardener.cloud/role": "shoot", "campaign.example/policies":
 _COLLECTABLES = {"configmap": CONFIG_MAPS, "secret": SECRETS}
 _TAINT = {"key": keys.CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
 _DRIVER = "storage.campaign.example"
+_CRITICAL: Object = {
+    "tolerations": [{"operator": "Exists"}],
+    "automountServiceAccountToken": False,
+    "terminationGracePeriodSeconds": 0,
+    "containers": CONTAINERS,
+}
+"""Pods that run anywhere, and go at once."""
 _ALIAS, _ALIAS_PORT = "all-friends", 9000
 
 
@@ -100,8 +108,7 @@ def place_of(cluster: str, resource: Resource, obj: Object) -> Place:
 
 
 def _object(resource: Resource, namespace: str, name: str, meta: Object | None = None, **fields: Any) -> Object:
-    placed: Object = {"name": name, **({"namespace": namespace} if namespace else {}), **(meta or {})}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": placed, **fields}
+    return objects.obj(resource, f"{namespace}/{name}", **(meta or {}), **fields)
 
 
 # --- what users write
@@ -124,8 +131,8 @@ def _managed_inputs(model: Model) -> Iterator[tuple[str, Input]]:
         for reference, version in sorted(entry["objects"].items()):
             part = f"{name}-{count}-{zlib.crc32(reference.encode()) % count}"
             parts[part].append(manifest(reference, version))
-        for secret, objects in parts.items():
-            documents = b"".join(b"---\n" + orjson.dumps(each) + b"\n" for each in objects)
+        for secret, held in parts.items():
+            documents = b"".join(b"---\n" + orjson.dumps(each) + b"\n" for each in held)
             key = "objects.yaml"
             if entry["packing"] == "brotli":
                 key, documents = "objects.yaml.br", brotli.compress(documents, quality=4)
@@ -155,9 +162,7 @@ def manifest(reference: str, version: int) -> Object:
             container = {"name": "c", "image": "i", "env": [{"name": "VERSION", "value": text}]}
             # Pods go at once: how long they take is not what is asked here.
             pod = {"terminationGracePeriodSeconds": 0, "containers": [container]}
-            template = {"metadata": {"labels": {"app": name}}, "spec": pod}
-            spec = {"replicas": version % 2, "selector": {"matchLabels": {"app": name}}, "template": template}
-            return _object(resource, namespace, name, spec=spec)
+            return objects.deployment(name, namespace=namespace, replicas=version % 2, pod=pod)
         case "Widget":
             return _object(resource, namespace, name, spec={"version": text})
         case _:
@@ -198,14 +203,13 @@ def _wishes(entry: Object) -> dict[str, str]:
 def _referrer(namespace: str, name: str, entry: Object) -> Object:
     refers = [each.split("/") for each in entry["refers"]]
     meta = {"annotations": {annotation_key(kind, collectable): collectable for kind, _, collectable in refers}}
-    pod: Object = {"containers": [{"name": "c", "image": "i"}]}
-    template = {"metadata": {"labels": {"app": name}}, "spec": pod}
-    if entry["kind"] == "CronJob":
-        pod["restartPolicy"] = "Never"
-        spec: Object = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": {"template": template}}}
-        return _object(CRON_JOBS, namespace, name, meta, spec=spec)
-    spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return _object(DEPLOYMENTS, namespace, name, meta, spec=spec)
+    if entry["kind"] == "Deployment":
+        return objects.deployment(name, namespace=namespace, **meta)
+    pod = {"containers": CONTAINERS, "restartPolicy": "Never"}
+    job = {"spec": {"template": {"metadata": {"labels": {"app": name}}, "spec": pod}}}
+    return _object(
+        CRON_JOBS, namespace, name, meta, spec={"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": job}
+    )
 
 
 def _node_inputs(name: str, *, waits: bool) -> Iterator[Input]:
@@ -214,14 +218,7 @@ def _node_inputs(name: str, *, waits: bool) -> Iterator[Input]:
         "labels": {keys.CRITICAL_COMPONENT: "true"},
         "annotations": {f"{keys.WAIT_FOR_CSI_NODE_PREFIX}storage": _DRIVER},
     }
-    spec = {
-        "nodeName": name,
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 0,
-        "tolerations": [{"operator": "Exists"}],
-        "containers": [{"name": "c", "image": "i"}],
-    }
-    yield Input(_object(PODS, NAMESPACE, f"driver-{name}", meta, spec=spec), once=True)
+    yield Input(_object(PODS, NAMESPACE, f"driver-{name}", meta, spec={"nodeName": name, **_CRITICAL}), once=True)
     meta = {"annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": name}}
     status = {"addresses": [{"type": "InternalIP", "address": "10.65.9.1"}]}
     yield Input(_object(NODES, "", name, meta, spec={"taints": [_TAINT]}, status=status), once=True)
@@ -313,18 +310,8 @@ def namespaces() -> list[tuple[str, Object]]:
 
 def critical_daemon_set() -> Object:
     """A pod of it has to be ready on each Node."""
-    spec = {
-        "tolerations": [{"operator": "Exists"}],
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "c", "image": "i"}],
-    }
-    labelled = {keys.CRITICAL_COMPONENT: "true"}
-    template = {"metadata": {"labels": {"app": "critical", **labelled}}, "spec": spec}
-    selector = {"matchLabels": {"app": "critical"}}
-    meta = {"labels": labelled}
-    of_set = {"selector": selector, "template": template}
-    return _object(DAEMON_SETS, NAMESPACE, "critical", meta, spec=of_set)
+    marks = {keys.CRITICAL_COMPONENT: "true"}
+    return objects.workload(DAEMON_SETS, "critical", namespace=NAMESPACE, labels=marks, pod_labels=marks, pod=_CRITICAL)
 
 
 def foreign() -> dict[Place, Object]:
@@ -332,34 +319,26 @@ def foreign() -> dict[Place, Object]:
     managed_by, origin = "resources.gardener.cloud/managed-by", "resources.gardener.cloud/origin"
     labelled = {"labels": {managed_by: "gardener"}}
     apps = SETTLED[0]
-    objects = [
-        ("target", _object(CONFIG_MAPS, apps, "foreign-plain", data={"k": "v"})),
-        ("target", _object(CONFIG_MAPS, apps, "foreign-labelled", labelled)),
-        (
-            "target",
+    of_others: dict[str, list[Object]] = {
+        "target": [
+            _object(CONFIG_MAPS, apps, "foreign-plain", data={"k": "v"}),
+            _object(CONFIG_MAPS, apps, "foreign-labelled", labelled),
             _object(CONFIG_MAPS, apps, "foreign-origin", {**labelled, "annotations": {origin: "elsewhere/mr-1"}}),
-        ),
-        (
-            "target",
             _object(SECRETS, apps, "foreign-stranger", {**labelled, "annotations": {origin: f"{WORK}/stranger"}}),
-        ),
-        ("target", _object(SECRETS, apps, "foreign-kept", {"labels": {GARBAGE_COLLECTABLE: "false"}}, immutable=True)),
-        ("target", _object(SERVICE_ACCOUNTS, apps, "foreign")),
-        ("target", _object(ROLES, apps, "foreign", labelled)),
-        ("target", _object(NETWORK_POLICIES, apps, "ingress-to-foreign-tcp-80", spec={"podSelector": {}})),
-        ("source", _object(SECRETS, WORK, "foreign", {"labels": {keys.PURPOSE: "something-else"}})),
-        ("source", _object(SECRETS, WORK, "foreign-class", data={"objects.yaml": _base64(b"")})),
-        (
-            "source",
-            _object(
-                MANAGED_RESOURCES,
-                WORK,
-                "foreign-class",
-                spec={"class": "other", "secretRefs": [{"name": "foreign-class"}]},
-            ),
-        ),
-    ]
-    return {place_of(cluster, _RESOURCES[obj["kind"]], obj): obj for cluster, obj in objects}
+            _object(SECRETS, apps, "foreign-kept", {"labels": {GARBAGE_COLLECTABLE: "false"}}, immutable=True),
+            _object(SERVICE_ACCOUNTS, apps, "foreign"),
+            _object(ROLES, apps, "foreign", labelled),
+            _object(NETWORK_POLICIES, apps, "ingress-to-foreign-tcp-80", spec={"podSelector": {}}),
+        ],
+        "source": [
+            _object(SECRETS, WORK, "foreign", {"labels": {keys.PURPOSE: "something-else"}}),
+            _object(SECRETS, WORK, "foreign-class", data={"objects.yaml": _base64(b"")}),
+            objects.managed_resource(f"{WORK}/foreign-class", spec={"class": "other"}),
+        ],
+    }
+    return {
+        place_of(cluster, _RESOURCES[obj["kind"]], obj): obj for cluster, found in of_others.items() for obj in found
+    }
 
 
 def digest(obj: Object) -> str:
@@ -368,23 +347,6 @@ def digest(obj: Object) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-_RESOURCES = {
-    resource.kind: resource
-    for resource in (
-        *MANAGED_KINDS.values(),
-        MANAGED_RESOURCES,
-        NETWORK_POLICIES,
-        NODES,
-        PODS,
-        CRON_JOBS,
-        CSI_NODES,
-        NAMESPACES,
-        DAEMON_SETS,
-        CUSTOM_RESOURCE_DEFINITIONS,
-    )
-}
 
 
 def decoded(text: str) -> str:

@@ -5,24 +5,25 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
 
 from devcluster.components import APISERVER, ETCD
 from outages.stage import Outcome, Stage
 
 
 async def api_server_killed(stage: Stage, seconds: float) -> Outcome:
-    mark = stage.mark()
-    await asyncio.to_thread(stage.source.stop_apiserver, kill=True)
-    await asyncio.sleep(seconds)
-    await asyncio.to_thread(stage.source.start_apiserver)
-    return await stage.outcome(time.monotonic(), mark=mark)
+    return await _killed(stage, stage.source.stop_apiserver, stage.source.start_apiserver, seconds)
 
 
 async def etcd_killed(stage: Stage, seconds: float) -> Outcome:
+    return await _killed(stage, stage.source.stop_etcd, stage.source.start_etcd, seconds)
+
+
+async def _killed(stage: Stage, stop: Callable[..., None], start: Callable[[], None], seconds: float) -> Outcome:
     mark = stage.mark()
-    await asyncio.to_thread(stage.source.stop_etcd, kill=True)
+    await asyncio.to_thread(stop, kill=True)
     await asyncio.sleep(seconds)
-    await asyncio.to_thread(stage.source.start_etcd)
+    await asyncio.to_thread(start)
     return await stage.outcome(time.monotonic(), mark=mark)
 
 

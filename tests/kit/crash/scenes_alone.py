@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
-from kit.crash.sweep import Scene, right
+from kit.crash.sweep import Scene, crossing, scenes_of
 from kit.objects import obj
 from kit.processes.agent import AgentProcess, configuration
 from kube.client import Client
@@ -53,7 +53,7 @@ class Command(Scene):
 class ToldEvents(Command):
     """The same Event again and again."""
 
-    crosses = frozenset({right("create events"), right("patch events")})
+    crosses = crossing("create events", "patch events")
 
     async def prepare(self) -> None:
         await self.make_namespace()
@@ -83,7 +83,7 @@ class Leadership(Scene):
 
     is_real = True
     is_renewed = True
-    crosses = frozenset(right(f"{verb} leases.coordination.k8s.io") for verb in ("create", "update"))
+    crosses = crossing("create leases.coordination.k8s.io", "update leases.coordination.k8s.io")
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:
         super().__init__(cluster, admin)
@@ -128,11 +128,8 @@ class Certificates(Command):
     """The first ones."""
 
     is_real = True
-    crosses = frozenset(
-        {
-            *(right(f"{verb} secrets") for verb in ("create", "patch")),
-            *(right(f"update {each.plural}.{_ADMISSION}") for each in _CONFIGURATIONS),
-        }
+    crosses = crossing(
+        "create secrets", "patch secrets", *(f"update {each.plural}.{_ADMISSION}" for each in _CONFIGURATIONS)
     )
     times: ClassVar[tuple[datetime.datetime, ...]] = (START,)
 
@@ -220,7 +217,7 @@ class Certificates(Command):
 class RotatedCertificates(Certificates):
     """There is no moment at which an API server does not trust the server."""
 
-    crosses = Certificates.crosses - {right("create secrets")}
+    crosses = Certificates.crosses - crossing("create secrets")
     times = (START + datetime.timedelta(days=244), START + datetime.timedelta(days=244) + SETTLED)
 
     async def prepare(self) -> None:
@@ -243,9 +240,7 @@ def _decoded(secret: Object) -> dict[str, bytes]:
 class InstalledConfigurations(Certificates):
     """Of those that are there one changes, and the other is not wanted any more."""
 
-    crosses = frozenset(
-        {right(f"patch {MUTATING.plural}.{_ADMISSION}"), right(f"delete {VALIDATING.plural}.{_ADMISSION}")}
-    )
+    crosses = crossing(f"patch {MUTATING.plural}.{_ADMISSION}", f"delete {VALIDATING.plural}.{_ADMISSION}")
 
     async def command(self, client: Client) -> None:
         webhooks = decode(json.dumps({"webhooks": {"vpaInPlaceUpdates": {"enabled": True}}})).config.webhooks
@@ -261,17 +256,10 @@ class InstalledConfigurations(Certificates):
 
 
 class NewConfigurations(InstalledConfigurations):
-    crosses = frozenset({right(f"create {MUTATING.plural}.{_ADMISSION}")})
+    crosses = crossing(f"create {MUTATING.plural}.{_ADMISSION}")
 
     async def prepare(self) -> None:
         await self.make_namespace()
 
 
-SCENES: tuple[type[Scene], ...] = (
-    ToldEvents,
-    Leadership,
-    Certificates,
-    RotatedCertificates,
-    InstalledConfigurations,
-    NewConfigurations,
-)
+SCENES = scenes_of(__name__)

@@ -8,8 +8,7 @@ from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.managed_resource.references import key_of_reference
 from kit import objects
-from kit.crash.sweep import AgentScene, comparable, right
-from kit.granted_rights import Right
+from kit.crash.sweep import AgentScene, comparable, crossing, scenes_of
 from kit.managed_resources import LOOKED_AT, USER_AGENT, ManagedWorld, config_map, deployment, role, service
 from kit.objects import VOLUME_CLAIMS
 from kube.client import Client
@@ -20,14 +19,11 @@ from kube.resources import CONFIG_MAPS
 State = dict[str, Sequence[Object] | None]
 
 _DOMAIN = "resources.gardener.cloud"
-RECORD = (right(f"patch managedresources.{_DOMAIN}"), right(f"patch managedresources/status.{_DOMAIN}"))
-"""Finalizers, and the status."""
+STATUS = f"patch managedresources/status.{_DOMAIN}"
+RECORD = f"{STATUS} managedresources.{_DOMAIN}"
+"""Finalizers, too."""
 _ROLES = "roles.rbac.authorization.k8s.io"
 SMALL = (config_map("c-1"), config_map("c-2"), service("s"), role("r"), deployment("d"))
-
-
-def creates(*plurals: str) -> set[Right]:
-    return {right(f"create {plural}") for plural in plurals}
 
 
 def _scaled_by_others(version: str) -> Object:
@@ -115,7 +111,7 @@ class ManagedScene(AgentScene):
 class Creation(ManagedScene):
     is_real = True
     after: ClassVar[State] = {"a": SMALL}
-    crosses = frozenset({*RECORD, *creates("configmaps", "services", _ROLES, "deployments.apps")})
+    crosses = crossing(RECORD, f"create configmaps services {_ROLES} deployments.apps")
 
 
 class Change(ManagedScene):
@@ -125,12 +121,8 @@ class Change(ManagedScene):
         "a": (config_map("c-1", "2"), config_map("c-3"), service("s", "2"), role("r"), role("r-2")),
     }
     keeps = (("ConfigMap", "c-1"), ("Service", "s"), ("Role", "r"))
-    crosses = frozenset(
-        {
-            RECORD[1],
-            *creates("configmaps", _ROLES),
-            *map(right, ("update configmaps", "update services", "delete configmaps", "delete deployments.apps")),
-        }
+    crosses = crossing(
+        STATUS, f"create configmaps {_ROLES}", "update configmaps services", "delete configmaps deployments.apps"
     )
 
 
@@ -146,7 +138,7 @@ class ChangeThatIsTakenBack(ManagedScene):
     }
     finally_ = before
     keeps = (("ConfigMap", "c-1"), ("ConfigMap", "c-2"), ("Service", "s"), ("Role", "r"))
-    crosses = frozenset({RECORD[1], *map(right, ("update configmaps", "update services", f"update {_ROLES}"))})
+    crosses = crossing(STATUS, f"update configmaps services {_ROLES}")
 
 
 class Deletion(ManagedScene):
@@ -154,12 +146,7 @@ class Deletion(ManagedScene):
     warm = True
     before: ClassVar[State] = {"a": SMALL, "b": [config_map("other")]}
     after: ClassVar[State] = {"a": None}
-    crosses = frozenset(
-        {
-            *RECORD,
-            *(right(f"delete {each}") for each in ("configmaps", "services", _ROLES, "deployments.apps")),
-        }
-    )
+    crosses = crossing(RECORD, f"delete configmaps services {_ROLES} deployments.apps")
 
 
 class HandOver(ManagedScene):
@@ -172,7 +159,7 @@ class HandOver(ManagedScene):
         "a": [config_map("a")],
     }
     keeps = (("ConfigMap", "x"), ("Service", "y"))
-    crosses = frozenset({RECORD[1], right("update configmaps"), right("update services")})
+    crosses = crossing(STATUS, "update configmaps services")
 
 
 class HandOverBackwards(HandOver):
@@ -189,9 +176,7 @@ class HandOverByDeletion(ManagedScene):
     before: ClassVar[State] = {"a": (config_map("a"), config_map("x"), deployment("y")), "b": [config_map("b")]}
     after: ClassVar[State] = {"b": [config_map("b"), config_map("x"), deployment("y")], "a": None}
     keeps = (("ConfigMap", "x"), ("Deployment", "y"))
-    crosses = frozenset(
-        {*RECORD, right("update configmaps"), right("update deployments.apps"), right("delete configmaps")}
-    )
+    crosses = crossing(RECORD, "update configmaps deployments.apps", "delete configmaps")
 
 
 class HandOverBetweenClasses(HandOver):
@@ -200,7 +185,7 @@ class HandOverBetweenClasses(HandOver):
     spare = 24
     """Who waits for the other agent tries again soon, and says so each time."""
     giver_dies: ClassVar[bool] = True
-    crosses = frozenset({RECORD[1], right("patch configmaps"), right("patch services")})
+    crosses = crossing(STATUS, "patch configmaps services")
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:
         super().__init__(cluster, admin)
@@ -225,9 +210,7 @@ class HandOverBetweenClassesBackwards(HandOverBetweenClasses):
 
 class HandOverToAClassThatDies(HandOverBetweenClasses):
     giver_dies = False
-    crosses = frozenset(
-        {RECORD[1], *(right(f"{verb} {kind}") for verb in ("patch", "update") for kind in ("configmaps", "services"))}
-    )
+    crosses = crossing(STATUS, "patch configmaps services", "update configmaps services")
 
 
 class HandOverToAClassThatDiesBackwards(HandOverToAClassThatDies):
@@ -239,7 +222,7 @@ class Release(ManagedScene):
     before: ClassVar[State] = {"a": (config_map("a"), config_map("x"))}
     after: ClassVar[State] = {"a": (config_map("a", "2"), config_map("x", **{keys.MODE: keys.MODE_IGNORE}))}
     keeps = (("ConfigMap", "x"),)
-    crosses = frozenset({RECORD[1], right("update configmaps"), right("patch configmaps")})
+    crosses = crossing(STATUS, "update configmaps", "patch configmaps")
 
 
 class AlwaysUpdate(ManagedScene):
@@ -251,7 +234,7 @@ class AlwaysUpdate(ManagedScene):
     settings: ClassVar[dict[str, Any]] = {"alwaysUpdate": True}
     before: ClassVar[State] = {"a": SMALL}
     after: ClassVar[State] = {"a": (*SMALL, config_map("c-3"))}
-    crosses = frozenset({RECORD[1], right("create configmaps")})
+    crosses = crossing(STATUS, "create configmaps")
 
 
 class InjectedLabels(ManagedScene):
@@ -273,9 +256,7 @@ class Adoption(ManagedScene):
     """The objects are there already, and what they have beside the manifests stays."""
 
     after: ClassVar[State] = {"a": SMALL}
-    crosses = frozenset(
-        {*RECORD, right("create services"), right("update configmaps"), right("update deployments.apps")}
-    )
+    crosses = crossing(RECORD, "create services", "update configmaps deployments.apps")
 
     async def prepare(self) -> None:
         await super().prepare()
@@ -290,7 +271,7 @@ class Preserved(ManagedScene):
     before: ClassVar[State] = {"a": [_scaled_by_others("1")]}
     after: ClassVar[State] = {"a": [_scaled_by_others("2")]}
     keeps = (("Deployment", "d"),)
-    crosses = frozenset({RECORD[1], right("update deployments.apps")})
+    crosses = crossing(STATUS, "update deployments.apps")
     _is_scaled = False
 
     async def change(self) -> None:
@@ -319,7 +300,7 @@ class Recreation(ManagedScene):
     """It says in between that it had to delete something."""
     before: ClassVar[State] = {"a": [config_map("a"), _immutable("1")]}
     after: ClassVar[State] = {"a": [config_map("a"), _immutable("2")]}
-    crosses = frozenset({RECORD[1], right("delete configmaps"), right("create configmaps")})
+    crosses = crossing(STATUS, "delete configmaps", "create configmaps")
 
 
 class VolumeClaims(ManagedScene):
@@ -331,9 +312,7 @@ class VolumeClaims(ManagedScene):
     """Claims that are made anew meanwhile."""
     before: ClassVar[State] = {"a": [config_map("a"), _stateful_set("f")]}
     after: ClassVar[State] = {"a": [config_map("a")]}
-    crosses = frozenset(
-        {RECORD[1], right("deletecollection persistentvolumeclaims"), right("delete statefulsets.apps")}
-    )
+    crosses = crossing(STATUS, "deletecollection persistentvolumeclaims", "delete statefulsets.apps")
 
     async def prepare(self) -> None:
         await super().prepare()
@@ -355,7 +334,7 @@ class FinalizedNamespace(AgentScene):
     warm = True
     spare = ManagedScene.spare + 2
     """What is pending is told more than once."""
-    crosses = frozenset({*RECORD, right("delete namespaces"), right("update namespaces/finalize")})
+    crosses = crossing(RECORD, "delete namespaces", "update namespaces/finalize")
     _is_going = False
 
     def controllers(self) -> dict[str, Any]:
@@ -404,7 +383,7 @@ class Health(ManagedScene):
     """Two conditions, which may change one after the other."""
     before: ClassVar[State] = {"a": [config_map("a"), _balanced()]}
     after: ClassVar[State] = {}
-    crosses = frozenset({RECORD[1]})
+    crosses = crossing(STATUS)
     _is_well = False
 
     async def change(self) -> None:
@@ -419,25 +398,4 @@ class Health(ManagedScene):
         return "" if told == "ServiceUnhealthy" and not await self.world.problems() else f"it is told {told}"
 
 
-SCENES: Sequence[type[AgentScene]] = (
-    Creation,
-    Change,
-    ChangeThatIsTakenBack,
-    Deletion,
-    HandOver,
-    HandOverBackwards,
-    HandOverByDeletion,
-    HandOverBetweenClasses,
-    HandOverBetweenClassesBackwards,
-    HandOverToAClassThatDies,
-    HandOverToAClassThatDiesBackwards,
-    Release,
-    AlwaysUpdate,
-    InjectedLabels,
-    Adoption,
-    Preserved,
-    Recreation,
-    VolumeClaims,
-    FinalizedNamespace,
-    Health,
-)
+SCENES = scenes_of(__name__)

@@ -7,7 +7,7 @@ from agent.resource_manager.istio_cluster_configuration.patches import SUFFIX
 from agent.resource_manager.istio_cluster_configuration.projections import EXPORT_TO
 from devcluster.cluster import Cluster
 from gardener import keys, kinds
-from kit.crash.sweep import AgentScene, right
+from kit.crash.sweep import AgentScene, crossing, scenes_of
 from kit.kinds import serve
 from kit.objects import obj, service
 from kit.signing.requests import csr_object, signing_request
@@ -38,7 +38,7 @@ class ApprovedRequest(EverywhereScene):
     """The kubelet of a Node asks for its certificate; what asks for another Node's is refused."""
 
     is_real = True
-    crosses = frozenset({right("update certificatesigningrequests/approval.certificates.k8s.io")})
+    crosses = crossing("update certificatesigningrequests/approval.certificates.k8s.io")
 
     def controllers(self) -> dict[str, Any]:
         return {"csrApprover": {"enabled": True, "machineNamespace": self.mark}}
@@ -106,7 +106,7 @@ class ReadyNodes(NodeScene):
     """Nothing critical is missing on them, and their taints may go."""
 
     is_real = True
-    crosses = frozenset({right("patch nodes"), right("create events")})
+    crosses = crossing("patch nodes", "create events")
 
     def controllers(self) -> dict[str, Any]:
         return {"nodeCriticalComponents": {"enabled": True}}
@@ -128,7 +128,7 @@ class ReadyNodes(NodeScene):
 
 class DelayedNodes(NodeScene):
     is_real = True
-    crosses = frozenset({right("patch nodes")})
+    crosses = crossing("patch nodes")
 
     def controllers(self) -> dict[str, Any]:
         return {"nodeAgentReconciliationDelay": {"enabled": True, "minDelay": "0s", "maxDelay": "5m"}}
@@ -148,7 +148,7 @@ class ConfiguredGateways(EverywhereScene):
 
     is_real = True
     warm = True
-    crosses = frozenset(right(f"{verb} envoyfilters.networking.istio.io") for verb in ("create", "patch", "delete"))
+    crosses = crossing(*(f"{verb} envoyfilters.networking.istio.io" for verb in ("create", "patch", "delete")))
     # What users change comes in several events; which of them a pass sees together is chance.
     spare = 1
     _gateways: ClassVar[dict[str, bool]] = {"a": True, "b": True, "c": False}
@@ -197,4 +197,4 @@ class ConfiguredGateways(EverywhereScene):
         await super().clean_up()
 
 
-SCENES: tuple[type[AgentScene], ...] = (ApprovedRequest, ReadyNodes, DelayedNodes, ConfiguredGateways)
+SCENES = scenes_of(__name__)

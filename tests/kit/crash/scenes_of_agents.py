@@ -12,7 +12,7 @@ from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references.keys import annotation_key
-from kit.crash.sweep import AgentScene, right
+from kit.crash.sweep import AgentScene, crossing, scenes_of
 from kit.eventually import soon
 from kit.objects import deployment, obj, service, workload
 from kit.tokens import TokenWorld, kubeconfig, token_requestor
@@ -25,7 +25,7 @@ _JWT = re.compile(r"^ey[\w-]+\.[\w-]+\.[\w-]+$")
 
 class Garbage(AgentScene):
     is_real = True
-    crosses = frozenset({right("delete configmaps"), right("delete secrets")})
+    crosses = crossing("delete configmaps secrets")
 
     def controllers(self) -> dict[str, Any]:
         return {"garbageCollector": {"enabled": True, "syncPeriod": "1h", "minimumObjectLifetime": "0s"}}
@@ -54,7 +54,7 @@ class Token(AgentScene):
     is_real = True
     spare = 1
     """A token that nobody got is asked for once more."""
-    crosses = frozenset(map(right, ("create serviceaccounts", "create serviceaccounts/token", "patch secrets")))
+    crosses = crossing("create serviceaccounts serviceaccounts/token", "patch secrets")
     data: ClassVar[dict[str, str] | None] = None
     lies_in: ClassVar[str] = "t"
     renewed: ClassVar[bool] = False
@@ -130,12 +130,12 @@ class TokenInTarget(Token):
     spare = 2
     """A token of which nothing was noted in the Secret that asks is requested once more, and stored."""
     lies_in = "out"
-    crosses = frozenset({*Token.crosses, right("create secrets")})
+    crosses = Token.crosses | crossing("create secrets")
 
 
 class RenewedToken(Token):
     renewed = True
-    crosses = frozenset({right("create serviceaccounts/token"), right("patch secrets")})
+    crosses = crossing("create serviceaccounts/token", "patch secrets")
 
 
 class RenewedTokenOfKubeconfig(RenewedToken):
@@ -145,12 +145,12 @@ class RenewedTokenOfKubeconfig(RenewedToken):
 class RenewedTokenInTarget(RenewedToken):
     spare = TokenInTarget.spare
     lies_in = "out"
-    crosses = frozenset({*RenewedToken.crosses, right("update secrets"), right("update serviceaccounts")})
+    crosses = RenewedToken.crosses | crossing("update secrets serviceaccounts")
 
 
 class InvalidatedToken(AgentScene):
     is_real = True
-    crosses = frozenset({right("patch secrets")})
+    crosses = crossing("patch secrets")
     sections: ClassVar[dict[str, Any]] = {"webhooks": {"tokenInvalidator": {"enabled": True}}}
 
     def controllers(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class Policies(AgentScene):
 
     is_real = True
     warm = True
-    crosses = frozenset(right(f"{verb} networkpolicies.networking.k8s.io") for verb in ("create", "patch", "delete"))
+    crosses = crossing(*(f"{verb} networkpolicies.networking.k8s.io" for verb in ("create", "patch", "delete")))
     _peer = ""
 
     @property
@@ -236,7 +236,7 @@ class TouchedWorkloads(AgentScene):
     is_real = True
     spare = 2
     """Whoever starts can't tell what was looked at already."""
-    crosses = frozenset({right("patch deployments.apps"), right("patch statefulsets.apps")})
+    crosses = crossing("patch deployments.apps statefulsets.apps")
     sections: ClassVar[dict[str, Any]] = {"webhooks": {"highAvailabilityConfig": {"enabled": True}}}
 
     async def prepare(self) -> None:
@@ -257,15 +257,4 @@ class TouchedWorkloads(AgentScene):
         return [(await self.get(resource, "w"))["spec"] for resource in (DEPLOYMENTS, STATEFUL_SETS)]
 
 
-SCENES: tuple[type[AgentScene], ...] = (
-    Garbage,
-    Token,
-    TokenOfKubeconfig,
-    TokenInTarget,
-    RenewedToken,
-    RenewedTokenOfKubeconfig,
-    RenewedTokenInTarget,
-    InvalidatedToken,
-    Policies,
-    TouchedWorkloads,
-)
+SCENES = scenes_of(__name__)

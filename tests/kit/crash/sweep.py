@@ -18,6 +18,7 @@ import asyncio
 import math
 import os
 import re
+import sys
 import tempfile
 import time
 import uuid
@@ -66,6 +67,20 @@ def right(text: str) -> Right:
     verb, _, rest = text.partition(" ")
     resource, _, group = rest.partition(".")
     return Right(group, resource, verb)
+
+
+def crossing(*texts: str) -> frozenset[Right]:
+    """`verb resource …`: each of these resources as `right` takes it."""
+    split = ((text.partition(" ")[0], text.split()[1:]) for text in texts)
+    return frozenset(right(f"{verb} {resource}") for verb, resources in split for resource in resources)
+
+
+def scenes_of(module: str) -> list[type["Scene"]]:
+    """Those that stand there and say what they cross, in this order."""
+    classes = [each for each in vars(sys.modules[module]).values() if isinstance(each, type)]
+    return [
+        each for each in classes if each.__module__ == module and issubclass(each, Scene) and hasattr(each, "crosses")
+    ]
 
 
 def write_of(request: Request) -> Right | None:
