@@ -204,7 +204,7 @@ def _referrer(namespace: str, name: str, entry: Object) -> Object:
     refers = [each.split("/") for each in entry["refers"]]
     meta = {"annotations": {annotation_key(kind, collectable): collectable for kind, _, collectable in refers}}
     if entry["kind"] == "Deployment":
-        return objects.deployment(name, namespace=namespace, **meta)
+        return objects.deployment(name, namespace=namespace, annotations=meta["annotations"])
     pod = {"containers": CONTAINERS, "restartPolicy": "Never"}
     job = {"spec": {"template": {"metadata": {"labels": {"app": name}}, "spec": pod}}}
     return _object(

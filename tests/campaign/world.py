@@ -22,7 +22,7 @@ from kit.kinds import definition
 from kube.client import Client, Selection
 from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Object, condition
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS, SECRETS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class World:
         for cluster, namespace in manifests.namespaces():
             await self.put(Place(cluster, NAMESPACES, "", namespace["metadata"]["name"]), namespace)
         daemon_set = manifests.critical_daemon_set()
-        await self.put(manifests.place_of("target", manifests.DAEMON_SETS, daemon_set), daemon_set)
+        await self.put(manifests.place_of("target", DAEMON_SETS, daemon_set), daemon_set)
         for place, obj in manifests.foreign().items():
             await self.put(place, obj)
         seen = await self.snapshot()
