@@ -180,7 +180,7 @@ class ManagedResourceLoop:
         is_ours = concerns(subject, resource_class=self._class)
         if is_ours:
             self._plans.outdate(change.key)
-        self._ownership.changed(change.key, is_elsewhere=not is_ours)
+        self._ownership.changed(change, is_elsewhere=not is_ours)
         if asks_for_pass(change, resource_class=self._class):
             self.loop.queue.add(change.key, first_priority(subject) if change.initial else CHANGE)
 

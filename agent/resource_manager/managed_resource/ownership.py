@@ -23,12 +23,14 @@ from dataclasses import dataclass, field
 
 from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.source import Source
+from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING, all_listed
 from gardener.managed_resource.references import key_of_reference
 from gardener.responsibility import Origin, concerns, is_ignored, parse_origin
+from kube.cache import Change
 from kube.errors import Forbidden, NotFound
-from kube.objects import Key, Object, is_deleting, key
+from kube.objects import Key, Object, condition, is_deleting, key, resource_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ class Ownership:
         """Holders that other agents look after, and who waits for an object of theirs."""
         self._may_claim: set[Key] = set()
         """The ManagedResources that other agents look after, and that may want what they have not claimed yet."""
+        self._passed: dict[Key, int] = {}
+        """Of ManagedResources that other agents look after: the resourceVersion with the outcome of the last pass, if
+        something else was written since, such as health."""
 
     def origin(self, name: Key) -> str:
         """What is stamped on the objects of a ManagedResource."""
@@ -130,8 +135,13 @@ class Ownership:
         self._waiting.setdefault(name, set()).add(own)
         return Holder(name, is_elsewhere=True)
 
-    def changed(self, name: Key, *, is_elsewhere: bool) -> None:
+    def changed(self, change: Change[Object], *, is_elsewhere: bool) -> None:
         """A ManagedResource, which another agent may look after; who waits for an object of it may get that now."""
+        name, old, new = change.key, change.old, change.new
+        if is_elsewhere and old is not None and new is not None and _outcome(old) == _outcome(new):
+            self._passed.setdefault(name, resource_version(old))
+        else:
+            self._passed.pop(name, None)
         if not is_elsewhere:
             self._may_claim.discard(name)
             return
@@ -151,7 +161,10 @@ class Ownership:
         """Of a ManagedResource of another agent: whether it may want what it has not claimed yet."""
         if is_deleting(other) or is_ignored(other):
             return False
-        return bool(_pending(other)) or self._source.is_news(other)
+        return bool(_pending(other)) or self._is_outdated(other)
+
+    def _is_outdated(self, other: Object) -> bool:
+        return self._source.is_outdated(other, passed=self._passed.get(key(other)))
 
     def _unseen(self, origin: str) -> Key | None:
         """The ManagedResource of this origin, if it is in a namespace that is not watched."""
@@ -208,15 +221,15 @@ class Ownership:
 
     async def _awaited(self) -> dict[str, Key]:
         found: dict[str, Key] = {}
-        news = []
+        outdated = []
         watched = (self._source.managed_resources.get(name) for name in self._may_claim)
         for other in (*watched, *self._source.unwatched.managed_resources):
             if other is None:
                 continue
             found |= {key_of_reference(each): key(other) for each in _pending(other)}
-            if self._source.is_news(other):
-                news.append(other)
-        return {**found, **await self._plans.wanted_elsewhere(news)} if news else found
+            if self._is_outdated(other):
+                outdated.append(other)
+        return {**found, **await self._plans.wanted_elsewhere(outdated)} if outdated else found
 
     def is_held(self, own: Key, origin: str, object_key: str) -> bool:
         """Whether an object of this origin must not be removed, as it is another's or may be."""
@@ -238,6 +251,12 @@ class Ownership:
 
 def _pending(managed_resource: Object) -> list[Object]:
     return (managed_resource.get("status") or {}).get(PENDING) or []
+
+
+def _outcome(managed_resource: Object) -> Object:
+    """What an agent writes in a pass: the status without the conditions of other controllers."""
+    applied = condition(managed_resource, RESOURCES_APPLIED)
+    return {**(managed_resource.get("status") or {}), "conditions": applied}
 
 
 def _lists(managed_resource: Object, object_key: str) -> bool:

@@ -75,14 +75,19 @@ class Source:
 
         return end
 
-    def is_news(self, managed_resource: Object) -> bool:
-        """Whether spec or Secrets have changed since the ManagedResource was written last, as it is after each pass."""
+    def is_outdated(self, managed_resource: Object, *, passed: int | None = None) -> bool:
+        """Whether spec or Secrets may have changed since the last pass over a ManagedResource.
+
+        Args: passed: the resourceVersion with the outcome of that pass; None: the present one.
+        """
         status = managed_resource.get("status") or {}
         if status.get("observedGeneration") != metadata(managed_resource).get("generation"):
             return True
-        namespace, written = metadata(managed_resource).get("namespace") or "", resource_version(managed_resource)
-        found = (self._version(Key(namespace, name)) for name in secret_names(managed_resource))
-        return any(secret is not None and secret.version > written for secret in found)
+        passed = resource_version(managed_resource) if passed is None else passed
+        secrets = [Key(key(managed_resource).namespace, name) for name in secret_names(managed_resource)]
+        if not self.unwatched.fresh_secrets.isdisjoint(secrets):
+            return True
+        return any(found is not None and found.version > passed for found in map(self._version, secrets))
 
     def _version(self, wanted: Key) -> SecretVersion | None:
         if known := self.secrets.get(wanted):

@@ -12,12 +12,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING
 from gardener.managed_resource.plan import secret_names
 from gardener.responsibility import is_responsible
 from kube.client import Client, Form, Selection
+from kube.clock import format_time
 from kube.errors import Forbidden
 from kube.objects import Key, Object, key, mapping, metadata, spec
 from kube.resources import SECRETS, Resource
@@ -28,6 +30,8 @@ _GOOD_FOR = 1.0
 """Seconds until somebody who was about to do something may have changed that."""
 _FORBIDDEN_SECONDS = 600.0
 """Until it is tried again."""
+_FRESH_SECONDS = 120.0
+"""From the change of a Secret for which its agent may not have read it: by then what it wants is not waited for."""
 
 
 class Unwatched:
@@ -45,6 +49,8 @@ class Unwatched:
         """Those that their agents are not done with, as of the last look: no more than is needed to plan them."""
         self.secrets: dict[Key, Object] = {}
         """That they name; only uid and version."""
+        self.fresh_secrets: set[Key] = set()
+        """Those that were written just now: what was written into their ManagedResources since may be health."""
 
     async def look(self, *, since: float, is_at_work: Callable[[Object], bool], resource_class: str) -> float:
         """Look, unless that was done since then, or too short a time ago; returns the time of the last look.
@@ -70,7 +76,7 @@ class Unwatched:
                 await self._look(is_at_work, resource_class)
             except Forbidden:
                 self._forbidden_until = now + _FORBIDDEN_SECONDS
-                self.managed_resources, self.secrets = [], {}
+                self.managed_resources, self.secrets, self.fresh_secrets = [], {}, set()
             else:
                 self.next_look = now + (1 + _PAUSE) * (time.monotonic() - now)
             self._looked_at = now
@@ -83,11 +89,14 @@ class Unwatched:
             if is_responsible(each, resource_class=resource_class)
         ]
         named = {name for each in found for name in _secrets_of(each)}
-        self.secrets = {}
+        self.secrets, self.fresh_secrets = {}, set()
+        fresh_from = format_time(datetime.now(UTC) - timedelta(seconds=_FRESH_SECONDS))
         with contextlib.suppress(Forbidden):  # then only what they have pending is known
             async for each in self._all(SECRETS, Form.METADATA):
                 if key(each) in named:
                     self.secrets[key(each)] = _secret(each)
+                    if _written_at(each) >= fresh_from:
+                        self.fresh_secrets.add(key(each))
         self.managed_resources = [each for each in found if is_at_work(each)]
         named = {name for each in self.managed_resources for name in _secrets_of(each)}
         self.secrets = {name: secret for name, secret in self.secrets.items() if name in named}
@@ -116,6 +125,13 @@ def _managed_resource(obj: Object) -> Object:
 
 def _secret(obj: Object) -> Object:
     return {"metadata": {"uid": metadata(obj).get("uid"), "resourceVersion": metadata(obj).get("resourceVersion")}}
+
+
+def _written_at(secret: Object) -> str:
+    """As the API server has recorded it."""
+    meta = metadata(secret)
+    times = [entry.get("time") or "" for entry in meta.get("managedFields") or []]
+    return max(times, default="") or meta.get("creationTimestamp") or ""
 
 
 def _secrets_of(managed_resource: Object) -> list[Key]:

@@ -1,6 +1,8 @@
 """Which ManagedResources of other agents are looked at before something is removed."""
 
+import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,12 +10,31 @@ import pytest
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.unwatched import Unwatched
+from gardener.kinds import MANAGED_RESOURCES
 from kit.objects import managed_resource, reference
+from kube.cache import Change
+from kube.clock import format_time
 from kube.objects import Key, Object, key
+from kube.resources import SECRETS, Resource
 
 NAMESPACE = "n"
 WRITTEN = 100
 """The version of each ManagedResource."""
+
+
+def other(
+    name: str, *, generation: int = 1, version: int = WRITTEN, deleting: bool = False, healthy: str = "True"
+) -> Object:
+    types = {"ResourcesApplied": "True", "ResourcesHealthy": healthy}
+    conditions = [{"type": type_, "status": status} for type_, status in types.items()]
+    return managed_resource(
+        f"{NAMESPACE}/{name}",
+        resourceVersion=str(version),
+        generation=generation,
+        deletionTimestamp="2025-01-01T00:00:00Z" if deleting else None,
+        spec={"class": "other", "secretRefs": [{"name": name}]},
+        status={"observedGeneration": 1, "conditions": conditions},
+    )
 
 
 class Counted(dict[Key, Object]):
@@ -47,20 +68,31 @@ class World(Source):
         )
 
     def write(
-        self, name: str, *, generation: int = 1, secret: int = 1, pending: str = "", deleting: bool = False
+        self,
+        name: str,
+        *,
+        generation: int = 1,
+        secret: int = 1,
+        pending: str = "",
+        deleting: bool = False,
+        version: int = WRITTEN,
+        checksum: str = "",
+        healthy: str = "True",
     ) -> None:
         listed = [reference("v1 ConfigMap", f"{NAMESPACE}/{pending}")] if pending else []
         managed: Any = self.managed_resources
-        managed[Key(NAMESPACE, name)] = managed_resource(
-            f"{NAMESPACE}/{name}",
-            resourceVersion=str(WRITTEN),
-            generation=generation,
-            deletionTimestamp="2025-01-01T00:00:00Z" if deleting else None,
-            spec={"class": "other", "secretRefs": [{"name": name}]},
-            status={"observedGeneration": 1, "pendingResources": listed},
+        old = managed.get(Key(NAMESPACE, name))
+        managed[Key(NAMESPACE, name)] = other(
+            name, generation=generation, version=version, deleting=deleting, healthy=healthy
         )
+        managed[Key(NAMESPACE, name)]["status"] |= {"pendingResources": listed, "secretsDataChecksum": checksum}
         self.write_secret(name, secret, is_told=False)
-        self.ownership.changed(Key(NAMESPACE, name), is_elsewhere=True)
+        self.change(name, old)
+
+    def change(self, name: str, old: Object | None, *, is_elsewhere: bool = True) -> None:
+        managed: Any = self.managed_resources
+        change = Change(Key(NAMESPACE, name), old, dict.get(managed, Key(NAMESPACE, name)), initial=False)
+        self.ownership.changed(change, is_elsewhere=is_elsewhere)
 
     def write_secret(self, name: str, version: int, *, is_told: bool = True) -> None:
         secrets: Any = self.secrets
@@ -109,8 +141,50 @@ async def test_a_secret_that_changes_is_news_until_its_agent_has_written(world: 
     assert await world.awaited() == {}
     world.write_secret("other", WRITTEN + 1)
     assert await world.awaited() == {"planned by other": Key(NAMESPACE, "other")}
-    world.write("other")
+    world.write("other", secret=WRITTEN + 1, version=WRITTEN + 2, checksum="new")
     assert await world.awaited() == {}
+
+
+@pytest.mark.parametrize("is_told_first", [True, False])
+async def test_health_that_is_written_meanwhile_hides_no_secret_that_changed(world: World, is_told_first: bool) -> None:
+    """The two kinds come by two watches, so in any order."""
+    world.write("other", checksum="old")
+    if is_told_first:
+        world.write_secret("other", WRITTEN + 1)
+    world.write("other", secret=WRITTEN + 1, version=WRITTEN + 2, checksum="old", healthy="False")
+    if not is_told_first:
+        world.write_secret("other", WRITTEN + 1)
+    assert await world.awaited() == {"planned by other": Key(NAMESPACE, "other")}
+    world.write("other", secret=WRITTEN + 1, version=WRITTEN + 3, checksum="new", healthy="False")
+    assert await world.awaited() == {}
+    world.write("other", secret=WRITTEN + 1, version=WRITTEN + 4, checksum="new")
+    assert await world.awaited() == {}
+
+
+class Lists:
+    """What is in a namespace that is not watched: a ManagedResource, and its Secret, written some time ago."""
+
+    def __init__(self, *, secret_age: float) -> None:
+        written = format_time(datetime.now(UTC) - timedelta(seconds=secret_age))
+        name = {"namespace": NAMESPACE, "name": "other", "uid": "u", "resourceVersion": str(WRITTEN - 1)}
+        fields = [{"manager": "kubectl", "time": written}, {"manager": "creator", "time": "2020-01-01T00:00:00Z"}]
+        secret = {"metadata": {**name, "managedFields": fields}}
+        self._items = {MANAGED_RESOURCES: [other("other")], SECRETS: [secret]}
+
+    async def list_page(self, resource: Resource, *_: Any, **_options: Any) -> Object:
+        return {"items": self._items[resource]}
+
+
+@pytest.mark.parametrize(("secret_age", "expected"), [(5.0, ["other"]), (600.0, [])])
+async def test_a_secret_in_another_namespace_is_news_for_a_while_whatever_is_written(
+    world: World, secret_age: float, expected: list[str]
+) -> None:
+    """Nobody has seen whether a pass or health was written last."""
+    lists: Any = Lists(secret_age=secret_age)
+    world.unwatched = Unwatched(lists, is_watched=lambda _namespace: False)
+    await world.unwatched.look(since=time.monotonic(), is_at_work=world.ownership._is_at_work, resource_class="other")
+    await world.awaited()
+    assert [name.name for name in world.planned] == expected
 
 
 async def test_who_goes_or_comes_over_claims_nothing(world: World) -> None:
@@ -119,6 +193,6 @@ async def test_who_goes_or_comes_over_claims_nothing(world: World) -> None:
     world.write("deleted", generation=2, deleting=True)
     managed: Any = world.managed_resources
     del managed[Key(NAMESPACE, "gone")]
-    world.ownership.changed(Key(NAMESPACE, "gone"), is_elsewhere=True)
-    world.ownership.changed(Key(NAMESPACE, "ours"), is_elsewhere=False)
+    world.change("gone", None)
+    world.change("ours", None, is_elsewhere=False)
     assert await world.awaited() == {}
