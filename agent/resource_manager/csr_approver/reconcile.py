@@ -41,38 +41,25 @@ class Watched:
         return cls(without_managed_fields(csr))
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    client: of the target cluster, where requests are.
-    grace: seconds of a request's life in which it is not denied for what may change in the cluster.
-    """
-
-    def __init__(
-        self,
-        *,
-        client: Client,
-        requests: Store[Watched],
-        lookups: Lookups,
-        recorder: EventRecorder,
-        rules: Rules,
-        grace: float,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._client = client
-        self._requests = requests
-        self._lookups = lookups
-        self._recorder = recorder
-        self._rules = rules
-        self._grace = grace
-        self._now = now
+    client: Client
+    """Of the target cluster, where requests are."""
+    requests: Store[Watched]
+    lookups: Lookups
+    recorder: EventRecorder
+    rules: Rules
+    grace: float
+    """Seconds of a request's life in which it is not denied for what may change in the cluster."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def reconcile(self, key: Key) -> Result:
-        watched = self._requests.get(key)
+        watched = self.requests.get(key)
         if watched is None or watched.pending is None:
             return Done()
         csr = watched.pending
         try:
-            decision = await decide(csr, self._lookups, self._rules)
+            decision = await decide(csr, self.lookups, self.rules)
         except KubeError as error:
             raise ReconcileError(f"failed when checking for approval conditions: {error}") from error
         if isinstance(decision, NoOpinion):
@@ -85,27 +72,27 @@ class Reconciler:
         return Done()
 
     def _grace_left(self, csr: Object) -> float:
-        age = (self._now() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
-        return self._grace - age
+        age = (self.now() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
+        return self.grace - age
 
     async def _write(self, csr: Object, decision: Approval | Denial) -> None:
         signer = signer_of(csr)
         try:
             # Its resourceVersion and uid make sure that this is the request that was looked at, still undecided.
-            written = await self._client.replace(
+            written = await self.client.replace(
                 CERTIFICATE_SIGNING_REQUESTS, decisions.decided(csr, decision, signer=signer), subresource="approval"
             )
         except NotFound:
             return
         except Conflict as error:
             raise ReconcileError(f"the request changed meanwhile: {error}") from error
-        self._requests.observe(written)
+        self.requests.observe(written)
         approves = isinstance(decision, Approval)
         check = APPROVED if isinstance(decision, Approval) else str(decision.check)
         csr_approver_decisions_total.labels(signer, check).inc()
         text = decisions.message(decision, signer=signer)
         log.info("Decided on a request", decision=text, signer=signer)
-        self._recorder.event(
+        self.recorder.event(
             csr,
             "Normal" if approves else "Warning",
             REQUEST_APPROVED if approves else REQUEST_DENIED,

@@ -12,6 +12,7 @@ taken in portions, and for each portion all references in its namespaces are rea
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -44,21 +45,13 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 Unused = dict[Name, Candidate]
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args: namespaces: nothing outside of them is touched; none: all."""
-
-    def __init__(
-        self,
-        *,
-        client: Client,
-        settings: GarbageCollector,
-        namespaces: Sequence[str],
-        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._client = client
-        self._namespaces = namespaces
-        self._settings = settings
-        self._utcnow = utcnow
+    client: Client
+    settings: GarbageCollector
+    namespaces: Sequence[str]
+    """Nothing outside of them is touched; none: all."""
+    utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def reconcile(self, _: Key) -> Result:
         """Raises ReconcileError: a list failed, or objects could not be deleted."""
@@ -66,12 +59,12 @@ class Reconciler:
         if unused:
             old_enough = set(unused)
             await self._drop_used(unused)
-            errors = await (self._report_dry_run(unused) if self._settings.dry_run else self._delete(unused))
+            errors = await (self._report_dry_run(unused) if self.settings.dry_run else self._delete(unused))
             for name in old_enough - unused.keys():
                 metrics.count(name.kind, Outcome.IN_USE)
             if errors:
                 raise ReconcileError(_summary(errors))
-        return RequeueAfter(self._settings.sync_period)
+        return RequeueAfter(self.settings.sync_period)
 
     # --- looking
 
@@ -79,8 +72,8 @@ class Reconciler:
         found: Unused = {}
         for kind, resource in RESOURCES.items():
             try:
-                async for page in self._pages(resource, self._namespaces, SELECTOR):
-                    old = candidates(kind, page, now=self._utcnow(), minimum_age=self._settings.minimum_object_lifetime)
+                async for page in self._pages(resource, self.namespaces, SELECTOR):
+                    old = candidates(kind, page, now=self.utcnow(), minimum_age=self.settings.minimum_object_lifetime)
                     found.update((candidate.name, candidate) for candidate in old)
             except (KubeError, ValueError) as error:
                 raise ReconcileError(f"failed listing {kind}s: {error}") from error
@@ -90,7 +83,7 @@ class Reconciler:
         """Take out what is referred to now."""
         namespaces: Collection[str] = {name.namespace for name in unused}
         if len(namespaces) > _SINGLE_NAMESPACES:
-            namespaces = self._namespaces
+            namespaces = self.namespaces
         for resource in USERS:
             if not unused:
                 return
@@ -110,7 +103,7 @@ class Reconciler:
         for namespace in namespaces or ("",):
             token = ""
             while True:
-                page = await self._client.list_page(
+                page = await self.client.list_page(
                     resource, Selection(namespace, label_selector), form=Form.METADATA, continue_token=token
                 )
                 yield page["items"]
@@ -146,7 +139,7 @@ class Reconciler:
         name = candidate.name
         async with at_once:
             try:
-                await self._client.delete(
+                await self.client.delete(
                     RESOURCES[name.kind],
                     name.name,
                     namespace=name.namespace,

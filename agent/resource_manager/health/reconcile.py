@@ -7,6 +7,7 @@ known from memory goes along.
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -36,48 +37,35 @@ _LASTING = timedelta(seconds=30)
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    store: of the ManagedResources.
-    recorder: of Events about objects that are not as they should be for a while; None: there are none.
-    """
-
-    def __init__(
-        self,
-        *,
-        check: Check,
-        status: StatusWriter,
-        store: Store[Object],
-        resource_class: str,
-        sync_period: float,
-        recorder: EventRecorder | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._check = check
-        self._status = status
-        self._store = store
-        self._resource_class = resource_class
-        self._sync_period = sync_period
-        self._now = now
-        self._recorder = recorder
-        self._logged: dict[Key, tuple[str, ...]] = {}
-        self._bad_since: dict[Key, datetime | None] = {}
-        """None once there was an Event."""
+    check: Check
+    status: StatusWriter
+    store: Store[Object]
+    """Of the ManagedResources."""
+    resource_class: str
+    sync_period: float
+    recorder: EventRecorder | None = None
+    """Of Events about objects that are not as they should be for a while; None: there are none."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _logged: dict[Key, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _bad_since: dict[Key, datetime | None] = field(default_factory=dict, init=False)
+    """None once there was an Event."""
 
     async def reconcile(self, name: Key) -> Result:
-        managed_resource = self._store.get(name)
+        managed_resource = self.store.get(name)
         if managed_resource is None or self._eligibility(managed_resource) is Eligibility.STOP:
             self._logged.pop(name, None)
             self._bad_since.pop(name, None)
-            await self._check.forget(name)
+            await self.check.forget(name)
             return Done()
         if self._eligibility(managed_resource) is Eligibility.CHECK:
             findings = await self._findings(name, managed_resource)
-            condition = self._check.condition(findings)
+            condition = self.check.condition(findings)
             self._log(name, condition, findings)
             self._warn_if_it_lasts(managed_resource, condition, len(findings))
             await self._write(managed_resource, condition)
-        return RequeueAfter(self._sync_period * random.uniform(0.9, 1.1), RESYNC)  # noqa: S311 - spreads load
+        return RequeueAfter(self.sync_period * random.uniform(0.9, 1.1), RESYNC)  # noqa: S311 - spreads load
 
     def findings(self, name: Key) -> int:
         """How many objects of a ManagedResource were not as they should be when they were last looked at."""
@@ -88,26 +76,26 @@ class Reconciler:
         if self._eligibility(managed_resource) is not Eligibility.CHECK:
             return None
         try:
-            finding = self._check.first_finding(key(managed_resource), references(managed_resource))
+            finding = self.check.first_finding(key(managed_resource), references(managed_resource))
         except NotKnown as unknown:
             return Advice(lambda status: status, is_settled=False) if unknown.is_coming else None
-        condition = self._check.condition([] if finding is None else [finding])
+        condition = self.check.condition([] if finding is None else [finding])
 
         def compute(status: Object) -> Object:
-            conditions = conditions_to_write({**managed_resource, "status": status}, condition, now=self._now())
+            conditions = conditions_to_write({**managed_resource, "status": status}, condition, now=self.now())
             return status if conditions is None else {**status, "conditions": conditions}
 
         return Advice(compute, is_settled=finding is None)
 
     def _eligibility(self, managed_resource: Object) -> Eligibility:
-        return eligibility(managed_resource, resource_class=self._resource_class)
+        return eligibility(managed_resource, resource_class=self.resource_class)
 
     async def _findings(self, name: Key, managed_resource: Object) -> list[Finding]:
-        seconds = min(self._sync_period, LONGEST_PASS) / 2  # leaves time for the write
+        seconds = min(self.sync_period, LONGEST_PASS) / 2  # leaves time for the write
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                return await self._check.findings(name, references(managed_resource))
+                return await self.check.findings(name, references(managed_resource))
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -128,30 +116,30 @@ class Reconciler:
 
     def _warn_if_it_lasts(self, managed_resource: Object, condition: Condition, count: int) -> None:
         """By an Event, as the condition is overwritten by the next one and has the first object only."""
-        name, now = key(managed_resource), self._now()
-        if self._recorder is None or not count:
+        name, now = key(managed_resource), self.now()
+        if self.recorder is None or not count:
             self._bad_since.pop(name, None)
             return
         since = self._bad_since.setdefault(name, now)
         if since is not None and now - since >= _LASTING:
             self._bad_since[name] = None
             more = f" (and {count - 1} more)" if count > 1 else ""
-            self._recorder.event(managed_resource, "Warning", condition.reason, condition.message + more)
+            self.recorder.event(managed_resource, "Warning", condition.reason, condition.message + more)
 
     async def _write(self, managed_resource: Object, condition: Condition) -> None:
         looked_at = (managed_resource.get("status") or {}).get("resources")
         # The look may have taken a while, and the other controllers write the same status.
-        managed_resource = self._store.get(key(managed_resource)) or managed_resource
+        managed_resource = self.store.get(key(managed_resource)) or managed_resource
 
         def compute(status: Object) -> Object:
             present = {**managed_resource, "status": status}
             if self._eligibility(present) is not Eligibility.CHECK or status.get("resources") != looked_at:
                 return status  # the condition is about what was; an event brings the next check
-            conditions = conditions_to_write(present, condition, now=self._now())
+            conditions = conditions_to_write(present, condition, now=self.now())
             return status if conditions is None else {**status, "conditions": conditions}
 
         try:
-            await self._status.update(managed_resource, compute)
+            await self.status.update(managed_resource, compute)
         except NotFound:
             return  # gone meanwhile
         except KubeError as error:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from agent.resource_manager.managed_resource.application import Application, ApplyOptions, without_its_secrets
 from agent.resource_manager.managed_resource.change_set import ChangeSet
@@ -23,30 +24,18 @@ _AT_A_STRETCH = 64
 _WORKERS = 10
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Applier:
-    """Remembers what it applied. That can be lost at any time: then the cluster is looked at more closely, once.
+    """Remembers what it applied. That can be lost at any time: then the cluster is looked at more closely, once."""
 
-    Args:
-        always_update: everything is written once in so many seconds (not at every event in between); None: only what
-            differs.
-    """
-
-    def __init__(
-        self,
-        *,
-        target: Target,
-        ownership: Ownership,
-        autoscalers: Autoscalers,
-        repairs: Repairs,
-        always_update: float | None,
-    ) -> None:
-        self._target = target
-        self._ownership = ownership
-        self._autoscalers = autoscalers
-        self._repairs = repairs
-        self._always_update = always_update
-        self._applied: dict[Key, dict[str, bytes]] = {}
-        self._forced_at: dict[Key, float] = {}
+    target: Target
+    ownership: Ownership
+    autoscalers: Autoscalers
+    repairs: Repairs
+    always_update: float | None
+    """Everything is written once in so many seconds (not at every event in between); None: only what differs."""
+    _applied: dict[Key, dict[str, bytes]] = field(default_factory=dict, init=False)
+    _forced_at: dict[Key, float] = field(default_factory=dict, init=False)
 
     def has_applied(self, name: Key) -> bool:
         return bool(self._applied.get(name))
@@ -55,20 +44,20 @@ class Applier:
         """Its objects are about to be removed, or are gone."""
         self._applied.pop(name, None)
         self._forced_at.pop(name, None)
-        self._repairs.forget(name)
+        self.repairs.forget(name)
 
     async def options(self, owner: Owner, managed_resource: Object, plan: Plan, diff: InventoryDiff) -> ApplyOptions:
         """Raises ListError, KubeError: autoscalers can't be told, so nothing may be applied."""
         spec = managed_resource.get("spec") or {}
         scaled = Scaled()
         if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
-            scaled = await self._autoscalers.targets()
+            scaled = await self.autoscalers.targets()
         applied = self._applied.setdefault(owner.name, {})
         for gone in applied.keys() - {wanted.name for wanted in plan.wanted()}:
             del applied[gone]
         return ApplyOptions(
             owner=owner,
-            client=self._target.client_of(owner.identity.user),
+            client=self.target.client_of(owner.identity.user),
             overwrite=Overwrite(
                 labels=bool(spec.get("forceOverwriteLabels")),
                 annotations=bool(spec.get("forceOverwriteAnnotations")),
@@ -83,7 +72,7 @@ class Applier:
 
     def _is_update_due(self, name: Key) -> bool:
         now = time.monotonic()
-        if self._always_update is None or now - self._forced_at.get(name, float("-inf")) < self._always_update:
+        if self.always_update is None or now - self._forced_at.get(name, float("-inf")) < self.always_update:
             return False
         self._forced_at[name] = now
         return True
@@ -99,7 +88,7 @@ class Applier:
         """None: it can't be applied."""
         if wanted.problem or wanted.resource is None:
             return None
-        return Application(wanted, wanted.resource, options, target=self._target, ownership=self._ownership)
+        return Application(wanted, wanted.resource, options, target=self.target, ownership=self.ownership)
 
     async def apply(self, plan: Plan, options: ApplyOptions, changes: ChangeSet, at_once: asyncio.Semaphore) -> None:
         """Stage after stage; what fails is noted, the rest goes on."""
@@ -126,7 +115,7 @@ class Applier:
         finally:
             changes.is_repair = bool(changes.created or changes.updated) and before == options.applied
             if changes.is_repair:
-                self._repairs.add(options.owner.name, time.monotonic())
+                self.repairs.add(options.owner.name, time.monotonic())
 
 
 async def _each(

@@ -62,8 +62,8 @@ class ManagedResourceLoop:
             on_change=self._object_changed,
         )
         self._plans = Plans(
-            source,
-            context.target.discovery,
+            source=source,
+            discovery=context.target.discovery,
             managed_by=settings.managed_by_label_value,
             only_workloads=settings.inject_labels_only_into_workloads,
             restriction=partial(restriction_of, settings.restrictions),

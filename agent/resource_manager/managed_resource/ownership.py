@@ -56,55 +56,43 @@ class Look:
     """Object keys, and the ManagedResources that have not claimed them yet, but are going to."""
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Ownership:
-    """Args:
-    is_one_cluster: whether source and target are one, so that objects of all ManagedResources are in the same.
-    wake: has ManagedResources looked at, since an object became free for them.
-    """
-
-    def __init__(
-        self,
-        *,
-        source: Source,
-        plans: Plans,
-        resource_class: str,
-        cluster_id: str,
-        is_one_cluster: bool,
-        wake: Callable[[Iterable[Key]], None],
-    ) -> None:
-        self._source = source
-        self._plans = plans
-        self._class = resource_class
-        self._cluster_id = cluster_id
-        self._looks_around = is_one_cluster and not source.sees_all
-        self._wake = wake
-        self._waiting: dict[Key, set[Key]] = {}
-        """Holders that other agents look after, and who waits for an object of theirs."""
-        self._may_claim: set[Key] = set()
-        """The ManagedResources that other agents look after, and that may want what they have not claimed yet."""
-        self._passed: dict[Key, int] = {}
-        """Of ManagedResources that other agents look after: the resourceVersion with the outcome of the last pass, if
-        something else was written since, such as health."""
+    source: Source
+    plans: Plans
+    resource_class: str
+    cluster_id: str
+    is_one_cluster: bool
+    """Whether source and target are one, so that objects of all ManagedResources are in the same."""
+    wake: Callable[[Iterable[Key]], None]
+    """Has ManagedResources looked at, since an object became free for them."""
+    _waiting: dict[Key, set[Key]] = field(default_factory=dict, init=False)
+    """Holders that other agents look after, and who waits for an object of theirs."""
+    _may_claim: set[Key] = field(default_factory=set, init=False)
+    """The ManagedResources that other agents look after, and that may want what they have not claimed yet."""
+    _passed: dict[Key, int] = field(default_factory=dict, init=False)
+    """Of ManagedResources that other agents look after: the resourceVersion with the outcome of the last pass, if
+    something else was written since, such as health."""
 
     def origin(self, name: Key) -> str:
         """What is stamped on the objects of a ManagedResource."""
-        return str(Origin(name, self._cluster_id))
+        return str(Origin(name, self.cluster_id))
 
     def claim(self, name: Key, wanted: Iterable[str]) -> None:
         """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
-        for given_up in self._plans.claims.replace(name, wanted):
-            self._wake(self._plans.claims.others(name, given_up))
+        for given_up in self.plans.claims.replace(name, wanted):
+            self.wake(self.plans.claims.others(name, given_up))
 
     def holder(self, own: Key, origin: str, object_key: str) -> Key | None:
         """The other ManagedResource of this origin, if it exists and still wants the object."""
         name = self._named(origin)
         if name is None or name == own:
             return None
-        other = self._source.managed_resources.get(name)
+        other = self.source.managed_resources.get(name)
         if other is None or is_deleting(other):
             return None
-        if self._plans.has_plan(name):
-            return name if self._plans.claims.claims(name, object_key) else None
+        if self.plans.has_plan(name):
+            return name if self.plans.claims.claims(name, object_key) else None
         return name if _lists(other, object_key) else None
 
     def _named(self, origin: str) -> Key | None:
@@ -113,7 +101,7 @@ class Ownership:
             found = parse_origin(origin)
         except ValueError:
             return None
-        return found.key if found.cluster_id == self._cluster_id else None
+        return found.key if found.cluster_id == self.cluster_id else None
 
     async def holder_by_now(self, own: Key, origin: str, object_key: str) -> Holder | None:
         """The same after a look at all that has changed: the object may just have been given up by the other.
@@ -129,8 +117,8 @@ class Ownership:
         name = self.holder(own, origin, object_key)
         if name is None:
             return None
-        other = self._source.managed_resources.get(name)
-        if other is None or concerns(other, resource_class=self._class):
+        other = self.source.managed_resources.get(name)
+        if other is None or concerns(other, resource_class=self.resource_class):
             return Holder(name)
         self._waiting.setdefault(name, set()).add(own)
         return Holder(name, is_elsewhere=True)
@@ -147,11 +135,11 @@ class Ownership:
             return
         self.changed_elsewhere(name)
         if waiting := self._waiting.pop(name, None):
-            self._wake(waiting)
+            self.wake(waiting)
 
     def changed_elsewhere(self, name: Key) -> None:
         """A ManagedResource that another agent looks after, or one of its Secrets."""
-        other = self._source.managed_resources.get(name)
+        other = self.source.managed_resources.get(name)
         if other is not None and self._is_at_work(other):
             self._may_claim.add(name)
         else:
@@ -164,12 +152,12 @@ class Ownership:
         return bool(_pending(other)) or self._is_outdated(other)
 
     def _is_outdated(self, other: Object) -> bool:
-        return self._source.is_outdated(other, passed=self._passed.get(key(other)))
+        return self.source.is_outdated(other, passed=self._passed.get(key(other)))
 
     def _unseen(self, origin: str) -> Key | None:
         """The ManagedResource of this origin, if it is in a namespace that is not watched."""
         name = self._named(origin)
-        return None if name is None or self._source.sees(name.namespace) else name
+        return None if name is None or self.source.sees(name.namespace) else name
 
     async def _holder_elsewhere(self, name: Key, object_key: str) -> Holder | None:
         try:
@@ -193,13 +181,13 @@ class Ownership:
     async def _read(self, name: Key) -> Object | None:
         """As it is now. Raises KubeError."""
         try:
-            return await self._source.client.get(MANAGED_RESOURCES, name.name, namespace=name.namespace)
+            return await self.source.client.get(MANAGED_RESOURCES, name.name, namespace=name.namespace)
         except NotFound:
             return None
 
     async def look_at_all(self) -> None:
         """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""
-        self._wake(await self._plans.bring_up_to_date())
+        self.wake(await self.plans.bring_up_to_date())
 
     async def look(self, due: Iterable[float]) -> Look:
         """At who is about to claim what is to be removed.
@@ -213,23 +201,23 @@ class Ownership:
         """
         at = next_look = now = time.monotonic()
         since = max((moment for moment in due if moment <= now), default=None)
-        if since is not None and self._looks_around:
-            unwatched = self._source.unwatched
-            at = await unwatched.look(since=since, is_at_work=self._is_at_work, resource_class=self._class)
+        if since is not None and self.is_one_cluster and not self.source.sees_all:
+            unwatched = self.source.unwatched
+            at = await unwatched.look(since=since, is_at_work=self._is_at_work, resource_class=self.resource_class)
             next_look = unwatched.next_look
         return Look(now, at, next_look, await self._awaited())
 
     async def _awaited(self) -> dict[str, Key]:
         found: dict[str, Key] = {}
         outdated = []
-        watched = (self._source.managed_resources.get(name) for name in self._may_claim)
-        for other in (*watched, *self._source.unwatched.managed_resources):
+        watched = (self.source.managed_resources.get(name) for name in self._may_claim)
+        for other in (*watched, *self.source.unwatched.managed_resources):
             if other is None:
                 continue
             found |= {key_of_reference(each): key(other) for each in _pending(other)}
             if self._is_outdated(other):
                 outdated.append(other)
-        return {**found, **await self._plans.wanted_elsewhere(outdated)} if outdated else found
+        return {**found, **await self.plans.wanted_elsewhere(outdated)} if outdated else found
 
     def is_held(self, own: Key, origin: str, object_key: str) -> bool:
         """Whether an object of this origin must not be removed, as it is another's or may be."""
@@ -237,13 +225,13 @@ class Ownership:
             found = parse_origin(origin)
         except ValueError:
             return False
-        if found.cluster_id != self._cluster_id or not self._source.sees(found.key.namespace):
+        if found.cluster_id != self.cluster_id or not self.source.sees(found.key.namespace):
             return True
         return self.holder(own, origin, object_key) is not None
 
     def is_wanted_by_other(self, own: Key, object_key: str) -> bool:
-        for name in self._plans.claims.others(own, object_key):
-            other = self._source.managed_resources.get(name)
+        for name in self.plans.claims.others(own, object_key):
+            other = self.source.managed_resources.get(name)
             if other is not None and not is_deleting(other) and not is_ignored(other):
                 return True
         return False

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from agent.resource_manager.managed_resource.claims import Claims
 from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
@@ -10,6 +11,7 @@ from agent.resource_manager.managed_resource.source import Source
 from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, data_of, secret_names
 from kube.discovery import Discovery
 from kube.errors import KindNotServed, KubeError
+from kube.limiter import ByteBudget
 from kube.objects import Key, Object, group_of, is_deleting, key
 from kube.resources import Resource
 
@@ -31,36 +33,27 @@ class LargePlanError(Exception):
     """What is to be planned is large; the next attempt plans it, which should be when others had their turn."""
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Plans:
-    """Args: restriction: from the namespace of a ManagedResource to what it may not write."""
-
-    def __init__(
-        self,
-        source: Source,
-        discovery: Discovery,
-        *,
-        managed_by: str,
-        only_workloads: bool,
-        restriction: Callable[[str], Restriction],
-    ) -> None:
-        self._source = source
-        self._discovery = discovery
-        self._managed_by = managed_by
-        self._only_workloads = only_workloads
-        self._restriction = restriction
-        self._plans: dict[Key, Plan | None] = {}
-        """None: it was not used for long, and is not kept."""
-        self._waited: set[Key] = set()
-        """Large ones that others were let go before, see LargePlanError."""
-        self._outdated: set[Key] = set()
-        self._one_at_a_time = asyncio.Lock()
-        self._budget = planning_budget()
-        self._kept: OrderedDict[Key, int] = OrderedDict()
-        """The sizes of the plans that are kept; what was not used for longest comes first."""
-        self._kept_bytes = 0
-        self._elsewhere: dict[Key, tuple[Basis, frozenset[str]]] = {}
-        """What ManagedResources of other agents want, of those that were asked for last."""
-        self.claims = Claims()
+    source: Source
+    discovery: Discovery
+    managed_by: str
+    only_workloads: bool
+    restriction: Callable[[str], Restriction]
+    """From the namespace of a ManagedResource to what it may not write."""
+    _plans: dict[Key, Plan | None] = field(default_factory=dict, init=False)
+    """None: it was not used for long, and is not kept."""
+    _waited: set[Key] = field(default_factory=set, init=False)
+    """Large ones that others were let go before, see LargePlanError."""
+    _outdated: set[Key] = field(default_factory=set, init=False)
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _budget: ByteBudget = field(default_factory=planning_budget, init=False)
+    _kept: OrderedDict[Key, int] = field(default_factory=OrderedDict, init=False)
+    """The sizes of the plans that are kept; what was not used for longest comes first."""
+    _kept_bytes: int = field(default=0, init=False)
+    _elsewhere: dict[Key, tuple[Basis, frozenset[str]]] = field(default_factory=dict, init=False)
+    """What ManagedResources of other agents want, of those that were asked for last."""
+    claims: Claims = field(default_factory=Claims, init=False)
 
     def has_plan(self, name: Key) -> bool:
         """Whether this process has planned it, so that its claims are known."""
@@ -132,7 +125,7 @@ class Plans:
     async def _bring_up_to_date(self) -> set[Key]:
         waiting: set[Key] = set()
         for name in list(self._outdated):
-            managed_resource = self._source.managed_resources.get(name)
+            managed_resource = self.source.managed_resources.get(name)
             if managed_resource is None or is_deleting(managed_resource):
                 self._outdated.discard(name)
                 continue
@@ -168,7 +161,7 @@ class Plans:
         """Whether kinds are still what they were; asks only for what may have changed."""
         for resource in resources:
             try:
-                if await self._discovery.find(resource.api_version, resource.kind) != resource:
+                if await self.discovery.find(resource.api_version, resource.kind) != resource:
                     return False
             except KindNotServed:
                 return False
@@ -180,7 +173,7 @@ class Plans:
         versions = []
         for name in secret_names(managed_resource):
             try:
-                found = self._source.secret_version(Key(key(managed_resource).namespace, name))
+                found = self.source.secret_version(Key(key(managed_resource).namespace, name))
             except KubeError as error:
                 raise SecretError(name, error) from error
             versions.append((name, found.uid, found.version))
@@ -196,7 +189,7 @@ class Plans:
         for name, _, _ in basis.secrets:
             if name not in read:
                 try:
-                    read[name] = data_of(await self._source.read_secret(Key(namespace, name)))
+                    read[name] = data_of(await self.source.read_secret(Key(namespace, name)))
                 except KubeError as error:
                     raise SecretError(name, error) from error
                 await asyncio.sleep(0)  # what is in memory is read without waiting for anything
@@ -213,12 +206,12 @@ class Plans:
             data=data,
             size=size,
             budget=self._budget,
-            discovery=self._discovery,
-            managed_by=self._managed_by,
-            only_workloads=self._only_workloads,
-            restriction=self._restriction(namespace),
+            discovery=self.discovery,
+            managed_by=self.managed_by,
+            only_workloads=self.only_workloads,
+            restriction=self.restriction(namespace),
         )
         if plan.is_complete:
             for name, _, _ in basis.secrets:
-                self._source.release_secret(Key(namespace, name))
+                self.source.release_secret(Key(namespace, name))
         return plan

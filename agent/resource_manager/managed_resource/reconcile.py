@@ -13,8 +13,6 @@ nothing has changed, nothing is written, and where nothing is to be done, nothin
 import asyncio
 from dataclasses import dataclass
 
-import structlog
-
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.change_set import ChangeSet
@@ -53,31 +51,19 @@ class Settings:
     """Seconds for applying and removing; what was not reached then is reported as failed."""
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    def __init__(
-        self,
-        *,
-        settings: Settings,
-        record: Record,
-        plans: Plans,
-        ownership: Ownership,
-        target: Target,
-        applier: Applier,
-        remover: Remover,
-        reporter: Reporter,
-    ) -> None:
-        self._settings = settings
-        self._record = record
-        self._plans = plans
-        self._ownership = ownership
-        self._target = target
-        self._applier = applier
-        self._remover = remover
-        self._reporter = reporter
-        self._log = structlog.get_logger()
+    settings: Settings
+    record: Record
+    plans: Plans
+    ownership: Ownership
+    target: Target
+    applier: Applier
+    remover: Remover
+    reporter: Reporter
 
     async def reconcile(self, name: Key) -> Result:
-        managed_resource = self._record.get(name)
+        managed_resource = self.record.get(name)
         if managed_resource is None:
             await self._forget(name)
             return Done()
@@ -85,13 +71,13 @@ class Reconciler:
         if operation == keys.OPERATION_WAIT_FOR_STATE:
             return Done()
         if operation == keys.OPERATION_RECONCILE:
-            managed_resource = await self._record.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
+            managed_resource = await self.record.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
         if is_deleting(managed_resource):
             return await self._remove_all(managed_resource)
         if is_ignored(managed_resource):
-            await self._record.write(managed_resource, conditions.ignored())
+            await self.record.write(managed_resource, conditions.ignored())
             return Done()
-        resource_class = self._settings.resource_class
+        resource_class = self.settings.resource_class
         if not is_responsible(managed_resource, resource_class=resource_class):
             return await self._remove_all(managed_resource) if self._has_objects(managed_resource) else Done()
         if must_wait(managed_resource, resource_class=resource_class):
@@ -99,76 +85,76 @@ class Reconciler:
         try:
             return await self._manage(managed_resource)
         except StatusTooLargeError as error:
-            return await self._reporter.refuse(managed_resource, str(error))
+            return await self.reporter.refuse(managed_resource, str(error))
         except (KubeError, ReconcileError, OSError):
             raise
         except Exception as error:
             # The text of the error is for the log only: it may quote what is in a Secret.
             text = f"internal error ({type(error).__name__}); the log of the resource manager has the details"
-            await self._record.write(managed_resource, [conditions.failed(conditions.APPLY_FAILED, text)])
+            await self.record.write(managed_resource, [conditions.failed(conditions.APPLY_FAILED, text)])
             raise
 
     def _has_objects(self, managed_resource: Object) -> bool:
         """Whether there may be some, of one that is not ours any more."""
-        name, finalizer = key(managed_resource), finalizer_of(self._settings.resource_class)
-        known = self._applier.has_applied(name) or self._remover.is_removing(name)
+        name, finalizer = key(managed_resource), finalizer_of(self.settings.resource_class)
+        known = self.applier.has_applied(name) or self.remover.is_removing(name)
         return known or finalizer in finalizers(managed_resource)
 
     async def _forget(self, name: Key) -> None:
-        self._ownership.claim(name, ())
-        self._plans.forget(name)
-        self._applier.forget(name)
-        self._remover.forget(name)
-        self._reporter.forget(name)
-        self._record.forget(name)
-        await self._target.manage(name, ())
+        self.ownership.claim(name, ())
+        self.plans.forget(name)
+        self.applier.forget(name)
+        self.remover.forget(name)
+        self.reporter.forget(name)
+        self.record.forget(name)
+        await self.target.manage(name, ())
 
     # --- applying
 
     async def _manage(self, managed_resource: Object) -> Result:
-        managed_resource = await self._record.with_finalizer(managed_resource)
+        managed_resource = await self.record.with_finalizer(managed_resource)
         owner = self._owner(managed_resource)
         if owner.identity.problem:
-            return await self._reporter.refuse(managed_resource, owner.identity.problem)
+            return await self.reporter.refuse(managed_resource, owner.identity.problem)
         try:
-            plan = await self._plans.of(managed_resource, in_turn=True)
+            plan = await self.plans.of(managed_resource, in_turn=True)
         except LargePlanError:
             return RequeueAfter(0.0, LAST)  # when nothing else is left to do
         except SecretError as error:
-            await self._reporter.fail(managed_resource, conditions.failed(conditions.CANNOT_READ, str(error.error)))
+            await self.reporter.fail(managed_resource, conditions.failed(conditions.CANNOT_READ, str(error.error)))
             raise ReconcileError(str(error)) from error
         wanted = frozenset(each.name for each in plan.wanted())
-        self._ownership.claim(owner.name, wanted)
+        self.ownership.claim(owner.name, wanted)
 
-        changes = self._reporter.change_set(owner.name)
+        changes = self.reporter.change_set(owner.name)
         changes.restricted += plan.restricted.values()
-        delete_options = self._remover.options(owner, managed_resource, wanted=wanted)
+        delete_options = self.remover.options(owner, managed_resource, wanted=wanted)
         diff = InventoryDiff.of(managed_resource, plan)
-        if restricted := await self._remover.restricted(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
+        if restricted := await self.remover.restricted(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
             diff = InventoryDiff.of(managed_resource, plan, restricted=restricted)
             changes.restricted += restricted.values()
         apply_options: ApplyOptions | None = None
         try:
-            apply_options = await self._applier.options(owner, managed_resource, plan, diff)
+            apply_options = await self.applier.options(owner, managed_resource, plan, diff)
         except (ListError, KubeError) as error:
             changes.errors.append(str(error))
 
         reset = conditions.reset(conditions_of(managed_resource)) if diff.is_changed else []
         if diff.new:
-            managed_resource, reset = await self._record.announce(managed_resource, diff, reset), []
-        elif reset and apply_options is not None and not self._applier.is_up_to_date(plan, apply_options):
+            managed_resource, reset = await self.record.announce(managed_resource, diff, reset), []
+        elif reset and apply_options is not None and not self.applier.is_up_to_date(plan, apply_options):
             # Should this process end half-way and the Secrets be changed back then, the next one must not take what
             # it finds for the work of a complete pass.
-            managed_resource, reset = await self._record.write(managed_resource, reset), []
+            managed_resource, reset = await self.record.write(managed_resource, reset), []
         if apply_options is not None:
             await self._carry_out(plan, diff, apply_options, delete_options, changes)
         if changes.is_complete:
-            self._remover.finish(owner.name, restricted=diff.restricted)
-        return await self._reporter.conclude(managed_resource, plan, diff, changes, reset)
+            self.remover.finish(owner.name, restricted=diff.restricted)
+        return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
 
     def _owner(self, managed_resource: Object) -> Owner:
-        origin = self._ownership.origin(key(managed_resource))
-        return Owner.of(managed_resource, origin=origin, restrictions=self._settings.restrictions)
+        origin = self.ownership.origin(key(managed_resource))
+        return Owner.of(managed_resource, origin=origin, restrictions=self.settings.restrictions)
 
     async def _carry_out(
         self,
@@ -178,47 +164,47 @@ class Reconciler:
         delete_options: DeleteOptions,
         changes: ChangeSet,
     ) -> None:
-        limit, at_once = self._settings.time_limit, asyncio.Semaphore(_AT_ONCE)
+        limit, at_once = self.settings.time_limit, asyncio.Semaphore(_AT_ONCE)
         try:
             async with asyncio.timeout(limit):
-                leftover = await self._target.resources_of([*diff.unwanted, *diff.retained])
-                await self._target.manage(changes.owner, plan.resources | leftover)
+                leftover = await self.target.resources_of([*diff.unwanted, *diff.retained])
+                await self.target.manage(changes.owner, plan.resources | leftover)
                 async with asyncio.TaskGroup() as group:
                     if diff.unwanted:
-                        group.create_task(self._remover.remove(diff.unwanted, delete_options, changes, at_once))
+                        group.create_task(self.remover.remove(diff.unwanted, delete_options, changes, at_once))
                     if diff.released:
-                        group.create_task(self._remover.release(diff.released, delete_options, changes, at_once))
-                    group.create_task(self._applier.apply(plan, apply_options, changes, at_once))
+                        group.create_task(self.remover.release(diff.released, delete_options, changes, at_once))
+                    group.create_task(self.applier.apply(plan, apply_options, changes, at_once))
         except TimeoutError:
             text = f"the pass was not finished within {format_duration(limit)}; it goes on with the next one"
             changes.errors.append(text)
         finally:
-            self._reporter.list(changes)
+            self.reporter.list(changes)
 
     # --- removing
 
     async def _remove_all(self, managed_resource: Object) -> Result:
         """The ManagedResource is deleted, or belongs to another class now."""
         name = key(managed_resource)
-        self._ownership.claim(name, ())
-        self._applier.forget(name)
-        changes, outcome = self._reporter.change_set(name), conditions.being_removed()
+        self.ownership.claim(name, ())
+        self.applier.forget(name)
+        changes, outcome = self.reporter.change_set(name), conditions.being_removed()
         if not (managed_resource.get("spec") or {}).get("keepObjects"):
             listed = all_listed(managed_resource)
-            await self._target.manage(name, await self._target.resources_of(listed))
-            options = self._remover.options(self._owner(managed_resource), managed_resource)
+            await self.target.manage(name, await self.target.resources_of(listed))
+            options = self.remover.options(self._owner(managed_resource), managed_resource)
             try:
-                await self._remover.remove(listed, options, changes, asyncio.Semaphore(_AT_ONCE))
+                await self.remover.remove(listed, options, changes, asyncio.Semaphore(_AT_ONCE))
             finally:
-                self._reporter.list(changes)
+                self.reporter.list(changes)
             present = conditions_of(managed_resource)
-            outcome.append(self._reporter.pending(changes) if changes.pending else conditions.deleting(present))
+            outcome.append(self.reporter.pending(changes) if changes.pending else conditions.deleting(present))
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
-        managed_resource = await self._record.write(managed_resource, outcome, **seen)
+        managed_resource = await self.record.write(managed_resource, outcome, **seen)
         if changes.pending:
             if changes.is_restricted:
-                self._reporter.failed(managed_resource, outcome[-1], at_once=True)
-            return self._reporter.look_again(changes)
-        await self._record.without_finalizer(managed_resource)
+                self.reporter.failed(managed_resource, outcome[-1], at_once=True)
+            return self.reporter.look_again(changes)
+        await self.record.without_finalizer(managed_resource)
         await self._forget(name)
         return Done()

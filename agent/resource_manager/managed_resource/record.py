@@ -1,6 +1,7 @@
 """Writing to the ManagedResource itself: finalizer, annotations, status."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import orjson
@@ -21,56 +22,46 @@ from kube.status import Compute, StatusWriter
 
 _SETTLING_SECONDS = 1.0
 
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
 
 class StatusTooLargeError(ReconcileError):
     """The objects can't be listed. The text is for the condition, which can be written instead."""
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Record:
-    """Most methods give the ManagedResource as it is then.
+    """Most methods give the ManagedResource as it is then."""
 
-    Args: retry: has a ManagedResource looked at again, whose status could not be written.
-    """
-
-    def __init__(
-        self,
-        *,
-        client: Client,
-        store: Store[Object],
-        status: StatusWriter,
-        finalizer: str,
-        retry: Callable[[Key], None],
-        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._client = client
-        self._store = store
-        self._status = status
-        self._finalizer = finalizer
-        self._retry = retry
-        self._unstorable: dict[Key, tuple[object, str]] = {}
-        """What could not be listed after a pass, and why; until the next one, which tells."""
-        self._utcnow = utcnow
-        self._log = structlog.get_logger()
+    client: Client
+    store: Store[Object]
+    status: StatusWriter
+    finalizer: str
+    retry: Callable[[Key], None]
+    """Has a ManagedResource looked at again, whose status could not be written."""
+    utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _unstorable: dict[Key, tuple[object, str]] = field(default_factory=dict, init=False)
+    """What could not be listed after a pass, and why; until the next one, which tells."""
 
     def get(self, name: Key) -> Object | None:
         """With the status of the last pass, even if that waits to be written; None if there is no such one."""
-        managed_resource = self._store.get(name)
-        return None if managed_resource is None else self._status.expected(managed_resource)
+        managed_resource = self.store.get(name)
+        return None if managed_resource is None else self.status.expected(managed_resource)
 
     async def with_finalizer(self, managed_resource: Object) -> Object:
         present = finalizers(managed_resource)
-        if self._finalizer in present:
+        if self.finalizer in present:
             return managed_resource
         try:
-            return await self.patch(managed_resource, {"finalizers": [*present, self._finalizer]}, locked=True)
+            return await self.patch(managed_resource, {"finalizers": [*present, self.finalizer]}, locked=True)
         except KubeError as error:
             raise ReconcileError(f"failed to add finalizer: {error}") from error
 
     async def without_finalizer(self, managed_resource: Object) -> None:
         present = finalizers(managed_resource)
-        if self._finalizer not in present:
+        if self.finalizer not in present:
             return
-        left = [name for name in present if name != self._finalizer]
+        left = [name for name in present if name != self.finalizer]
         try:
             await self.patch(managed_resource, {"finalizers": left or None}, locked=True)
         except NotFound:
@@ -83,9 +74,9 @@ class Record:
         name = key(managed_resource)
         if locked:
             meta = {**meta, "resourceVersion": metadata(managed_resource)["resourceVersion"]}
-        patched = await self._client.patch(MANAGED_RESOURCES, name.name, {"metadata": meta}, namespace=name.namespace)
+        patched = await self.client.patch(MANAGED_RESOURCES, name.name, {"metadata": meta}, namespace=name.namespace)
         if finalizers(patched) or not is_deleting(patched):
-            self._store.observe(patched)
+            self.store.observe(patched)
         return patched
 
     async def write(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> Object:
@@ -95,7 +86,7 @@ class Record:
             StatusTooLargeError, ReconcileError
         """
         try:
-            return await self._status.update(managed_resource, self._compute(conditions, fields))
+            return await self.status.update(managed_resource, self._compute(conditions, fields))
         except NotFound:
             return managed_resource
         except TooLarge as error:
@@ -131,7 +122,7 @@ class Record:
             lists = (field for field in (RESOURCES, PENDING) if status.get(field))
             return {**status, **{field: claims.note_in(status[field], name) for field in lists}}
 
-        await self._status.update(managed_resource, compute)
+        await self.status.update(managed_resource, compute)
 
     async def conclude(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> None:
         """The same at the end of a pass, together with what the health controllers find.
@@ -153,10 +144,10 @@ class Record:
                 return
             if isinstance(error, TooLarge):
                 self._unstorable[name] = fields.get(RESOURCES), _too_large(managed_resource, fields, error)
-            self._log.info("The ManagedResource status could not be updated", error=str(error))
-            self._retry(name)
+            log.info("The ManagedResource status could not be updated", error=str(error))
+            self.retry(name)
 
-        if not self._status.update_later(managed_resource, compute, patience=_SETTLING_SECONDS, failed=failed):
+        if not self.status.update_later(managed_resource, compute, patience=_SETTLING_SECONDS, failed=failed):
             await self.write(managed_resource, conditions, **fields)
 
     def forget(self, name: Key) -> None:
@@ -165,10 +156,10 @@ class Record:
 
     async def flush(self) -> None:
         """Write what was put off."""
-        await self._status.flush()
+        await self.status.flush()
 
     def _compute(self, conditions: Sequence[Condition], fields: Mapping[str, object]) -> Compute:
-        now = self._utcnow()
+        now = self.utcnow()
 
         def compute(status: Object) -> Object:
             present = status.get("conditions") or []

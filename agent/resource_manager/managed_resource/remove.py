@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -31,31 +32,19 @@ class ReleaseError(Exception):
     """An object could not be released; the message is for the condition."""
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Remover:
-    """Each object is removed on its own; what is known of its removal is remembered until the next complete pass.
+    """Each object is removed on its own; what is known of its removal is remembered until the next complete pass."""
 
-    Args:
-        garbage_collector: whether there is one in this process.
-        service_warnings: the text of the Events about a Service.
-    """
-
-    def __init__(
-        self,
-        *,
-        target: Target,
-        ownership: Ownership,
-        record: Record,
-        garbage_collector: bool,
-        service_warnings: Callable[[Key], Awaitable[str]],
-        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._target = target
-        self._ownership = ownership
-        self._record = record
-        self._garbage_collector = garbage_collector
-        self._service_warnings = service_warnings
-        self._utcnow = utcnow
-        self._progress: dict[Key, Progress] = {}
+    target: Target
+    ownership: Ownership
+    record: Record
+    garbage_collector: bool
+    """Whether there is one in this process."""
+    service_warnings: Callable[[Key], Awaitable[str]]
+    """The text of the Events about a Service."""
+    utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _progress: dict[Key, Progress] = field(default_factory=dict, init=False)
 
     def is_removing(self, name: Key) -> bool:
         """Whether a ManagedResource still has objects that it does not want."""
@@ -75,15 +64,15 @@ class Remover:
         """Args: wanted: object keys of what it asks for; none if all of it goes."""
         return DeleteOptions(
             owner=owner,
-            client=self._target.client_of(owner.identity.user),
+            client=self.target.client_of(owner.identity.user),
             wanted=wanted,
             announced=only_announced(managed_resource),
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
-            garbage_collector=self._garbage_collector,
+            garbage_collector=self.garbage_collector,
             progress=self._progress.setdefault(owner.name, Progress()),
-            now=self._utcnow(),
-            service_warnings=self._service_warnings,
-            note_claims=partial(self._record.note_claims, managed_resource),
+            now=self.utcnow(),
+            service_warnings=self.service_warnings,
+            note_claims=partial(self.record.note_claims, managed_resource),
         )
 
     async def restricted(
@@ -103,7 +92,7 @@ class Remover:
         if not unwanted and not released:
             return {}
         # Another ManagedResource that wants an object gets it.
-        await self._ownership.look_at_all()
+        await self.ownership.look_at_all()
         now = time.monotonic()
         look = Look(now, at=now, next_look=now)
         found: dict[str, str] = {}
@@ -126,7 +115,7 @@ class Remover:
 
     async def _is_restricted(self, reference: Object, owner: Owner) -> bool:
         try:
-            resource = await self._target.resource_of(reference)
+            resource = await self.target.resource_of(reference)
         except KubeError:
             return False
         return bool(owner.problem(resource, key_of_live(resource, reference)))
@@ -135,9 +124,9 @@ class Remover:
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore
     ) -> None:
         """One step for each; what is not gone yet is noted. Raises KubeError: it is not known who wants what."""
-        await self._ownership.look_at_all()
+        await self.ownership.look_at_all()
         try:
-            look = await self._ownership.look(_due(references, options.progress))
+            look = await self.ownership.look(_due(references, options.progress))
         except KubeError as error:
             changes.pending += [_failed(reference, error) for reference in references]
             return
@@ -163,18 +152,18 @@ class Remover:
             return None  # it was never applied
 
         def removal(resource: Resource) -> Removal:
-            return Removal(resource, reference, options, look, target=self._target, ownership=self._ownership)
+            return Removal(resource, reference, options, look, target=self.target, ownership=self.ownership)
 
         try:
-            resource = await self._target.resource_of(reference)
+            resource = await self.target.resource_of(reference)
             try:
                 return await attempt(removal(resource))
             except KindNotServed as error:
                 # What is known of the kind was out of date: an object is gone with its kind only if all versions are.
-                self._target.discovery.invalidate(group_of(error.api_version))
-                return await attempt(removal(await self._target.resource_of(reference)))
+                self.target.discovery.invalidate(group_of(error.api_version))
+                return await attempt(removal(await self.target.resource_of(reference)))
         except KindNotServed:
-            self._target.forget(key_of_reference(reference))
+            self.target.forget(key_of_reference(reference))
             return None
         except (KubeError, ValueError) as error:
             return _failed(reference, error)
@@ -205,14 +194,14 @@ class Remover:
             return
         except KubeError as error:
             raise _release_error("patching", reference, options.owner.identity.error_text(error)) from error
-        self._target.forget(key_of_reference(reference))
+        self.target.forget(key_of_reference(reference))
 
     async def _to_release(self, reference: Object, owner: Owner) -> tuple[Resource, Key] | None:
         """How an object that is ours is reached. Raises ReleaseError: it may not be released, or can't be read."""
         try:
-            resource = await self._target.resource_of(reference)
+            resource = await self.target.resource_of(reference)
             key = key_of_live(resource, reference)
-            live = await self._target.read(resource, key)
+            live = await self.target.read(resource, key)
         except (KindNotServed, NotFound):
             return None
         except KubeError as error:

@@ -5,7 +5,7 @@ what was done to them only the leader knows, from its control loops.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.resource_manager.changes import RecentChanges
@@ -40,24 +40,15 @@ class SeenObject:
     pods: int | None = None
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Knowledge:
-    """Args: lease: of the leader, as people name it; empty: there is no election."""
-
-    def __init__(
-        self,
-        *,
-        managed_resources: Store[Object],
-        secrets: Store[Any],
-        changes: RecentChanges,
-        resource_class: str,
-        lease: str,
-    ) -> None:
-        self.managed_resources = managed_resources
-        self.changes = changes
-        self.resource_class = resource_class
-        self.lease = lease
-        self._secrets = secrets
-        self._leading: Leading | None = None
+    managed_resources: Store[Object]
+    secrets: Store[Any]
+    changes: RecentChanges
+    resource_class: str
+    lease: str
+    """Of the leader, as people name it; empty: there is no election."""
+    _leading: Leading | None = field(default=None, init=False)
 
     def lead(self, leading: Leading) -> None:
         """From now on the control loops can be asked."""
@@ -76,7 +67,7 @@ class Knowledge:
         return concerns(managed_resource, resource_class=self.resource_class)
 
     def has_secret(self, secret: Key) -> bool:
-        return self._secrets.get(secret) is not None or not self._secrets.synced.is_set()
+        return self.secrets.get(secret) is not None or not self.secrets.synced.is_set()
 
     def knows_secrets(self, managed_resource: Object) -> bool:
         """Whether it is known which objects come from which Secret."""

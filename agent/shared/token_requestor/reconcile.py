@@ -72,59 +72,39 @@ class _Look:
     state: Due | _Valid
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    store: of the Secrets, from a watch of the source cluster.
-    source, target: clients of the clusters.
-    targets: the target Secrets that are watched.
-    authority: gives the CA bundle of the target cluster, empty if it is not known.
-    look_later: has a Secret looked at again after so many seconds.
-    service_account_namespace: of all ServiceAccounts; None: what each Secret says.
-    """
-
-    def __init__(
-        self,
-        *,
-        store: Store[TokenSecret],
-        source: Client,
-        target: Client,
-        targets: TargetSecrets,
-        tokens: Tokens,
-        memories: Memories,
-        recorder: EventRecorder,
-        authority: Callable[[], bytes],
-        look_later: Callable[[Key, float], None],
-        settings: TokenRequestor,
-        service_account_namespace: str | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        self._store = store
-        self._source = source
-        self._target = target
-        self._targets = targets
-        self._tokens = tokens
-        self._recorder = recorder
-        self._authority = authority
-        self._look_later = look_later
-        self._settings = settings
-        self._service_account_namespace = service_account_namespace
-        self._clock = clock or Clock()
-        self._memories = memories
+    store: Store[TokenSecret]
+    """Of the source cluster."""
+    source: Client
+    target: Client
+    targets: TargetSecrets
+    tokens: Tokens
+    memories: Memories
+    recorder: EventRecorder
+    authority: Callable[[], bytes]
+    """Gives the CA bundle of the target cluster, empty if it is not known."""
+    look_later: Callable[[Key, float], None]
+    """Has a Secret looked at again after so many seconds."""
+    settings: TokenRequestor
+    service_account_namespace: str | None = None
+    """Of all ServiceAccounts; None: what each Secret says."""
+    clock: Clock = field(default_factory=Clock)
 
     def is_concerned(self, secret: TokenSecret) -> bool:
-        return is_concerned(secret, resource_class=self._settings.class_)
+        return is_concerned(secret, resource_class=self.settings.class_)
 
     async def reconcile(self, key: Key) -> Result:
-        secret = self._store.get(key)
+        secret = self.store.get(key)
         if secret is None or not self.is_concerned(secret):
-            self._memories.forget(key)
-            self._targets.follow(key, None)
+            self.memories.forget(key)
+            self.targets.follow(key, None)
             return Done()
         try:
-            return await self._pass(secret, self._memories.of(secret))
+            return await self._pass(secret, self.memories.of(secret))
         except InvalidSecretError as error:
             self._warn(secret, INVALID, str(error))
-            self._look_later(key, INVALID_SECONDS)
+            self.look_later(key, INVALID_SECONDS)
             raise TerminalError(redact_text(str(error))) from error
         except (KubeError, ReconcileError) as error:
             if _is_refusal(error):
@@ -134,7 +114,7 @@ class Reconciler:
     async def _pass(self, secret: TokenSecret, memory: Memory) -> Result:
         look = await self._look(secret, memory)
         if isinstance(look.state, Due):
-            wait = memory.pace.wait(self._clock.now(), rejected=look.state.rejected)
+            wait = memory.pace.wait(self.clock.now(), rejected=look.state.rejected)
             if wait and memory.issued is None:
                 return RequeueAfter(wait)
             fresh = await self._read(secret.key)
@@ -151,45 +131,45 @@ class Reconciler:
     # --- looking
 
     async def _look(self, secret: TokenSecret, memory: Memory) -> _Look:
-        spec = parse_token_spec(secret.annotations, namespace=self._service_account_namespace)
+        spec = parse_token_spec(secret.annotations, namespace=self.service_account_namespace)
         target: Object | None = None
         data: Data | None = secret.data
         if spec.target is None:
-            self._targets.follow(secret.key, None)
+            self.targets.follow(secret.key, None)
         else:
-            if spec.target == secret.key and self._source is self._target:
+            if spec.target == secret.key and self.source is self.target:
                 raise InvalidSecretError("the target Secret is this one; remove the annotations that name it")
-            self._targets.follow(secret.key, spec.target)  # before it is read, so that no change is missed
+            self.targets.follow(secret.key, spec.target)  # before it is read, so that no change is missed
             target = await self._read_target(spec.target)
-            self._targets.left(spec.target, resource_version(target or {}))
+            self.targets.left(spec.target, resource_version(target or {}))
             data = decoded(target.get("data") or {}) if target is not None else None
-        authority = self._authority() if spec.wants_authority else b""
+        authority = self.authority() if spec.wants_authority else b""
         token = usable_token(data, spec, renew_timestamp=secret.renew_timestamp, authority=authority)
         state = token if isinstance(token, Due) else await self._check(token, secret.renew_timestamp, memory)
         return _Look(secret=secret, spec=spec, target=target, data=data, state=state)
 
     async def _check(self, token: bytes, renew_timestamp: str, memory: Memory) -> Due | _Valid:
-        now = self._clock.now()
-        renew_at = memory.renew_at(renew_timestamp, now=now, today=self._clock.today())
+        now = self.clock.now()
+        renew_at = memory.renew_at(renew_timestamp, now=now, today=self.clock.today())
         if now >= renew_at:
             return Due("it is time")
         review_at = memory.review_at(token)
         if now >= review_at:
-            if not await self._tokens.is_accepted(token):
+            if not await self.tokens.is_accepted(token):
                 return Due("the API server does not accept it", rejected=True)
             review_at = self._next_review()
             memory.set_review_at(token, review_at)
         return _Valid(min(renew_at, review_at))
 
     def _next_review(self) -> float:
-        return self._clock.now() + REVIEW_SECONDS * (0.9 + 0.2 * self._clock.jitter())
+        return self.clock.now() + REVIEW_SECONDS * (0.9 + 0.2 * self.clock.jitter())
 
     def _again_at(self, moment: float) -> Result:
-        return RequeueAfter(max(moment - self._clock.now(), 0.0))
+        return RequeueAfter(max(moment - self.clock.now(), 0.0))
 
     async def _read(self, key: Key) -> TokenSecret | None:
         try:
-            return TokenSecret.of(await self._source.get(SECRETS, key.name, namespace=key.namespace))
+            return TokenSecret.of(await self.source.get(SECRETS, key.name, namespace=key.namespace))
         except NotFound:
             return None
         except KubeError as error:
@@ -197,7 +177,7 @@ class Reconciler:
 
     async def _read_target(self, key: Key) -> Object | None:
         try:
-            return await self._target.get(SECRETS, key.name, namespace=key.namespace)
+            return await self.target.get(SECRETS, key.name, namespace=key.namespace)
         except NotFound:
             return None
         except KubeError as error:
@@ -208,12 +188,12 @@ class Reconciler:
     async def _renew(self, look: _Look, due: Due, memory: Memory) -> Result:
         spec, holder = look.spec, self._holder(look)
         # Where it is wanted, but not known, what is there may be right.
-        authority = (self._authority() or None) if spec.wants_authority else b""
+        authority = (self.authority() or None) if spec.wants_authority else b""
         try:
             placed(holder, token="", authority=authority)  # before anything is done for nothing
         except KubeconfigError as error:
             raise InvalidSecretError(f"could not update Secret with token: {error}") from error
-        now = self._clock.now()
+        now = self.clock.now()
         if memory.issued is None or not memory.issued.fits(spec, now):
             memory.issued = None
             if wait := memory.pace.wait(now, rejected=due.rejected):
@@ -224,7 +204,7 @@ class Reconciler:
             await self._store_token(look, placed(holder, token=issued.token, authority=authority), issued, memory)
         except KubeError as error:
             raise ReconcileError(f"could not update Secret with token: {redact_text(str(error))}") from error
-        await self._tokens.try_audiences(issued.token)
+        await self.tokens.try_audiences(issued.token)
         return self._again_at(min(issued.renew_at, memory.review_at(issued.token.encode())))
 
     def _holder(self, look: _Look) -> Data:
@@ -232,7 +212,7 @@ class Reconciler:
         data = look.data or {}
         if look.spec.target is None or KUBECONFIG not in look.secret.data or KUBECONFIG in data:
             return data
-        if self._settings.restore_target_kubeconfig:
+        if self.settings.restore_target_kubeconfig:
             return {**data, KUBECONFIG: look.secret.data[KUBECONFIG]}
         self._warn(
             look.secret,
@@ -243,13 +223,13 @@ class Reconciler:
         return data
 
     async def _request(self, spec: TokenSpec, due: Due, memory: Memory) -> Issued:
-        await self._tokens.ensure_account(spec)
+        await self.tokens.ensure_account(spec)
         log.info("Requesting a token", reason=due.reason, account=spec.account)
-        memory.pace.note(self._clock.now())
-        token = await self._tokens.request(spec, today=self._clock.today())
+        memory.pace.note(self.clock.now())
+        token = await self.tokens.request(spec, today=self.clock.today())
         memory.set_review_at(token.text.encode(), self._next_review())
-        after = renew_after(token.lifetime, jitter=self._clock.jitter())
-        return Issued(spec=spec, token=token.text, renew_at=self._clock.now() + after.total_seconds())
+        after = renew_after(token.lifetime, jitter=self.clock.jitter())
+        return Issued(spec=spec, token=token.text, renew_at=self.clock.now() + after.total_seconds())
 
     # --- storing
 
@@ -257,12 +237,12 @@ class Reconciler:
         if look.spec.target is not None:
             await self._write_target(look.spec.target, look.target, changes)
             changes = removed(look.secret.data)
-        remaining = timedelta(seconds=max(issued.renew_at - self._clock.now(), 0.0))
-        timestamp = renew_text(self._clock.today(), remaining)
+        remaining = timedelta(seconds=max(issued.renew_at - self.clock.now(), 0.0))
+        timestamp = renew_text(self.clock.today(), remaining)
         written = await self._patch_source(look.secret, changes, timestamp)
         memory.issued, memory.written = None, TokenSecret.of(written)
         memory.set_renew_at(timestamp, issued.renew_at)
-        self._store.observe(written)
+        self.store.observe(written)
 
     async def _write_target(self, key: Key, live: Object | None, changes: Changes) -> None:
         if live is not None and not changes:
@@ -276,10 +256,10 @@ class Reconciler:
         if live is None:
             meta = {"namespace": key.namespace, "name": key.name}
             wanted: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
-            written = await self._target.create(SECRETS, wanted)
+            written = await self.target.create(SECRETS, wanted)
         else:
-            written = await self._target.replace(SECRETS, {**live, "data": data})
-        self._targets.left(key, resource_version(written))
+            written = await self.target.replace(SECRETS, {**live, "data": data})
+        self.targets.left(key, resource_version(written))
 
     async def _patch_source(self, secret: TokenSecret, changes: Changes, timestamp: str) -> Object:
         """With the version that was read: others change the same kubeconfig."""
@@ -288,10 +268,10 @@ class Reconciler:
         }
         if changes:
             body["data"] = {name: None if value is None else encoded(value) for name, value in changes.items()}
-        return await self._source.patch(SECRETS, secret.key.name, body, namespace=secret.key.namespace)
+        return await self.source.patch(SECRETS, secret.key.name, body, namespace=secret.key.namespace)
 
     def _warn(self, secret: TokenSecret, reason: str, message: str) -> None:
-        self._recorder.event(secret.reference(), "Warning", reason, redact_text(message), reporter="token-requestor")
+        self.recorder.event(secret.reference(), "Warning", reason, redact_text(message), reporter="token-requestor")
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -44,8 +44,8 @@ def secrets() -> Secrets:
 
 @pytest.fixture
 def plans(secrets: Secrets) -> Plans:
-    stand_ins: Any = (secrets, Served(CONFIG_MAPS))
-    return Plans(*stand_ins, managed_by="m", only_workloads=False, restriction=lambda _: unrestricted)
+    stand_ins: Any = {"source": secrets, "discovery": Served(CONFIG_MAPS)}
+    return Plans(**stand_ins, managed_by="m", only_workloads=False, restriction=lambda _: unrestricted)
 
 
 def managed_resource(name: str, *, references: int = 1) -> Object:

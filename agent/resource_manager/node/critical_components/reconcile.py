@@ -65,65 +65,54 @@ class Waits:
         return self._waits.get(name)
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    backoff: seconds between two looks at a Node that is not ready, if nothing happens there; 0: none.
-    """
-
-    def __init__(
-        self,
-        *,
-        client: Client,
-        stores: Stores,
-        waits: Waits,
-        recorder: EventRecorder,
-        backoff: float,
-    ) -> None:
-        self._client = client
-        self._stores = stores
-        self._waits = waits
-        self._recorder = recorder
-        self._backoff = backoff
+    client: Client
+    stores: Stores
+    waits: Waits
+    recorder: EventRecorder
+    backoff: float
+    """Seconds between two looks at a Node that is not ready, if nothing happens there; 0: none."""
 
     async def reconcile(self, key: Key) -> Result:
-        node = self._stores.nodes.get(key)
+        node = self.stores.nodes.get(key)
         if node is None or not node.is_waiting:
             return Done()
         reason = waits_for(
             key.name,
             node,
-            daemon_sets=self._stores.daemon_sets.items(),
-            pods=self._stores.pods.by_index(BY_NODE, key.name),
-            drivers=self._stores.csi_nodes.get(key) or frozenset(),
+            daemon_sets=self.stores.daemon_sets.items(),
+            pods=self.stores.pods.by_index(BY_NODE, key.name),
+            drivers=self.stores.csi_nodes.get(key) or frozenset(),
         )
         if reason is not None:
             self._warn(key.name, node, reason)
-            return RequeueAfter(self._backoff) if self._backoff else Done()
+            return RequeueAfter(self.backoff) if self.backoff else Done()
         return await self._remove_taint(key, node)
 
     async def _remove_taint(self, key: Key, node: NodeState) -> Result:
-        wait = self._waits.get(key.name)
+        wait = self.waits.get(key.name)
         try:
-            written = await self._client.patch(NODES, key.name, without_taint(node))
+            written = await self.client.patch(NODES, key.name, without_taint(node))
         except NotFound:
             return Done()
         except Conflict:
             return Requeue()  # kubelets write their Nodes all the time; the watch brings the new state
-        self._stores.nodes.observe(written)
+        self.stores.nodes.observe(written)
         message = "All node-critical components got ready, removing taint"
         if wait is not None:
-            seconds = format_duration(round(self._waits.now() - wait.since, 1))
+            seconds = format_duration(round(self.waits.now() - wait.since, 1))
             message += f" after {seconds}" if wait.saw_it_begin else f" after {seconds} or more"
         log.info("The taint of a Node was removed", node=key.name)
         self._event(key.name, node, "Normal", READY, message)
         return Done()
 
     def _warn(self, name: str, node: NodeState, reason: Waiting) -> None:
-        wait = self._waits.get(name)
-        if wait is None or wait.reported == reason or self._waits.now() - wait.reported_at < self._backoff:
+        wait = self.waits.get(name)
+        if wait is None or wait.reported == reason or self.waits.now() - wait.reported_at < self.backoff:
             return
-        wait.reported, wait.reported_at = reason, self._waits.now()
+        wait.reported, wait.reported_at = reason, self.waits.now()
         self._event(name, node, "Warning", reason.reason, reason.message)
 
     def _event(self, name: str, node: NodeState, type_: EventType, reason: str, message: str) -> None:
-        self._recorder.event(NODES.reference(name=name, uid=node.uid), type_, reason, message, reporter=_REPORTER)
+        self.recorder.event(NODES.reference(name=name, uid=node.uid), type_, reason, message, reporter=_REPORTER)
