@@ -4,11 +4,5 @@ The collector deletes an object that carries the label of `keys` as soon as no a
 object is immutable and has the hash of its content in its name: new content is a new object, pods that run keep the old
 one, and the old one goes when the last of them has gone.
 
-    keys          label and annotations, and what an annotation refers to
-    named         where manifests name ConfigMaps and Secrets
-    annotate      the annotations that a manifest ought to have
-    unique        hash-named, immutable ConfigMaps and Secrets
-    manifests     all of that for manifests that belong together
-
 `python -m agent.references FILE...` does it on the command line.
 """

@@ -3,8 +3,4 @@
 Where a ServiceAccount has `automountServiceAccountToken: false`, the token in a Secret that nobody mounts is of use
 only to a thief. The controller puts labels on such Secrets; the webhook of the same name sees Secrets with
 these labels on their way through the API server, and overwrites the token, or lets a new one be made.
-
-    rules.py        which labels a Secret is to have, and who uses it
-    reconcile.py    one pass
-    controller.py   which event concerns which Secret
 """

@@ -2,7 +2,4 @@
 
 Node agents act on a new configuration after a delay that an annotation of their Node states. The delays are spread
 evenly, so that the agents of a cluster don't all restart the same thing at once.
-
-    delays       how delays are spread
-    reconcile    all Nodes: which need another annotation, and the patches
 """
