@@ -53,8 +53,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
 
         servers.append(status_page_server(knowledge, host=page.bind_address, port=page.port))
     return base.groups(
-        servers=servers,
-        work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)],
+        servers=servers, work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)]
     )
 
 

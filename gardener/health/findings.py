@@ -5,6 +5,7 @@ condition; all of them are logged and count in the metrics.
 """
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from gardener import keys
 from gardener.health.checks import deployment
@@ -23,6 +24,11 @@ class Reference:
     namespace: str
     name: str
 
+    @classmethod
+    def of(cls, entry: Object) -> Self:
+        namespace, name = entry.get("namespace") or "", entry.get("name") or ""
+        return cls(entry.get("apiVersion") or "", entry.get("kind") or "", namespace, name)
+
     def __str__(self) -> str:
         """Quoted `namespace/name`; the slash stays if the namespace is empty."""
         return quoted(f"{self.namespace}/{self.name}")
@@ -37,16 +43,7 @@ class Finding:
 
 def references(managed_resource: Object) -> list[Reference]:
     """All objects of the ManagedResource, in stored order."""
-    entries = (managed_resource.get("status") or {}).get("resources") or []
-    return [
-        Reference(
-            api_version=entry.get("apiVersion") or "",
-            kind=entry.get("kind") or "",
-            namespace=entry.get("namespace") or "",
-            name=entry.get("name") or "",
-        )
-        for entry in entries
-    ]
+    return [Reference.of(entry) for entry in (managed_resource.get("status") or {}).get("resources") or []]
 
 
 def is_skipped(obj: Object) -> bool:

@@ -30,7 +30,8 @@ def scaled_by_hpa(autoscaler: Object) -> Scaled:
 
 def scaled_by_hvpa(autoscaler: Object) -> Scaled:
     target = _target(autoscaler, "targetRef")
-    return Scaled(*(target if _deploys(autoscaler, part) else frozenset() for part in ("hpa", "vpa")))
+    deployed = (mapping(spec(autoscaler).get(part)).get("deploy") is True for part in ("hpa", "vpa"))
+    return Scaled(*(target if is_deployed else frozenset() for is_deployed in deployed))
 
 
 def together(scaled: Iterable[Scaled]) -> Scaled:
@@ -70,7 +71,3 @@ def _target(autoscaler: Object, field: str) -> frozenset[str]:
         return frozenset()
     names = text(reference.get("kind")), key(autoscaler).namespace, text(reference.get("name"))
     return frozenset((object_key(group_of(api_version), *names),))
-
-
-def _deploys(hvpa: Object, part: str) -> bool:
-    return mapping(spec(hvpa).get(part)).get("deploy") is True

@@ -116,7 +116,10 @@ class _Decoding:
             text = self._uncompressed(data_key, data)
             self._bytes_left -= max(len(text), len(data))
             for index, document in enumerate(_documents(text, self._budget)):
-                self._count_document()
+                if self._documents_left == 0:
+                    limit = self._limits.documents
+                    raise DialectError(f"there are more than {limit} documents; use several ManagedResources")
+                self._documents_left -= 1
                 self._add(secret, data_key, index, document)
         except DialectError as error:
             self.result.errors.append(DecodeError(secret, data_key, index, str(error)))
@@ -133,12 +136,6 @@ class _Decoding:
                 f"the Secrets of a ManagedResource unfold to more than {total} bytes; use several ManagedResources"
             ) from error
         return data
-
-    def _count_document(self) -> None:
-        if self._documents_left == 0:
-            limit = self._limits.documents
-            raise DialectError(f"there are more than {limit} documents; use several ManagedResources")
-        self._documents_left -= 1
 
     def _add(self, secret: Key, data_key: str, index: int, document: Any) -> None:
         if document is None:

@@ -243,7 +243,6 @@ def _keyed_list_drifted(
 
 def _at_item(item: Object, fields: _Fields, steps: dict[str, dict[str, Any]]) -> _Fields:
     step = next(
-        (step for step, key in steps.items() if all(_equal(item.get(n, _MISSING), v) for n, v in key.items())),
-        "",
+        (step for step, key in steps.items() if all(_equal(item.get(n, _MISSING), v) for n, v in key.items())), ""
     )
     return fields.below(step)

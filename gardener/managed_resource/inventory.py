@@ -2,7 +2,7 @@
 
 `status.resources` lists what the last complete pass left. It is the memory of what has to be removed one day and must
 never forget an object, whatever fails in between. So before a pass creates anything, what is to be created is listed,
-too, in `status.pendingResources`, and only a pass that came to its end (`after_pass`) clears that list.
+too, in `status.pendingResources`, and only a pass that came to its end clears that list.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -61,16 +61,6 @@ def only_announced(managed_resource: Object) -> frozenset[str]:
     return announced and announced - {key_of_reference(reference) for reference in status.get(RESOURCES) or []}
 
 
-def before_writing(new: Iterable[Object], pending: Sequence[Object]) -> list[Object]:
-    """The `status.pendingResources` to store before anything is created.
-
-    Args:
-        new: the references that are listed nowhere yet.
-        pending: what is listed there already; it stays until a pass is complete.
-    """
-    return sorted_references([*pending, *new])
-
-
 def shortened(references: Iterable[Object]) -> list[Object]:
     """The same without the label that every object gets whatever its manifest says: nobody needs to be told of it.
 
@@ -82,15 +72,6 @@ def shortened(references: Iterable[Object]) -> list[Object]:
         rest = {name: value for name, value in each.items() if name != "labels"}
         short.append({**rest, "labels": labels} if labels else rest)
     return short
-
-
-def after_pass(new: Iterable[Object], carried_over: Sequence[Object] = ()) -> list[Object]:
-    """What to store at the end of a pass.
-
-    `carried_over` are references of objects that were not removed: while some documents can't be decoded, nobody knows
-    whether these objects are still wanted.
-    """
-    return sorted_references([*new, *carried_over])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +128,7 @@ class InventoryDiff:
             return bool(plan.decode_errors) or group_kind in plan.unresolved or key_of_reference(old) in restricted
 
         retained += [*filter(stays, unwanted), *(old for old in released if key_of_reference(old) in restricted)]
-        final = after_pass(wanted, retained) if retained else wanted
+        final = sorted_references([*wanted, *retained]) if retained else wanted
         is_changed = conditions.needs_reset(
             old_references=status.get(RESOURCES) or [],
             new_references=final,
@@ -173,4 +154,4 @@ class InventoryDiff:
 
     def announced(self) -> list[Object]:
         """What has to be listed in `status.pendingResources` before anything is created."""
-        return before_writing(self.new, self.pending)
+        return sorted_references([*self.pending, *self.new])

@@ -11,13 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gardener import keys
-from gardener.managed_resource.decode import (
-    LARGEST_OBJECT,
-    Decoded,
-    DecodeError,
-    DecodeResult,
-    Limits,
-)
+from gardener.managed_resource.decode import LARGEST_OBJECT, Decoded, DecodeResult, Limits
 from gardener.managed_resource.equivalences import GroupKind
 from gardener.managed_resource.messages import apply_error_text, restricted_text
 from gardener.managed_resource.order import in_stages
@@ -205,7 +199,7 @@ def plan(
         references=tuple(sorted_references(reference for reference in named if reference.get("name"))),
         released=tuple(released),
         checksum=secrets_checksum(fed),
-        decode_errors=tuple(_texts(decoded.errors)),
+        decode_errors=tuple(map(str, decoded.errors)),
         unresolved=frozenset(
             (group_of(api_version), kind)
             for (api_version, kind), resource in found.items()
@@ -219,10 +213,6 @@ def _length(reference: Object) -> int:
     """Of what its author wrote into it, in characters."""
     maps = (reference.get("labels") or {}, reference.get("annotations") or {})
     return sum(len(name) + len(text) for values in maps for name, text in values.items())
-
-
-def _texts(errors: Sequence[DecodeError]) -> list[str]:
-    return [str(error) for error in errors]
 
 
 def _sort_key(wanted: Wanted) -> Object:

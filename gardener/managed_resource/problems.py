@@ -18,7 +18,7 @@ def problem_of(obj: Object) -> str:
             return f"the manifest has no {field}"
     if api_version.count("/") > 1:
         return f'"{api_version}" is no apiVersion; it must be <group>/<version>, or <version> for the core group'
-    if _is_list(obj):
+    if kind == "List" or (kind.endswith("List") and isinstance(obj.get("items"), list)):
         group, _, version = api_version.rpartition("/")
         return f'object type "{group}/{version}, Kind={kind}" is unsupported'
     if metadata(obj).get("name"):
@@ -28,11 +28,6 @@ def problem_of(obj: Object) -> str:
     group = group_of(api_version)
     full_kind = f"{kind}.{group}" if group else kind
     return f'{full_kind} "" is invalid: metadata.name: Required value: name or generateName is required'
-
-
-def _is_list(obj: Object) -> bool:
-    kind: str = obj["kind"]
-    return kind == "List" or (kind.endswith("List") and isinstance(obj.get("items"), list))
 
 
 def superseded(objects: Sequence[Object]) -> set[int]:

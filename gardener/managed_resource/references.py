@@ -30,9 +30,7 @@ def key_of(obj: Object) -> str:
 
 def key_of_reference(reference: Mapping[str, str]) -> str:
     return object_key(
-        group_of(reference.get("apiVersion") or ""),
-        reference.get("kind") or "",
-        *_namespace_and_name(reference),
+        group_of(reference.get("apiVersion") or ""), reference.get("kind") or "", *_namespace_and_name(reference)
     )
 
 

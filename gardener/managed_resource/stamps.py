@@ -40,7 +40,8 @@ def inject_labels(
     """
     result = _labelled(obj, labels, "")
     spec = obj.get("spec")
-    if not isinstance(spec, dict) or (only_workloads and not _is_workload(obj)):
+    is_workload = (group_of(obj.get("apiVersion") or ""), obj.get("kind")) in _WORKLOADS
+    if not isinstance(spec, dict) or (only_workloads and not is_workload):
         return result
     changed: Object = {}
     if isinstance(spec.get("template"), dict):
@@ -56,10 +57,6 @@ def inject_labels(
             for i, claim in enumerate(claims)
         ]
     return {**result, "spec": {**spec, **changed}} if changed else result
-
-
-def _is_workload(obj: Object) -> bool:
-    return (group_of(obj.get("apiVersion") or ""), obj.get("kind")) in _WORKLOADS
 
 
 def _labelled(holder: Object, labels: Mapping[str, str], path: str) -> Object:

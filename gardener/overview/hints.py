@@ -20,10 +20,7 @@ _BY_WORDS = (
     ("is forbidden", "give the agent that permission in the target cluster"),
     ("is held by ManagedResource", "take the object out of one of the two ManagedResources"),
     ('namespaces "', "add the Namespace to the objects, or create it"),
-    (
-        "is invalid",
-        f"correct the manifest; for an immutable field: annotation {keys.DELETE_ON_INVALID_UPDATE}",
-    ),
+    ("is invalid", f"correct the manifest; for an immutable field: annotation {keys.DELETE_ON_INVALID_UPDATE}"),
 )
 
 

@@ -25,20 +25,17 @@ def stamp(manifests: Sequence[Object]) -> list[Object]:
     renamed: dict[Name, str] = {}
     stamped = []
     for obj in objects:
-        name = _own_name(obj)
+        name = Name(collectable_kind(obj), key(obj).namespace, key(obj).name)
         if name in renamed:
             raise ValueError(f"{obj['kind']} {key(obj)} is there twice")
         if name in named and "immutable" not in obj:
             obj = make_unique(obj)  # noqa: PLW2901 - the same object, finished
             renamed[name] = obj["metadata"]["name"]
         stamped.append(obj)
-    return [_finished(obj, renamed) for obj in stamped]
-
-
-def _finished(obj: Object, renamed: dict[Name, str]) -> Object:
-    for slot in _slots(obj):
-        slot.holder[slot.field] = renamed.get(_name(slot, obj), slot.name)
-    return inject_annotations(obj) if kind_of(obj) else obj
+    for obj in stamped:
+        for slot in _slots(obj):
+            slot.holder[slot.field] = renamed.get(_name(slot, obj), slot.name)
+    return [inject_annotations(obj) if kind_of(obj) else obj for obj in stamped]
 
 
 def _flat(manifest: Object) -> Iterator[Object]:
@@ -56,8 +53,3 @@ def _slots(obj: Object) -> Iterable[Slot]:
 
 def _name(slot: Slot, obj: Object) -> Name:
     return Name(slot.kind, key(obj).namespace, slot.name)
-
-
-def _own_name(obj: Object) -> Name:
-    found = key(obj)
-    return Name(collectable_kind(obj), found.namespace, found.name)

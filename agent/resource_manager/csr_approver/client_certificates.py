@@ -24,14 +24,10 @@ class Machine:
     """Of the Node that it became; empty if it has not become one yet."""
 
 
-def concerns_us(request: SigningRequest) -> bool:
-    return any(name.startswith(_PREFIXES) for name in request.asked.common_names)
-
-
 def machine_of(request: SigningRequest) -> str | Decision:
     """The name of the Machine whose node agent asks; or what the request alone decides."""
     names = request.asked.common_names
-    if not concerns_us(request):
+    if not any(name.startswith(_PREFIXES) for name in names):
         return NoOpinion()
     if len(names) > 1:
         return Denial(Check.COMMON_NAME, "CSR has more than one common name")

@@ -23,10 +23,6 @@ _DNS_DIFFER = (
 _IPS_DIFFER = "IP addresses in CSR do not match addresses of type 'InternalIP' or 'ExternalIP' in node object"
 
 
-class InvalidAddressError(Exception):
-    """A Node has an IP address that is none."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What is left to the operator."""
@@ -77,11 +73,15 @@ def check_node(
     if machines is not None and machines != 1:
         where = f"in namespace {quoted(machine_namespace or '')} for node {quoted(node_name)}"
         return Denial(Check.MACHINE, f"Expected exactly one machine {where} but found {machines}", may_change=True)
-    try:
-        ips = _ip_addresses(node, rules.address_types)
-    except InvalidAddressError as error:
-        return Denial(Check.IP_ADDRESSES, str(error), may_change=True)
-    names = _dns_names(node, rules.address_types)
+    ips = set()
+    for address in _addresses(node, rules.address_types.intersection(_IP_TYPES)):
+        try:
+            ips.add(_plain(ipaddress.ip_address(address)))
+        except ValueError:
+            where = f'IP address "{address}" in node.Status.Addresses'
+            problem = f'{where} is invalid: ParseAddr("{address}"): unable to parse IP'
+            return Denial(Check.IP_ADDRESSES, problem, may_change=True)
+    names = frozenset(_addresses(node, rules.address_types.intersection(_DNS_TYPES)))
     if asked.dns_names != names:
         return Denial(Check.DNS_NAMES, f"{_DNS_DIFFER}: {_difference(asked.dns_names, names)}", may_change=True)
     asked_ips = frozenset(map(_plain, asked.ip_addresses))
@@ -91,15 +91,6 @@ def check_node(
 
 
 # --- addresses of a Node
-
-
-def _dns_names(node: Mapping[str, Any], types: frozenset[str]) -> frozenset[str]:
-    return frozenset(_of_types(node, types.intersection(_DNS_TYPES)))
-
-
-def _ip_addresses(node: Mapping[str, Any], types: frozenset[str]) -> frozenset[IPAddress]:
-    """Raises InvalidAddressError for the first that can't be parsed."""
-    return frozenset(_plain(_parsed(text)) for text in _of_types(node, types.intersection(_IP_TYPES)))
 
 
 def _plain(address: IPAddress) -> IPAddress:
@@ -112,15 +103,6 @@ def _difference(asked: Iterable[object], node: Iterable[object]) -> str:
     return f"only in CSR {listed(in_request - in_node)}, only in node {listed(in_node - in_request)}"
 
 
-def _of_types(node: Mapping[str, Any], types: frozenset[str]) -> list[str]:
+def _addresses(node: Mapping[str, Any], types: frozenset[str]) -> list[str]:
     listed = (node.get("status") or {}).get("addresses") or []
     return [entry.get("address") or "" for entry in listed if entry.get("type") in types]
-
-
-def _parsed(text: str) -> IPAddress:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError as error:
-        raise InvalidAddressError(
-            f'IP address "{text}" in node.Status.Addresses is invalid: ParseAddr("{text}"): unable to parse IP'
-        ) from error

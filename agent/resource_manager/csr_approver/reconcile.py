@@ -65,15 +65,13 @@ class Reconciler:
         if isinstance(decision, NoOpinion):
             log.debug("A request for a client certificate is none of ours")
             return Done()
-        if isinstance(decision, Denial) and decision.may_change and (left := self._grace_left(csr)) > 0:
-            log.info("A request is not denied yet", reason=decision.reason)
-            return RequeueAfter(min(left, _LONGEST_GRACE_PAUSE))
+        if isinstance(decision, Denial) and decision.may_change:
+            age = (self.now() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
+            if age < self.grace:
+                log.info("A request is not denied yet", reason=decision.reason)
+                return RequeueAfter(min(self.grace - age, _LONGEST_GRACE_PAUSE))
         await self._write(csr, decision)
         return Done()
-
-    def _grace_left(self, csr: Object) -> float:
-        age = (self.now() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
-        return self.grace - age
 
     async def _write(self, csr: Object, decision: Approval | Denial) -> None:
         signer = signer_of(csr)
@@ -87,15 +85,11 @@ class Reconciler:
         except Conflict as error:
             raise ReconcileError(f"the request changed meanwhile: {error}") from error
         self.requests.observe(written)
-        approves = isinstance(decision, Approval)
-        check = APPROVED if isinstance(decision, Approval) else str(decision.check)
-        csr_approver_decisions_total.labels(signer, check).inc()
         text = decisions.message(decision, signer=signer)
         log.info("Decided on a request", decision=text, signer=signer)
-        self.recorder.event(
-            csr,
-            "Normal" if approves else "Warning",
-            REQUEST_APPROVED if approves else REQUEST_DENIED,
-            text,
-            reporter=_REPORTER,
-        )
+        if isinstance(decision, Approval):
+            csr_approver_decisions_total.labels(signer, APPROVED).inc()
+            self.recorder.event(csr, "Normal", REQUEST_APPROVED, text, reporter=_REPORTER)
+        else:
+            csr_approver_decisions_total.labels(signer, decision.check).inc()
+            self.recorder.event(csr, "Warning", REQUEST_DENIED, text, reporter=_REPORTER)

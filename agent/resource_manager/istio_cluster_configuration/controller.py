@@ -9,12 +9,7 @@ from functools import partial
 
 from agent.resource_manager.context import Context
 from agent.resource_manager.istio_cluster_configuration.patches import NAME, SUFFIX, resolve
-from agent.resource_manager.istio_cluster_configuration.projections import (
-    DestinationRule,
-    Existing,
-    Namespace,
-    Service,
-)
+from agent.resource_manager.istio_cluster_configuration.projections import DestinationRule, Existing, Namespace, Service
 from agent.resource_manager.istio_cluster_configuration.reconcile import Reconciler, Stores
 from gardener import keys, kinds
 from kube.cache import Change, Store, View

@@ -119,16 +119,13 @@ class Application:
         """Whether it is known, without asking anybody, that there is nothing to do."""
         if self._wanted.is_ignored or self._options.always_update:
             return False
-        return (self._is_known() and self._target.is_accepted(self._resource, self._wanted.key)) or self._has_finished()
+        is_same = self._options.applied.get(self._wanted.name) == self._fingerprint
+        return (is_same and self._target.is_accepted(self._resource, self._wanted.key)) or self._has_finished()
 
     def _has_finished(self) -> bool:
         """Whether just this has run and is over; under another manifest it would run again."""
         last = self._options.applied.get(self._wanted.name, b"")
         return last.startswith(self._wanted.digest) and self._target.has_finished(self._resource, self._wanted.key)
-
-    def _is_known(self) -> bool:
-        """Whether this process has applied just this."""
-        return self._options.applied.get(self._wanted.name) == self._fingerprint
 
     async def run(self, changes: ChangeSet) -> str:
         """The text of an error if it could not be applied, which may quote the object."""

@@ -59,8 +59,7 @@ class Applier:
             owner=owner,
             client=self.target.client_of(owner.identity.user),
             overwrite=Overwrite(
-                labels=bool(spec.get("forceOverwriteLabels")),
-                annotations=bool(spec.get("forceOverwriteAnnotations")),
+                labels=bool(spec.get("forceOverwriteLabels")), annotations=bool(spec.get("forceOverwriteAnnotations"))
             ),
             equivalences=diff.equivalences,
             scaled=scaled,

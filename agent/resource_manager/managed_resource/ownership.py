@@ -108,9 +108,9 @@ class Ownership:
 
         One that another agent looks after, in a namespace that this one does not watch, is asked for.
         """
-        elsewhere = self._unseen(origin)
-        if elsewhere is not None:
-            return await self._holder_elsewhere(elsewhere, object_key)
+        name = self._named(origin)
+        if name is not None and not self.source.sees(name.namespace):
+            return await self._holder_elsewhere(name, object_key)
         if self.holder(own, origin, object_key) is None:
             return None
         await self.look_at_all()
@@ -154,11 +154,6 @@ class Ownership:
     def _is_outdated(self, other: Object) -> bool:
         return self.source.is_outdated(other, passed=self._passed.get(key(other)))
 
-    def _unseen(self, origin: str) -> Key | None:
-        """The ManagedResource of this origin, if it is in a namespace that is not watched."""
-        name = self._named(origin)
-        return None if name is None or self.source.sees(name.namespace) else name
-
     async def _holder_elsewhere(self, name: Key, object_key: str) -> Holder | None:
         try:
             other = await self._read(name)
@@ -201,7 +196,7 @@ class Ownership:
         """
         at = next_look = now = time.monotonic()
         since = max((moment for moment in due if moment <= now), default=None)
-        if since is not None and self.is_one_cluster and not self.source.sees_all:
+        if since is not None and self.is_one_cluster and not self.source.sees(""):
             unwatched = self.source.unwatched
             at = await unwatched.look(since=since, is_at_work=self._is_at_work, resource_class=self.resource_class)
             next_look = unwatched.next_look

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Self
 
-from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, Restrictions
+from config.resource_manager.restrictions import Impersonation, Kinds, Restrictions
 from gardener import keys
 from gardener.managed_resource.plan import Restriction, unrestricted
 from gardener.managed_resource.redaction import without_values
@@ -59,13 +59,9 @@ def _kind_problem(restrictions: Restrictions, resource: Resource) -> str:
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     if _is_in(lists.deny, resource):
         return f"ManagedResources may not have objects of kind {kind}, by {_SECTION}.{field}.deny"
-    if not _is_allowed(lists, resource):
+    if lists.allow and not _is_in(lists.allow, resource):
         return f"ManagedResources may not have objects of kind {kind}: it is not in {_SECTION}.{field}.allow"
     return ""
-
-
-def _is_allowed(lists: KindLists, resource: Resource) -> bool:
-    return not lists.allow or _is_in(lists.allow, resource)
 
 
 def _is_in(listed: Iterable[Kinds], resource: Resource) -> bool:

@@ -119,24 +119,21 @@ class Plans:
         To be called before anything is removed: it may have moved to another ManagedResource. Returns the
         ManagedResources that want an object that another one gave up just now.
         """
-        async with self._one_at_a_time:
-            return await self._bring_up_to_date()
-
-    async def _bring_up_to_date(self) -> set[Key]:
         waiting: set[Key] = set()
-        for name in list(self._outdated):
-            managed_resource = self.source.managed_resources.get(name)
-            if managed_resource is None or is_deleting(managed_resource):
-                self._outdated.discard(name)
-                continue
-            try:
-                plan = await self.of(managed_resource)
-            except SecretError:
-                # Its own pass reports that; until then what it has applied stays its own.
-                self._outdated.discard(name)
-            else:
-                for given_up in self.claims.replace(name, (wanted.name for wanted in plan.wanted())):
-                    waiting |= self.claims.others(name, given_up)
+        async with self._one_at_a_time:
+            for name in list(self._outdated):
+                managed_resource = self.source.managed_resources.get(name)
+                if managed_resource is None or is_deleting(managed_resource):
+                    self._outdated.discard(name)
+                    continue
+                try:
+                    plan = await self.of(managed_resource)
+                except SecretError:
+                    # Its own pass reports that; until then what it has applied stays its own.
+                    self._outdated.discard(name)
+                else:
+                    for given_up in self.claims.replace(name, (wanted.name for wanted in plan.wanted())):
+                        waiting |= self.claims.others(name, given_up)
         return waiting
 
     async def wanted_elsewhere(self, managed_resources: Iterable[Object]) -> dict[str, Key]:

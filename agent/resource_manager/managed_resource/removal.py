@@ -131,7 +131,8 @@ class Removal:
         if self._ownership.is_wanted_by_other(self._options.owner.name, self._name):
             return True
         # When it was listed, its kind may not have been served, and its namespace was a guess.
-        return self._live_name() in self._options.wanted
+        name = object_key(self._resource.group, self._resource.kind, self._key.namespace, self._key.name)
+        return name in self._options.wanted
 
     def _too_early(self) -> Pending | None:
         """It may just be moving to another ManagedResource."""
@@ -160,9 +161,6 @@ class Removal:
         if observed is None and seen_to_go:
             return await self._gone()
         return await self._look_closer(changes)
-
-    def _live_name(self) -> str:
-        return object_key(self._resource.group, self._resource.kind, self._key.namespace, self._key.name)
 
     def _demand(self, resource: Resource, key: Key) -> None:
         """Raises RestrictedError for what may not be deleted."""
@@ -207,7 +205,9 @@ class Removal:
                 return await self._gone()
             try:
                 if self._disposition(live) is not Disposition.DELETE:
-                    await self._withdraw(live)
+                    if annotations(live).get(keys.CLAIMED_BY) == self._options.owner.origin:
+                        await self._annotate(live, {keys.CLAIMED_BY: None})
+                    self._forget()
                     return None
                 if await self._is_handed_over(live):
                     return None
@@ -228,12 +228,6 @@ class Removal:
         if live is not None and must_be_finalized(live, now=self._options.now):
             await self._finalize(live)
         return await self._pending(waiting=live is not None and is_deleting(live), due=self._due(live))
-
-    async def _withdraw(self, live: Object) -> None:
-        """It stays; our claim on it, if there is one, is over."""
-        if annotations(live).get(keys.CLAIMED_BY) == self._options.owner.origin:
-            await self._annotate(live, {keys.CLAIMED_BY: None})
-        self._forget()
 
     async def _is_handed_over(self, live: Object) -> bool:
         """Whether it belongs to a ManagedResource of another agent from now on; see `ownership`."""
@@ -279,8 +273,11 @@ class Removal:
     async def _gone(self) -> Pending | None:
         """The object is; its volume claims may not be."""
         self._forget()
-        if self._options.delete_volume_claims and await self._delete_leftover_claims():
-            return await self._pending(due=_CLAIMS_AGAIN)
+        if self._options.delete_volume_claims and self._claims is not None:
+            # Some may have been made anew meanwhile.
+            self._demand(_VOLUME_CLAIMS, Key(self._key.namespace, ""))
+            if await self._delete_all(self._claims):
+                return await self._pending(due=_CLAIMS_AGAIN)
         return None
 
     async def _delete_claims(self, live: Object) -> None:
@@ -292,13 +289,6 @@ class Removal:
             await self._options.note_claims(self._name, claims)
             self._claims = claims
         await self._delete_all(claims)
-
-    async def _delete_leftover_claims(self) -> bool:
-        """What was made anew meanwhile; whether there was any."""
-        if self._claims is None:
-            return False
-        self._demand(_VOLUME_CLAIMS, Key(self._key.namespace, ""))
-        return await self._delete_all(self._claims)
 
     async def _delete_all(self, claims: VolumeClaims) -> bool:
         """Those of this StatefulSet; whether there was any."""

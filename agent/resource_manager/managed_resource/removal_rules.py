@@ -24,12 +24,7 @@ class Disposition(Enum):
 
 
 def disposition(
-    live: Object,
-    *,
-    origin: str,
-    held_by_other: Callable[[str], bool],
-    garbage_collector: bool,
-    is_ours_unstamped: bool,
+    live: Object, *, origin: str, held_by_other: Callable[[str], bool], garbage_collector: bool, is_ours_unstamped: bool
 ) -> Disposition:
     """Whether the object is deleted.
 
@@ -64,11 +59,7 @@ def _is_garbage_collectable(live: Object) -> bool:
 
 def propagation_policy(live: Object) -> str | None:
     """Workloads go after their pods; for all others the API server's default holds."""
-    return "Foreground" if _group(live) in _OWNING_GROUPS else None
-
-
-def _group(obj: Object) -> str:
-    return group_of(obj.get("apiVersion") or "")
+    return "Foreground" if group_of(live.get("apiVersion") or "") in _OWNING_GROUPS else None
 
 
 def must_be_finalized(live: Object, *, now: datetime) -> bool:

@@ -48,23 +48,15 @@ class Source:
         await self._caches.release(self.secrets.view)
 
     def sees(self, namespace: str) -> bool:
-        """Whether the ManagedResources of a namespace would be known."""
+        """Whether the ManagedResources of a namespace would be known; those of all namespaces if it is empty."""
         return self._caches.covers(MANAGED_RESOURCES, namespace)
-
-    @property
-    def sees_all(self) -> bool:
-        """Whether all namespaces are watched."""
-        return self.sees("")
 
     def users_of(self, secret: Key) -> list[Object]:
         """The ManagedResources that name a Secret."""
         return [found for _, found in self.managed_resources.by_index(BY_SECRET, secret)]
 
     def subscribe(
-        self,
-        *,
-        managed_resource: Callable[[Change[Object]], None],
-        secret: Callable[[Change[SecretVersion]], None],
+        self, *, managed_resource: Callable[[Change[Object]], None], secret: Callable[[Change[SecretVersion]], None]
     ) -> Callable[[], None]:
         """Returns what ends it."""
         unsubscribe = self.managed_resources.subscribe(managed_resource), self.secrets.subscribe(secret)

@@ -18,10 +18,13 @@ def asks_for_pass(change: Change[Object], *, resource_class: str) -> bool:
     """
     old, new = change.old, change.new
     subject = new if new is not None else old
-    if subject is None or not (concerns(subject, resource_class=resource_class) or _left(old, new, resource_class)):
+    if subject is None:
         return False
     if old is None or new is None:
-        return True
+        return concerns(subject, resource_class=resource_class)
+    # If class and finalizer were taken away in one go, what was applied still has to be removed.
+    if not any(concerns(each, resource_class=resource_class) for each in (new, old)):
+        return False
     if is_ignored(old) != is_ignored(new):
         return True
     if is_ignored(new) and not is_deleting(new):
@@ -34,11 +37,6 @@ def asks_for_pass(change: Change[Object], *, resource_class: str) -> bool:
         or _became_unhealthy(old, new)
         or must_wait(old, resource_class=resource_class) != must_wait(new, resource_class=resource_class)
     )
-
-
-def _left(old: Object | None, new: Object | None, resource_class: str) -> bool:
-    """Class and finalizer were taken away in one go: what was applied still has to be removed."""
-    return old is not None and new is not None and concerns(old, resource_class=resource_class)
 
 
 def _became_unhealthy(old: Object, new: Object) -> bool:

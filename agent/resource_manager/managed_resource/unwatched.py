@@ -94,7 +94,10 @@ class Unwatched:
         with contextlib.suppress(Forbidden):  # then only what they have pending is known
             async for each in self._all(SECRETS, Form.METADATA):
                 if key(each) in named:
-                    self.secrets[key(each)] = _secret(each)
+                    meta = metadata(each)
+                    self.secrets[key(each)] = {
+                        "metadata": {field: meta.get(field) for field in ("uid", "resourceVersion")}
+                    }
                     if _written_at(each) >= fresh_from:
                         self.fresh_secrets.add(key(each))
         self.managed_resources = [each for each in found if is_at_work(each)]
@@ -121,10 +124,6 @@ def _managed_resource(obj: Object) -> Object:
     }
     meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
     return {"metadata": meta, "spec": spec(obj), "status": known}
-
-
-def _secret(obj: Object) -> Object:
-    return {"metadata": {"uid": metadata(obj).get("uid"), "resourceVersion": metadata(obj).get("resourceVersion")}}
 
 
 def _written_at(secret: Object) -> str:

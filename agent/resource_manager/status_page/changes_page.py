@@ -1,6 +1,6 @@
 """What the agent has done lately, for all ManagedResources."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
@@ -30,16 +30,12 @@ class ChangesQuery:
         return f"/changes?{urlencode(given)}" if given else "/changes"
 
     def finds(self, changes: Iterable[ObjectChange]) -> list[ObjectChange]:
-        terms = terms_of(self.text)
-        return [each for each in changes if self._wants(each) and _matches(each, terms)]
-
-    def _wants(self, change: ObjectChange) -> bool:
-        return change.action.is_repair or not self.only_drift
-
-
-def _matches(change: ObjectChange, terms: Sequence[str]) -> bool:
-    told = f"{change.owner} {change.action} {change.kind} {change.key} {' '.join(change.fields)}".casefold()
-    return all(term in told for term in terms)
+        terms, found = terms_of(self.text), []
+        for change in changes:
+            text = f"{change.owner} {change.action} {change.kind} {change.key} {' '.join(change.fields)}".casefold()
+            if (change.action.is_repair or not self.only_drift) and all(term in text for term in terms):
+                found.append(change)
+        return found
 
 
 def changes_page(knowledge: Knowledge, query: ChangesQuery, *, now: datetime) -> str:

@@ -92,7 +92,7 @@ class Knowledge:
 
 
 def _health_status(managed_resource: Object, reference: Object, leading: Leading) -> HealthStatus:
-    named = _named(reference)
+    named = Reference.of(reference)
     if leading.is_being_deleted(reference):
         return HealthStatus(Health.DELETING)
     told = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""
@@ -116,10 +116,6 @@ def _what(finding: Finding) -> str:
 
 def _pods(reference: Object, leading: Leading) -> int | None:
     try:
-        return leading.pods_of(_named(reference))
+        return leading.pods_of(Reference.of(reference))
     except NotKnown:
         return None
-
-
-def _named(reference: Object) -> Reference:
-    return Reference(*(reference.get(part) or "" for part in ("apiVersion", "kind", "namespace", "name")))

@@ -25,15 +25,7 @@ _CHOICES = 300
 _SEVERITY = {
     state: position
     for position, state in enumerate(
-        (
-            State.FAILED,
-            State.UNHEALTHY,
-            State.DELETING,
-            State.PENDING,
-            State.PROGRESSING,
-            State.SUSPENDED,
-            State.READY,
-        )
+        (State.FAILED, State.UNHEALTHY, State.DELETING, State.PENDING, State.PROGRESSING, State.SUSPENDED, State.READY)
     )
 }
 

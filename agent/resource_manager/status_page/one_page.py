@@ -8,7 +8,7 @@ from agent.resource_manager.status_page.knowledge import Knowledge, SeenObject
 from agent.resource_manager.status_page.rendering import render
 from gardener.managed_resource.plan import secret_names
 from gardener.overview.hints import hints
-from gardener.overview.objects import Health, HealthStatus, Live, listed_in
+from gardener.overview.objects import Health, Live, listed_in
 from gardener.overview.states import State, is_observed, message_of, state_of
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, finalizers, is_truthy, key, metadata
@@ -79,12 +79,12 @@ def _facts(knowledge: Knowledge, managed_resource: Object) -> Iterator[Fact]:
 
 def _advice(managed_resource: Object, seen: Sequence[SeenObject]) -> Sequence[str]:
     # What is missing here is not in another cluster, as it may be for who asks with a kubeconfig.
-    there = [Live(each.reference, None, each.status) for each in seen if _is_there(each.status) and each.status]
+    there = [
+        Live(each.reference, None, each.status)
+        for each in seen
+        if each.status is not None and each.status.health is not Health.MISSING
+    ]
     return hints(managed_resource, there)
-
-
-def _is_there(status: HealthStatus | None) -> bool:
-    return status is not None and status.health is not Health.MISSING
 
 
 def _branches(knowledge: Knowledge, managed_resource: Object, seen: Sequence[SeenObject]) -> Iterator[Branch]:

@@ -126,7 +126,8 @@ def _for_others(service: Service, rules: Rules, around: Surroundings) -> Iterato
             yield from _ingress_controller_pair(service, port, namespace, pods)
     for route in around.routes:
         for namespace in sorted(route.namespaces):
-            if not _is_terminating(namespace, around.namespaces):
+            found = around.namespaces.get(namespace)
+            if found is None or not found.is_terminating:
                 yield from _gateway_pair(service, route, namespace)
 
 
@@ -263,11 +264,6 @@ def _gateway_pair(service: Service, route: GatewayRoute, namespace: str) -> Iter
         ingress=f"ingress-to-{name}-from-{'istio' if own else namespace}",
         egress=f"egress-to-{name if own else f'{service.key.namespace}-{name}'}-from-istio",
     )
-
-
-def _is_terminating(name: str, namespaces: Mapping[str, Namespace]) -> bool:
-    namespace = namespaces.get(name)
-    return namespace is not None and namespace.is_terminating
 
 
 # --- a pair

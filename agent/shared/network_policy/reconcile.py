@@ -12,14 +12,7 @@ from typing import Any
 import structlog
 
 from agent.shared.network_policy.istio import Gateways
-from agent.shared.network_policy.policies import (
-    Desired,
-    Policy,
-    Rules,
-    desired_policies,
-    from_world_name,
-    is_handled,
-)
+from agent.shared.network_policy.policies import Desired, Policy, Rules, desired_policies, from_world_name, is_handled
 from agent.shared.network_policy.projections import Existing, Service
 from agent.shared.network_policy.stores import Stores
 from gardener import keys

@@ -6,9 +6,8 @@ Files are read again now and then, since they may be replaced.
 
 import base64
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -16,6 +15,8 @@ from kube.connection import SERVICE_ACCOUNT
 from kube.kubeconfig import ConfigurationError, find_entry, read_kubeconfig
 
 _REMEMBERED_SECONDS = 60.0
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Authority:
@@ -48,33 +49,22 @@ class Authority:
                 self._bundle = self._read()
             except (OSError, ValueError, TypeError, AttributeError, ConfigurationError) as error:
                 # It may be about to be replaced: what was read last is good until then.
-                structlog.get_logger().error(
-                    "The CA bundle of the target cluster could not be read", file=self._file, error=_place(error)
-                )
+                # What a parser says may quote the text.
+                problem = str(error) if isinstance(error, OSError) else type(error).__name__
+                file = self._kubeconfig or str(self._in_cluster)
+                log.error("The CA bundle of the target cluster could not be read", file=file, error=problem)
         return self._bundle
-
-    @property
-    def _file(self) -> str:
-        return self._kubeconfig or str(self._in_cluster)
 
     def _read(self) -> bytes:
         if not self._kubeconfig:
             return self._in_cluster.read_bytes()
         path = Path(self._kubeconfig)
-        cluster = _current_cluster(read_kubeconfig(path))
+        document = read_kubeconfig(path)
+        # Lenient: the connection was made from the same file, so that it is right in all that matters.
+        context = find_entry(document, "contexts", document.get("current-context"), "context") or {}
+        cluster = find_entry(document, "clusters", context.get("cluster"), "cluster") or {}
         if data := cluster.get("certificate-authority-data"):
             return base64.b64decode(str(data))
         if file := cluster.get("certificate-authority"):
             return (path.parent / str(file)).read_bytes()
         return b""
-
-
-def _current_cluster(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Lenient: the connection was made from the same file, so that it is right in all that matters."""
-    context = find_entry(document, "contexts", document.get("current-context"), "context") or {}
-    return find_entry(document, "clusters", context.get("cluster"), "cluster") or {}
-
-
-def _place(error: Exception) -> str:
-    """What went wrong, without the text that a parser shows along with it."""
-    return str(error) if isinstance(error, OSError) else type(error).__name__

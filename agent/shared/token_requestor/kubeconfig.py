@@ -214,27 +214,22 @@ _Dumper.add_representer(str, _represent_text)
 
 def current_user(config: Object) -> Object:
     """The user of the current context; changes of it change the kubeconfig. Raises KubeconfigError."""
-    name = _current_context(config)["user"]
-    user = _find(config["users"], name, "user")
-    if user is None:
-        raise KubeconfigError(f"did not find authInfo of current context named {name}")
-    return user
+    return _current(config, "user", "authInfo")
 
 
 def current_cluster(config: Object) -> Object:
     """The cluster of the current context; changes of it change the kubeconfig. Raises KubeconfigError."""
-    name = _current_context(config)["cluster"]
-    cluster = _find(config["clusters"], name, "cluster")
-    if cluster is None:
-        raise KubeconfigError(f"did not find cluster of current context named {name}")
-    return cluster
+    return _current(config, "cluster", "cluster")
 
 
-def _current_context(config: Object) -> Object:
+def _current(config: Object, field: str, called: str) -> Object:
     context = _find(config["contexts"], config["current-context"], "context")
     if context is None:
         raise KubeconfigError("did not find context defined in current context")
-    return context
+    found = _find(config[f"{field}s"], context[field], field)
+    if found is None:
+        raise KubeconfigError(f"did not find {called} of current context named {context[field]}")
+    return found
 
 
 def _find(entries: list[Object] | None, name: str, field: str) -> Object | None:

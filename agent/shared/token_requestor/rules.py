@@ -91,12 +91,7 @@ def wanted_account(live: Object | None, spec: TokenSpec, *, merge_labels: bool) 
     """
     if live is None:
         meta = {"namespace": spec.account.namespace, "name": spec.account.name, "labels": dict(spec.labels)}
-        return {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": meta,
-            "automountServiceAccountToken": False,
-        }
+        return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta, "automountServiceAccountToken": False}
     having = labels(live)
     wanted = {**having, **spec.labels} if merge_labels else dict(spec.labels)
     if having == wanted and live.get("automountServiceAccountToken") is False:

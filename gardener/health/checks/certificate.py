@@ -19,9 +19,5 @@ def issuer_health(issuer: Object) -> str | None:
 
 RULE = Rule(group="cert.gardener.cloud", kind="Certificate", versions=("v1alpha1",), health=health, progress=outdated)
 ISSUER_RULE = Rule(
-    group="cert.gardener.cloud",
-    kind="Issuer",
-    versions=("v1alpha1",),
-    health=issuer_health,
-    progress=outdated,
+    group="cert.gardener.cloud", kind="Issuer", versions=("v1alpha1",), health=issuer_health, progress=outdated
 )

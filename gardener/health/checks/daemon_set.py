@@ -53,8 +53,7 @@ def _max_unavailable(daemon_set: Object) -> int:
 
 def _not_updated(daemon_set: Object) -> str | None:
     return partly_updated(
-        integer(daemon_set, "status.updatedNumberScheduled"),
-        integer(daemon_set, "status.desiredNumberScheduled"),
+        integer(daemon_set, "status.updatedNumberScheduled"), integer(daemon_set, "status.desiredNumberScheduled")
     )
 
 

@@ -24,7 +24,7 @@ _KINDS: dict[tuple[str, str], Callable[[Object, Object, MergeOptions], Object]] 
     ("extensions", "Deployment"): workloads.merge_deployment,
     ("apps", "StatefulSet"): workloads.merge_stateful_set,
     ("extensions", "StatefulSet"): workloads.merge_stateful_set,
-    ("apps", "DaemonSet"): workloads.merge_daemon_set,
+    ("apps", "DaemonSet"): workloads.merge_pod_template,
     ("batch", "Job"): workloads.merge_job,
     ("batch", "CronJob"): workloads.merge_cron_job,
     ("", "Service"): service.merge,

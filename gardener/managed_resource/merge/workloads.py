@@ -20,7 +20,7 @@ _SCALED = ("cpu", "memory")
 def merge_deployment(result: Object, live: Object, options: MergeOptions) -> Object:
     if options.preserve_replicas or at(result, "spec", "replicas") is None:
         result = with_value(result, ("spec", "replicas"), at(live, "spec", "replicas"))
-    return _with_pod_template(result, live, options)
+    return merge_pod_template(result, live, options)
 
 
 def merge_stateful_set(result: Object, live: Object, options: MergeOptions) -> Object:
@@ -30,27 +30,23 @@ def merge_stateful_set(result: Object, live: Object, options: MergeOptions) -> O
     return merge_deployment(result, live, options)
 
 
-def merge_daemon_set(result: Object, live: Object, options: MergeOptions) -> Object:
-    return _with_pod_template(result, live, options)
-
-
 def merge_job(result: Object, live: Object, options: MergeOptions) -> Object:
     """Selector and some labels of the pod template come from the API server, and can't be changed."""
     result = with_value(result, ("spec", "selector"), at(live, "spec", "selector"))
     labels = {**mapping_at(live, *_LABELS), **mapping_at(result, *_LABELS)}
     if labels:
         result = with_value(result, _LABELS, labels)
-    return _with_pod_template(result, live, options)
+    return merge_pod_template(result, live, options)
 
 
 def merge_cron_job(result: Object, live: Object, options: MergeOptions) -> Object:
     """For the versions in which the place of the pod template is known."""
     if result["apiVersion"] not in _CRON_JOB_VERSIONS:
         raise MergeError(f"cannot merge objects with gvk: {result['apiVersion']}, Kind=CronJob")
-    return _with_pod_template(result, live, options, path=("spec", "jobTemplate", "spec", "template"))
+    return merge_pod_template(result, live, options, path=("spec", "jobTemplate", "spec", "template"))
 
 
-def _with_pod_template(
+def merge_pod_template(
     result: Object, live: Object, options: MergeOptions, *, path: tuple[str, ...] = ("spec", "template")
 ) -> Object:
     restarted = at(live, *path, "metadata", "annotations", RESTARTED_AT)

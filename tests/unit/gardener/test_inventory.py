@@ -3,7 +3,7 @@
 import pytest
 
 from gardener.managed_resource.equivalences import Equivalences
-from gardener.managed_resource.inventory import Inventory, after_pass, all_listed, before_writing, shortened
+from gardener.managed_resource.inventory import Inventory, all_listed, shortened
 from kube.objects import Object
 
 
@@ -61,21 +61,10 @@ def test_a_list_joins_the_first_set_found_and_does_not_merge_others() -> None:
     assert set(equivalences.others("a", "A")) == {("b", "B"), ("c", "C")}
 
 
-def test_before_writing_what_is_new_is_listed_beside_what_is_pending_already() -> None:
-    pending, new = ref("v1", "ConfigMap", "a"), ref("v1", "ConfigMap", "b")
-    assert before_writing([new], [pending]) == [pending, new]
-
-
 def test_everything_that_was_ever_announced_is_listed() -> None:
     done, pending = ref("v1", "ConfigMap", "a"), ref("v1", "ConfigMap", "b")
     assert all_listed({"status": {"resources": [done], "pendingResources": [pending]}}) == [done, pending]
     assert all_listed({}) == []
-
-
-def test_after_a_pass_only_the_new_objects_are_listed_and_those_whose_fate_is_unknown() -> None:
-    a, b = ref("v1", "ConfigMap", "a"), ref("v1", "ConfigMap", "b")
-    assert after_pass([b]) == [b]
-    assert after_pass([b], carried_over=[a]) == [a, b]
 
 
 def test_in_short_only_the_label_of_all_objects_is_left_out() -> None:

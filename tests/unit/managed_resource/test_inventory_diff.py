@@ -49,6 +49,16 @@ def keys(*wanted: str) -> set[str]:
     return {key_of_reference(reference(name)) for name in wanted}
 
 
+def test_before_writing_what_is_new_is_listed_beside_what_is_pending_already() -> None:
+    announced = InventoryDiff.of(listing(pending=("b",)), plan("a", "b")).announced()
+    assert announced == [reference("a", labels={"new": "x"}), reference("b")]
+
+
+def test_after_a_pass_only_the_new_objects_are_listed_and_those_whose_fate_is_unknown() -> None:
+    assert names(InventoryDiff.of(listing("a"), plan("b")).final) == ["b"]
+    assert names(InventoryDiff.of(listing("a"), plan("b", errors=1)).final) == ["a", "b"]
+
+
 def test_what_is_refused_and_not_there_is_not_listed_and_not_announced() -> None:
     diff = InventoryDiff.of(listing(), plan(restricted=("a",)))
     assert (bool(diff.new), diff.final, diff.announced(), diff.unwanted) == (False, [], [], [])

@@ -6,20 +6,13 @@ from kube.clock import format_duration
 
 
 def delays(names: Iterable[str], *, least: float, most: float) -> dict[str, str]:
-    """The annotation of each Node: the first in byte order gets the least delay, and nobody quite the greatest.
+    """The annotation of each Node: the first in byte order gets the least delay, and none quite the greatest.
 
-    Args:
-        names: of Nodes.
-        least: seconds.
-        most: seconds.
+    Args: least, most: seconds.
     """
     ordered = sorted(names, key=str.encode)
     if not ordered:
         return {}
     step = (most - least) / len(ordered)
-    return {name: _whole_nanoseconds(least + number * step) for number, name in enumerate(ordered)}
-
-
-def _whole_nanoseconds(seconds: float) -> str:
-    """Cut, not rounded, as the original does it."""
-    return format_duration(int(seconds * 1e9) / 1e9)
+    # To whole nanoseconds they are cut, not rounded, as the original does it.
+    return {name: format_duration(int((least + number * step) * 1e9) / 1e9) for number, name in enumerate(ordered)}
