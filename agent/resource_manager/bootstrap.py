@@ -5,7 +5,7 @@ known and is not, the process ends.
 """
 
 from kube.client import Client
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
 from process.logging import get_logger
@@ -58,9 +58,7 @@ async def cluster_identity(configured: str, client: Client) -> str:
 
 async def _config_map(client: Client) -> Object | None:
     try:
-        return await client.get(CONFIG_MAPS, _NAME, namespace=_NAMESPACE)
-    except NotFound:
-        return None
+        return await client.find(CONFIG_MAPS, _NAME, namespace=_NAMESPACE)
     except KubeError as error:
         raise _unreadable(str(error)) from error
 

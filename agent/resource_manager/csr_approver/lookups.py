@@ -12,7 +12,7 @@ from gardener import keys
 from gardener.kinds import MACHINES
 from kube.client import Client, Form, Selection
 from kube.discovery import Discovery
-from kube.errors import KindNotServed, KubeError, NotFound
+from kube.errors import KindNotServed, KubeError
 from kube.names import dns_subdomain_problems, label_value_problems
 from kube.objects import Object, labels
 from kube.resources import NODES
@@ -33,12 +33,7 @@ class ClusterLookups:
         self.machine_namespace = machine_namespace
 
     async def node(self, name: str) -> Object | None:
-        if not name:
-            return None
-        try:
-            return await self._target.get(NODES, name)
-        except NotFound:
-            return None
+        return await self._target.find(NODES, name) if name else None
 
     async def machines_of_node(self, node_name: str) -> int | None:
         if self.machine_namespace is None:

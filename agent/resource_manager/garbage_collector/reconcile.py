@@ -26,7 +26,7 @@ from gardener.references.keys import Name, references
 from kube.client import Client, Form, Selection
 from kube.controller import ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, KindNotServed, KubeError, NotFound
-from kube.objects import Key, Object, metadata
+from kube.objects import Key, Object
 from kube.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS, Resource
 
 USERS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS, PODS, CRON_JOBS, MANAGED_RESOURCES, PROMETHEUSES)
@@ -101,15 +101,8 @@ class Reconciler:
         self, resource: Resource, namespaces: Collection[str], label_selector: str = ""
     ) -> AsyncIterator[Sequence[Object]]:
         for namespace in namespaces or ("",):
-            token = ""
-            while True:
-                page = await self.client.list_page(
-                    resource, Selection(namespace, label_selector), form=Form.METADATA, continue_token=token
-                )
-                yield page["items"]
-                token = metadata(page).get("continue") or ""
-                if not token:
-                    break
+            async for page in self.client.pages(resource, Selection(namespace, label_selector), form=Form.METADATA):
+                yield page
 
     # --- acting
 

@@ -29,7 +29,7 @@ from gardener.managed_resource.inventory import PENDING, all_listed
 from gardener.managed_resource.references import key_of_reference
 from gardener.responsibility import Origin, concerns, is_ignored, parse_origin
 from kube.cache import Change
-from kube.errors import Forbidden, NotFound
+from kube.errors import Forbidden
 from kube.objects import Key, Object, condition, is_deleting, key, resource_version
 
 
@@ -175,10 +175,7 @@ class Ownership:
 
     async def _read(self, name: Key) -> Object | None:
         """As it is now. Raises KubeError."""
-        try:
-            return await self.source.client.get(MANAGED_RESOURCES, name.name, namespace=name.namespace)
-        except NotFound:
-            return None
+        return await self.source.client.find(MANAGED_RESOURCES, name.name, namespace=name.namespace)
 
     async def look_at_all(self) -> None:
         """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""

@@ -23,7 +23,7 @@ from kube.bodies import Bodies
 from kube.cache import Change
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import KubeError, NotFound
+from kube.errors import KubeError
 from kube.limiter import ByteBudget
 from kube.managed_kinds import ManagedKinds
 from kube.objects import Key, Object, annotations, is_deleting, labels, metadata, resource_version, uid
@@ -128,10 +128,7 @@ class Target:
 
     async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
         """The whole live object from the API server. Raises KubeError."""
-        try:
-            return await (client or self.client).get(resource, key.name, namespace=key.namespace)
-        except NotFound:
-            return None
+        return await (client or self.client).find(resource, key.name, namespace=key.namespace)
 
     async def annotate(
         self, resource: Resource, live: Object, notes: Mapping[str, str | None], *, client: Client

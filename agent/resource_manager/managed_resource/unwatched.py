@@ -106,15 +106,10 @@ class Unwatched:
 
     async def _all(self, resource: Resource, form: Form) -> AsyncIterator[Object]:
         """Of the namespaces that are not watched, page by page: together they may be large."""
-        token = ""
-        while True:
-            page = await self._client.list_page(resource, Selection(), form=form, continue_token=token)
-            for each in page["items"]:
+        async for page in self._client.pages(resource, Selection(), form=form):
+            for each in page:
                 if not self._is_watched(key(each).namespace):
                     yield each
-            token = metadata(page).get("continue") or ""
-            if not token:
-                return
 
 
 def _managed_resource(obj: Object) -> Object:

@@ -57,17 +57,13 @@ class Reconciler:
 
     async def _is_used(self, key: Key) -> bool:
         selection = Selection(namespace=key.namespace)
-        token = ""
         try:
-            while True:
-                page = await self._client.list_page(PODS, selection, continue_token=token)
-                if any(uses(pod, key.name) for pod in page["items"]):
+            async for pods in self._client.pages(PODS, selection):
+                if any(uses(pod, key.name) for pod in pods):
                     return True
-                token = metadata(page).get("continue") or ""
-                if not token:
-                    return False
         except KubeError as error:
             raise ReconcileError(f"could not list Pods: {error}") from error
+        return False
 
     async def _label(self, secret: Labelled, changes: Labels) -> None:
         """The Secret passes the webhook on its way, which does what the labels say."""

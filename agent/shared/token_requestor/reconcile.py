@@ -30,7 +30,7 @@ from gardener import keys
 from kube.cache import Store
 from kube.client import Client
 from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
-from kube.errors import ApiError, Conflict, KubeError, NotFound, ServerFailure, TooManyRequests, Unauthorized
+from kube.errors import ApiError, Conflict, KubeError, ServerFailure, TooManyRequests, Unauthorized
 from kube.events import EventRecorder
 from kube.objects import Key, Object, resource_version
 from kube.resources import SECRETS
@@ -169,17 +169,14 @@ class Reconciler:
 
     async def _read(self, key: Key) -> TokenSecret | None:
         try:
-            return TokenSecret.of(await self.source.get(SECRETS, key.name, namespace=key.namespace))
-        except NotFound:
-            return None
+            secret = await self.source.find(SECRETS, key.name, namespace=key.namespace)
         except KubeError as error:
             raise ReconcileError(f"error retrieving object from store: {redact_text(str(error))}") from error
+        return None if secret is None else TokenSecret.of(secret)
 
     async def _read_target(self, key: Key) -> Object | None:
         try:
-            return await self.target.get(SECRETS, key.name, namespace=key.namespace)
-        except NotFound:
-            return None
+            return await self.target.find(SECRETS, key.name, namespace=key.namespace)
         except KubeError as error:
             raise ReconcileError(f"could not read target secret: {redact_text(str(error))}") from error
 

@@ -11,8 +11,8 @@ from agent.shared.token_requestor.token_spec import TokenSpec
 from kube.client import Client
 from kube.clock import parse_time
 from kube.controller import ReconcileError
-from kube.errors import Forbidden, KubeError, NotFound
-from kube.objects import Key, Object, metadata
+from kube.errors import Forbidden, KubeError
+from kube.objects import Object, metadata
 from kube.resources import SERVICE_ACCOUNTS, Resource
 from process.redaction import redact_text
 
@@ -42,7 +42,7 @@ class Tokens:
 
     async def ensure_account(self, spec: TokenSpec) -> None:
         """The ServiceAccount exists and is as it is wanted."""
-        live = await self._account(spec.account)
+        live = await self._client.find(SERVICE_ACCOUNTS, spec.account.name, namespace=spec.account.namespace)
         wanted = wanted_account(live, spec, merge_labels=self._merge_labels)
         if wanted is None:
             return
@@ -50,12 +50,6 @@ class Tokens:
             await self._client.create(SERVICE_ACCOUNTS, wanted)
         else:
             await self._client.replace(SERVICE_ACCOUNTS, wanted)
-
-    async def _account(self, wanted: Key) -> Object | None:
-        try:
-            return await self._client.get(SERVICE_ACCOUNTS, wanted.name, namespace=wanted.namespace)
-        except NotFound:
-            return None
 
     async def request(self, spec: TokenSpec, *, today: datetime) -> Token:
         """A new token.

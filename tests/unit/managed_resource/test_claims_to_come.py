@@ -1,7 +1,7 @@
 """Which ManagedResources of other agents are looked at before something is removed."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -171,8 +171,8 @@ class Lists:
         secret = {"metadata": {**name, "managedFields": fields}}
         self._items = {MANAGED_RESOURCES: [other("other")], SECRETS: [secret]}
 
-    async def list_page(self, resource: Resource, *_: Any, **_options: Any) -> Object:
-        return {"items": self._items[resource]}
+    async def pages(self, resource: Resource, *_: Any, **_options: Any) -> AsyncIterator[list[Object]]:
+        yield self._items[resource]
 
 
 @pytest.mark.parametrize(("secret_age", "expected"), [(5.0, ["other"]), (600.0, [])])
