@@ -172,7 +172,7 @@ def of_managed_kinds() -> list[View[Any]]:
     """Of all kinds that have rules, and of one that has none."""
     caches = OnlyViews(NO_CLIENT)
     kinds = ManagedKinds(caches, label_selector="")
-    Target(client=NO_CLIENT, discovery=Discovery(NO_CLIENT), kinds=kinds, memory=1000, on_change=lambda _: None)
+    Target(client=NO_CLIENT, discovery=Discovery(NO_CLIENT), kinds=kinds, on_change=lambda _: None)
     for project in (project_health, project_progress):
         kinds.part(
             lambda resource, obj, project=project: project(resource, obj, cluster_id="cluster"),  # type: ignore[misc]

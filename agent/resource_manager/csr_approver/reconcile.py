@@ -1,6 +1,5 @@
 """One CertificateSigningRequest, from its arrival to the decision."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -51,7 +50,6 @@ class Reconciler:
     rules: Rules
     grace: float
     """Seconds of a request's life in which it is not denied for what may change in the cluster."""
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def reconcile(self, key: Key) -> Result:
         watched = self.requests.get(key)
@@ -66,7 +64,7 @@ class Reconciler:
             log.debug("A request for a client certificate is none of ours")
             return Done()
         if isinstance(decision, Denial) and decision.may_change:
-            age = (self.now() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
+            age = (datetime.now(UTC) - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
             if age < self.grace:
                 log.info("A request is not denied yet", reason=decision.reason)
                 return RequeueAfter(min(self.grace - age, _LONGEST_GRACE_PAUSE))

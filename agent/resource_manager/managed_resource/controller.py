@@ -14,10 +14,11 @@ import structlog
 
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.apply import Applier
+from agent.resource_manager.managed_resource.finalizer import Finalizer
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import restriction_of
 from agent.resource_manager.managed_resource.plans import Plans
-from agent.resource_manager.managed_resource.reconcile import Reconciler, Settings
+from agent.resource_manager.managed_resource.reconcile import Reconciler
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.remove import Remover
 from agent.resource_manager.managed_resource.repairs import Repairs
@@ -36,8 +37,6 @@ from kube.objects import Key, Object, is_deleting, key
 from kube.queue import CHANGE, REMOVAL, Priority
 from kube.status import StatusWriter
 
-_BODIES = 64 << 20
-"""Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
 _LONGEST_PASS = 180.0
 _SERVED_SOON = 0.1
 _STATUS_SECONDS = 60.0
@@ -58,7 +57,6 @@ class ManagedResourceLoop:
             client=context.target.client,
             discovery=context.target.discovery,
             kinds=kinds,
-            memory=_BODIES,
             on_change=self._object_changed,
         )
         self._plans = Plans(
@@ -76,19 +74,13 @@ class ManagedResourceLoop:
             is_one_cluster=context.source.transport.host == context.target.transport.host,
             wake=self._wake,
         )
-        self._record = Record(
-            client=source.client,
-            store=source.managed_resources,
-            status=status,
-            finalizer=finalizer_of(self._class),
-            retry=lambda name: self._wake((name,)),
-        )
+        self._record = Record(store=source.managed_resources, status=status, retry=lambda name: self._wake((name,)))
         self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
         self._repairs = Repairs(longest=settings.sync_period)
         self._reporter = Reporter(self._record, context.recorder, context.changes, sync_period=settings.sync_period)
         limit = min(settings.sync_period, _LONGEST_PASS)
         reconciler = Reconciler(
-            settings=Settings(resource_class=self._class, restrictions=settings.restrictions, time_limit=limit),
+            finalizer=Finalizer(name=finalizer_of(self._class), client=source.client, store=source.managed_resources),
             record=self._record,
             plans=self._plans,
             ownership=self._ownership,
@@ -108,6 +100,9 @@ class ManagedResourceLoop:
                 service_warnings=partial(warnings_about, context.target.client),
             ),
             reporter=self._reporter,
+            resource_class=self._class,
+            restrictions=settings.restrictions,
+            time_limit=limit,
         )
         self.loop = ControlLoop(
             "managedresource",

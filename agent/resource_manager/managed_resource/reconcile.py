@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.finalizer import Finalizer
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.plans import LargePlanError, Plans, SecretError
@@ -23,6 +24,7 @@ from agent.resource_manager.managed_resource.record import Record, StatusTooLarg
 from agent.resource_manager.managed_resource.removal import DeleteOptions
 from agent.resource_manager.managed_resource.remove import Remover
 from agent.resource_manager.managed_resource.report import Reporter
+from agent.resource_manager.managed_resource.restricted import restricted_objects
 from agent.resource_manager.managed_resource.scaling import ListError
 from agent.resource_manager.managed_resource.target import Target
 from config.resource_manager.restrictions import Restrictions
@@ -30,7 +32,7 @@ from gardener import keys
 from gardener.managed_resource import conditions
 from gardener.managed_resource.inventory import InventoryDiff, all_listed
 from gardener.managed_resource.plan import Plan
-from gardener.responsibility import finalizer_of, is_ignored, is_responsible, must_wait
+from gardener.responsibility import is_ignored, is_responsible, must_wait
 from kube.clock import format_duration
 from kube.conditions import conditions_of
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
@@ -43,17 +45,9 @@ _AT_ONCE = 10
 """Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    resource_class: str
-    restrictions: Restrictions
-    time_limit: float
-    """Seconds for applying and removing; what was not reached then is reported as failed."""
-
-
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    settings: Settings
+    finalizer: Finalizer
     record: Record
     plans: Plans
     ownership: Ownership
@@ -61,6 +55,10 @@ class Reconciler:
     applier: Applier
     remover: Remover
     reporter: Reporter
+    resource_class: str
+    restrictions: Restrictions
+    time_limit: float
+    """Seconds for applying and removing; what was not reached then is reported as failed."""
 
     async def reconcile(self, name: Key) -> Result:
         managed_resource = self.record.get(name)
@@ -71,16 +69,15 @@ class Reconciler:
         if operation == keys.OPERATION_WAIT_FOR_STATE:
             return Done()
         if operation == keys.OPERATION_RECONCILE:
-            managed_resource = await self.record.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
+            managed_resource = await self.finalizer.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
         if is_deleting(managed_resource):
             return await self._remove_all(managed_resource)
         if is_ignored(managed_resource):
             await self.record.write(managed_resource, conditions.ignored())
             return Done()
-        resource_class = self.settings.resource_class
-        if not is_responsible(managed_resource, resource_class=resource_class):
+        if not is_responsible(managed_resource, resource_class=self.resource_class):
             return await self._remove_all(managed_resource) if self._has_objects(managed_resource) else Done()
-        if must_wait(managed_resource, resource_class=resource_class):
+        if must_wait(managed_resource, resource_class=self.resource_class):
             return RequeueAfter(_WAIT_SECONDS)
         try:
             return await self._manage(managed_resource)
@@ -96,9 +93,9 @@ class Reconciler:
 
     def _has_objects(self, managed_resource: Object) -> bool:
         """Whether there may be some, of one that is not ours any more."""
-        name, finalizer = key(managed_resource), finalizer_of(self.settings.resource_class)
+        name = key(managed_resource)
         known = self.applier.has_applied(name) or self.remover.is_removing(name)
-        return known or finalizer in finalizers(managed_resource)
+        return known or self.finalizer.name in finalizers(managed_resource)
 
     async def _forget(self, name: Key) -> None:
         self.ownership.claim(name, ())
@@ -112,7 +109,7 @@ class Reconciler:
     # --- applying
 
     async def _manage(self, managed_resource: Object) -> Result:
-        managed_resource = await self.record.with_finalizer(managed_resource)
+        managed_resource = await self.finalizer.add(managed_resource)
         owner = self._owner(managed_resource)
         if owner.identity.problem:
             return await self.reporter.refuse(managed_resource, owner.identity.problem)
@@ -130,7 +127,7 @@ class Reconciler:
         changes.restricted += plan.restricted.values()
         delete_options = self.remover.options(owner, managed_resource, wanted=wanted)
         diff = InventoryDiff.of(managed_resource, plan)
-        if restricted := await self.remover.restricted(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
+        if restricted := await restricted_objects(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
             diff = InventoryDiff.of(managed_resource, plan, restricted=restricted)
             changes.restricted += restricted.values()
         apply_options: ApplyOptions | None = None
@@ -154,7 +151,7 @@ class Reconciler:
 
     def _owner(self, managed_resource: Object) -> Owner:
         origin = self.ownership.origin(key(managed_resource))
-        return Owner.of(managed_resource, origin=origin, restrictions=self.settings.restrictions)
+        return Owner.of(managed_resource, origin=origin, restrictions=self.restrictions)
 
     async def _carry_out(
         self,
@@ -164,7 +161,7 @@ class Reconciler:
         delete_options: DeleteOptions,
         changes: ChangeSet,
     ) -> None:
-        limit, at_once = self.settings.time_limit, asyncio.Semaphore(_AT_ONCE)
+        limit, at_once = self.time_limit, asyncio.Semaphore(_AT_ONCE)
         try:
             async with asyncio.timeout(limit):
                 leftover = await self.target.resources_of([*diff.unwanted, *diff.retained])
@@ -205,6 +202,6 @@ class Reconciler:
             if changes.is_restricted:
                 self.reporter.failed(managed_resource, outcome[-1], at_once=True)
             return self.reporter.look_again(changes)
-        await self.record.without_finalizer(managed_resource)
+        await self.finalizer.remove(managed_resource)
         await self._forget(name)
         return Done()

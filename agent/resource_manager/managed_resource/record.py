@@ -1,4 +1,4 @@
-"""Writing to the ManagedResource itself: finalizer, annotations, status."""
+"""The status of ManagedResources, as it is written in a pass."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,16 +8,14 @@ import orjson
 import structlog
 
 from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
-from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING, RESOURCES, InventoryDiff, all_listed, shortened
 from gardener.managed_resource.messages import too_many_text
 from gardener.managed_resource.references import sorted_references
 from kube.cache import Store
-from kube.client import Client
 from kube.conditions import Condition, with_conditions
 from kube.controller import ReconcileError
 from kube.errors import KubeError, NotFound, TooLarge
-from kube.objects import Key, Object, finalizers, is_deleting, key, metadata
+from kube.objects import Key, Object, key
 from kube.status import Compute, StatusWriter
 
 _SETTLING_SECONDS = 1.0
@@ -33,13 +31,10 @@ class StatusTooLargeError(ReconcileError):
 class Record:
     """Most methods give the ManagedResource as it is then."""
 
-    client: Client
     store: Store[Object]
     status: StatusWriter
-    finalizer: str
     retry: Callable[[Key], None]
     """Has a ManagedResource looked at again, whose status could not be written."""
-    utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)
     _unstorable: dict[Key, tuple[object, str]] = field(default_factory=dict, init=False)
     """What could not be listed after a pass, and why; until the next one, which tells."""
 
@@ -47,37 +42,6 @@ class Record:
         """With the status of the last pass, even if that waits to be written; None if there is no such one."""
         managed_resource = self.store.get(name)
         return None if managed_resource is None else self.status.expected(managed_resource)
-
-    async def with_finalizer(self, managed_resource: Object) -> Object:
-        present = finalizers(managed_resource)
-        if self.finalizer in present:
-            return managed_resource
-        try:
-            return await self.patch(managed_resource, {"finalizers": [*present, self.finalizer]}, locked=True)
-        except KubeError as error:
-            raise ReconcileError(f"failed to add finalizer: {error}") from error
-
-    async def without_finalizer(self, managed_resource: Object) -> None:
-        present = finalizers(managed_resource)
-        if self.finalizer not in present:
-            return
-        left = [name for name in present if name != self.finalizer]
-        try:
-            await self.patch(managed_resource, {"finalizers": left or None}, locked=True)
-        except NotFound:
-            return
-        except KubeError as error:
-            raise ReconcileError(f"failed to remove finalizer: {error}") from error
-
-    async def patch(self, managed_resource: Object, meta: Object, *, locked: bool = False) -> Object:
-        """Merge into the metadata; `locked` makes it fail if somebody else has written meanwhile. Raises KubeError."""
-        name = key(managed_resource)
-        if locked:
-            meta = {**meta, "resourceVersion": metadata(managed_resource)["resourceVersion"]}
-        patched = await self.client.patch(MANAGED_RESOURCES, name.name, {"metadata": meta}, namespace=name.namespace)
-        if finalizers(patched) or not is_deleting(patched):
-            self.store.observe(patched)
-        return patched
 
     async def write(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> Object:
         """Set conditions and other fields of the status, if they are not so yet.
@@ -159,7 +123,7 @@ class Record:
         await self.status.flush()
 
     def _compute(self, conditions: Sequence[Condition], fields: Mapping[str, object]) -> Compute:
-        now = self.utcnow()
+        now = datetime.now(UTC)
 
         def compute(status: Object) -> Object:
             present = status.get("conditions") or []

@@ -33,8 +33,8 @@ from gardener.managed_resource.messages import not_removed_text, pending_text
 from gardener.managed_resource.references import key_of_reference, object_key, resource_string_of_reference
 from kube.client import Client, Selection
 from kube.clock import parse_duration, parse_time
-from kube.errors import Conflict, Forbidden, NotFound
-from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, metadata, uid
+from kube.errors import Conflict, Forbidden, KindNotServed, KubeError, NotFound
+from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
 from kube.resources import Resource
 
 _ATTEMPTS = 3
@@ -62,6 +62,8 @@ class DeleteOptions:
     owner: Owner
     client: Client
     """By which is written, as the owner's identity says."""
+    target: Target
+    ownership: Ownership
     wanted: frozenset[str]
     """Object keys of what this ManagedResource itself asks for; none if all of it goes."""
     announced: frozenset[str]
@@ -79,22 +81,13 @@ class DeleteOptions:
 class Removal:
     """One object that is to go; `look` is at other ManagedResources, see `ownership`."""
 
-    def __init__(
-        self,
-        resource: Resource,
-        reference: Object,
-        options: DeleteOptions,
-        look: Look,
-        *,
-        target: Target,
-        ownership: Ownership,
-    ) -> None:
+    def __init__(self, resource: Resource, reference: Object, options: DeleteOptions, look: Look) -> None:
         self._resource = resource
         self._reference = reference
         self._options = options
         self._look = look
-        self._target = target
-        self._ownership = ownership
+        self._target = options.target
+        self._ownership = options.ownership
         self._name = key_of_reference(reference)
         self._awaited_by = look.awaited.get(self._name)
         self._text = resource_string_of_reference(reference)
@@ -336,3 +329,30 @@ class Removal:
 
 def key_of_live(resource: Resource, reference: Object) -> Key:
     return Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")
+
+
+async def attempt(
+    reference: Object, options: DeleteOptions, look: Look, step: Callable[[Removal], Awaitable[Pending | None]]
+) -> Pending | None:
+    """A step of the removal of what is referred to, if it has a kind that is served."""
+    if not reference.get("name"):
+        return None  # it was never applied
+    target = options.target
+    try:
+        resource = await target.resource_of(reference)
+        try:
+            return await step(Removal(resource, reference, options, look))
+        except KindNotServed as error:
+            # What is known of the kind was out of date: an object is gone with its kind only if all versions are.
+            target.discovery.invalidate(group_of(error.api_version))
+            return await step(Removal(await target.resource_of(reference), reference, options, look))
+    except KindNotServed:
+        target.forget(key_of_reference(reference))
+        return None
+    except (KubeError, ValueError) as error:
+        return failed(reference, error)
+
+
+def failed(reference: Object, error: Exception) -> Pending:
+    text = pending_text(resource_string_of_reference(reference), error=str(error))
+    return Pending(key_of_reference(reference), text, failed=True)

@@ -32,6 +32,8 @@ from kube.resources import Resource
 
 _MARKS = frozenset({keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY})
 _LARGE_AT_ONCE = 64 << 20
+_BODIES = 64 << 20
+"""Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,7 @@ class Observed:
 
 
 class Target:
-    """Args: memory: bytes for whole objects; on_change: called with the origin of an object
-    that is not as it was accepted.
-    """
+    """Args: on_change: called with the origin of an object that is not as it was accepted."""
 
     def __init__(
         self,
@@ -59,14 +59,13 @@ class Target:
         client: Client,
         discovery: Discovery,
         kinds: ManagedKinds,
-        memory: int,
         on_change: Callable[[str], None],
     ) -> None:
         self.client = client
         self.discovery = discovery
         self._kinds = kinds.part(self._observe, on_change=self._changed)
         self._on_change = on_change
-        self._bodies = Bodies(limit=memory)
+        self._bodies = Bodies(limit=_BODIES)
         self._accepted: dict[str, bytes] = {}
         self._answer: tuple[Object, bytes] | None = None
         """An answer that is just being taken over, with its hash."""
