@@ -12,7 +12,7 @@ from agent.resource_manager.changes import KEPT, RecentChanges
 from agent.resource_manager.context import Context
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, hold_ready
 from agent.resource_manager.managed_resource.source import Source
-from agent.resource_manager.status_page.knowledge import Knowledge
+from agent.resource_manager.status_page.lister import Lister
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.loop import ControlLoop
 from process.composition import Composition
@@ -32,7 +32,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     held = hold_ready(source)
     page = config.server.status_page
     changes = RecentChanges(limit=KEPT if page.port else 0)
-    knowledge = _knowledge(config, held, changes)
+    lister = _lister(config, held, changes)
 
     async def control_loops() -> Sequence[ControlLoop]:
         context = Context(
@@ -44,22 +44,22 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
             cluster_id=await cluster_identity(config.controllers.cluster_id, source.client),
             changes=changes,
         )
-        return compose_controllers(context, held=held, knowledge=knowledge)
+        return compose_controllers(context, held=held, lister=lister)
 
     servers: list[HttpServer] = []
     if page.port:
         # Imported only if it is wanted: that takes time.
         from agent.resource_manager.status_page.server import status_page_server
 
-        servers.append(status_page_server(knowledge, host=page.bind_address, port=page.port))
+        servers.append(status_page_server(lister, host=page.bind_address, port=page.port))
     return base.groups(
         servers=servers, work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)]
     )
 
 
-def _knowledge(config: ResourceManagerConfiguration, held: Source, changes: RecentChanges) -> Knowledge:
+def _lister(config: ResourceManagerConfiguration, held: Source, changes: RecentChanges) -> Lister:
     election = config.leader_election
-    return Knowledge(
+    return Lister(
         managed_resources=held.managed_resources,
         secrets=held.secrets,
         changes=changes,

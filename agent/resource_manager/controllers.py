@@ -8,7 +8,7 @@ from agent.resource_manager.health.controller import declare_health, declare_pro
 from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
 from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.managed_resource_metrics import Sources
-from agent.resource_manager.status_page.knowledge import Knowledge, Leading
+from agent.resource_manager.status_page.lister import Leading, Lister
 from agent.table import Declare, Table
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
@@ -104,10 +104,10 @@ def node_high_availability_config() -> Declare[Context]:
     return declare
 
 
-def compose_controllers(context: Context, *, held: Source, knowledge: Knowledge | None = None) -> Sequence[ControlLoop]:
+def compose_controllers(context: Context, *, held: Source, lister: Lister | None = None) -> Sequence[ControlLoop]:
     """The control loops that the configuration switches on; called when this process begins to lead.
 
-    Args: knowledge: of the status page, which can ask them from then on.
+    Args: lister: of the status page, which can ask them from then on.
     """
     controllers = context.config.controllers
     managed_by = controllers.managed_resource.managed_by_label_value
@@ -125,8 +125,8 @@ def compose_controllers(context: Context, *, held: Source, knowledge: Knowledge 
             limit=context.config.server.metrics.managed_resource_series_limit,
         )
     )
-    if knowledge is not None:
-        knowledge.lead(
+    if lister is not None:
+        lister.lead(
             Leading(
                 secrets_of_objects=managed.secrets_of_objects,
                 is_being_deleted=managed.is_being_deleted,

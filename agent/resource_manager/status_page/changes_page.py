@@ -6,7 +6,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from agent.resource_manager.changes import ObjectChange
-from agent.resource_manager.status_page.knowledge import Knowledge
+from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import page_of, paged, terms_of
 from agent.resource_manager.status_page.rendering import render, span_of
 
@@ -38,13 +38,13 @@ class ChangesQuery:
         return found
 
 
-def changes_page(knowledge: Knowledge, query: ChangesQuery, *, now: datetime) -> str:
-    found = query.finds(knowledge.changes.newest_first())
+def changes_page(lister: Lister, query: ChangesQuery, *, now: datetime) -> str:
+    found = query.finds(lister.changes.newest_first())
     page = paged(found, query.page)
-    kept = f"The last {knowledge.changes.limit:,} are kept, as long as this process lives."
+    kept = f"The last {lister.changes.limit:,} are kept, as long as this process lives."
     return render(
         "changes.html",
-        knowledge,
+        lister,
         now=now,
         title="Recent changes",
         section="/changes",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from agent.resource_manager.status_page.knowledge import Knowledge
+from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import BY_STATE, Listing, Query
 from agent.resource_manager.status_page.rendering import render, span_of
 from gardener.overview.states import State, Wanted
@@ -38,7 +38,7 @@ class Chip(NamedTuple):
     is_chosen: bool
 
 
-def list_page(knowledge: Knowledge, listing: Listing, *, now: datetime) -> str:
+def list_page(lister: Lister, listing: Listing, *, now: datetime) -> str:
     query, page = listing.query, listing.page()
     with_class = len(listing.classes) > 1
     caption = span_of(page, "ManagedResource") + (f" of {listing.known:,}" if page.total != listing.known else "")
@@ -46,7 +46,7 @@ def list_page(knowledge: Knowledge, listing: Listing, *, now: datetime) -> str:
         caption = "There are no ManagedResources." if not listing.known else "No ManagedResource fits."
     return render(
         "list.html",
-        knowledge,
+        lister,
         now=now,
         title="ManagedResources",
         section="/",

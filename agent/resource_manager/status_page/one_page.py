@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from agent.resource_manager.status_page.knowledge import Knowledge, SeenObject
+from agent.resource_manager.status_page.lister import Lister, SeenObject
 from agent.resource_manager.status_page.rendering import render
 from gardener.managed_resource.plan import secret_names
 from gardener.overview.hints import hints
@@ -37,33 +37,33 @@ class Branch(NamedTuple):
     label: str = ""
 
 
-def one_page(knowledge: Knowledge, managed_resource: Object, *, now: datetime) -> str:
+def one_page(lister: Lister, managed_resource: Object, *, now: datetime) -> str:
     name, state = key(managed_resource), state_of(managed_resource)
-    seen = knowledge.objects_of(managed_resource, limit=_OBJECTS)
+    seen = lister.objects_of(managed_resource, limit=_OBJECTS)
     conditions: Sequence[Object] = (managed_resource.get("status") or {}).get("conditions") or []
     return render(
         "managed_resource.html",
-        knowledge,
+        lister,
         now=now,
         title=f"{name.namespace}/{name.name}",
         name=name,
         state=state,
         message=message_of(managed_resource) if state in {State.SUSPENDED, State.PENDING} else "",
-        facts=list(_facts(knowledge, managed_resource)),
+        facts=list(_facts(lister, managed_resource)),
         advice=_advice(managed_resource, seen),
         conditions=sorted(conditions, key=lambda found: found.get("type") or ""),
-        branches=list(_branches(knowledge, managed_resource, seen)),
+        branches=list(_branches(lister, managed_resource, seen)),
         not_shown=len(listed_in(managed_resource)) - len(seen),
-        what_is_shown=_what_is_shown(knowledge, managed_resource),
-        changes=list(knowledge.changes.newest_first(owner=name)),
+        what_is_shown=_what_is_shown(lister, managed_resource),
+        changes=list(lister.changes.newest_first(owner=name)),
     )
 
 
-def _facts(knowledge: Knowledge, managed_resource: Object) -> Iterator[Fact]:
+def _facts(lister: Lister, managed_resource: Object) -> Iterator[Fact]:
     meta, status = metadata(managed_resource), managed_resource.get("status") or {}
     spec = managed_resource.get("spec") or {}
     class_name = class_of(managed_resource) or DEFAULT_CLASS
-    yield Fact("Class", class_name if knowledge.is_ours(managed_resource) else f"{class_name} (of another agent)")
+    yield Fact("Class", class_name if lister.is_ours(managed_resource) else f"{class_name} (of another agent)")
     yield Fact("Created", at=meta.get("creationTimestamp") or "")
     if meta.get("deletionTimestamp"):
         yield Fact("Deletion asked for", at=meta["deletionTimestamp"])
@@ -87,24 +87,24 @@ def _advice(managed_resource: Object, seen: Sequence[SeenObject]) -> Sequence[st
     return hints(managed_resource, there)
 
 
-def _branches(knowledge: Knowledge, managed_resource: Object, seen: Sequence[SeenObject]) -> Iterator[Branch]:
+def _branches(lister: Lister, managed_resource: Object, seen: Sequence[SeenObject]) -> Iterator[Branch]:
     namespace = key(managed_resource).namespace
-    knows_secrets = knowledge.knows_secrets(managed_resource)
+    knows_secrets = lister.knows_secrets(managed_resource)
     by_secret: dict[str, list[SeenObject]] = {}
     for each in seen:
         by_secret.setdefault(each.secret, []).append(each)
     for position, name in enumerate(list(dict.fromkeys(secret_names(managed_resource)))[:_OBJECTS]):
-        is_missing = not knowledge.has_secret(Key(namespace, name))
+        is_missing = not lister.has_secret(Key(namespace, name))
         yield Branch(f"secret-{position}", by_secret.pop(name, []), knows_secrets, secret=name, is_missing=is_missing)
     if left := [each for some in by_secret.values() for each in some]:
         label = "In no Secret any more" if knows_secrets else "Objects"
         yield Branch("others", left, is_counted=True, label=label)
 
 
-def _what_is_shown(knowledge: Knowledge, managed_resource: Object) -> str:
-    if not knowledge.is_ours(managed_resource):
+def _what_is_shown(lister: Lister, managed_resource: Object) -> str:
+    if not lister.is_ours(managed_resource):
         return "It is of another class, so how its objects fare is not known here."
-    if not knowledge.leads:
+    if not lister.leads:
         return "How objects fare, and which Secret they come from, the leader knows."
     return (
         "As the watches of the agent tell. It counts the pods of Deployments; what else objects have made is not "

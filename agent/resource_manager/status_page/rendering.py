@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent.resource_manager.changes import Action
-from agent.resource_manager.status_page.knowledge import Knowledge
+from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Page
 from config.resource_manager import COMPONENT
 from gardener.conditions import RESOURCES_PROGRESSING
@@ -154,7 +154,7 @@ def _environment() -> Environment:
 environment = _environment()
 
 
-def render(template: str, knowledge: Knowledge, *, now: datetime, title: str, section: str = "", **shown: Any) -> str:
+def render(template: str, lister: Lister, *, now: datetime, title: str, section: str = "", **shown: Any) -> str:
     """A whole page. Args: section: the entry of the navigation that it belongs to; shown: what its template wants."""
     page = environment.get_template(template)
-    return page.render(knowledge=knowledge, now=now, title=title, section=section, **shown)
+    return page.render(lister=lister, now=now, title=title, section=section, **shown)

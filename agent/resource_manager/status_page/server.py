@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from aiohttp import web
 
 from agent.resource_manager.status_page.changes_page import ChangesQuery, changes_page
-from agent.resource_manager.status_page.knowledge import Knowledge
 from agent.resource_manager.status_page.list_page import list_page
+from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Listing, Query
 from agent.resource_manager.status_page.one_page import one_page
 from agent.resource_manager.status_page.rendering import STATIC, render
@@ -40,8 +40,8 @@ _FOREVER = "public, max-age=31536000, immutable"
 class StatusPage:
     """The handler. Pages are made one after the other: whoever asks often does not take the time of the controllers."""
 
-    def __init__(self, knowledge: Knowledge, *, on_loopback: bool) -> None:
-        self._knowledge = knowledge
+    def __init__(self, lister: Lister, *, on_loopback: bool) -> None:
+        self._lister = lister
         self._on_loopback = on_loopback
         self._one_at_a_time = asyncio.Lock()
 
@@ -62,18 +62,18 @@ class StatusPage:
         # Encoded, as a name could have a slash in it for all we know.
         match request.rel_url.raw_path.split("/"):
             case ["", ""]:
-                return 200, list_page(self._knowledge, await self._listing(Query.of(request.query)), now=now)
+                return 200, list_page(self._lister, await self._listing(Query.of(request.query)), now=now)
             case ["", "changes"]:
-                return 200, changes_page(self._knowledge, ChangesQuery.of(request.query), now=now)
+                return 200, changes_page(self._lister, ChangesQuery.of(request.query), now=now)
             case ["", "managedresources", namespace, name]:
-                found = self._knowledge.managed_resources.get(Key(unquote(namespace), unquote(name)))
+                found = self._lister.managed_resources.get(Key(unquote(namespace), unquote(name)))
                 if found is not None:
-                    return 200, one_page(self._knowledge, found, now=now)
-        return 404, render("not_found.html", self._knowledge, now=now, title="Not found")
+                    return 200, one_page(self._lister, found, now=now)
+        return 404, render("not_found.html", self._lister, now=now, title="Not found")
 
     async def _listing(self, query: Query) -> Listing:
         listing = Listing(query)
-        everything = [found for _, found in self._knowledge.managed_resources.items()]
+        everything = [found for _, found in self._lister.managed_resources.items()]
         for start in range(0, len(everything), _PORTION):
             listing.feed(everything[start : start + _PORTION])
             await asyncio.sleep(0)
@@ -110,11 +110,11 @@ def is_name_of_this_computer(host: str) -> bool:
     return port.isascii() and port.isdigit() and is_loopback(name.lower())
 
 
-def status_page_server(knowledge: Knowledge, *, host: str, port: int) -> HttpServer:
+def status_page_server(lister: Lister, *, host: str, port: int) -> HttpServer:
     """The server, not yet bound."""
     return HttpServer(
         "the status page",
-        StatusPage(knowledge, on_loopback=is_loopback(host)),
+        StatusPage(lister, on_loopback=is_loopback(host)),
         host=host,
         port=port,
         max_connections=32,

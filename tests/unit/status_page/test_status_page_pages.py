@@ -13,8 +13,8 @@ from agent.resource_manager.api import MANAGED_RESOURCES_VIEW
 from agent.resource_manager.changes import Action, RecentChanges, object_change
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.status_page.changes_page import ChangesQuery, changes_page
-from agent.resource_manager.status_page.knowledge import Knowledge, Leading
 from agent.resource_manager.status_page.list_page import list_page
+from agent.resource_manager.status_page.lister import Leading, Lister
 from agent.resource_manager.status_page.listing import Listing, Query
 from agent.resource_manager.status_page.one_page import one_page
 from agent.resource_manager.status_page.server import is_loopback, is_name_of_this_computer
@@ -51,8 +51,8 @@ def reference(name: str, kind: str = "Deployment", api_version: str = "apps/v1")
     return {"apiVersion": api_version, "kind": kind, "namespace": "shop", "name": name}
 
 
-def knowledge(*objects: Object, leading: Leading | None = None, changes: RecentChanges | None = None) -> Knowledge:
-    made = Knowledge(
+def lister(*objects: Object, leading: Leading | None = None, changes: RecentChanges | None = None) -> Lister:
+    made = Lister(
         managed_resources=store(MANAGED_RESOURCES_VIEW, list(objects)),
         secrets=store(View(SECRETS, str), [{"metadata": {"namespace": "garden", "name": "s", "resourceVersion": "1"}}]),
         changes=changes or RecentChanges(limit=1000),
@@ -86,14 +86,14 @@ def words(page: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
-def listed(known: Knowledge, **parameters: str) -> str:
+def listed(known: Lister, **parameters: str) -> str:
     listing = Listing(Query.of(parameters))
     listing.feed(found for _, found in known.managed_resources.items())
     return list_page(known, listing, now=NOW)
 
 
 async def test_the_list_of_thousands_is_as_short_as_a_page() -> None:
-    known = knowledge(*(managed(f"mr-{number:04}", message="m" * 30_000) for number in range(2000)))
+    known = lister(*(managed(f"mr-{number:04}", message="m" * 30_000) for number in range(2000)))
     page = listed(known, page="3")
     assert page.count("<tr") == 101
     assert "201 to 300 of 2,000 ManagedResources" in page
@@ -102,7 +102,7 @@ async def test_the_list_of_thousands_is_as_short_as_a_page() -> None:
 
 
 async def test_what_objects_and_queries_hold_is_text() -> None:
-    known = knowledge(managed("a", message=HOSTILE, secret=HOSTILE, resources=[reference(HOSTILE, HOSTILE, HOSTILE)]))
+    known = lister(managed("a", message=HOSTILE, secret=HOSTILE, resources=[reference(HOSTILE, HOSTILE, HOSTILE)]))
     name, changed = Key(HOSTILE, HOSTILE), reference(HOSTILE, HOSTILE)
     known.changes.add([object_change(name, Action.CHANGED, changed, at=1.0, before={HOSTILE: 1}, after={})])
     pages = [
@@ -123,7 +123,7 @@ async def test_objects_are_a_tree_below_their_secrets() -> None:
     secrets = {f"apps/Deployment/shop/{name}": "s" for name in ("web", "api", "unseen", "leaving", "gone")}
     message = 'Required Deployment "gone" in namespace "shop" is missing'
     obj = managed("a", resources=resources, message=message)
-    page = words(one_page(knowledge(obj, leading=leading({"api": "too slow"}, secrets=secrets)), obj, now=NOW))
+    page = words(one_page(lister(obj, leading=leading({"api": "too slow"}, secrets=secrets)), obj, now=NOW))
     assert "Secret s 5 Deployment shop/web ✓ Healthy 3 pods Deployment shop/api ! Unhealthy too slow" in page
     assert "Deployment shop/unseen ? Unknown no watch shows it" in page
     assert "Deployment shop/leaving − Deleting" in page
@@ -134,7 +134,7 @@ async def test_objects_are_a_tree_below_their_secrets() -> None:
 
 async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
     obj = managed("a", resources=[reference("web")], secret="other")
-    page = words(one_page(knowledge(obj), obj, now=NOW))
+    page = words(one_page(lister(obj), obj, now=NOW))
     assert "Secret other ✕ Missing" in page
     assert "Objects 1 Deployment shop/web" in page
     assert "Healthy 3 pods" not in page
@@ -144,7 +144,7 @@ async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
 
 async def test_many_objects_are_cut_off() -> None:
     obj = managed("a", resources=[reference(f"d{number}") for number in range(3000)])
-    page = one_page(knowledge(obj, leading=leading({})), obj, now=NOW)
+    page = one_page(lister(obj, leading=leading({})), obj, now=NOW)
     assert page.count("<li>") < 1100
     assert "2,000 more are not shown." in page
 
@@ -152,12 +152,12 @@ async def test_many_objects_are_cut_off() -> None:
 async def test_a_time_that_is_none_and_one_to_come_do_no_harm() -> None:
     obj = managed("a")
     obj["status"]["conditions"][0] |= {"lastTransitionTime": "yesterday", "lastUpdateTime": "2027-01-01T00:00:00Z"}
-    assert "0s" in words(one_page(knowledge(obj), obj, now=NOW))
+    assert "0s" in words(one_page(lister(obj), obj, now=NOW))
 
 
 async def test_a_list_that_is_not_complete_says_so() -> None:
     stores: Any = {"managed_resources": Store(MANAGED_RESOURCES_VIEW), "secrets": Store(View(SECRETS, str))}
-    known = Knowledge(**stores, changes=RecentChanges(limit=0), resource_class="", lease="")
+    known = Lister(**stores, changes=RecentChanges(limit=0), resource_class="", lease="")
     assert "The first list of ManagedResources is not complete yet" in listed(known)
     await asyncio.sleep(0)
 

@@ -41,7 +41,7 @@ class SeenObject:
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
-class Knowledge:
+class Lister:
     managed_resources: Store[Object]
     secrets: Store[Any]
     changes: RecentChanges
