@@ -8,7 +8,7 @@ from agent.resource_manager.health.controller import declare_health, declare_pro
 from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
 from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.managed_resource_metrics import Sources
-from agent.resource_manager.status_page.lister import Leading, Lister
+from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.table import Declare, Table
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
@@ -127,7 +127,7 @@ def compose_controllers(context: Context, *, held: Source, lister: Lister | None
     )
     if lister is not None:
         lister.lead(
-            Leading(
+            LeaderState(
                 secrets_of_objects=managed.secrets_of_objects,
                 is_being_deleted=managed.is_being_deleted,
                 unhealthy=health.check.remembered,

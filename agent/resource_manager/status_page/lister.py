@@ -20,7 +20,7 @@ from kube.objects import Key, Object, condition, key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leading:
+class LeaderState:
     """What the control loops know; the functions ask nobody."""
 
     secrets_of_objects: Callable[[Key], Mapping[str, str]]
@@ -48,15 +48,15 @@ class Lister:
     resource_class: str
     lease: str
     """Of the leader, as people name it; empty: there is no election."""
-    _leading: Leading | None = field(default=None, init=False)
+    _leader: LeaderState | None = field(default=None, init=False)
 
-    def lead(self, leading: Leading) -> None:
+    def lead(self, leading: LeaderState) -> None:
         """From now on the control loops can be asked."""
-        self._leading = leading
+        self._leader = leading
 
     @property
     def leads(self) -> bool:
-        return self._leading is not None
+        return self._leader is not None
 
     @property
     def is_complete(self) -> bool:
@@ -71,12 +71,12 @@ class Lister:
 
     def knows_secrets(self, managed_resource: Object) -> bool:
         """Whether it is known which objects come from which Secret."""
-        return self._leading is not None and bool(self._leading.secrets_of_objects(key(managed_resource)))
+        return self._leader is not None and bool(self._leader.secrets_of_objects(key(managed_resource)))
 
     def objects_of(self, managed_resource: Object, *, limit: int) -> Sequence[SeenObject]:
         """The first of those that it lists."""
         references = listed_in(managed_resource)[:limit]
-        leading = self._leading if self.is_ours(managed_resource) else None
+        leading = self._leader if self.is_ours(managed_resource) else None
         if leading is None:
             return [SeenObject(reference, "", None) for reference in references]
         secrets = leading.secrets_of_objects(key(managed_resource))
@@ -91,7 +91,7 @@ class Lister:
         ]
 
 
-def _health_status(managed_resource: Object, reference: Object, leading: Leading) -> HealthStatus:
+def _health_status(managed_resource: Object, reference: Object, leading: LeaderState) -> HealthStatus:
     named = Reference.of(reference)
     if leading.is_being_deleted(reference):
         return HealthStatus(Health.DELETING)
@@ -114,7 +114,7 @@ def _what(finding: Finding) -> str:
     return finding.message.removeprefix(f"{name} is unhealthy: ").removeprefix(f"{name} is progressing: ")
 
 
-def _pods(reference: Object, leading: Leading) -> int | None:
+def _pods(reference: Object, leading: LeaderState) -> int | None:
     try:
         return leading.pods_of(Reference.of(reference))
     except NotKnown:

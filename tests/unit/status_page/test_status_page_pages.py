@@ -14,7 +14,7 @@ from agent.resource_manager.changes import Action, RecentChanges, object_change
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.status_page.changes_page import ChangesQuery, changes_page
 from agent.resource_manager.status_page.list_page import list_page
-from agent.resource_manager.status_page.lister import Leading, Lister
+from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.resource_manager.status_page.listing import Listing, Query
 from agent.resource_manager.status_page.one_page import one_page
 from agent.resource_manager.status_page.server import is_loopback, is_name_of_this_computer
@@ -51,7 +51,7 @@ def reference(name: str, kind: str = "Deployment", api_version: str = "apps/v1")
     return {"apiVersion": api_version, "kind": kind, "namespace": "shop", "name": name}
 
 
-def lister(*objects: Object, leading: Leading | None = None, changes: RecentChanges | None = None) -> Lister:
+def lister(*objects: Object, leading: LeaderState | None = None, changes: RecentChanges | None = None) -> Lister:
     made = Lister(
         managed_resources=store(MANAGED_RESOURCES_VIEW, list(objects)),
         secrets=store(View(SECRETS, str), [{"metadata": {"namespace": "garden", "name": "s", "resourceVersion": "1"}}]),
@@ -64,7 +64,7 @@ def lister(*objects: Object, leading: Leading | None = None, changes: RecentChan
     return made
 
 
-def leading(findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = None) -> Leading:
+def leading(findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = None) -> LeaderState:
     """Args: findings: what is wrong, by the name of the object; one that is called `unseen` is not known."""
 
     def unhealthy(wanted: Reference) -> Finding | None:
@@ -73,7 +73,7 @@ def leading(findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = 
         wrong = findings.get(wanted.name)
         return Finding(wanted, "R", f"{wanted.kind} {wanted} is unhealthy: {wrong}") if wrong else None
 
-    return Leading(
+    return LeaderState(
         secrets_of_objects=lambda _: secrets or {},
         is_being_deleted=lambda found: found["name"] == "leaving",
         unhealthy=unhealthy,
