@@ -18,7 +18,7 @@ _OBJECTS = 1000
 _SWITCHES = ("keepObjects", "forceOverwriteLabels", "forceOverwriteAnnotations", "deletePersistentVolumeClaims")
 
 
-class Fact(NamedTuple):
+class Property(NamedTuple):
     """A text, or since when."""
 
     name: str
@@ -49,7 +49,7 @@ def one_page(lister: Lister, managed_resource: Object, *, now: datetime) -> str:
         name=name,
         state=state,
         message=message_of(managed_resource) if state in {State.SUSPENDED, State.PENDING} else "",
-        facts=list(_facts(lister, managed_resource)),
+        properties=list(_properties(lister, managed_resource)),
         advice=_advice(managed_resource, seen),
         conditions=sorted(conditions, key=lambda found: found.get("type") or ""),
         branches=list(_branches(lister, managed_resource, seen)),
@@ -59,22 +59,22 @@ def one_page(lister: Lister, managed_resource: Object, *, now: datetime) -> str:
     )
 
 
-def _facts(lister: Lister, managed_resource: Object) -> Iterator[Fact]:
+def _properties(lister: Lister, managed_resource: Object) -> Iterator[Property]:
     meta, status = metadata(managed_resource), managed_resource.get("status") or {}
     spec = managed_resource.get("spec") or {}
     class_name = class_of(managed_resource) or DEFAULT_CLASS
-    yield Fact("Class", class_name if lister.is_ours(managed_resource) else f"{class_name} (of another agent)")
-    yield Fact("Created", at=meta.get("creationTimestamp") or "")
+    yield Property("Class", class_name if lister.is_ours(managed_resource) else f"{class_name} (of another agent)")
+    yield Property("Created", at=meta.get("creationTimestamp") or "")
     if meta.get("deletionTimestamp"):
-        yield Fact("Deletion asked for", at=meta["deletionTimestamp"])
+        yield Property("Deletion asked for", at=meta["deletionTimestamp"])
     generation = f"{meta.get('generation') or 0}"
     if not is_observed(managed_resource):
         generation += f", applied is {status.get('observedGeneration') or 0}"
-    yield Fact("Generation", generation)
-    yield Fact("Objects", f"{len(listed_in(managed_resource)):,}")
-    yield Fact("Finalizers", ", ".join(finalizers(managed_resource)) or "none")
+    yield Property("Generation", generation)
+    yield Property("Objects", f"{len(listed_in(managed_resource)):,}")
+    yield Property("Finalizers", ", ".join(finalizers(managed_resource)) or "none")
     if switches := [name for name in _SWITCHES if is_truthy(str(spec.get(name)))]:
-        yield Fact("Switched on", ", ".join(switches))
+        yield Property("Switched on", ", ".join(switches))
 
 
 def _advice(managed_resource: Object, seen: Sequence[SeenObject]) -> Sequence[str]:
