@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from agent.resource_manager.bootstrap import cluster_identity
 from agent.resource_manager.changes import KEPT, RecentChanges
 from agent.resource_manager.context import Context
-from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, hold_ready
+from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
 from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.status_page.lister import Lister
 from config.resource_manager.schema import ResourceManagerConfiguration
@@ -29,10 +29,10 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     CONTROLLERS.load(config)
     source, target = base.clusters["source"], base.clusters["target"]
     # From here on watches run: readiness must not see a moment without the watches it depends on.
-    held = hold_ready(source)
+    source_objects = watch_source(source)
     page = config.server.status_page
     changes = RecentChanges(limit=KEPT if page.port else 0)
-    lister = _lister(config, held, changes)
+    lister = _lister(config, source_objects, changes)
 
     async def control_loops() -> Sequence[ControlLoop]:
         context = Context(
@@ -44,7 +44,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
             cluster_id=await cluster_identity(config.controllers.cluster_id, source.client),
             changes=changes,
         )
-        return compose_controllers(context, held=held, lister=lister)
+        return compose_controllers(context, source_objects=source_objects, lister=lister)
 
     servers: list[HttpServer] = []
     if page.port:
@@ -57,11 +57,11 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     )
 
 
-def _lister(config: ResourceManagerConfiguration, held: Source, changes: RecentChanges) -> Lister:
+def _lister(config: ResourceManagerConfiguration, source_objects: Source, changes: RecentChanges) -> Lister:
     election = config.leader_election
     return Lister(
-        managed_resources=held.managed_resources,
-        secrets=held.secrets,
+        managed_resources=source_objects.managed_resources,
+        secrets=source_objects.secrets,
         changes=changes,
         resource_class=config.controllers.resource_class,
         lease=f"{election.resource_namespace}/{election.resource_name}" if election.leader_elect else "",

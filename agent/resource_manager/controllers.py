@@ -1,4 +1,4 @@
-"""Which control loops there are: what a leader runs, and what every replica holds ready for them."""
+"""Which control loops there are: what a leader runs, and what every replica watches for them."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from process.clusters import Cluster
 _SECRETS_BYTES = 16 << 20
 
 
-def hold_ready(source: Cluster) -> Source:
+def watch_source(source: Cluster) -> Source:
     """The caches that every replica keeps, so that it can take over at once."""
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
@@ -104,7 +104,9 @@ def node_high_availability_config() -> Declare[Context]:
     return declare
 
 
-def compose_controllers(context: Context, *, held: Source, lister: Lister | None = None) -> Sequence[ControlLoop]:
+def compose_controllers(
+    context: Context, *, source_objects: Source, lister: Lister | None = None
+) -> Sequence[ControlLoop]:
     """The control loops that the configuration switches on; called when this process begins to lead.
 
     Args: lister: of the status page, which can ask them from then on.
@@ -112,8 +114,8 @@ def compose_controllers(context: Context, *, held: Source, lister: Lister | None
     controllers = context.config.controllers
     managed_by = controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
-    status = StatusWriter(context.source.client, held.managed_resources, MANAGED_RESOURCES)
-    managed = ManagedResourceLoop(context, source=held, kinds=kinds, status=status)
+    status = StatusWriter(context.source.client, source_objects.managed_resources, MANAGED_RESOURCES)
+    managed = ManagedResourceLoop(context, source=source_objects, kinds=kinds, status=status)
     health, progress = declare_health(context, kinds, status), declare_progress(context, kinds, status)
     managed_resource_metrics.managed_resources.follow(
         Sources(
