@@ -72,9 +72,9 @@ class ManagedResourceLoop:
             resource_class=self._class,
             cluster_id=context.cluster_id,
             is_one_cluster=context.source.transport.host == context.target.transport.host,
-            wake=self._wake,
+            enqueue=self._enqueue,
         )
-        self._record = Record(store=source.managed_resources, status=status, retry=lambda name: self._wake((name,)))
+        self._record = Record(store=source.managed_resources, status=status, retry=lambda name: self._enqueue((name,)))
         self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
         self._repairs = Repairs(longest=settings.sync_period)
         self._reporter = Reporter(self._record, context.recorder, context.changes, sync_period=settings.sync_period)
@@ -212,6 +212,6 @@ class ManagedResourceLoop:
         managed_resource = self._source.managed_resources.get(name)
         return REMOVAL if managed_resource is None or is_deleting(managed_resource) else CHANGE
 
-    def _wake(self, names: Iterable[Key]) -> None:
+    def _enqueue(self, names: Iterable[Key]) -> None:
         for name in names:
             self.loop.queue.add(name)

@@ -64,8 +64,8 @@ class Ownership:
     cluster_id: str
     is_one_cluster: bool
     """Whether source and target are one, so that objects of all ManagedResources are in the same."""
-    wake: Callable[[Iterable[Key]], None]
-    """Has ManagedResources looked at, since an object became free for them."""
+    enqueue: Callable[[Iterable[Key]], None]
+    """Called with ManagedResources for which an object became free."""
     _waiting: dict[Key, set[Key]] = field(default_factory=dict, init=False)
     """Holders that other agents look after, and who waits for an object of theirs."""
     _may_claim: set[Key] = field(default_factory=set, init=False)
@@ -81,7 +81,7 @@ class Ownership:
     def claim(self, name: Key, wanted: Iterable[str]) -> None:
         """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
         for given_up in self.plans.claims.replace(name, wanted):
-            self.wake(self.plans.claims.others(name, given_up))
+            self.enqueue(self.plans.claims.others(name, given_up))
 
     def holder(self, own: Key, origin: str, object_key: str) -> Key | None:
         """The other ManagedResource of this origin, if it exists and still wants the object."""
@@ -135,7 +135,7 @@ class Ownership:
             return
         self.changed_elsewhere(name)
         if waiting := self._waiting.pop(name, None):
-            self.wake(waiting)
+            self.enqueue(waiting)
 
     def changed_elsewhere(self, name: Key) -> None:
         """A ManagedResource that another agent looks after, or one of its Secrets."""
@@ -179,7 +179,7 @@ class Ownership:
 
     async def look_at_all(self) -> None:
         """Have the claims of all ManagedResources known; who waits for what is given up is looked at again."""
-        self.wake(await self.plans.bring_up_to_date())
+        self.enqueue(await self.plans.bring_up_to_date())
 
     async def look(self, due: Iterable[float]) -> Look:
         """At who is about to claim what is to be removed.

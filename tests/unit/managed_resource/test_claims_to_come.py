@@ -64,7 +64,7 @@ class World(Source):
             resource_class="own",
             cluster_id="",
             is_one_cluster=True,
-            wake=lambda _names: None,
+            enqueue=lambda _names: None,
         )
 
     def write(
