@@ -118,7 +118,7 @@ def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
 
 def pods_finding(reference: Reference, wanted: PodsWanted, count: int) -> Finding | None:
     """Whether the roll-out of the Deployment waits for some of its pods."""
-    waits_for = wanted.judge(count)
+    waits_for = wanted.problem(count)
     return None if waits_for is None else _progressing(reference, waits_for)
 
 

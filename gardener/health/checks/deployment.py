@@ -94,17 +94,17 @@ class PodsWanted:
     def bucket(self) -> Bucket:
         """One that all selected pods are in, and few others if labels are chosen as is usual."""
         wanted: Mapping[str, str] = (self.selector or {}).get("matchLabels") or {}
-        return (self.namespace, *max(wanted.items(), key=self._how_telling, default=()))
+        return (self.namespace, *max(wanted.items(), key=self._specificity, default=()))
 
-    def _how_telling(self, label: tuple[str, str]) -> tuple[bool, int, tuple[str, str]]:
-        """What resembles the name of the Deployment tells it from others best."""
+    def _specificity(self, label: tuple[str, str]) -> tuple[bool, int, tuple[str, str]]:
+        """A label that resembles the name of the Deployment is the most specific one."""
         value, name = label[1], self.deployment.name
         return bool(value) and (value in name or name in value), len(value), label
 
     def select(self, labels: Mapping[str, str]) -> bool:
         return matches_label_selector(self.selector, labels)
 
-    def judge(self, count: int) -> str | None:
+    def problem(self, count: int) -> str | None:
         """What the roll-out waits for with so many selected pods that are not over."""
         if count > self.count:
             return "there are still non-terminated old pods"
