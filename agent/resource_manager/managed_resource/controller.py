@@ -26,7 +26,7 @@ from agent.resource_manager.managed_resource.report import EARLIEST, Reporter
 from agent.resource_manager.managed_resource.scaling import Autoscalers
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.target import Target
-from agent.resource_manager.managed_resource.triggers import asks_for_pass, first_priority
+from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from agent.resource_manager.service_events import warnings_about
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
@@ -176,7 +176,7 @@ class ManagedResourceLoop:
         if is_ours:
             self._plans.outdate(change.key)
         self._ownership.changed(change, is_elsewhere=not is_ours)
-        if asks_for_pass(change, resource_class=self._class):
+        if needs_reconcile(change, resource_class=self._class):
             self.loop.queue.add(change.key, first_priority(subject) if change.initial else CHANGE)
 
     def _secret_changed(self, change: Change[SecretVersion]) -> None:

@@ -11,7 +11,7 @@ from kube.queue import LAST, RESYNC, Priority
 _OPERATIONS = {keys.OPERATION_RECONCILE, keys.OPERATION_RESTORE, keys.OPERATION_MIGRATE}
 
 
-def asks_for_pass(change: Change[Object], *, resource_class: str) -> bool:
+def needs_reconcile(change: Change[Object], *, resource_class: str) -> bool:
     """Creations and deletions always do; updates only where something that a pass acts on has changed.
 
     Status updates, and any update of an ignored ManagedResource, would only cost a pass that finds nothing to do.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.triggers import asks_for_pass, first_priority
+from agent.resource_manager.managed_resource.triggers import needs_reconcile, first_priority
 from kit import objects
 from kube.cache import Change
 from kube.objects import Key, Object
@@ -23,7 +23,7 @@ def managed_resource(*, generation: int = 1, of: str | None = None, healthy: str
 
 def asks(old: Object | None, new: Object | None, *, resource_class: str = "resources") -> bool:
     change = Change(key=Key("ns", "mr"), old=old, new=new, initial=False)
-    return asks_for_pass(change, resource_class=resource_class)
+    return needs_reconcile(change, resource_class=resource_class)
 
 
 PLAIN = managed_resource()
