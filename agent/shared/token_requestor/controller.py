@@ -47,7 +47,7 @@ def declare(
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
     memories, targets = Memories(), TargetSecrets(loop, target.caches)
     view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_))
-    secrets = loop.watch(source.caches, view, enqueue(when=partial(_is_news, memories)))
+    secrets = loop.watch(source.caches, view, enqueue(when=partial(_is_relevant, memories)))
     reconciler = Reconciler(
         store=secrets,
         source=source.client,
@@ -73,5 +73,5 @@ def declare(
     return loop.reconciled_by(reconciler)
 
 
-def _is_news(memories: Memories, change: Change[TokenSecret]) -> bool:
+def _is_relevant(memories: Memories, change: Change[TokenSecret]) -> bool:
     return changed_or_listed(change) and (change.new is None or not memories.is_own_write(change.new))
