@@ -127,7 +127,7 @@ def terminating() -> Object:
 
 def judged(deployment: Object, pods: list[Object]) -> str | None:
     wanted = pods_wanted(deployment)
-    return wanted.judge(sum(wanted.select(labels(pod)) and not is_over(pod) for pod in pods))
+    return wanted.problem(sum(wanted.select(labels(pod)) and not is_over(pod) for pod in pods))
 
 
 def because(reason: str) -> Object:
