@@ -160,7 +160,8 @@ class Follower(News):
         if len(found) < len(WORKLOADS):
             return
         progressing = any(
-            each.is_progressing or (each.pods is not None and each.pods.problem(self._count(name, each.pods)) is not None)
+            each.is_progressing
+            or (each.pods is not None and each.pods.problem(self._count(name, each.pods)) is not None)
             for each in found
         )
         for type_, good in ((HEALTHY, all(each.is_healthy for each in found)), (PROGRESSING, progressing)):

@@ -22,7 +22,7 @@ _LONGEST_PATH = 160
 _MISSING: Any = object()
 _NOT_COMPARED = frozenset({"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"})
 _CLOSED = frozenset({"data", "stringData"})
-"""Of a Secret not even the names in it are told."""
+"""Of a Secret not even the names in it are shown."""
 
 
 class Action(StrEnum):

@@ -2,7 +2,7 @@
 
 All is computed when it is scraped, from the cache of ManagedResources and from what the controllers found last. So a
 ManagedResource that is gone has no series, and nothing is counted twice. Only a leader has controllers, and therefore
-anything to tell.
+anything to report.
 
 Series of single ManagedResources are bounded in number by the configuration. Beyond that only sums are exact; what is
 not as it should be comes first, so that it is among those with series of their own.
@@ -46,7 +46,7 @@ class Sources:
 
 
 class State(NamedTuple):
-    """What is told of one ManagedResource."""
+    """What is reported of one ManagedResource."""
 
     key: Key
     statuses: Mapping[str, str]
@@ -82,7 +82,7 @@ def state_of(key: Key, managed_resource: Object, sources: Sources) -> State:
 
 
 def _changed_at(condition: Object) -> float | None:
-    """When it began to tell what it tells."""
+    """When it got its status or its message."""
     try:
         times = [parse_time(condition[name]) for name in ("lastTransitionTime", "lastUpdateTime") if name in condition]
     except (ValueError, TypeError):
@@ -91,7 +91,7 @@ def _changed_at(condition: Object) -> float | None:
 
 
 class ManagedResourceCollector(Collector):
-    """Tells of what it was last `follow`ing; nothing before."""
+    """Reports what it was last `follow`ing; nothing before."""
 
     def __init__(self) -> None:
         self._sources: Sources | None = None

@@ -19,7 +19,7 @@ from kube.resources import EVENTS
 
 HEADING = "-> Events:"
 SHOWN = 5
-"""Only the latest ones are told."""
+"""Only the latest ones are shown."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 

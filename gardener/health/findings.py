@@ -91,7 +91,7 @@ def progress_api_version(reference: Reference) -> str | None:
 
 
 def progress_finding(reference: Reference, obj: Object) -> Finding | None:
-    """What the roll-out of the live object waits for, as far as the object itself tells.
+    """What the roll-out of the live object waits for, by the object itself.
 
     A malformed object is not progressing: its health is what to look at, and there it is reported.
     """

@@ -23,7 +23,7 @@ _LINE = re.compile(rf"^(?P<mark>[-+ ][ \t]*)(?:{_STRING})(?=,?$)", re.MULTILINE)
 """Of a list in a difference, of which one may not see what it is a list of."""
 _HIDDEN = "[redacted]"
 _LONGEST = 32_768
-"""More of a message is told nowhere, and who makes it longer may want us to be busy."""
+"""More of a message is shown nowhere, and who makes it longer may want us to be busy."""
 _SHORTEST = 6
 """Characters of what is looked for; shorter ones would be found everywhere."""
 

@@ -37,7 +37,7 @@ _PORTION = 500
 _AT_ONCE = 20
 _SINGLE_NAMESPACES = 5
 """Up to so many namespaces are read one by one; for more, all are read together."""
-_TOLD = 50
+_SHOWN = 50
 """How many names a log entry or an error holds."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -162,12 +162,12 @@ def _log(message: str, names: Collection[Name]) -> None:
     for name in names:
         groups[name.kind, name.namespace].append(name.name)
     for (kind, namespace), found in groups.items():
-        log.info(message, kind=kind, objects_in=namespace, names=found[:_TOLD], count=len(found))
+        log.info(message, kind=kind, objects_in=namespace, names=found[:_SHOWN], count=len(found))
 
 
 def _summary(errors: Sequence[str]) -> str:
     if len(errors) == 1:
         return f"Could not delete all unused resources: 1 error occurred: {errors[0]}"
-    more = [f"and {len(errors) - _TOLD} more"] if len(errors) > _TOLD else []
-    told = ", ".join([*errors[:_TOLD], *more])
-    return f"Could not delete all unused resources: {len(errors)} errors occurred: [{told}]"
+    more = [f"and {len(errors) - _SHOWN} more"] if len(errors) > _SHOWN else []
+    shown = ", ".join([*errors[:_SHOWN], *more])
+    return f"Could not delete all unused resources: {len(errors)} errors occurred: [{shown}]"

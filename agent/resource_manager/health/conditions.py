@@ -47,8 +47,8 @@ def conditions_to_write(managed_resource: Object, wanted: Condition, *, now: dat
 def _differs_only_in_recent_events(old: Object, wanted: Condition, now: datetime) -> bool:
     if (old.get("status"), old.get("reason")) != (wanted.status, wanted.reason):
         return False
-    told, separator, _ = (old.get("message") or "").partition(HEADING)
-    to_tell, new_separator, _ = wanted.message.partition(HEADING)
-    if not (separator and new_separator and told == to_tell and old.get("lastUpdateTime")):
+    old_text, separator, _ = (old.get("message") or "").partition(HEADING)
+    new_text, new_separator, _ = wanted.message.partition(HEADING)
+    if not (separator and new_separator and old_text == new_text and old.get("lastUpdateTime")):
         return False
     return now - parse_time(old["lastUpdateTime"]) < EVENTS_KEPT_FOR

@@ -42,7 +42,7 @@ from kube.status import StatusWriter
 C = TypeVar("C", bound=Check)
 
 _SERVED_SOON = 1.0
-"""Seconds from the news about a CRD until its kinds can be expected to be served."""
+"""Seconds from the change of a CRD until its kinds can be expected to be served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
     part: Part[ObjectHealth]
 
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
-        # What the first list of a kind holds is no news: who uses the kind has waited for it.
+        # What the first list of a kind holds is no change: its users have waited for it.
         if part.is_listed(resource):
             _enqueue_origin(loop.queue, status, change, existence_matters=True)
 

@@ -90,7 +90,7 @@ class Pods:
         return [pod for _, pod in store.by_index(_BY_BUCKET, wanted.bucket)]
 
     def _changed(self, _: Queue, change: Change[CountedPod | None]) -> None:
-        # What the first list holds is no news: who uses the pods has waited for it.
+        # What the first list holds is no change: its users have waited for it.
         if self._store is None or not self._store.synced.is_set() or change.old == change.new:
             return
         for pod in (change.old, change.new):

@@ -52,7 +52,7 @@ def managed_resource_matters(old: Object | None, new: Object | None, *, resource
 def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, existence_matters: bool) -> float | None:
     """In how many seconds a check is due since a managed object changed; None if its ManagedResource looks the same.
 
-    `existence_matters` tells whether it is news that a fine object came or went.
+    `existence_matters`: whether it counts that a fine object came or went.
     """
     if existence_matters and (old is None) != (new is None):
         return SOON

@@ -47,7 +47,7 @@ class Applier:
         self.repairs.forget(name)
 
     async def options(self, owner: Owner, managed_resource: Object, plan: Plan, diff: InventoryDiff) -> ApplyOptions:
-        """Raises ListError, KubeError: autoscalers can't be told, so nothing may be applied."""
+        """Raises ListError, KubeError: the autoscalers are not known, so nothing may be applied."""
         spec = managed_resource.get("spec") or {}
         scaled = Scaled()
         if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
@@ -77,7 +77,7 @@ class Applier:
         return True
 
     def is_up_to_date(self, plan: Plan, options: ApplyOptions) -> bool:
-        """Whether nothing is to be written, as far as can be told from memory."""
+        """Whether nothing is to be written, as far as memory shows."""
         return all(
             application is not None and application.is_up_to_date()
             for application in (self._application(wanted, options) for wanted in plan.wanted())

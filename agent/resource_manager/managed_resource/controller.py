@@ -135,7 +135,7 @@ class ManagedResourceLoop:
         """The kinds of a group were changed, or there are new ones."""
         self._autoscalers.kinds_changed(group)
         for name in self._plans.with_objects_of(group):
-            # The news about a CRD comes just before its kinds are served.
+            # A CRD changes just before its kinds are served.
             self.loop.queue.add_after(name, _SERVED_SOON)
 
     def managed_resources(self) -> Iterator[tuple[Key, Object]]:
@@ -158,7 +158,7 @@ class ManagedResourceLoop:
         return {wanted.name: wanted.secret for wanted in plan.wanted()} if plan is not None else {}
 
     def is_being_deleted(self, reference: Object) -> bool:
-        """Whether an object that some ManagedResource lists is on its way out, as the watches tell."""
+        """Whether an object that some ManagedResource lists is on its way out, by the watches."""
         resource = self._target.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
         if resource is None:
             return False

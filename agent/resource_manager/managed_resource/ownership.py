@@ -189,7 +189,7 @@ class Ownership:
         Args: due: for objects that are to be removed the monotonic times from which on a look counts.
 
         Raises:
-            KubeError: that can't be told.
+            KubeError: that is not known.
         """
         at = next_look = now = time.monotonic()
         since = max((moment for moment in due if moment <= now), default=None)

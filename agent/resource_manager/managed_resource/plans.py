@@ -150,7 +150,7 @@ class Plans:
                         plan = await self._make(managed_resource, basis, data, await size_of(data))
                         found = basis, frozenset(wanted.name for wanted in plan.wanted())
                 except SecretError:
-                    continue  # nobody can tell what it wants, it says so itself
+                    continue  # what it wants is not known; its own agent reports that
                 self._elsewhere[name] = found
             return {object_key: name for name, (_, wanted) in self._elsewhere.items() for object_key in wanted}
 
@@ -163,7 +163,7 @@ class Plans:
             except KindNotServed:
                 return False
             except KubeError:
-                continue  # the next call tells
+                continue  # the next call shows that
         return True
 
     def _basis(self, managed_resource: Object) -> Basis:

@@ -36,7 +36,7 @@ class Record:
     retry: Callable[[Key], None]
     """Has a ManagedResource looked at again, whose status could not be written."""
     _unstorable: dict[Key, tuple[object, str]] = field(default_factory=dict, init=False)
-    """What could not be listed after a pass, and why; until the next one, which tells."""
+    """What could not be listed after a pass, and why; until the next one, which reports it."""
 
     def get(self, name: Key) -> Object | None:
         """With the status of the last pass, even if that waits to be written; None if there is no such one."""

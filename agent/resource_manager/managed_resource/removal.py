@@ -97,7 +97,7 @@ class Removal:
         self._is_ours_unstamped = self._is_ignored or self._name not in options.announced
 
     async def restricted(self) -> Pending | None:
-        """What is told of an object that would be removed now, and may not be. Only reads."""
+        """What is reported of an object that would be removed now, and may not be. Only reads."""
         problem = self._options.owner.problem(self._resource, self._key)
         if not problem or self._is_wanted() or self._too_early() is not None:
             return None
@@ -191,7 +191,7 @@ class Removal:
         """With the whole live object at hand."""
         live: Object | None = None
         for attempt in range(_ATTEMPTS):
-            # What the watch told is good enough to begin with: the preconditions of the DELETE see to the rest.
+            # What the watch brought is good enough to begin with: the preconditions of the DELETE see to the rest.
             read = self._target.read_live if attempt else self._target.read
             live = await read(self._resource, self._key)
             if live is None:

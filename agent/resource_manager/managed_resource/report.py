@@ -1,7 +1,7 @@
 """What comes of a pass, derived from its change set: status, result, log entries, Events, the page of recent changes.
 
-Failures are told by an Event when they have lasted for a moment, and once as long as they stay the same. Of success
-only what nobody asked for makes one, since all else is told by the conditions and each Event is a call.
+Failures are reported by an Event when they have lasted for a moment, and once as long as they stay the same. Of success
+only what nobody asked for makes one, since all else is in the conditions and each Event is a call.
 """
 
 import random
@@ -28,7 +28,7 @@ EARLIEST = 0.9
 """The part of the sync period after which the next regular pass may come: spreads load after a restart."""
 _PENDING_SECONDS = 5.0
 _SERVED_SECONDS = 0.3
-"""Until another look at kinds whose definitions were applied just now, if their news does not come before."""
+"""Until another look at kinds whose definitions were applied just now, if their watch does not come before."""
 _TRANSIENT_SECONDS = 1.0
 """Conflicts and kinds that are about to be served go away with the next attempt."""
 _STUCK_SECONDS = 60.0
@@ -41,7 +41,7 @@ class _History:
     """Of the last passes over a ManagedResource."""
 
     reported: str = ""
-    """The failure that was last told by an Event."""
+    """The failure that was last reported by an Event."""
     failing_since: float | None = None
     stuck_since: float | None = None
     """Since when every removal that is left fails."""
@@ -81,7 +81,7 @@ class Reporter:
         Args: reset: conditions that are still to be set, beside the outcome.
 
         Raises:
-            ReconcileError: something failed, and is told.
+            ReconcileError: something failed, and is reported.
         """
         self._changed(managed_resource, changes)
         if changes.errors and len(changes.errors) == plan.awaited and self._is_transient(changes.owner):

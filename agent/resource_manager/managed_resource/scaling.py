@@ -43,7 +43,7 @@ class Autoscalers:
         """What is scaled now.
 
         Raises:
-            ListError: it can't be told.
+            ListError: it is not known.
             KubeError: the API server could not be asked which kinds it serves.
         """
         found: list[Scaled] = []

@@ -99,7 +99,7 @@ class Source:
         return known
 
     async def read_secret(self, wanted: Key) -> Object:
-        """A Secret with its data, as new as the watch tells. Raises KubeError, NotFound as `secret_version`."""
+        """A Secret with its data, as new as the watch shows. Raises KubeError, NotFound as `secret_version`."""
         body = self._data.get(wanted, version=self.secret_version(wanted).version)
         return body if body is not None else await self.client.get(SECRETS, wanted.name, namespace=wanted.namespace)
 

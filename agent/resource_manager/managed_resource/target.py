@@ -88,12 +88,12 @@ class Target:
 
         Raises:
             KindNotServed: no version of its kind is: it can't exist.
-            KubeError: that can't be told.
+            KubeError: that is not known.
         """
         return await self.discovery.find_any_version(reference.get("apiVersion") or "", reference.get("kind") or "")
 
     async def resources_of(self, references: Iterable[Object]) -> set[Resource]:
-        """The same for many, without those that can't be told: the removal of their objects finds that out, too."""
+        """The same for many, without those that are not known: the removal of their objects finds that out, too."""
         found = set()
         for one in {(each.get("apiVersion"), each.get("kind")): each for each in references}.values():
             with contextlib.suppress(KubeError):

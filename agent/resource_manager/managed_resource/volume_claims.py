@@ -1,7 +1,7 @@
 """The volume claims of a StatefulSet, which may have to go with it.
 
 Its controller makes those anew that it misses, until it sees that the StatefulSet goes. So they are deleted with it
-and once more when it is gone. Then nobody can tell any more which they were, so that is noted in the reference of the
+and once more when it is gone. Then it can't be seen any more which they were, so that is noted in the reference of the
 StatefulSet, in the status of the ManagedResource, before it is deleted.
 """
 

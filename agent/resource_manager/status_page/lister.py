@@ -1,4 +1,4 @@
-"""What the status page can tell, all of it from memory that the agent holds anyway.
+"""What the status page can show, all of it from memory that the agent holds anyway.
 
 Every replica knows the ManagedResources, and which Secrets there are. How objects fare, which Secret they come from and
 what was done to them only the leader knows, from its control loops.
@@ -95,8 +95,8 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
     named = Reference.of(reference)
     if leading.is_being_deleted(reference):
         return HealthStatus(Health.DELETING)
-    told = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""
-    if told.startswith(missing(named).message):
+    message = (condition(managed_resource, RESOURCES_HEALTHY) or {}).get("message") or ""
+    if message.startswith(missing(named).message):
         return HealthStatus(Health.MISSING)
     try:
         if finding := leading.unhealthy(named):

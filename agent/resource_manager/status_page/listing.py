@@ -139,8 +139,8 @@ def matches(managed_resource: Object, row: Row, terms: Sequence[str]) -> bool:
     """Whether each term is in its name, class or message, or in the name of one of its Secrets or objects."""
     if not terms:
         return True
-    told = f"{row.key} {row.state} {row.resource_class} {row.message}".casefold()
-    left = [term for term in terms if term not in told]
+    text = f"{row.key} {row.state} {row.resource_class} {row.message}".casefold()
+    left = [term for term in terms if term not in text]
     if not left:
         return True
     names = "\n".join([*secret_names(managed_resource), *map(short_name, listed_in(managed_resource))]).casefold()

@@ -38,7 +38,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 
 
 class StatusPage:
-    """The handler. Pages are made one after the other: whoever asks often does not take the time of the controllers."""
+    """The handler. Pages are made one after the other, so that requests do not take the time of the controllers."""
 
     def __init__(self, lister: Lister, *, on_loopback: bool) -> None:
         self._lister = lister

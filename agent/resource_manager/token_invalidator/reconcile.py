@@ -1,6 +1,6 @@
 """One pass over the Secret of a ServiceAccount: which labels it is to have, and the patch.
 
-Of Secrets only metadata is watched. Which of them Kubernetes fills with tokens their metadata does not tell, so before
+Of Secrets only metadata is watched. Which of them Kubernetes fills with tokens their metadata does not show, so before
 a Secret is labelled the API server is asked for its type, in a way that does not send its content either.
 """
 

@@ -282,7 +282,7 @@ def _pair(
 ) -> Iterator[Policy]:
     """The policy at the Service's pods and the one at the clients' pods, which `clients` selects in `namespace`.
 
-    The policies have the names `ingress` and `egress`; their descriptions call the clients as told, or as usual.
+    The policies have the names `ingress` and `egress`; their descriptions call the clients as given, or as usual.
     """
     own, pods = service.key.namespace, {"matchLabels": service.selector}
     called, labelled = f"pods running in namespace {namespace}", f"labeled with {_selector_text(clients)}"

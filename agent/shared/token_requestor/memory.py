@@ -65,7 +65,7 @@ class Memory:
     issued: Issued | None = None
     """Not stored yet: if storing fails, the next pass goes on with this one instead of requesting another."""
     written: TokenSecret | None = None
-    """The Secret as it was left, to distinguish the news about an own write from others."""
+    """The Secret as it was left, to distinguish the event of an own write from others."""
     _renew: tuple[str, float] = ("", 0.0)
     _accepted: tuple[bytes, float] = (b"", 0.0)
 

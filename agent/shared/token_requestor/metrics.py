@@ -12,7 +12,7 @@ from agent.shared.token_requestor.watched import TokenSecret
 
 
 class TokenCollector(Collector):
-    """Of the Secrets that it was last told to `follow`; empty before that, so on all replicas but the leader."""
+    """Of the Secrets that it was last given to `follow`; empty before that, so on all replicas but the leader."""
 
     def __init__(self, *, today: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._secrets: Callable[[], Iterable[TokenSecret]] | None = None

@@ -119,7 +119,7 @@ class Reconciler:
                 return RequeueAfter(wait)
             fresh = await self._read(secret.key)
             if fresh is None or not self.is_concerned(fresh) or fresh.uid != secret.uid:
-                return Done()  # the watch is about to bring the news
+                return Done()  # the watch is about to bring the change
             if fresh.version != secret.version:
                 look = await self._look(fresh, memory)
         match look.state:

@@ -38,7 +38,7 @@ class Tokens:
         self._merge_labels = merge_labels
         self.audiences = audiences
         self._audiences_tried = not audiences
-        self._told_forbidden = False
+        self._logged_forbidden = False
 
     async def ensure_account(self, spec: TokenSpec) -> None:
         """The ServiceAccount exists and is as it is wanted."""
@@ -71,8 +71,8 @@ class Tokens:
         try:
             status = await self._review(token, self.audiences)
         except Forbidden as error:
-            if not self._told_forbidden:
-                self._told_forbidden = True
+            if not self._logged_forbidden:
+                self._logged_forbidden = True
                 log.info("Tokens can't be checked; allow the creation of tokenreviews", error=redact_text(str(error)))
             return True
         except KubeError as error:

@@ -43,7 +43,7 @@ def health(deployment: Object) -> str | None:
 
 
 def progress(deployment: Object) -> str | None:
-    """What its own status tells; the pods come on top."""
+    """By its own status; the pods come on top."""
     old = outdated(deployment)
     if old is not None:
         return old
@@ -112,7 +112,7 @@ class PodsWanted:
 
 
 def pods_wanted(deployment: Object) -> PodsWanted:
-    """Raises ValueError if it does not tell."""
+    """Raises ValueError if the Deployment is malformed."""
     selector = field(deployment, "spec.selector")
     for name, value in (field(deployment, "spec.selector.matchLabels") or {}).items():
         if not isinstance(value, str):
