@@ -233,10 +233,11 @@ def _pending(managed_resource: Object) -> list[Object]:
     return (managed_resource.get("status") or {}).get(PENDING) or []
 
 
-def _outcome(managed_resource: Object) -> Object:
-    """What an agent writes in a pass: the status without the conditions of other controllers."""
-    applied = condition(managed_resource, RESOURCES_APPLIED)
-    return {**(managed_resource.get("status") or {}), "conditions": applied}
+def _outcome(managed_resource: Object) -> object:
+    """What differs in the status after a pass that had something to do; not the conditions of other controllers."""
+    status = managed_resource.get("status") or {}
+    fields = [status.get(field) for field in ("observedGeneration", "secretsDataChecksum", PENDING)]
+    return [*fields, condition(managed_resource, RESOURCES_APPLIED)]
 
 
 def _lists(managed_resource: Object, object_key: str) -> bool:
