@@ -126,7 +126,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     ),
     "garbage-collection": (
         f"in portions of {garbage_collector._PORTION}, {garbage_collector._AT_ONCE} at once",
-        f"up to {garbage_collector._TOLD} for each kind and namespace",
+        f"up to {garbage_collector._SHOWN} for each kind and namespace",
     ),
     "kubelet-certificates": (),
     "migration": (),
