@@ -60,13 +60,7 @@ def check_node(
 ) -> Decision:
     """The checks of the Node.
 
-    Args:
-        asked: what is to be in the certificate.
-        node_name: as `node_of` returns it.
-        node: None if there is none.
-        machines: how many Machines say that they became this Node; None: Machines are not checked.
-        machine_namespace: where these Machines are.
-        rules: which addresses count.
+    Args: machines: how many Machines in their namespace say that they became this Node; None: they are not checked.
     """
     if node is None:
         return Denial(Check.NODE, f"could not find node object with name {quoted(node_name)}", may_change=True)

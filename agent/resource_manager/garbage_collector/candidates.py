@@ -27,12 +27,8 @@ class Candidate:
 def candidates(kind: str, objects: Iterable[Object], *, now: datetime, minimum_age: float) -> Iterator[Candidate]:
     """Those that are old enough; exactly as old is enough. What is being deleted already is left alone."""
     for obj in objects:
-        if is_deleting(obj) or not _is_old_enough(obj, now - timedelta(seconds=minimum_age)):
+        created: str = metadata(obj).get("creationTimestamp") or ""
+        if is_deleting(obj) or not created or parse_time(created) > now - timedelta(seconds=minimum_age):
             continue
         found = key(obj)
         yield Candidate(Name(kind, found.namespace, found.name), uid(obj), metadata(obj).get("resourceVersion") or "")
-
-
-def _is_old_enough(obj: Object, latest: datetime) -> bool:
-    created: str = metadata(obj).get("creationTimestamp") or ""
-    return bool(created) and parse_time(created) <= latest

@@ -43,7 +43,9 @@ class Reconciler:
         if source is None or source.is_terminating:
             return Done()  # its filters go with it
         rules = [rule for _, rule in self.stores.rules.by_index("namespace", key.name)]
-        patches = config_patches(rules, self.stores.services.get, self._ingress_namespaces())
+        namespaces = self.stores.namespaces.items()
+        ingress = sorted(key.name for key, found in namespaces if found.is_ingress and not found.is_terminating)
+        patches = config_patches(rules, self.stores.services.get, ingress)
         wanted = {
             Key(target, f"{key.name}{SUFFIX}"): envoy_filter(key.name, source.uid, target, found)
             for target, found in patches.items()
@@ -57,13 +59,6 @@ class Reconciler:
         if errors:
             raise ExceptionGroup("EnvoyFilters could not be written", errors)
         return Done()
-
-    def _ingress_namespaces(self) -> list[str]:
-        return sorted(
-            key.name
-            for key, namespace in self.stores.namespaces.items()
-            if namespace.is_ingress and not namespace.is_terminating
-        )
 
     async def _write(self, name: Key, body: Object) -> None:
         present = self.stores.filters.get(name)

@@ -126,13 +126,14 @@ class Ownership:
     def changed(self, change: Change[Object], *, is_elsewhere: bool) -> None:
         """A ManagedResource, which another agent may look after; who waits for an object of it may get that now."""
         name, old, new = change.key, change.old, change.new
-        if is_elsewhere and old is not None and new is not None and _outcome(old) == _outcome(new):
+        if not is_elsewhere:
+            self._passed.pop(name, None)
+            self._may_claim.discard(name)
+            return
+        if old is not None and new is not None and _outcome(old) == _outcome(new):
             self._passed.setdefault(name, resource_version(old))
         else:
             self._passed.pop(name, None)
-        if not is_elsewhere:
-            self._may_claim.discard(name)
-            return
         self.changed_elsewhere(name)
         if waiting := self._waiting.pop(name, None):
             self.enqueue(waiting)

@@ -152,12 +152,9 @@ _ORDERS: Mapping[str, Callable[[Row], Any]] = {
     "name": lambda row: row.key,
     "class": lambda row: (row.resource_class, row.key),
     "objects": lambda row: (-row.objects, row.key),
-    "changed": lambda row: (_latest_first(row.changed), row.key),
+    # The latest first; those without a moment at the end.
+    "changed": lambda row: ([-ord(char) for char in row.changed] or [1], row.key),
 }
-
-
-def _latest_first(moment: str) -> Sequence[int]:
-    return [-ord(char) for char in moment] or [1]
 
 
 # --- answering

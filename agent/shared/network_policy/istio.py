@@ -173,12 +173,8 @@ class Gateways:
         if change.old != change.new:
             for service in self._services_for_gateway(change.key):
                 queue.add(service)
-            self._forget_pods(change.old)
-
-    def _forget_pods(self, selector: Selector | None) -> None:
-        """Stop to watch pods that no gateway selects any more."""
-        if selector in self._pods and not self._having(selector):
-            self._loop.unwatch(self._pods.pop(selector))
+            if change.old in self._pods and not self._having(change.old):
+                self._loop.unwatch(self._pods.pop(change.old))
 
     def _having(self, selector: Selector) -> list[Key]:
         gateways = self._gateways.items() if self._gateways is not None else ()

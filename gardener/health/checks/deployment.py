@@ -44,8 +44,7 @@ def health(deployment: Object) -> str | None:
 
 def progress(deployment: Object) -> str | None:
     """By its own status; the pods come on top."""
-    old = outdated(deployment)
-    if old is not None:
+    if old := outdated(deployment):
         return old
     progressing = condition(deployment, "Progressing")
     if progressing is None:
@@ -61,8 +60,7 @@ def _progress_by_replicas(deployment: Object) -> str | None:
     desired = desired_replicas(deployment)
     replicas = integer(deployment, "status.replicas")
     available = integer(deployment, "status.availableReplicas")
-    not_updated = partly_updated(integer(deployment, "status.updatedReplicas"), desired)
-    if not_updated is not None:
+    if not_updated := partly_updated(integer(deployment, "status.updatedReplicas"), desired):
         return not_updated
     if replicas > desired:
         return f"there are more replicas than desired ({replicas}/{desired})"

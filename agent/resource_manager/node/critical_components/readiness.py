@@ -33,12 +33,7 @@ def waits_for(
 
     Pods that are finished or about to go count as if they were gone: their controllers make others.
 
-    Args:
-        node_name: name of the Node.
-        node: its labels and taints.
-        daemon_sets: all of them.
-        pods: those on the Node.
-        drivers: the storage drivers that are registered on the Node.
+    Args: pods: those on the Node; drivers: the storage drivers that are registered there.
     """
     alive = [(key, pod) for key, pod in pods if pod.is_alive]
     scheduled = {pod.daemon_set for _, pod in alive}
