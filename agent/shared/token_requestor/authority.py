@@ -7,6 +7,7 @@ Files are read again now and then, since they may be replaced.
 import base64
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -19,30 +20,20 @@ _REMEMBERED_SECONDS = 60.0
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
+@dataclass(eq=False, slots=True)
 class Authority:
-    """Called for the bundle; empty if there is none, or none that can be read.
+    """Called for the bundle; empty if there is none, or none that can be read."""
 
-    Args:
-        kubeconfig: path of the kubeconfig in use, empty for the configuration of a Pod.
-        in_cluster: where a Pod has the CA of its cluster.
-        now: monotonic seconds.
-    """
-
-    def __init__(
-        self,
-        kubeconfig: str,
-        *,
-        in_cluster: Path = SERVICE_ACCOUNT / "ca.crt",
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._kubeconfig = kubeconfig
-        self._in_cluster = in_cluster
-        self._now = now
-        self._bundle = b""
-        self._read_at = float("-inf")
+    kubeconfig: str
+    """Path of the kubeconfig in use; empty: the configuration of a Pod."""
+    in_cluster: Path = SERVICE_ACCOUNT / "ca.crt"
+    """Where a Pod has the CA of its cluster."""
+    now: Callable[[], float] = time.monotonic
+    _bundle: bytes = field(default=b"", init=False)
+    _read_at: float = field(default=float("-inf"), init=False)
 
     def __call__(self) -> bytes:
-        now = self._now()
+        now = self.now()
         if now - self._read_at >= _REMEMBERED_SECONDS:
             self._read_at = now
             try:
@@ -51,14 +42,14 @@ class Authority:
                 # It may be about to be replaced: what was read last is good until then.
                 # What a parser says may quote the text.
                 problem = str(error) if isinstance(error, OSError) else type(error).__name__
-                file = self._kubeconfig or str(self._in_cluster)
+                file = self.kubeconfig or str(self.in_cluster)
                 log.error("The CA bundle of the target cluster could not be read", file=file, error=problem)
         return self._bundle
 
     def _read(self) -> bytes:
-        if not self._kubeconfig:
-            return self._in_cluster.read_bytes()
-        path = Path(self._kubeconfig)
+        if not self.kubeconfig:
+            return self.in_cluster.read_bytes()
+        path = Path(self.kubeconfig)
         document = read_kubeconfig(path)
         # Lenient: the connection was made from the same file, so that it is right in all that matters.
         context = find_entry(document, "contexts", document.get("current-context"), "context") or {}
