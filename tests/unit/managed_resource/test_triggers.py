@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.triggers import needs_reconcile, first_priority
+from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
 from kit import objects
 from kube.cache import Change
 from kube.objects import Key, Object
