@@ -1,6 +1,7 @@
 """Which plans are kept in memory, and that large ones let others go first."""
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,8 +13,9 @@ from agent.resource_manager.managed_resource.source import SecretVersion
 from gardener.managed_resource.plan import unrestricted
 from kit import objects
 from kit.objects import Served, config_map, secret
+from kube.errors import Unreachable
 from kube.objects import Key, Object
-from kube.resources import CONFIG_MAPS
+from kube.resources import CONFIG_MAPS, Resource
 
 LARGE = "x" * (1 << 20)
 
@@ -91,3 +93,28 @@ async def test_a_secret_that_is_named_many_times_is_read_once_and_counts_each_ti
     assert secrets.read == ["mr"]
     assert "unfold to more than 33554432 bytes; use several ManagedResources" in plan.decode_errors[0]
     assert "in 'a.json' in secret 'n/mr'" in plan.decode_errors[0]
+
+
+class Unanswered(Served):
+    async def find(self, api_version: str, kind: str) -> Resource:
+        raise Unreachable(f"{api_version} {kind}: no answer")
+
+
+@pytest.mark.parametrize(
+    ("discovery", "made"),
+    [
+        (Served(CONFIG_MAPS), 1),
+        (Served(replace(CONFIG_MAPS, plural="maps")), 2),
+        (Served(), 2),
+        (Unanswered(), 1),  # the next call to the cluster shows that
+    ],
+    ids=["as before", "otherwise", "not at all", "nobody says"],
+)
+async def test_a_plan_is_made_anew_when_its_kinds_are_served_otherwise(
+    plans: Plans, secrets: Secrets, discovery: Any, made: int
+) -> None:
+    secrets.texts = {"mr": "x"}
+    await plans.of(managed_resource("mr"))
+    plans.discovery = discovery
+    await plans.of(managed_resource("mr"))
+    assert len(secrets.read) == made

@@ -36,6 +36,7 @@ IGNORED = managed_resource(annotations={IGNORE: "true"})
     [
         ("it is created", None, PLAIN, True),
         ("it is gone", PLAIN, None, True),
+        ("it never was", None, None, False),
         ("it is created for another class", None, managed_resource(of="seed"), False),
         ("another class's goes", managed_resource(of="seed"), None, False),
         ("an update without a change", PLAIN, PLAIN, False),
