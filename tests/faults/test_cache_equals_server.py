@@ -1,5 +1,5 @@
 """Whatever goes wrong between a cache and the API server: once it stops, the cache equals the server, and nothing
-was told twice.
+was told twice (but by an API server that has forgotten what was: then the cache starts over).
 """
 
 import asyncio
@@ -136,7 +136,7 @@ async def test_a_cache_equals_the_server_after(
         assert proxy.injected.total() > 0
         proxy.rules.clear()
         assert await equals_server(store, mirror, server, namespace)
-        assert mirror.told_twice == []
+        assert mirror.told_twice == [] or (name == "gone" and caches.other_past.is_set())
         await caches.close()
 
 
