@@ -197,14 +197,18 @@ class Watcher:
         selection = self._selection if name is None else self._only(name)
         try:
             now = await self._compared(selection)
-            if resource_version(now) < max(seen, 1):
-                return False
-            if name is None or _version_in(now, name) == version:
-                return True
+        except BadRequest:
+            return False  # its API server knows no such field selector
+        if resource_version(now) < max(seen, 1):
+            return False
+        if name is None or _version_in(now, name) == version:
+            return True
+        try:
             # It has changed since, or it never was as it is known.
-            return _version_in(await self._compared(selection, at=str(seen)), name) == version
-        except (BadRequest, Gone):
-            return False  # its API server knows no such field selector, or has forgotten what was
+            then = await self._compared(selection, at=str(seen))
+        except Gone:
+            return False  # what was is forgotten
+        return _version_in(then, name) == version
 
     async def _compared(self, selection: Selection, *, at: str = "") -> Object:
         return await self._client.list_page(
