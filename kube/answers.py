@@ -6,13 +6,13 @@ What is no answer of an API server is an error whatever its code: text, another 
 import functools
 import gc
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
+from multidict import MultiMapping
 
 from kube import errors
 from kube.giving_way import GivingWay
-from kube.http import aiohttp
 from kube.objects import Object
 from kube.resources import Resource
 
@@ -22,13 +22,32 @@ if TYPE_CHECKING:
 _LONGEST_ERROR = 1 << 20
 _LONGEST_ANSWER = 32 << 20
 _LONGEST_WATCH_LINE = 32 << 20
+_LONGEST_LINE = 1 << 20
 _LARGE_LIST = 1 << 20
 """Bytes from which on a list may take long enough to decode that others on the event loop would feel it."""
 _LARGE = 128 << 10
 """Bytes from which on an answer is decoded without garbage collection."""
 
 
-async def whole(method: str, path: str, response: aiohttp.ClientResponse) -> bytes:
+class Content(Protocol):
+    def iter_any(self) -> AsyncIterator[bytes]:
+        """The body in pieces, as it comes."""
+
+
+class Response(Protocol):
+    """Of aiohttp.ClientResponse, what is read."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> MultiMapping[str]: ...
+
+    @property
+    def content(self) -> Content: ...
+
+
+async def whole(method: str, path: str, response: Response) -> bytes:
     """The body. Raises AnswerTooLong."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
@@ -39,7 +58,7 @@ async def whole(method: str, path: str, response: aiohttp.ClientResponse) -> byt
     return b"".join(chunks)
 
 
-async def error_of(response: aiohttp.ClientResponse) -> errors.ApiError | errors.NoStatus:
+async def error_of(response: Response) -> errors.ApiError | errors.NoStatus:
     """The error that an answer of failure stands for."""
     body = bytearray()
     async for chunk in response.content.iter_any():
@@ -132,7 +151,7 @@ def _list_decoder() -> "msgspec.json.Decoder[Any]":
     return msgspec.json.Decoder(msgspec.defstruct("_List", fields))
 
 
-async def events_of(resource: Resource, response: aiohttp.ClientResponse) -> AsyncIterator[Object]:
+async def events_of(resource: Resource, response: Response) -> AsyncIterator[Object]:
     """The events of a watch, their objects named after their resource. Raises Unreachable."""
     rest = bytearray()
     async for chunk in response.content.iter_any():
@@ -155,6 +174,20 @@ async def events_of(resource: Resource, response: aiohttp.ClientResponse) -> Asy
             if event.get("type") != "ERROR":
                 _name_after(resource, obj)
             yield event
+
+
+async def lines_of(response: Response) -> AsyncIterator[bytes]:
+    """The lines of a text. One that is very long comes in several pieces."""
+    rest = b""
+    async for chunk in response.content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+        if len(rest) > _LONGEST_LINE:
+            yield rest
+            rest = b""
+    if rest:
+        yield rest
 
 
 def _name_after(resource: Resource, obj: Object) -> None:

@@ -35,6 +35,7 @@ from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, W
 
 T = TypeVar("T")
 
+_NOT_NOW = frozenset({429, 502, 503, 504})
 _RESTART_SECONDS = 5.0
 
 log = structlog.get_logger("cache")
@@ -68,6 +69,8 @@ class View(Generic[T]):
     Args:
         project: what is kept of an object; it may change and return its argument. Compared by identity.
         indexes: name -> function from the projection to the values under which `by_index` finds it.
+        streams: what there is comes with the watch instead of a list, see `kube.watch`.
+        namespace: the only one that is looked at, whatever those of the caches are; empty: all of these.
     """
 
     resource: Resource
@@ -76,6 +79,8 @@ class View(Generic[T]):
     label_selector: str = ""
     field_selector: str = ""
     indexes: tuple[tuple[str, Indexer], ...] = ()
+    streams: bool = False
+    namespace: str = ""
 
 
 class Store(Generic[T]):
@@ -171,7 +176,7 @@ class Store(Generic[T]):
     def _unindex(self, k: Key, old: T) -> None:
         for name, indexer in self.view.indexes:
             index = self._indexes[name]
-            for value in indexer(old):
+            for value in set(indexer(old)):
                 index[value].discard(k)
                 if not index[value]:
                     del index[value]
@@ -188,6 +193,20 @@ class Store(Generic[T]):
 
     def _name(self, k: Key) -> str:
         return f"{self.view.resource.kind} {k}"
+
+
+async def listed(client: Client, view: View[T], *namespaces: str) -> Store[T]:
+    """A store of what the API server says now, of these namespaces or all, which nothing keeps up to date."""
+    store = Store(view)
+    for namespace in namespaces or ("",):
+        selection = Selection(namespace, view.label_selector, view.field_selector)
+        source = store.source(namespace)
+        source.apply(ListBegins(0))
+        async for page in client.pages(view.resource, selection, form=view.form):
+            for obj in page:
+                source.apply(Present(obj))
+        source.apply(ListEnds(0))
+    return store
 
 
 class Source(Generic[T]):
@@ -226,6 +245,7 @@ class Source(Generic[T]):
 
     def _end_list(self, version: int | None) -> None:
         listed, self._listed = self._listed or set(), None
+        self.version = max(self.version, version or 0)  # a stream tells only now
         for k in [k for k, _ in self._store.items() if k not in listed]:
             if not self._namespace or k.namespace == self._namespace:
                 self._store._remove(k, version, initial=True)  # noqa: SLF001
@@ -398,13 +418,13 @@ class Caches:
     def _start(self, view: View[T], needed_at_start: bool) -> _Running:
         store = Store(view, needed_at_start=needed_at_start)
         running = _Running(store=store, feeds=[], resync=_create_task(self._resync(store)))
-        namespaces = self._namespaces if view.resource.namespaced and self._namespaces else ("",)
-        for namespace in namespaces:
+        for namespace in self._namespaces_of(view):
             watcher = Watcher(
                 self._client,
                 view.resource,
                 Selection(namespace=namespace, label_selector=view.label_selector, field_selector=view.field_selector),
                 form=view.form,
+                streams=view.streams,
                 timings=self._timings,
                 on_doubt=self._doubted,
                 on_other_past=self._other_past,
@@ -412,6 +432,11 @@ class Caches:
             source = store.source(namespace)
             running.feeds.append(_Feed(source, watcher, _create_task(_feed(source, watcher))))
         return running
+
+    def _namespaces_of(self, view: View[Any]) -> tuple[str, ...]:
+        if view.namespace:
+            return (view.namespace,)
+        return self._namespaces if view.resource.namespaced and self._namespaces else ("",)
 
     async def _resync(self, store: Store[Any]) -> None:
         while True:
@@ -425,9 +450,13 @@ def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
 
 
 async def _assured(watcher: Watcher) -> None:
-    # One kind that can't be listed must not keep all others from being written.
-    with contextlib.suppress(ApiError, KindNotServed):
+    try:
         await watcher.assure()
+    except (ApiError, KindNotServed) as error:
+        # One kind that can't be listed must not keep all others from being written; but an API server that has just
+        # started refuses for a moment, and what it would say is not known then.
+        if isinstance(error, ApiError) and error.status in _NOT_NOW:
+            raise
 
 
 def _is_own(resource: Resource) -> bool:

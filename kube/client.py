@@ -1,9 +1,10 @@
-"""Raw JSON over one HTTP session a cluster.
+"""Raw JSON over one way to a cluster.
 
-`Transport` owns what is shared by all who talk to one API server: session, TLS, credentials. A `Client` is a
+A `RoundTripper` owns what is shared by all who talk to one API server: sessions, TLS, credentials. A `Client` is a
 light view of it with a user agent, a rate limit, a bound on requests in flight and a guard: leader election uses
 one without a limit, so that renewals never queue behind the work; controllers use one whose guard refuses
-to write when leadership may be lost.
+to write when leadership may be lost. No library of HTTP is imported here: a command that makes one request need not
+pay for what a program needs that makes thousands.
 
 Methods that take a resource raise KindNotServed where discovery says that there is no such kind (see `served`); what
 else is no answer of an API server is Unreachable (see `answers`).
@@ -15,24 +16,22 @@ carried out, so it is safe to send it again), and a fresh token after a 401.
 import asyncio
 import contextlib
 import copy
-import heapq
-import io
-import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Never, Protocol, Self
 
 import orjson
-from yarl import URL
+from multidict import CIMultiDict, MultiMapping
 
-from kube import answers, errors, metrics, served, tracing
-from kube.connection import Connection, Rotation
-from kube.http import aiohttp
-from kube.kubeconfig import ConfigurationError
+from kube import answers, errors, served
+from kube.connection import Connection
 from kube.limiter import TokenBucket
 from kube.objects import Object, metadata
 from kube.resources import Resource
+from kube.warning_headers import warning_texts
+from kube.write_mode import CARRIED_OUT, WriteMode
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -42,18 +41,16 @@ _METADATA_ACCEPT = {
     False: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
     True: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 }
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""An annotation, see `Client.watch`."""
+_FROM_NOTHING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 _REQUEST_SECONDS = 60.0
-_CONNECT_SECONDS = 10.0
-_IDLE_SECONDS = 30.0
 _IN_FLIGHT = 64
-_OF_WATCHES = 0
 _RETRIES = 4
 _LONGEST_RETRY_AFTER = 30.0
 _PAGE = 500
 _SMALLER_PAGE = 8
 """The divisor of the page size after a page that was too long."""
-_PIECE = 128 << 10
-"""Bytes of a body from which on it is encrypted and sent in pieces, as aiohttp does with files."""
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -77,126 +74,43 @@ class Selection:
         return {name: value for name, value in chosen.items() if value}
 
 
-class AbortingResponse(aiohttp.ClientResponse):
-    """Cuts the connection if it ends before its answer does.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeout:
+    """Seconds; None: no limit."""
 
-    aiohttp closes it in the way of TLS, which waits for the API server: for half a minute, if there is none any more.
-    """
-
-    def close(self) -> None:
-        self._cut()
-        super().close()
-
-    def release(self) -> Any:
-        self._cut()
-        return super().release()
-
-    def _cut(self) -> None:
-        # A connection whose answer has been read has been given back already.
-        if self.connection is not None and self.connection.transport is not None:
-            self.connection.transport.abort()
+    total: float | None = None
+    """For the whole answer."""
+    silence: float | None = None
+    """Between two pieces of it."""
 
 
-class Transport:
-    """HTTP sessions to one API server, opened when first needed.
-
-    A session takes the idle connection that has waited longest. With only one, a few calls a second would keep all
-    connections of the largest burst open, each with up to 300 kB of buffers here, and more at the API server. So
-    requests in flight are numbered, each by the lowest number that is free, and there is a session for number 0, one
-    for 1 and 2, one for 3 to 6 and so on: what only a burst needed is not used afterwards, and is given up.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self._rotation = Rotation(connection)
-        self._sessions: dict[int, aiohttp.ClientSession] = {}
-        self._numbers = 0
-        self._free: list[int] = []
-        """A heap of the numbers below `_numbers` that no request has."""
-        self.host = URL(connection.server).authority
+class RoundTripper(Protocol):
+    """Carries out HTTP requests to one API server, with its credentials. Programs use `kube.transport`."""
 
     @property
-    def connection(self) -> Connection:
-        return self._rotation.current()
+    def host(self) -> str:
+        """Of the API server, with its port."""
 
-    @contextlib.contextmanager
-    def _session_for(self, *, lasting: bool) -> Iterator[aiohttp.ClientSession]:
-        if lasting:
-            yield self._session(_OF_WATCHES)
-            return
-        if self._free:
-            number = heapq.heappop(self._free)
-        else:
-            number, self._numbers = self._numbers, self._numbers + 1
-        try:
-            yield self._session((number + 1).bit_length())
-        finally:
-            heapq.heappush(self._free, number)
+    @property
+    def connection(self) -> Connection: ...
 
-    def _session(self, which: int) -> aiohttp.ClientSession:
-        if which not in self._sessions:
-            # Clients bound their requests.
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
-            self._sessions[which] = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=True,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                response_class=AbortingResponse,
-            )
-        return self._sessions[which]
+    async def close(self) -> None: ...
 
-    async def close(self) -> None:
-        while self._sessions:
-            await self._sessions.popitem()[1].close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    @contextlib.asynccontextmanager
-    async def send(
+    def send(
         self,
         method: str,
         path: str,
         *,
-        headers: Mapping[str, str],
+        headers: MultiMapping[str],
         params: Mapping[str, str] | None,
         body: bytes | None,
-        timeout: aiohttp.ClientTimeout,
+        timeout: Timeout,
         lasting: bool = False,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One request as it stands; the response whatever its status. Watches last, and are not numbered."""
-        connection = self.connection
-        try:
-            authorization = await connection.credentials.authorization()
-        except ConfigurationError as error:
-            # At work it is one more reason why nothing comes through; it may be mended meanwhile.
-            raise errors.Unreachable(f'{method} "{connection.server}{path}": {error}') from error
-        if authorization:
-            headers = {**headers, "Authorization": authorization}
-        code = "<error>"
-        try:
-            with self._session_for(lasting=lasting) as session:
-                async with session.request(
-                    method,
-                    URL(connection.server + path, encoded=True),
-                    params=params,
-                    data=io.BytesIO(body) if body is not None and len(body) > _PIECE else body,
-                    headers=headers,
-                    timeout=timeout,
-                    allow_redirects=False,
-                    # Connections that were made with another context are not used again.
-                    ssl=connection.tls or False,
-                    server_hostname=connection.tls_server_name,
-                ) as response:
-                    code = str(response.status)
-                    yield response
-        except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
-            text = str(error) or type(error).__name__
-            raise errors.Unreachable(f'{method} "{connection.server}{path}": {text}') from error
-        finally:
-            metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()
+    ) -> AbstractAsyncContextManager[answers.Response]:
+        """One request as it stands; the response whatever its status. Watches last.
+
+        Raises: Unreachable: no answer came, or it broke off.
+        """
 
 
 class Consistency(Protocol):
@@ -221,14 +135,14 @@ class Client:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: RoundTripper,
         *,
         user_agent: str,
         limiter: TokenBucket | None = None,
         write_guard: Callable[[], float] | None = None,
     ) -> None:
         self.transport = transport
-        self.identity = {"User-Agent": user_agent}
+        self.identity: MultiMapping[str] = CIMultiDict({"User-Agent": user_agent})
         """Headers that say who asks."""
         self._limiter = limiter
         self._write_guard = write_guard
@@ -236,15 +150,16 @@ class Client:
         """Asked before anything that changes the cluster; None: what is written does not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
         self._page_limits: dict[Resource, int] = {}
-        self._waited = metrics.rest_client_rate_limiter_duration_seconds.labels(host=transport.host)
 
-    def impersonating(self, user: str) -> Self:
+    def impersonating(self, user: str, groups: Sequence[str] = ()) -> Self:
         """The same client, limits and guard included, whose requests are made as another user.
 
         The API server adds the groups by itself if the user is a ServiceAccount.
         """
         view = copy.copy(self)
-        view.identity = {**self.identity, "Impersonate-User": user}
+        view.identity = CIMultiDict(
+            [*self.identity.items(), ("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)]
+        )
         return view
 
     async def request(
@@ -257,15 +172,19 @@ class Client:
         content_type: str = JSON,
         accept: str = JSON,
         timeout: float | None = None,
+        warnings: list[str] | None = None,
     ) -> bytes:
         """The body of a successful answer.
+
+        Args: warnings: gets what the API server warns of, see `warning_headers`.
 
         Raises:
             ApiError: the API server refused; after retries where it asked for them.
             Unreachable: no complete answer came in time. AnswerTooLong: it was not read to its end. NoStatus: it is a
                 failure, but perhaps not of the API server.
         """
-        headers = {**self.identity, "Accept": accept, "Accept-Encoding": "identity"}
+        headers = CIMultiDict(self.identity, Accept=accept)
+        headers["Accept-Encoding"] = "identity"
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
@@ -274,7 +193,9 @@ class Client:
         patience = timeout or _REQUEST_SECONDS
         while True:
             try:
-                return await self._once(method, path, params=params, data=data, headers=headers, timeout=timeout)
+                return await self._once(
+                    method, path, params=params, data=data, headers=headers, timeout=timeout, warnings=warnings
+                )
             except errors.Unauthorized:
                 may_differ = self.transport.connection.credentials.invalidate()
                 if refreshed or not retries or not may_differ:
@@ -327,8 +248,9 @@ class Client:
         *,
         params: Mapping[str, str] | None,
         data: bytes | None,
-        headers: Mapping[str, str],
+        headers: MultiMapping[str],
         timeout: float | None,
+        warnings: list[str] | None,
     ) -> bytes:
         await self._wait_for_token()
         async with self._turn(assured=method in _WRITES):
@@ -336,16 +258,14 @@ class Client:
             if self._write_guard is not None and method in _WRITES:
                 # Asked last, when the request is about to go out; it must not outlive the permission either.
                 seconds = min(seconds, self._write_guard())
-            total = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
-            with tracing.api_call(method, path, host=self.transport.host) as call:
-                headers = tracing.outgoing(call, headers)
-                async with self.transport.send(
-                    method, path, headers=headers, params=params, body=data, timeout=total
-                ) as response:
-                    call.set_attribute("http.response.status_code", response.status)
-                    if not 200 <= response.status < 300:
-                        raise await answers.error_of(response)
-                    return await answers.whole(method, path, response)
+            async with self.transport.send(
+                method, path, headers=headers, params=params, body=data, timeout=Timeout(total=seconds)
+            ) as response:
+                if not 200 <= response.status < 300:
+                    raise await answers.error_of(response)
+                if warnings is not None:
+                    warnings += warning_texts(response.headers.getall("Warning", ()))
+                return await answers.whole(method, path, response)
 
     @contextlib.asynccontextmanager
     async def _turn(self, *, assured: bool) -> AsyncIterator[None]:
@@ -361,7 +281,7 @@ class Client:
 
     async def _wait_for_token(self) -> None:
         if self._limiter is not None:
-            self._waited.observe(await self._limiter.acquire())
+            await self._limiter.acquire()
 
     # --- one object
 
@@ -386,21 +306,38 @@ class Client:
             return None
 
     async def create(
-        self, resource: Resource, obj: Object, *, dry_run: bool = False, timeout: float | None = None
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        mode: WriteMode = CARRIED_OUT,
+        timeout: float | None = None,
+        warnings: list[str] | None = None,
     ) -> Object:
+        """POST. For `warnings` see `request`."""
         path = resource.path(namespace=metadata(obj).get("namespace") or "")
-        params = {"dryRun": "All"} if dry_run else None
-        return await self._object(resource, "POST", path, params=params, body=obj, timeout=timeout)
+        return await self._object(
+            resource, "POST", path, params=mode.parameters() or None, body=obj, timeout=timeout, warnings=warnings
+        )
 
     async def replace(
-        self, resource: Resource, obj: Object, *, subresource: str = "", timeout: float | None = None
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        subresource: str = "",
+        mode: WriteMode = CARRIED_OUT,
+        timeout: float | None = None,
+        warnings: list[str] | None = None,
     ) -> Object:
-        """PUT. The object's resourceVersion, if it has one, is the precondition."""
+        """PUT. The object's resourceVersion, if it has one, is the precondition. For `warnings` see `request`."""
         meta = metadata(obj)
         path = resource.path(
             namespace=meta.get("namespace") or "", name=_one(meta.get("name") or ""), subresource=subresource
         )
-        return await self._object(resource, "PUT", path, body=obj, timeout=timeout)
+        return await self._object(
+            resource, "PUT", path, params=mode.parameters() or None, body=obj, timeout=timeout, warnings=warnings
+        )
 
     async def patch(
         self,
@@ -509,21 +446,21 @@ class Client:
     ) -> AsyncIterator[AsyncIterator[Object]]:
         """The events of a watch: `{"type": …, "object": …}`, bookmarks and errors included.
 
+        Without a resourceVersion it begins with all that there is, and a bookmark that says that this was all
+        (`INITIAL_EVENTS_END`). Raises Invalid if the API server can't do that.
+
         A broken stream, and one that is silent for `idle_timeout` seconds, raises Unreachable; its regular end
         ends the iteration.
         """
         params = {
             **selection.parameters(),
             "watch": "1",
-            "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(timeout_seconds),
+            **({"resourceVersion": resource_version} if resource_version else _FROM_NOTHING),
         }
-        headers = {
-            **self.identity,
-            "Accept": JSON if form is Form.WHOLE else _METADATA_ACCEPT[False],
-            "Accept-Encoding": "identity",
-        }
+        headers = CIMultiDict(self.identity, Accept=JSON if form is Form.WHOLE else _METADATA_ACCEPT[False])
+        headers["Accept-Encoding"] = "identity"
         await self._wait_for_token()
         async with self.transport.send(
             "GET",
@@ -531,7 +468,7 @@ class Client:
             headers=headers,
             params=params,
             body=None,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_timeout),
+            timeout=Timeout(silence=idle_timeout),
             lasting=True,
         ) as response:
             if response.status != 200:
@@ -541,8 +478,24 @@ class Client:
                 if isinstance(error, errors.NoStatus | errors.NotFound):
                     await self._missing(resource, error)
                 raise error
-            with metrics.rest_client_open_watches.track_inprogress():
-                yield answers.events_of(resource, response)
+            yield answers.events_of(resource, response)
+
+    @contextlib.asynccontextmanager
+    async def lines(self, path: str, *, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """GET: the lines of a text that comes bit by bit, such as a log that is followed."""
+        await self._wait_for_token()
+        async with self.transport.send(
+            "GET",
+            path,
+            headers=self.identity,
+            params=params,
+            body=None,
+            timeout=Timeout(),
+            lasting=True,
+        ) as response:
+            if response.status != 200:
+                raise await answers.error_of(response)
+            yield answers.lines_of(response)
 
 
 def _one(name: str) -> str:

@@ -78,6 +78,14 @@ def parse_time(text: str) -> datetime:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
+def time_or_none(value: object) -> datetime | None:
+    """None: it is missing, or no time."""
+    try:
+        return parse_time(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
 def format_time(moment: datetime) -> str:
     """RFC 3339 in UTC, to the second, as metav1.Time is written."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

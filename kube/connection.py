@@ -16,7 +16,6 @@ import importlib.util
 import math
 import os
 import ssl
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -342,6 +341,8 @@ def _decoded(text: str) -> bytes:
 def _load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """OpenSSL takes files only; an unnamed one in memory keeps the key off the disk."""
     if not hasattr(os, "memfd_create"):  # not on Linux
+        import tempfile
+
         with tempfile.NamedTemporaryFile() as file:
             file.write(certificate + b"\n" + key)
             file.flush()

@@ -4,7 +4,7 @@ A reconciliation is level based: it gets a key, looks at the state of the world,
 key next. Its results are handled in one place, `Controller._settle`:
 
     Done()             fine; nothing until the key is added again
-    RequeueAfter(s)    fine; again after s seconds
+    RequeueAfter(s)    fine; again after s seconds, unless there is nothing to see by then
     Requeue()          not there yet; again after a delay that grows from time to time
     an error raised    again after a delay that grows from time to time, unless it is a TerminalError
 
@@ -47,6 +47,8 @@ class RequeueAfter:
     seconds: float
     priority: Priority | None = None
     """With which it is looked at then; None: the one that it has now."""
+    is_needless: Callable[[], bool] | None = None
+    """Asked when a regular look is due: whether it would find nothing new, and is put off for as long again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,12 @@ class Controller:
     ) -> None:
         self.name = name
         self.queue: WorkQueue[Key] = WorkQueue(
-            name, workers=concurrency, flow=attrgetter("namespace"), highest=highest, max_backoff=max_backoff
+            name,
+            workers=concurrency,
+            flow=attrgetter("namespace"),
+            highest=highest,
+            put_off=self._put_off,
+            max_backoff=max_backoff,
         )
         self._reconcile = reconcile
         self._kind = kind
@@ -132,6 +139,8 @@ class Controller:
         self._time_limit = time_limit
         self._stop_within = stop_within
         self._metrics = ControllerMetrics(name, workers=concurrency)
+        self._regular: dict[Key, RequeueAfter] = {}
+        """What the last reconciliation of a key has said, if the next regular one may turn out to be needless."""
 
     async def run(self) -> None:
         """Work until cancelled. Then no key is taken any more, and running reconciliations are cancelled."""
@@ -164,12 +173,27 @@ class Controller:
             except QueueShutDownError:
                 return
             try:
+                self._regular.pop(key, None)
                 await self._process(key)
             except Exception:
                 log.exception("The outcome of a reconciliation could not be handled")
                 self.queue.add_rate_limited(key)
             finally:
                 self.queue.done(key)
+
+    def _put_off(self, key: Key) -> float | None:
+        """For how long a regular look is put off, since it would be in vain; None: it takes place."""
+        said = self._regular.get(key)
+        try:
+            return said.seconds if said is not None and said.is_needless is not None and said.is_needless() else None
+        except Exception:
+            log.exception("Whether a reconciliation is needless could not be told", controller=self.name)
+            return None
+
+    def _look_again(self, key: Key, said: RequeueAfter) -> None:
+        if said.is_needless is not None:
+            self._regular[key] = said
+        self.queue.add_after(key, said.seconds, said.priority)
 
     async def _process(self, key: Key) -> None:
         pass_id = str(uuid.uuid4())
@@ -215,10 +239,10 @@ class Controller:
             case Done():
                 self._metrics.success.inc()
                 self.queue.forget(key)
-            case RequeueAfter(seconds=seconds, priority=priority):
+            case RequeueAfter():
                 self._metrics.requeue_after.inc()
                 self.queue.forget(key)
-                self.queue.add_after(key, seconds, priority)
+                self._look_again(key, outcome)
             case Requeue():
                 self._metrics.requeue.inc()
                 self.queue.add_rate_limited(key)

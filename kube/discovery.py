@@ -1,29 +1,33 @@
 """From apiVersion and kind to a path and a scope, as the API server tells.
 
-One GET a group version, when a kind of it is first asked for, then from memory. A kind that is missing is looked
-up again, since it may have come meanwhile: at once, then less and less often. `invalidate` makes the next
-question go to the API server at once (called when a CRD comes, changes or goes, and when a path turned out to be
-gone).
+With the first kind of a named group all group versions are asked for in one call, and each is taken over when a kind of
+it is first asked for. Where the API server can't do that, and later, it is one GET a group version; then from memory. A
+kind that is missing is looked up again, since it may have come meanwhile: at once, then less and less often.
+`invalidate` makes the next question go to the API server at once (called when a CRD comes, changes or goes, and when a
+path turned out to be gone).
 
 The answer 'not served' may be ten minutes old. A caller that concludes from it that all objects of a kind are gone
 asks `find_any_version`, which never says so from memory.
 """
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kube import served
-from kube.client import Client
-from kube.errors import KindNotServed, KubeError
+from kube.client import Client, Form, Selection
+from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.names import dns_label_problems, dns_subdomain_problems
-from kube.objects import group_of
-from kube.resources import Resource
+from kube.objects import group_of, metadata
+from kube.resources import BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 _FIRST_REFRESH_SECONDS = 0.1
+_FIRST_CATALOG_SECONDS = 30.0
 _LONGEST_REFRESH_SECONDS = 600.0
 _MOST_GROUP_VERSIONS = 1000
+_MOST_EXPLAINED = 20
 _GROUP_SECONDS = 1.0
 """How long the answers for all versions of a group are good: many objects of many kinds are asked for at once."""
 
@@ -46,12 +50,34 @@ class _Group:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+@dataclass(slots=True)
+class _Catalog:
+    """All kinds."""
+
+    resources: Sequence[Resource] = ()
+    stale_at: float = float("-inf")
+    patience: float = _FIRST_CATALOG_SECONDS
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Discovery:
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
         self._group_versions: dict[str, _GroupVersion] = {}
         self._groups: dict[str, _Group] = {}
+        self._version = ""
+        """Of Kubernetes."""
+        self._schemas: dict[Resource, str] = {}
+        self._schema_lock = asyncio.Lock()
+        self._catalog = _Catalog()
+        self._all: dict[str, dict[str, Resource] | None] | None = None
+        """What was told of all group versions at once, and is not taken over yet; None: it was not asked for."""
+        self._all_at = float("-inf")
+        """When that was, if what is not among it was not served."""
+        self._asking_for_all = asyncio.Lock()
+        self._changes = 0
+        """How often something was invalidated."""
 
     async def find(self, api_version: str, kind: str) -> Resource:
         """The resource of a kind in exactly this version.
@@ -74,12 +100,32 @@ class Discovery:
             # The time is taken before asking: what changes while the answer travels is asked for again.
             now = self._clock()
             if kind not in known.kinds and now >= known.stale_at:
-                known.kinds = await served.kinds(self._client.read, api_version)
+                known.kinds = await self._kinds(api_version, kind, now=now)
                 known.stale_at = now + known.patience
                 known.patience = min(known.patience * 2, _LONGEST_REFRESH_SECONDS)
         if found := known.kinds.get(kind):
             return found
         raise KindNotServed(api_version, kind)
+
+    async def _kinds(self, api_version: str, kind: str, *, now: float) -> Mapping[str, Resource]:
+        if "/" in api_version:
+            told = await self._told_with_all(api_version, now=now)
+            if told is not None and (kind in told or now - self._all_at < _FIRST_REFRESH_SECONDS):
+                return told
+        return await served.kinds(self._client.read, api_version)
+
+    async def _told_with_all(self, api_version: str, *, now: float) -> Mapping[str, Resource] | None:
+        """What was told of it when all were asked for, once; None: nothing."""
+        async with self._asking_for_all:
+            if self._all is None:
+                self._all, changes = {}, self._changes
+                with contextlib.suppress(KubeError):  # then each is asked for by itself
+                    told = await served.all_kinds(self._client.read)
+                    if told and changes == self._changes:
+                        self._all, self._all_at = told, now
+        if api_version in self._all:
+            return self._all.pop(api_version)
+        return {} if now - self._all_at < _FIRST_REFRESH_SECONDS else None
 
     async def find_any_version(self, api_version: str, kind: str) -> Resource:
         """The resource of a kind in this version or, if that is not served any more, in another one of its group.
@@ -117,25 +163,106 @@ class Discovery:
         known = self._group_versions.get(api_version)
         return known.kinds.get(kind) if known is not None else None
 
+    async def schema(self, resource: Resource) -> str:
+        """What changes with the fields that the API server knows of a kind, from memory if it is there.
+
+        For a built-in kind its version, else the generation of the CustomResourceDefinition. Empty if that can't be
+        read, such as where another API server serves the kind.
+        """
+        async with self._schema_lock:
+            known = self.known_schema(resource)
+            if known is None:
+                known = await self._read_schema(resource)
+            return known
+
+    async def _read_schema(self, resource: Resource) -> str:
+        try:
+            if resource.group in BUILT_IN_GROUPS:
+                self._version = str((await self._client.read("/version")).get("gitVersion") or "")
+                return self._version
+            # They are watched, so they may be listed; to be got is another permission.
+            named = Selection(field_selector=f"metadata.name={resource.plural}.{resource.group}")
+            found = await self._client.list(CUSTOM_RESOURCE_DEFINITIONS, named, form=Form.METADATA)
+            schema = "".join(f"{metadata(each).get('uid')}/{metadata(each).get('generation')}" for each in found)
+        except Forbidden:
+            schema = ""
+        except KubeError:
+            return ""
+        if len(self._schemas) >= _MOST_GROUP_VERSIONS:
+            self._schemas.clear()
+        self._schemas[resource] = schema
+        return schema
+
+    def known_schema(self, resource: Resource) -> str | None:
+        """The same as far as it is in memory."""
+        if resource.group in BUILT_IN_GROUPS:
+            return self._version or None
+        return self._schemas.get(resource)
+
+    async def served(self) -> Sequence[Resource]:
+        """All kinds, preferred versions first, perhaps as of ten minutes ago; none if the API server can't be asked.
+
+        To tell what somebody may have meant by one that is not served.
+        """
+        async with self._catalog.lock:
+            now = self._clock()
+            if now >= self._catalog.stale_at:
+                with contextlib.suppress(KubeError):
+                    answers = [await self._client.read(path, accept=served.AGGREGATED) for path in ("/api", "/apis")]
+                    self._catalog.resources = [each for answer in answers for each in served.resources_in(answer)]
+                self._catalog.stale_at = now + self._catalog.patience
+                self._catalog.patience = min(self._catalog.patience * 2, _LONGEST_REFRESH_SECONDS)
+            return self._catalog.resources
+
     def forget(self) -> None:
         self._group_versions.clear()
         self._groups.clear()
+        self._schemas.clear()
+        self._catalog = _Catalog()
+        self._version = ""
+        self._all, self._all_at = None, float("-inf")
+        self._changes += 1
 
     def invalidate(self, group: str) -> None:
         """Forget all versions of a group."""
+        self._changes += 1
         self._groups.pop(group, None)
+        for resource in [each for each in self._schemas if each.group == group]:
+            del self._schemas[resource]
+        self._all_at = float("-inf")
+        told = self._all or {}
+        for api_version in told:
+            if group_of(api_version) == group:
+                told[api_version] = None
         for api_version in [v for v in self._group_versions if group_of(v) == group]:
             del self._group_versions[api_version]
 
 
+Explain = Callable[[KindNotServed, Sequence[Resource]], KindNotServed]
+"""From the error of a kind that is not served, and all that are, to one that says what to do about it."""
+
+
 async def find_all(
-    discovery: Discovery, kinds: Iterable[tuple[str, str]]
+    discovery: Discovery, kinds: Iterable[tuple[str, str]], *, explain: Explain, awaited: Container[str] = ()
 ) -> dict[tuple[str, str], Resource | KubeError]:
-    """By apiVersion and kind: the resource, or why it is not known."""
+    """By apiVersion and kind: the resource, or why it is not known. Only the first errors are explained: it takes time.
+
+    Args:
+        discovery: of the cluster.
+        kinds: apiVersion and kind of each.
+        explain: see there.
+        awaited: groups of which more kinds are about to be served; errors of these are not explained.
+    """
     found: dict[tuple[str, str], Resource | KubeError] = {}
+    explained = 0
     for api_version, kind in kinds:
         try:
             found[api_version, kind] = await discovery.find(api_version, kind)
+        except KindNotServed as error:
+            if group_of(api_version) not in awaited and explained < _MOST_EXPLAINED:
+                explained += 1
+                error = explain(error, await discovery.served())
+            found[api_version, kind] = error
         except KubeError as error:
             found[api_version, kind] = error
     return found

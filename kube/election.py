@@ -19,7 +19,7 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -32,7 +32,7 @@ from kube.clock import format_micro_time
 from kube.errors import ApiError, Conflict, Forbidden, KubeError
 from kube.events import EventRecorder
 from kube.metrics import leader_election_master_status
-from kube.objects import Object, resource_version
+from kube.objects import Object, annotations, metadata, resource_version
 from kube.resources import LEASES
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -217,6 +217,8 @@ class LeaderElector:
     ) -> None:
         self.identity = identity
         self.tenure = Tenure(renew_deadline=settings.renew_deadline, now=now)
+        self.annotations: Mapping[str, str] = {}
+        """Written into the lease with every renewal: what others should know of its holder."""
         self._client = client
         self._settings = settings
         self._recorder = recorder
@@ -390,11 +392,12 @@ class LeaderElector:
             now=datetime.now(UTC),
         )
         if self._lease is None:
-            named = {"name": settings.name, "namespace": settings.namespace}
-            new = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": named, "spec": spec}
+            meta = {"name": settings.name, "namespace": settings.namespace, "annotations": dict(self.annotations)}
+            new = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": meta, "spec": spec}
             self._lease = await self._client.create(LEASES, new)
         else:
-            self._lease = await self._client.replace(LEASES, {**self._lease, "spec": spec})
+            meta = {**metadata(self._lease), "annotations": {**annotations(self._lease), **self.annotations}}
+            self._lease = await self._client.replace(LEASES, {**self._lease, "metadata": meta, "spec": spec})
         self._is_own_writing = True
 
     async def _release(self) -> None:

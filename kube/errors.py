@@ -29,10 +29,14 @@ class KubeError(Exception):
 
 
 class KindNotServed(KubeError):
-    """The API server serves no such kind in that version: its discovery documents say so."""
+    """The API server serves no such kind in that version: its discovery documents say so.
 
-    def __init__(self, api_version: str, kind: str) -> None:
-        super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
+    Args: remedy: what to do about it, for the message.
+    """
+
+    def __init__(self, api_version: str, kind: str, *, remedy: str = "") -> None:
+        text = f'no matches for kind "{kind}" in version "{api_version}"'
+        super().__init__(f"{text}; {remedy}" if remedy else text)
         self.api_version = api_version
         self.kind = kind
 

@@ -39,18 +39,20 @@ class Allowance:
 
 
 class TokenBucket:
-    """Args: qps: requests a second, negative for no limit; burst: how many may go at once."""
+    """Args: qps: requests a second, negative for no limit; burst: how many may go at once; observe: gets each wait."""
 
     def __init__(
         self,
         *,
         qps: float,
         burst: int,
+        observe: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._qps = qps
         self._burst = max(burst, 1)
+        self._observe = observe
         self._clock = clock
         self._sleep = sleep
         self._tokens = float(self._burst)
@@ -58,6 +60,12 @@ class TokenBucket:
 
     async def acquire(self) -> float:
         """Take a token, waiting for it if need be. Returns the seconds waited."""
+        waited = await self._wait()
+        if self._observe is not None:
+            self._observe(waited)
+        return waited
+
+    async def _wait(self) -> float:
         if self._qps < 0:
             return 0.0
         now = self._clock()

@@ -102,7 +102,8 @@ class ManagedKinds:
             return (*(part.keep(resource, obj) for part in parts), is_cleaned_up(resource, obj))
 
         indexes = tuple((str(part.number), part.indexer()) for part in parts)
-        store = self.caches.acquire(View(resource, keep, label_selector=self._label_selector, indexes=indexes))
+        view = View(resource, keep, label_selector=self._label_selector, indexes=indexes, streams=True)
+        store = self.caches.acquire(view)
         self._stores[resource] = store
         # First, so that all who are told of a change find it done.
         store.subscribe(partial(self._remember, resource))

@@ -106,8 +106,13 @@ def group_of(api_version: str) -> str:
 
 
 def condition(obj: Mapping[str, Any], condition_type: str) -> Object | None:
-    found = mappings(mapping(obj.get("status")).get("conditions"))
-    return next((c for c in found if c.get("type") == condition_type), None)
+    found = mapping(obj.get("status")).get("conditions")
+    if isinstance(found, list):
+        # Asked for often, so without a list of those that are mappings.
+        for each in found:
+            if isinstance(each, dict) and each.get("type") == condition_type:
+                return each
+    return None
 
 
 def is_truthy(value: str | None) -> bool:
@@ -151,6 +156,31 @@ def matches_expression(having: Mapping[str, str], name: str, operator: Any, valu
 def label_selector_text(match_labels: Mapping[str, str]) -> str:
     """The query parameter form of a map of labels, in a stable order."""
     return ",".join(f"{name}={value}" for name, value in sorted(match_labels.items()))
+
+
+def selector_text(selector: Mapping[str, Any]) -> str:
+    """The query parameter form of a metav1.LabelSelector, sorted by labels.
+
+    Raises: ValueError: for an unknown operator.
+    """
+    requirements = [(name, f"{name}={value}") for name, value in string_map(selector.get("matchLabels")).items()]
+    requirements += [
+        (text(each.get("key")), _requirement(text(each.get("key")), each.get("operator"), texts(each.get("values"))))
+        for each in mappings(selector.get("matchExpressions"))
+    ]
+    return ",".join(requirement for _, requirement in sorted(requirements))
+
+
+def _requirement(name: str, operator: Any, values: Collection[str]) -> str:
+    match operator:
+        case "In" | "NotIn":
+            return f"{name} {operator.lower()} ({','.join(sorted(values))})"
+        case "Exists":
+            return name
+        case "DoesNotExist":
+            return f"!{name}"
+        case _:
+            raise ValueError(f'"{operator or ""}" is not a valid label selector operator')
 
 
 # --- owner references

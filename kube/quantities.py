@@ -2,8 +2,11 @@
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
+_USUAL_LENGTH = 16
+"""Up to it values are remembered: most objects have the same few."""
 _SUFFIX = {
     **{
         suffix: Decimal(10) ** exponent
@@ -15,7 +18,12 @@ _SUFFIX = {
 
 def parse_quantity(value: str | float) -> Decimal:
     """The value of a resource quantity such as `100m`, `1Gi`, `1e3`. Raises ValueError."""
-    match = _QUANTITY.fullmatch(str(value))
+    text = str(value)
+    return _remembered(text) if len(text) <= _USUAL_LENGTH else _parsed(text)
+
+
+def _parsed(value: str) -> Decimal:
+    match = _QUANTITY.fullmatch(value)
     if match is None:
         raise ValueError(f"{value!r} is not a quantity; write a number with an optional suffix such as m, k, Mi")
     number = Decimal(match[1])
@@ -25,3 +33,6 @@ def parse_quantity(value: str | float) -> Decimal:
         except ArithmeticError as error:
             raise ValueError(f"{value!r} is not a quantity; its exponent is out of bounds") from error
     return number * _SUFFIX.get(match[3] or "", Decimal(1))
+
+
+_remembered = lru_cache(maxsize=1024)(_parsed)

@@ -6,6 +6,9 @@ A key is in up to three places at once, and every rule is a move between them:
     ready     waits for a worker; once a key, the higher priority wins
     running   a worker holds it; if it becomes due meanwhile, it is remembered and is ready again on `done`
 
+What is only looked at again because it is time is asked for first (`put_off`): most of it goes straight back to the
+delayed, and together with what else is due in that second, so that a quiet process seldom wakes up.
+
 So a key is never worked on twice at a time, and however often it is added, no more than one further run
 follows. A change of a key that waits with low priority lifts it, up to the priority that `highest` allows it as things
 are now. All of this happens on one event loop and without locks; one timer serves all delays.
@@ -20,6 +23,7 @@ within a flow it is first in, first out.
 import asyncio
 import heapq
 import itertools
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -46,6 +50,8 @@ _FREE_WORKERS = 4
 """One in so many workers is kept free for changes."""
 _FIRST_BACKOFF = 0.005
 _TIMER_RESOLUTION = 0.001
+_LONGEST_STEP, _STEP_SHARE = 1.0, 0.1
+"""Times to which keys are put off are multiples of a step: seconds, and the part of the delay that it is at most."""
 _FEWEST_HEAP_ENTRIES_TO_COMPACT = 64
 
 K = TypeVar("K", bound=Hashable)
@@ -135,6 +141,10 @@ def any_priority(_key: object) -> Priority:
     return CHANGE
 
 
+def never_put_off(_key: object) -> None:
+    """All that is due is worked on."""
+
+
 class WorkQueue(Generic[K]):
     """Keys to work on. To be used on one event loop.
 
@@ -143,6 +153,7 @@ class WorkQueue(Generic[K]):
         workers: how many call `get`.
         flow: whose work a key is; all get their turn.
         highest: the priority that a key has at most as things are now, however it was added, and when.
+        put_off: asked when a delayed RESYNC is due: for how many seconds it is delayed again; None: it is worked on.
         max_backoff: seconds, upper bound of the delay after repeated failures.
         now: monotonic seconds.
         call_later: calls a function once after so many seconds; the running event loop's by default.
@@ -155,12 +166,14 @@ class WorkQueue(Generic[K]):
         workers: int = 1,
         flow: Callable[[K], Hashable] = _one_flow,
         highest: Callable[[K], Priority] = any_priority,
+        put_off: Callable[[K], float | None] = never_put_off,
         max_backoff: float = 1000.0,
         now: Callable[[], float] = time.monotonic,
         call_later: CallLater | None = None,
     ) -> None:
         self.name = name
         self._highest = highest
+        self._put_off = put_off
         self._max_backoff = max_backoff
         self._now = now
         self._call_later = call_later or _call_later
@@ -319,6 +332,10 @@ class WorkQueue(Generic[K]):
             self._passed_over[each] = 0 if each == chosen else self._passed_over[each] + 1
         return chosen
 
+    def priority(self, key: K) -> Priority:
+        """With which a key in work was taken."""
+        return self._running[key].priority
+
     def done(self, key: K) -> None:
         """The worker is through with the key; if it was added meanwhile, it is ready again."""
         running = self._running.pop(key)
@@ -366,9 +383,18 @@ class WorkQueue(Generic[K]):
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)
             if self._is_backed(entry):
-                key = entry[2]
-                self.add(key, self._delayed[key].priority)
+                self._on_due(entry[2], now)
         self._set_timer()
+
+    def _on_due(self, key: K, now: float) -> None:
+        delayed = self._delayed[key]
+        seconds = self._put_off(key) if delayed.priority == RESYNC and key not in self._running else None
+        if not seconds:
+            self.add(key, delayed.priority)
+            return
+        step = min(_LONGEST_STEP, seconds * _STEP_SHARE)
+        delayed.until = math.ceil((now + seconds) / step) * step
+        heapq.heappush(self._heap, (delayed.until, next(self._count), key))
 
     def _is_backed(self, entry: tuple[float, int, K]) -> bool:
         until, _, key = entry

@@ -5,6 +5,15 @@ from urllib.parse import quote
 
 from kube.errors import NotFound
 
+_BY_NAME = ("", "apps", "autoscaling", "batch", "extensions", "policy")
+_BY_DOMAIN = (
+    *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates"),
+    *("coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "networking", "node"),
+    *("rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
+)
+BUILT_IN_GROUPS = frozenset((*_BY_NAME, *(f"{name}.k8s.io" for name in _BY_DOMAIN)))
+"""Of Kubernetes itself; what an API server serves of them depends on its version alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -58,6 +67,7 @@ def _segment(what: str, text: str) -> str:
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+RESOURCE_QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
 NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
@@ -67,6 +77,7 @@ LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=Tru
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
 DAEMON_SETS = Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
+CONTROLLER_REVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions", namespaced=True)
 REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 CRON_JOBS = Resource("batch", "v1", "CronJob", "cronjobs", namespaced=True)
@@ -75,9 +86,16 @@ HORIZONTAL_POD_AUTOSCALERS = Resource(
 )
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
 INGRESSES = Resource("networking.k8s.io", "v1", "Ingress", "ingresses", namespaced=True)
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+CLUSTER_ROLES = Resource(_RBAC_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE_BINDINGS = Resource(_RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+ROLE_BINDINGS = Resource(_RBAC_GROUP, "v1", "RoleBinding", "rolebindings", namespaced=True)
 CSI_NODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
 CERTIFICATE_SIGNING_REQUESTS = Resource(
     "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False
+)
+SUBJECT_ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False

@@ -6,16 +6,29 @@ versions, a JSON document that nobody else has. A group version that is in this 
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from kube.errors import NoStatus, NotFound, Unreachable
+from kube.objects import metadata
 from kube.resources import Resource
 
 ALWAYS = frozenset({"v1", "apps/v1", "batch/v1"})
 """Every API server serves these; one that seems not to is not believed."""
 
+_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+AGGREGATED = ",".join((_AT_ONCE.format("v2"), _AT_ONCE.format("v2beta1"), "application/json"))
+"""The form in which all kinds are told at once. Before Kubernetes 1.30 there is only v2beta1, with the same fields;
+before 1.27 there is none.
+"""
+
 Read = Callable[[str], Awaitable[Mapping[str, Any]]]
 """GET: the JSON object at a path. Raises KubeError."""
+
+
+class ReadAs(Protocol):
+    """The same, of one of the media types."""
+
+    async def __call__(self, path: str, *, accept: str) -> Mapping[str, Any]: ...
 
 
 async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
@@ -28,6 +41,38 @@ async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
         entry["kind"]: Resource(group, version, entry["kind"], entry["name"], bool(entry["namespaced"]))
         for entry in await _entries(read, api_version)
         if "/" not in entry["name"] and "get" in entry.get("verbs", ())
+    }
+
+
+async def all_kinds(read: ReadAs) -> dict[str, dict[str, Resource] | None]:
+    """The same for all group versions with a group, by apiVersion, at the price of one call.
+
+    None for one of which the API server does not know at the moment what it has. Nothing at all if it can't say so in
+    one answer.
+
+    Raises: KubeError: the API server did not say.
+    """
+    answer = await read("/apis", accept=AGGREGATED)
+    if answer.get("kind") != "APIGroupDiscoveryList":
+        return {}
+    return {
+        f"{metadata(group).get('name')}/{version['version']}": _kinds_of(metadata(group).get("name") or "", version)
+        for group in answer.get("items") or []
+        for version in group.get("versions") or []
+    }
+
+
+def _kinds_of(group: str, version: Mapping[str, Any]) -> dict[str, Resource] | None:
+    entries = version.get("resources") or []
+    if version.get("freshness") != "Current" or not all(
+        (entry.get("responseKind") or {}).get("kind") for entry in entries
+    ):
+        return None
+    return {
+        kind: Resource(group, version["version"], kind, entry["resource"], entry.get("scope") == "Namespaced")
+        for entry in entries
+        if "get" in entry.get("verbs", ())
+        for kind in [entry["responseKind"]["kind"]]
     }
 
 
@@ -54,6 +99,24 @@ async def is_served(read: Read, resource: Resource) -> bool:
     if not await _is_listed(read, resource.api_version):
         return False
     return any(entry["name"] == resource.plural for entry in await _entries(read, resource.api_version))
+
+
+def resources_in(answer: Mapping[str, Any]) -> list[Resource]:
+    """The kinds of an answer for `/api` or `/apis` in the form AGGREGATED, preferred versions first; else none."""
+    if answer.get("kind") != "APIGroupDiscoveryList":
+        return []
+    return [
+        Resource(
+            str((group.get("metadata") or {}).get("name") or ""),
+            str(version.get("version") or ""),
+            str((entry.get("responseKind") or {}).get("kind") or ""),
+            str(entry.get("resource") or ""),
+            entry.get("scope") == "Namespaced",
+        )
+        for group in answer.get("items") or []
+        for version in group.get("versions") or []
+        for entry in version.get("resources") or []
+    ]
 
 
 async def _entries(read: Read, api_version: str) -> Sequence[Mapping[str, Any]]:

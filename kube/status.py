@@ -35,6 +35,9 @@ _WEIGHT = 0.2
 Compute = Callable[[Object], Object]
 """From the present status to the one that is wanted."""
 
+Complete = Callable[[Object], Object]
+"""From an object to its status with what follows from the rest of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -60,12 +63,24 @@ class _Batch:
 
 
 class StatusWriter:
-    """Args: store: of the objects; it is told of what was written."""
+    """Args:
+    store: of the objects; it is told of what was written.
+    complete: adds what sums up the rest of a status. It is part of every write; a status that lacks it is written
+        when somebody updates it.
+    """
 
-    def __init__(self, client: Client, store: Store[Object], resource: Resource) -> None:
+    def __init__(
+        self,
+        client: Client,
+        store: Store[Object],
+        resource: Resource,
+        *,
+        complete: Complete = lambda obj: obj.get("status") or {},
+    ) -> None:
         self._client = client
         self._store = store
         self._resource = resource
+        self._complete = complete
         self._advisers: list[Adviser] = []
         self._waiting: dict[Key, _Batch] = {}
         self._writing: dict[Key, _Batch] = {}
@@ -203,11 +218,10 @@ class StatusWriter:
         """The status to write, with what the advisers say if there is something to write at all."""
         present = obj.get("status") or {}
         wanted = _computed(present, computes)
-        if not _changes(present, wanted):
-            return present
-        for advice in self._advice({**obj, "status": wanted}):
-            wanted = advice.compute(wanted)
-        return wanted
+        if _changes(present, wanted):
+            for advice in self._advice({**obj, "status": wanted}):
+                wanted = advice.compute(wanted)
+        return self._complete({**obj, "status": wanted})
 
     def _is_settled(self, obj: Object, computes: list[Compute]) -> bool:
         present = obj.get("status") or {}

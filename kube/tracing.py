@@ -19,6 +19,7 @@ from contextvars import Token
 from types import TracebackType
 from urllib.parse import unquote
 
+from multidict import CIMultiDict
 from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, StatusCode, Tracer, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -95,7 +96,7 @@ def outgoing(span: Span, headers: Headers) -> Headers:
         return headers
     # Of the flags only that of sampling: servers that do not know a later one take the whole header for wrong.
     flags = int(context.trace_flags.sampled)
-    added = {**headers, "traceparent": f"00-{context.trace_id:032x}-{context.span_id:016x}-{flags:02x}"}
+    added = CIMultiDict(headers, traceparent=f"00-{context.trace_id:032x}-{context.span_id:016x}-{flags:02x}")
     if context.trace_state:
         added["tracestate"] = context.trace_state.to_header()
     return added

@@ -21,11 +21,13 @@ Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Valu
 
 class ErrorKind(StrEnum):
     REQUIRED = "Required value"
+    NOT_FOUND = "Not found"
     INVALID = "Invalid value"
     NOT_SUPPORTED = "Unsupported value"
     DUPLICATE = "Duplicate value"
     FORBIDDEN = "Forbidden"
     TOO_LONG = "Too long"
+    TOO_MANY = "Too many"
 
     @property
     def reason(self) -> str:
@@ -69,6 +71,10 @@ def required(path: str, detail: str = "") -> FieldError:
     return FieldError(ErrorKind.REQUIRED, path, detail=detail)
 
 
+def not_found(path: str, value: Value, detail: str = "") -> FieldError:
+    return FieldError(ErrorKind.NOT_FOUND, path, shown(value), detail)
+
+
 def forbidden(path: str, detail: str) -> FieldError:
     return FieldError(ErrorKind.FORBIDDEN, path, detail=detail)
 
@@ -93,6 +99,11 @@ def duplicate(path: str, value: Value) -> FieldError:
 
 def too_long(path: str, *, most: int) -> FieldError:
     return FieldError(ErrorKind.TOO_LONG, path, detail=f"may not be more than {most} bytes")
+
+
+def too_many(path: str, count: int, *, most: int) -> FieldError:
+    items = "item" if most == 1 else "items"
+    return FieldError(ErrorKind.TOO_MANY, path, shown(count), f"must have at most {most} {items}")
 
 
 def shown(value: Value) -> str:

@@ -4,6 +4,10 @@
       ▲                │ 410                         │ 410 (status or event)
       └────────────────┴─────────────────────────────┘
 
+With `streams` the first list is left out: a watch begins with all that there is. That is a call less, for kinds that
+come into use while others wait for them. It is tried once; whatever is wrong with it, such as that the API server can't
+do that, the list follows, and finds out.
+
 The end of a stream, a reset and silence keep the state: the watch goes on from the last resourceVersion that was
 seen, bookmarks included, so nothing is lost; an event that is not newer than that is a repetition and is
 dropped, so nothing is applied twice. Only 410 leads to a new list. A kind that is not served, as discovery says, reads
@@ -23,11 +27,12 @@ they end, not every time.
 import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 import structlog
 
-from kube.client import Client, Form, Selection
+from kube.client import INITIAL_EVENTS_END, Client, Form, Selection
 from kube.errors import (
     ApiError,
     BadRequest,
@@ -39,7 +44,7 @@ from kube.errors import (
     Unreachable,
     from_status,
 )
-from kube.objects import Key, Object, key, metadata, resource_version
+from kube.objects import Key, Object, annotations, key, metadata, resource_version
 from kube.resources import Resource
 
 _FAILURES_ONCE_BACK = 4
@@ -57,6 +62,8 @@ class Timings:
     """A stream that is silent for so long is dead: the API server sends a bookmark about once a minute."""
     list_timeout: float = 60.0
     """For one page of a list."""
+    stream_timeout: float = 5.0
+    """A stream of all that there is that is silent for so long before its end will not come to one."""
     first_back_off: float = 0.2
     longest_back_off: float = 30.0
     away_back_off: float = 5.0
@@ -133,6 +140,7 @@ class Watcher:
         *,
         form: Form = Form.WHOLE,
         page_size: int = 500,
+        streams: bool = False,
         timings: Timings | None = None,
         on_doubt: Callable[["Watcher"], None] = lambda _: None,
         on_other_past: Callable[["Watcher"], None] = lambda _: None,
@@ -142,6 +150,7 @@ class Watcher:
         self._selection = selection
         self._form = form
         self._page_size = page_size
+        self._streams = streams
         self._timings = timings or Timings()
         self._on_doubt = on_doubt
         self._on_other_past = on_other_past
@@ -256,6 +265,11 @@ class Watcher:
             async for event in self._watch(self._state.resource_version):
                 yield event
             return
+        if self._streams:
+            self._streams = False
+            async for event in self._stream():
+                yield event
+            return
         if self._absent:
             await self._client.demand_served(self.resource)
         token = self._state.continue_token if isinstance(self._state, Listing) else ""
@@ -272,9 +286,7 @@ class Watcher:
             yield ListBegins(resource_version(page), anew=self._anew)
             self._anew, self._last = False, None
         for item in page["items"]:
-            version = resource_version(item)
-            if self._last is None or version > (self._last[1] or 0):
-                self._last = key(item), version
+            self._note_last(item)
             yield Present(item)
         following = metadata(page).get("continue")
         if following:
@@ -286,18 +298,64 @@ class Watcher:
             # Set when the generator is asked for more: the end of the list has been taken in by then.
             self.tried.set()
 
-    async def _watch(self, since: int) -> AsyncIterator[Event]:
+    async def _stream(self) -> AsyncIterator[Event]:
+        try:
+            async with self._opened("") as stream:
+                yield ListBegins(0)
+                while not isinstance(self._state, Watching):
+                    async with asyncio.timeout(self._timings.stream_timeout):
+                        event = await anext(stream)
+                    if (present := self._accept_initial(event)) is not None:
+                        yield present
+                self.tried.set()
+                async for event in stream:
+                    if (known := self._accept(event)) is not None:
+                        yield known
+        except KindNotServed:
+            raise
+        except (KubeError, TimeoutError, StopAsyncIteration) as error:
+            if isinstance(error, KubeError) and isinstance(self._state, Watching):
+                raise
+            self._log.debug("What there is does not come in a stream, it is listed", error=str(error))
+
+    def _accept_initial(self, event: Object) -> Event | None:
+        kind, obj = event.get("type"), event["object"]
+        if kind == "ERROR":
+            raise from_status(int(obj.get("code") or 500), obj)
+        version = resource_version(obj)
+        if kind == "BOOKMARK":
+            if annotations(obj).get(INITIAL_EVENTS_END) != "true":
+                return None
+            self._state, self._seen = Watching(version), version
+            self._progressed()
+            return ListEnds(version)
+        if kind == "DELETED":
+            self._last = key(obj), None
+            return Deleted(obj)
+        self._note_last(obj)
+        return Present(obj)
+
+    def _note_last(self, obj: Object) -> None:
+        """Of what there is: which has changed last."""
+        version = resource_version(obj)
+        if self._last is None or version > (self._last[1] or 0):
+            self._last = key(obj), version
+
+    def _opened(self, since: str) -> AbstractAsyncContextManager[AsyncIterator[Object]]:
         seconds = int(self._timings.server_timeout * random.uniform(1, 2))  # noqa: S311 - spreads load
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        async with self._client.watch(
+        return self._client.watch(
             self.resource,
             self._selection,
-            resource_version=str(since),
+            resource_version=since,
             timeout_seconds=max(seconds, 1),
             idle_timeout=self._timings.idle_timeout,
             form=self._form,
-        ) as stream:
+        )
+
+    async def _watch(self, since: int) -> AsyncIterator[Event]:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with self._opened(str(since)) as stream:
             async for event in stream:
                 if (known := self._accept(event)) is not None:
                     yield known

@@ -1,0 +1,171 @@
+"""What a CertificateSigningRequest asks for.
+
+The signer reads the same bytes with a parser of its own. Wherever two parsers might read different things, the request
+counts as malformed: several PEM blocks, PEM headers, several lists of extensions, Microsoft's way to list extensions.
+The signature is not checked here, nor is the key: the holder of another key has no use for the certificate.
+"""
+
+import base64
+import ipaddress
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.x509.oid import ExtensionOID, NameOID
+
+from kube.objects import Object, mapping, mappings, spec, text, texts
+
+KUBELET_SERVING = "kubernetes.io/kubelet-serving"
+KUBE_APISERVER_CLIENT = "kubernetes.io/kube-apiserver-client"
+
+APPROVED = "Approved"
+DENIED = "Denied"
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_LONGEST_REQUEST = 256 << 10
+_BLOCK = re.compile(
+    rb"-----BEGIN CERTIFICATE REQUEST-----[ \t]*\r?\n([A-Za-z0-9+/=\s]+)-----END CERTIFICATE REQUEST-----"
+)
+_EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
+_MICROSOFT_EXTENSIONS = x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14")
+_KNOWN_ATTRIBUTES = {NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME}
+_OTHER_NAMES: dict[type, str] = {x509.RFC822Name: "email", x509.UniformResourceIdentifier: "URI"}
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+    UnsupportedAlgorithm,
+)
+
+
+class MalformedRequestError(Exception):
+    """The bytes of a request can't be read, or can be read in more than one way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be in the certificate."""
+
+    common_names: tuple[str, ...]
+    """Usually one."""
+    organizations: tuple[str, ...]
+    dns_names: frozenset[str]
+    ip_addresses: frozenset[IPAddress]
+    others: frozenset[str]
+    """Everything else, by its type: attributes of the subject, alternative names, extensions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningRequest:
+    """Who asks for what. The API server vouches for the user and the groups."""
+
+    username: str
+    groups: tuple[str, ...]
+    usages: tuple[str, ...]
+    asked: Asked
+
+
+def signer_of(csr: Mapping[str, Any]) -> str:
+    return text(spec(csr).get("signerName"))
+
+
+def is_pending(csr: Mapping[str, Any]) -> bool:
+    """Whether nobody has decided yet."""
+    status = mapping(csr.get("status"))
+    conditions = mappings(status.get("conditions"))
+    return not status.get("certificate") and all(c.get("type") not in (APPROVED, DENIED) for c in conditions)
+
+
+def with_decision(csr: Object, condition_type: str, reason: str, message: str) -> Object:
+    """The request as its subresource `approval` takes it; the API server adds the times."""
+    condition = {"type": condition_type, "status": "True", "reason": reason, "message": message}
+    status = mapping(csr.get("status"))
+    return {**csr, "status": {**status, "conditions": [*mappings(status.get("conditions")), condition]}}
+
+
+def parse(csr: Mapping[str, Any]) -> SigningRequest:
+    """Raises MalformedRequestError."""
+    said = spec(csr)
+    return SigningRequest(
+        username=text(said.get("username")),
+        groups=tuple(texts(said.get("groups"))),
+        usages=tuple(texts(said.get("usages"))),
+        asked=asked(text(said.get("request"))),
+    )
+
+
+def asked(request: str) -> Asked:
+    """What the base64 text of `spec.request` asks for. Raises MalformedRequestError."""
+    if len(request) > _LONGEST_REQUEST:
+        raise MalformedRequestError(f"it is longer than {_LONGEST_REQUEST} characters")
+    try:
+        der = _der(base64.b64decode(request, validate=True))
+    except ValueError as error:
+        raise MalformedRequestError(f"its base64 encoding is broken: {error}") from error
+    try:
+        with warnings.catch_warnings():
+            # Names of Nodes, and so common names, are often longer than the 64 characters that X.509 thinks of.
+            warnings.simplefilter("ignore")
+            return _asked(x509.load_der_x509_csr(der))
+    except _UNREADABLE as error:
+        raise MalformedRequestError(f"it is not PKCS#10: {error}") from error
+
+
+def _der(pem: bytes) -> bytes:
+    if pem.count(b"-----BEGIN") > 1:
+        raise MalformedRequestError("it has more than one PEM block")
+    found = _BLOCK.search(pem)
+    if found is None:
+        raise MalformedRequestError("PEM block type must be CERTIFICATE REQUEST")
+    return base64.b64decode(b"".join(found[1].split()), validate=True)
+
+
+def _asked(csr: x509.CertificateSigningRequest) -> Asked:
+    attributes = Counter(attribute.oid for attribute in csr.attributes)
+    if attributes[_MICROSOFT_EXTENSIONS] or attributes[_EXTENSIONS] > 1:
+        raise MalformedRequestError("it lists extensions more than once, or in a way that signers do not agree on")
+    names = _alternative_names(csr)
+    addresses = frozenset(names.get_values_for_type(x509.IPAddress)) if names else frozenset()
+    if not all(isinstance(address, IPAddress) for address in addresses):
+        raise MalformedRequestError("it asks for a range of IP addresses")
+    return Asked(
+        common_names=_values(csr.subject, NameOID.COMMON_NAME),
+        organizations=_values(csr.subject, NameOID.ORGANIZATION_NAME),
+        dns_names=frozenset(names.get_values_for_type(x509.DNSName)) if names else frozenset(),
+        ip_addresses=frozenset(address for address in addresses if isinstance(address, IPAddress)),
+        others=frozenset(_others(csr, names)),
+    )
+
+
+def _values(name: x509.Name, oid: x509.ObjectIdentifier) -> tuple[str, ...]:
+    values = [attribute.value for attribute in name.get_attributes_for_oid(oid)]
+    if not all(isinstance(value, str) for value in values):
+        raise MalformedRequestError("its subject holds what is not text")
+    return tuple(str(value) for value in values)
+
+
+def _others(csr: x509.CertificateSigningRequest, names: x509.SubjectAlternativeName | None) -> Iterator[str]:
+    for attribute in csr.subject:
+        if attribute.oid not in _KNOWN_ATTRIBUTES:
+            yield f"subject:{attribute.rfc4514_attribute_name}"
+    for name in names or ():
+        if not isinstance(name, x509.DNSName | x509.IPAddress):
+            yield _OTHER_NAMES.get(type(name), type(name).__name__)
+    for extension in csr.extensions:
+        if extension.oid != ExtensionOID.SUBJECT_ALTERNATIVE_NAME:
+            yield f"extension:{extension.oid.dotted_string}"
+
+
+def _alternative_names(csr: x509.CertificateSigningRequest) -> x509.SubjectAlternativeName | None:
+    try:
+        return csr.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return None

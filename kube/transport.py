@@ -1,0 +1,173 @@
+"""HTTP to one API server for programs: sessions of aiohttp that last, counted and traced.
+
+A span and the metrics of a request belong to its way over the network, so they are kept here; who reads the answer may
+raise an error of it within `send`, which the span takes up.
+"""
+
+import contextlib
+import heapq
+import io
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Self
+
+from multidict import CIMultiDict
+from yarl import URL
+
+from kube import errors, metrics, tracing
+from kube.client import Timeout
+from kube.connection import Connection, Rotation
+from kube.http import aiohttp
+from kube.kubeconfig import ConfigurationError
+
+_CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 30.0
+_OF_WATCHES = 0
+_PIECE = 128 << 10
+"""Bytes of a body from which on it is encrypted and sent in pieces, as aiohttp does with files."""
+
+
+class AbortingResponse(aiohttp.ClientResponse):
+    """Cuts the connection if it ends before its answer does.
+
+    aiohttp closes it in the way of TLS, which waits for the API server: for half a minute, if there is none any more.
+    """
+
+    def close(self) -> None:
+        self._cut()
+        super().close()
+
+    def release(self) -> Any:
+        self._cut()
+        return super().release()
+
+    def _cut(self) -> None:
+        # A connection whose answer has been read has been given back already.
+        if self.connection is not None and self.connection.transport is not None:
+            self.connection.transport.abort()
+
+
+class Transport:
+    """HTTP sessions to one API server, opened when first needed.
+
+    A session takes the idle connection that has waited longest. With only one, a few calls a second would keep all
+    connections of the largest burst open, each with up to 300 kB of buffers here, and more at the API server. So
+    requests in flight are numbered, each by the lowest number that is free, and there is a session for number 0, one
+    for 1 and 2, one for 3 to 6 and so on: what only a burst needed is not used afterwards, and is given up.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._rotation = Rotation(connection)
+        self._sessions: dict[int, aiohttp.ClientSession] = {}
+        self._numbers = 0
+        self._free: list[int] = []
+        """A heap of the numbers below `_numbers` that no request has."""
+        self.host = URL(connection.server).authority
+
+    @property
+    def connection(self) -> Connection:
+        return self._rotation.current()
+
+    @contextlib.contextmanager
+    def _session_for(self, *, lasting: bool) -> Iterator[aiohttp.ClientSession]:
+        if lasting:
+            yield self._session(_OF_WATCHES)
+            return
+        if self._free:
+            number = heapq.heappop(self._free)
+        else:
+            number, self._numbers = self._numbers, self._numbers + 1
+        try:
+            yield self._session((number + 1).bit_length())
+        finally:
+            heapq.heappush(self._free, number)
+
+    def _session(self, which: int) -> aiohttp.ClientSession:
+        if which not in self._sessions:
+            # Clients bound their requests.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
+            self._sessions[which] = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=True,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                response_class=AbortingResponse,
+            )
+        return self._sessions[which]
+
+    async def close(self) -> None:
+        while self._sessions:
+            await self._sessions.popitem()[1].close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @contextlib.asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        timeout: Timeout,
+        lasting: bool = False,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """See `kube.client.RoundTripper`. What lasts is neither numbered nor traced."""
+        with tracing.NOTHING if lasting else tracing.api_call(method, path, host=self.host) as call:
+            headers = tracing.outgoing(call, headers)
+            async with self._send(
+                method, path, headers=headers, params=params, body=body, timeout=timeout, lasting=lasting
+            ) as response:
+                call.set_attribute("http.response.status_code", response.status)
+                is_open_watch = lasting and response.status == 200
+                with metrics.rest_client_open_watches.track_inprogress() if is_open_watch else contextlib.nullcontext():
+                    yield response
+
+    @contextlib.asynccontextmanager
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        timeout: Timeout,
+        lasting: bool,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        connection = self.connection
+        try:
+            authorization = await connection.credentials.authorization()
+        except ConfigurationError as error:
+            # At work it is one more reason why nothing comes through; it may be mended meanwhile.
+            raise errors.Unreachable(f'{method} "{connection.server}{path}": {error}') from error
+        if authorization:
+            headers = CIMultiDict(headers, Authorization=authorization)
+        code = "<error>"
+        try:
+            with self._session_for(lasting=lasting) as session:
+                async with session.request(
+                    method,
+                    URL(connection.server + path, encoded=True),
+                    params=params,
+                    data=io.BytesIO(body) if body is not None and len(body) > _PIECE else body,
+                    headers=headers,
+                    timeout=aiohttp.ClientTimeout(
+                        total=timeout.total, sock_connect=_CONNECT_SECONDS, sock_read=timeout.silence
+                    ),
+                    allow_redirects=False,
+                    # Connections that were made with another context are not used again.
+                    ssl=connection.tls or False,
+                    server_hostname=connection.tls_server_name,
+                ) as response:
+                    code = str(response.status)
+                    yield response
+        except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
+            text = str(error) or type(error).__name__
+            raise errors.Unreachable(f'{method} "{connection.server}{path}": {text}') from error
+        finally:
+            metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()
