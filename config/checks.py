@@ -52,6 +52,16 @@ def at_least(bound: int, detail: str = "") -> Check:
     return Check(detail, errors)
 
 
+def in_range(least: int, most: int) -> Check:
+    detail = f"must be from {least} to {most}"
+
+    def errors(path: str, value: int) -> Iterator[FieldError]:
+        if not least <= value <= most:
+            yield invalid(path, value, detail)
+
+    return Check(detail, errors)
+
+
 def lasts_at_least(seconds: float, detail: str = "") -> Check:
     detail = detail or f"must be at least {format_duration(seconds)}"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from config.blocks import ClientConnection, Configuration
-from config.decode import Decoder
+from config.decode import IDENTITY, Decoder
 from config.document import DECODING, parse, read
 from config.errors import ConfigError
 from config.overrides import ClusterConnection, Overrides, override
@@ -29,11 +29,13 @@ class LoadedConfig(Generic[C]):
     Attributes:
         warnings: what its author should know: fields that were ignored, names that are aliases.
         conflicts: part of what is wrong with it; empty if it was validated.
+        unknown: those of the warnings that tell of unknown fields.
     """
 
     config: C
     warnings: tuple[str, ...] = ()
     conflicts: tuple[FieldError, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +85,18 @@ def load(
     component = next((each for each in components if _names(document, each)), components[0])
     decoded = _decoded(component, document, components)
     config = override(decoded.config, overrides, clusters=component.clusters, environment=environment)
-    check(config, conflicts=decoded.conflicts)
+    check(config, conflicts=decoded.conflicts, unknown=decoded.unknown)
     return component, LoadedConfig(config, decoded.warnings)
 
 
 def _decoded(component: Component[C], document: Mapping[Any, Any], among: Sequence[Component[Any]]) -> LoadedConfig[C]:
-    fields = {name: value for name, value in document.items() if name not in {"apiVersion", "kind"}}
+    fields = {name: value for name, value in document.items() if name not in IDENTITY}
     decoder = Decoder()
     config = decoder.block(component.configuration()(), fields)
     errors = [*_identity_errors(document, among), *decoder.errors]
     if errors:
-        raise ConfigError(errors, stage=DECODING)
-    return LoadedConfig(config, tuple(decoder.warnings), tuple(decoder.conflicts))
+        raise ConfigError([*errors, *decoder.unknown], stage=DECODING)
+    return LoadedConfig(config, tuple(decoder.warnings), tuple(decoder.conflicts), tuple(decoder.unknown))
 
 
 def _names(document: Mapping[Any, Any], component: Component[Any]) -> bool:

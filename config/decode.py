@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 B = TypeVar("B", bound="DataclassInstance")
 
 _WANTED = {bool: "a boolean", int: "an integer", float: "a number", str: "a string"}
+IDENTITY = frozenset({"apiVersion", "kind"})
+"""Fields of every document, beside those of its schema."""
 _INT64 = 2**63
 _SHOWN = 40  # characters of a wrong value in an error
 
@@ -31,6 +33,8 @@ class Decoder:
     errors: list[str] = field(default_factory=list)
     conflicts: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    """Those of the warnings that tell of unknown fields, one of which may be misspelt."""
 
     def block(self, default: B, raw: Any, path: str = "") -> B:
         """The default with what `raw` sets."""
@@ -73,6 +77,8 @@ class Decoder:
 
     def _report_unknown(self, cls: type, given: Mapping[str, Any], path: str) -> None:
         names = {m.name for m in members(cls)} | {m.setting.alias.name for m in members(cls) if m.setting.alias}
+        if not path:
+            names |= IDENTITY
         by_lower_case = {name.lower(): name for name in sorted(names)}
         for unknown in (name for name in given if name not in names):
             near = get_close_matches(unknown.lower(), by_lower_case, n=1)
@@ -80,7 +86,8 @@ class Decoder:
             if getattr(cls, "REFUSES_UNKNOWN_FIELDS", False):
                 self.errors.append(f"{join(path, _short(unknown))}: unknown field{hint}")
             else:
-                self.warnings.append(f"{join(path, _short(unknown))}: unknown field, ignored{hint}")
+                self.unknown.append(f"{join(path, _short(unknown))}: unknown field, ignored{hint}")
+                self.warnings.append(self.unknown[-1])
 
     def _value(self, kind: Any, raw: Any, path: str, default: Any = None) -> Any:
         if kind == Duration:
@@ -91,6 +98,8 @@ class Decoder:
             return self._list(get_args(kind)[0], raw, path)
         if is_map(kind):
             return self._map(get_args(kind)[1], raw, path)
+        if kind is Any:
+            return raw
         return self._scalar(kind, raw, path)
 
     def _list(self, kind: Any, raw: Any, path: str) -> tuple[Any, ...]:

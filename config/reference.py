@@ -17,7 +17,7 @@ from kube.clock import format_duration
 BEGIN = "<!-- reference: begin (written by `python -m config.reference`) -->"
 END = "<!-- reference: end -->"
 
-_SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", Any: "value"}
 _HEADER = "| Field | Type, default | Effect |\n|---|---|---|"
 
 
@@ -85,7 +85,7 @@ def _type(kind: Any) -> str:
     if is_list(kind):
         return f"list of {_type(get_args(kind)[0])}s"
     if is_map(kind):
-        return "map of strings"
+        return f"map of {_type(get_args(kind)[1])}s"
     return "object" if is_block(kind) else _SCALARS[kind]
 
 

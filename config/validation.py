@@ -8,10 +8,16 @@ from config.fields import is_block, join, members
 from kube.validation import FieldError
 
 
-def check(config: Any, *, conflicts: tuple[FieldError, ...] = ()) -> None:
-    """Raise a ConfigError with all that is wrong, that which decoding found wrong with names included."""
+def check(config: Any, *, conflicts: tuple[FieldError, ...] = (), unknown: tuple[str, ...] = ()) -> None:
+    """Raise a ConfigError with all that is wrong, that which decoding found wrong with names included.
+
+    Args:
+        config: the block of all fields.
+        conflicts: from decoding.
+        unknown: what decoding told of unknown fields: one that is missing may be misspelt.
+    """
     if errors := [*conflicts, *validate(config)]:
-        raise ConfigError(errors)
+        raise ConfigError([*errors, *unknown])
 
 
 def validate(config: Any) -> Iterator[FieldError]:

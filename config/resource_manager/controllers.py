@@ -1,12 +1,14 @@
 """The `controllers` section of the schema."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from config.blocks import CacheSyncTimeout, Enabled
 from config.checks import (
     each,
+    in_range,
     invalid_duration,
     label_value,
     lasts_at_least,
@@ -14,11 +16,13 @@ from config.checks import (
     one_of,
     required_value,
 )
-from config.fields import Alias, Both, Duration, setting
+from config.fields import Alias, Both, Check, Duration, setting
 from config.resource_manager.restrictions import Restrictions
 from config.shared import NetworkPolicy, TokenRequestor, workers
 from gardener import keys
-from kube.validation import FieldError
+from gardener.health.checks.expressions import LONGEST_EXPRESSION
+from gardener.managed_resource.history_limit import MOST
+from kube.validation import FieldError, invalid, required, too_long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +38,60 @@ class GarbageCollector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HealthCheckExpressions:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    api_version: Annotated[str, setting("As `example.com/v1`. The expressions are for all versions.")] = ""
+    kind: Annotated[str, setting("As `Widget`.")] = ""
+    in_progress: Annotated[str, setting("If true, the object is progressing.")] = ""
+    failed: Annotated[str, setting("Else if true, it is unhealthy.")] = ""
+    current: Annotated[str, setting("Else if true, it is healthy and rolled out; if not, progressing.")] = ""
+
+
+def _expressions_errors(path: str, value: HealthCheckExpressions) -> Iterator[FieldError]:
+    for name, text in (("apiVersion", value.api_version), ("kind", value.kind), ("current", value.current)):
+        if not text:
+            yield required(f"{path}.{name}")
+    if value.api_version and not _API_VERSION.fullmatch(value.api_version):
+        yield invalid(f"{path}.apiVersion", value.api_version, "must be a group and a version, such as example.com/v1")
+    for name, text in (("inProgress", value.in_progress), ("failed", value.failed), ("current", value.current)):
+        if len(text) > LONGEST_EXPRESSION:
+            yield too_long(f"{path}.{name}", most=LONGEST_EXPRESSION)
+
+
+_API_VERSION = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?/v[a-z0-9]+")
+_expressions = Check("`apiVersion`, `kind` and `current` given", _expressions_errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
     sync_period: Annotated[
         Duration,
         setting("Time between two checks of a ManagedResource, and time limit of a check.", lasts_at_least(15)),
     ] = 60.0
+    check_while_failing: Annotated[
+        bool,
+        setting("While some objects can't be applied, check the others. `false`: no object is checked until all are."),
+    ] = False
+    kstatus: Annotated[
+        bool,
+        setting(
+            "Judge custom resources without a rule of their own by their "
+            "[conditions](managed-resources.md#custom-resources)."
+        ),
+    ] = False
+    health_check_exprs: Annotated[
+        tuple[HealthCheckExpressions, ...],
+        setting(
+            "Expressions of CEL that judge custom resources; "
+            "see [Custom resources](managed-resources.md#by-expressions). They need the extra `cel`.",
+            each(_expressions),
+        ),
+    ] = ()
+    ready_condition: Annotated[
+        bool, setting("Maintain the condition [`Ready`](managed-resources.md#ready), which sums up the others.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +123,14 @@ class ManagedResource:
         setting("Time between two reconciliations of a ManagedResource, and time limit of one.", lasts_at_least(15)),
     ] = 60.0
     always_update: Annotated[bool, setting("Write all objects in each reconciliation.")] = False
+    workload_removal_timeout: Annotated[
+        Duration,
+        setting(
+            "Time for which an object is not removed while [pods that may use it](managed-resources.md#removal) end; "
+            "`0s`: none.",
+            lasts_at_least(0, "must be non-negative"),
+        ),
+    ] = 600.0
     managed_by_label_value: Annotated[
         str,
         setting(
@@ -82,6 +142,14 @@ class ManagedResource:
     inject_labels_only_into_workloads: Annotated[
         bool, setting("Inject labels into `spec.template` of built-in workload kinds only.")
     ] = False
+    history_limit: Annotated[
+        int,
+        setting(
+            "Applied versions of each ManagedResource to keep as Secrets, unless its annotation tells; `0`: none. See "
+            "[History](managed-resources.md#history).",
+            in_range(0, MOST),
+        ),
+    ] = 0
     restrictions: Annotated[
         Restrictions, setting("Limits to what ManagedResources may write; see [Multi-tenancy](multi-tenancy.md).")
     ] = field(default_factory=Restrictions)

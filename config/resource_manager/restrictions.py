@@ -89,6 +89,28 @@ _namespace_rule = Check("`to` or `toOwn` given, well-formed names", _namespace_r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DependencyRule:
+    REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
+
+    from_: Annotated[
+        tuple[str, ...], setting("Namespaces of ManagedResources; empty: all.", each(_pattern), name="from")
+    ] = ()
+    to: Annotated[
+        tuple[str, ...], setting("Namespaces of ManagedResources that they may depend on.", each(_pattern))
+    ] = ()
+
+
+def _dependency_rule_errors(path: str, value: DependencyRule) -> Iterator[FieldError]:
+    if not value.to:
+        yield required(f"{path}.to", "name at least one namespace")
+    yield from each(_pattern).errors(f"{path}.from", value.from_)
+    yield from each(_pattern).errors(f"{path}.to", value.to)
+
+
+_dependency_rule = Check("`to` given, well-formed names", _dependency_rule_errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Impersonation:
     REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
 
@@ -120,6 +142,14 @@ class Restrictions:
             "Namespaces that objects may be in, if a rule allows it; empty: all. "
             "A Namespace counts as being in itself.",
             each(_namespace_rule),
+        ),
+    ] = ()
+    dependencies: Annotated[
+        tuple[DependencyRule, ...],
+        setting(
+            "Other namespaces with ManagedResources that they may [depend on](managed-resources.md#dependencies), "
+            "if a rule allows it; empty: none.",
+            each(_dependency_rule),
         ),
     ] = ()
     impersonation: Annotated[Impersonation, setting("ServiceAccounts to write as.")] = field(

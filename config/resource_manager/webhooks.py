@@ -123,6 +123,9 @@ class Webhooks:
         default_factory=Webhook
     )
     extension_validation: Annotated[Webhook, setting("Validates extension resources.")] = field(default_factory=Webhook)
+    garden: Annotated[Webhook, setting("Defaults and validates the garden API; the target cluster is the garden.")] = (
+        field(default_factory=Webhook)
+    )
     high_availability_config: Annotated[
         HighAvailabilityConfig, setting("Sets replicas, spread and tolerations of highly available workloads.")
     ] = field(default_factory=HighAvailabilityConfig)

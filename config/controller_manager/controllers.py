@@ -1,0 +1,224 @@
+"""The `controllers` section of the schema."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from config.blocks import CacheSyncTimeout
+from config.checks import at_least, label_selector, longer_than_zero, required_value
+from config.fields import Check, Duration, setting
+from config.shared import LabelSelector, workers
+from kube.validation import FieldError, invalid, required
+
+_RESOURCE_QUOTA = ("v1", "ResourceQuota")
+DAY = 24 * 3600.0
+_LONGEST_CHECK = 180.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """A controller without settings of its own."""
+
+    concurrent_syncs: Annotated[int, workers("objects")] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bastion:
+    concurrent_syncs: Annotated[int, workers("Bastions")] = 5
+    max_lifetime: Annotated[
+        Duration, setting("Age at which a Bastion is deleted, whatever its heartbeat says.", longer_than_zero)
+    ] = DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    concurrent_syncs: Annotated[int, workers("Events")] = 5
+    ttl_non_shoot_events: Annotated[
+        Duration, setting("Age at which Events that are not about Shoots are deleted.", longer_than_zero)
+    ] = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedSeedSet:
+    concurrent_syncs: Annotated[int, workers("ManagedSeedSets")] = 5
+    sync_period: Annotated[
+        Duration,
+        setting("Time between two looks at a ManagedSeedSet, and time limit of a look.", longer_than_zero),
+    ] = 1800.0
+    max_shoot_retries: Annotated[
+        int, setting("How often the failed operation of a replica's Shoot is retried.", at_least(0))
+    ] = 3
+
+
+def _quota_errors(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
+    if not value:
+        yield required(path, "must provide a quota config")
+        return
+    api_version, kind = value.get("apiVersion", ""), value.get("kind", "")
+    if (api_version, kind) != _RESOURCE_QUOTA:
+        yield invalid(path, f"{api_version}, Kind={kind}", "is not a supported ResourceQuota configuration")
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("hard") or {}, Mapping):
+        yield invalid(f"{path}.spec", spec, "must be the spec of a ResourceQuota")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaConfiguration:
+    config: Annotated[
+        dict[str, Any],
+        setting("A `v1` ResourceQuota: labels, annotations and `spec.hard`.", Check("ResourceQuota", _quota_errors)),
+    ] = field(default_factory=dict)
+    project_selector: Annotated[
+        LabelSelector, setting("Labels of the Projects that get it; empty: all.", label_selector)
+    ] = field(default_factory=LabelSelector)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    concurrent_syncs: Annotated[int, workers("Projects")] = 5
+    minimum_lifetime_days: Annotated[
+        int,
+        setting(
+            "Days after its creation, and after the last activity in it, that a Project is not stale.", at_least(0)
+        ),
+    ] = 30
+    stale_grace_period_days: Annotated[
+        int, setting("Days that a Project may be stale before it gets a time of deletion.", at_least(0))
+    ] = 14
+    stale_expiration_time_days: Annotated[int, setting("Days after which a stale Project is deleted.", at_least(0))] = (
+        90
+    )
+    stale_sync_period: Annotated[Duration, setting("Time between two looks for staleness.", longer_than_zero)] = DAY / 2
+    quotas: Annotated[
+        tuple[QuotaConfiguration, ...],
+        setting("ResourceQuotas for the namespaces of Projects; the first whose selector matches is taken."),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    concurrent_syncs: Annotated[int, workers("Seeds")] = 5
+    sync_period: Annotated[
+        Duration,
+        setting("Longest time until a failed look at a Seed is repeated; Leases are watched.", longer_than_zero),
+    ] = 10.0
+    monitor_period: Annotated[
+        Duration, setting("Time after the last heartbeat at which a Seed counts as lost.", longer_than_zero)
+    ] = 40.0
+    shoot_monitor_period: Annotated[
+        Duration | None,
+        setting(
+            "Time for which a Seed is lost until its Shoots say so; unset: five times `monitorPeriod`.",
+            longer_than_zero,
+        ),
+    ] = None
+
+    @property
+    def patience_with_shoots(self) -> float:
+        """Seconds from the loss of a Seed until its Shoots say so."""
+        return 5 * self.monitor_period if self.shoot_monitor_period is None else self.shoot_monitor_period
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionThreshold:
+    type: Annotated[str, setting("Type of the condition.", required_value())] = ""
+    duration: Annotated[
+        Duration,
+        setting("Time for which a condition that was true is progressing before it is false.", longer_than_zero),
+    ] = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedCheck:
+    concurrent_syncs: Annotated[int, workers("Seeds")] = 5
+    sync_period: Annotated[
+        Duration, setting("Time limit of a check, and longest time until a failed one is repeated.", longer_than_zero)
+    ] = 30.0
+    condition_thresholds: Annotated[
+        tuple[ConditionThreshold, ...], setting("For how long what is wrong counts as progressing.")
+    ] = ()
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds that a check may take."""
+        return min(self.sync_period, _LONGEST_CHECK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootHibernation:
+    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    trigger_deadline_duration: Annotated[
+        Duration, setting("How late a scheduled hibernation or wake-up may still be done.", longer_than_zero)
+    ] = 7200.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootMaintenance:
+    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    enable_shoot_control_plane_restarter: Annotated[
+        bool, setting("Restart the pods of control planes in each maintenance.")
+    ] = True
+    enable_shoot_core_addon_restarter: Annotated[bool, setting("Restart some core addons in each maintenance.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootQuota:
+    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    sync_period: Annotated[Duration, setting("Time between two looks at a Shoot's expiration.", longer_than_zero)] = (
+        3600.0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShootRetry:
+    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    retry_period: Annotated[
+        Duration, setting("Time after which an operation that met a rate limit is retried.", longer_than_zero)
+    ] = 600.0
+    retry_jitter_period: Annotated[Duration, setting("Random time of up to this much is added.", longer_than_zero)] = (
+        300.0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    cache_sync_timeout: CacheSyncTimeout = 120.0
+    dry_run: Annotated[
+        bool,
+        setting(
+            "Only log which stale Projects and expired Shoots would be deleted, and what maintenance would change."
+        ),
+    ] = False
+    bastion: Annotated[Bastion, setting("Deletes Bastions that have expired.")] = Bastion()
+    certificate_signing_request: Annotated[Workers, setting("Approves the certificates of gardenlets.")] = Workers()
+    cloud_profile: Annotated[Workers, setting("Keeps CloudProfiles that are in use.")] = Workers()
+    controller_deployment: Annotated[Workers, setting("Keeps ControllerDeployments that are in use.")] = Workers()
+    controller_registration: Annotated[Workers, setting("Maintains the ControllerInstallations of Seeds.")] = Workers()
+    credentials_binding: Annotated[Workers, setting("Protects and labels the credentials of bindings.")] = Workers()
+    event: Annotated[Event | None, setting("Deletes Events of which time has passed; unset: does not run.")] = None
+    exposure_class: Annotated[Workers, setting("Keeps ExposureClasses that are in use.")] = Workers()
+    managed_seed_set: Annotated[ManagedSeedSet, setting("Maintains the replicas of ManagedSeedSets.")] = (
+        ManagedSeedSet()
+    )
+    namespaced_cloud_profile: Annotated[Workers, setting("Renders NamespacedCloudProfiles.")] = Workers()
+    project: Annotated[Project, setting("Namespaces, rights and staleness of Projects.")] = Project()
+    quota: Annotated[Workers, setting("Keeps Quotas that are in use.")] = Workers()
+    secret_binding: Annotated[Workers, setting("Protects and labels the Secrets of bindings.")] = Workers()
+    seed: Annotated[Seed, setting("Notices Seeds that do not report any more.")] = Seed()
+    seed_backup_buckets_check: Annotated[SeedCheck, setting("Maintains the condition BackupBucketsReady.")] = (
+        SeedCheck()
+    )
+    seed_extensions_check: Annotated[SeedCheck, setting("Maintains the condition ExtensionsReady.")] = SeedCheck()
+    shoot_conditions: Annotated[Workers, setting("Copies conditions of Seeds to the Shoots that they run on.")] = (
+        Workers()
+    )
+    shoot_hibernation: Annotated[ShootHibernation, setting("Hibernates and wakes Shoots by schedule.")] = (
+        ShootHibernation()
+    )
+    shoot_maintenance: Annotated[ShootMaintenance, setting("Maintains Shoots in their time windows.")] = (
+        ShootMaintenance()
+    )
+    shoot_quota: Annotated[ShootQuota, setting("Deletes Shoots whose lifetime has ended.")] = ShootQuota()
+    shoot_reference: Annotated[Workers, setting("Protects what Shoots refer to.")] = Workers()
+    shoot_retry: Annotated[ShootRetry, setting("Retries operations that met a rate limit.")] = ShootRetry()
+    shoot_status_label: Annotated[Workers, setting("Maintains the status label of Shoots.")] = Workers()
