@@ -10,8 +10,8 @@ from typing import Self
 from gardener import keys
 from gardener.health.checks import deployment
 from gardener.health.checks.deployment import PodsWanted
-from gardener.health.checks.registry import health_rule, progress_rule
-from gardener.health.checks.rule import Malformed, quoted
+from gardener.health.checks.registry import BUILT_IN, Rules
+from gardener.health.checks.rule import CheckError, quoted
 from kube.objects import Object, annotations
 
 
@@ -41,9 +41,13 @@ class Finding:
     message: str
 
 
-def references(managed_resource: Object) -> list[Reference]:
-    """All objects of the ManagedResource, in stored order."""
-    return [Reference.of(entry) for entry in (managed_resource.get("status") or {}).get("resources") or []]
+def references(managed_resource: Object, *, with_pending: bool = False) -> list[Reference]:
+    """All objects of the ManagedResource, in stored order; `with_pending` also those that it is about to have."""
+    status = managed_resource.get("status") or {}
+    found = [Reference.of(entry) for entry in status.get("resources") or []]
+    if not with_pending:
+        return found
+    return list(dict.fromkeys([*found, *map(Reference.of, status.get("pendingResources") or [])]))
 
 
 def is_skipped(obj: Object) -> bool:
@@ -59,15 +63,15 @@ def missing(reference: Reference, *, unknown_kind: str = "") -> Finding:
     return Finding(reference, f"{reference.kind}Missing", f"{message}: {unknown_kind}" if unknown_kind else message)
 
 
-def health_finding(reference: Reference, obj: Object) -> Finding | None:
+def health_finding(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -> Finding | None:
     """Why the live object is not healthy. Kinds without a rule are healthy."""
-    rule = health_rule(reference.api_version, reference.kind)
+    rule = rules.health(reference.api_version, reference.kind)
     if rule is None or is_skipped(obj):
         return None
     try:
         wrong = rule.health(obj)
-    except Malformed as malformed:
-        message = f"Error executing health check for {reference.kind} {reference}: {malformed}"
+    except CheckError as error:
+        message = f"Error executing health check for {reference.kind} {reference}: {error}"
         return Finding(reference, "HealthCheckError", message)
     if wrong is None:
         return None
@@ -84,30 +88,30 @@ def with_events(finding: Finding, events_text: str) -> Finding:
     return replace(finding, message=f"{finding.message}\n\n{events_text}") if events_text else finding
 
 
-def progress_api_version(reference: Reference) -> str | None:
+def progress_api_version(reference: Reference, *, rules: Rules = BUILT_IN) -> str | None:
     """The version in which to read the object for its progress; None if its kind is never progressing."""
-    rule = progress_rule(reference.api_version, reference.kind)
-    return rule.api_version if rule else None
+    rule = rules.progress(reference.api_version, reference.kind)
+    return rule.api_version(reference.api_version) if rule else None
 
 
-def progress_finding(reference: Reference, obj: Object) -> Finding | None:
+def progress_finding(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -> Finding | None:
     """What the roll-out of the live object waits for, by the object itself.
 
-    A malformed object is not progressing: its health is what to look at, and there it is reported.
+    An object that can't be checked is not progressing: its health is what to look at, and there it is reported.
     """
-    rule = progress_rule(reference.api_version, reference.kind)
+    rule = rules.progress(reference.api_version, reference.kind)
     if rule is None or rule.progress is None or is_skipped(obj):
         return None
     try:
         waits_for = rule.progress(obj)
-    except Malformed:
+    except CheckError:
         return None
     return None if waits_for is None else _progressing(reference, waits_for)
 
 
 def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
     """What decides the progress of a Deployment without a `progress_finding`."""
-    rule = progress_rule(reference.api_version, reference.kind)
+    rule = BUILT_IN.progress(reference.api_version, reference.kind)
     if rule is not deployment.RULE or is_skipped(obj):
         return None
     try:

@@ -2,6 +2,9 @@
 
 Both go through the objects in the order in which the status lists them. The first finding decides the condition; from
 there on only what is in memory is looked at, since more findings are for the log alone and not worth a request.
+
+While some objects can't be applied (`only_applied`), those are left out that the watches don't know: that they are
+missing is told already.
 """
 
 from collections.abc import Sequence
@@ -13,7 +16,7 @@ from agent.resource_manager.health.objects import Kind, NotKnown, Objects
 from agent.resource_manager.health.pods import Pods
 from agent.resource_manager.health.projections import NOTHING, ObjectHealth
 from agent.resource_manager.health.warnings import Warnings
-from gardener.health.checks import deployment
+from gardener.health.checks.registry import Rules
 from gardener.health.findings import (
     Finding,
     Reference,
@@ -26,13 +29,25 @@ from gardener.health.findings import (
 from kube.conditions import Condition
 from kube.errors import KindNotServed
 from kube.objects import Key
+from kube.resources import DEPLOYMENTS
+
+_DEPLOYMENTS = DEPLOYMENTS.api_version, DEPLOYMENTS.kind
 
 
 class Check(Protocol):
-    async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
-        """What is not as it should be. Raises KubeError if the first finding can't be made."""
+    async def findings(
+        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
+    ) -> list[Finding]:
+        """What is not as it should be.
 
-    def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
+        Raises:
+            KubeError: the first finding can't be made.
+            NotKnown: none of the objects is applied.
+        """
+
+    def first_finding(
+        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
+    ) -> Finding | None:
         """The first of them, if it is known without a request. Raises NotKnown."""
 
     def remembered(self, reference: Reference) -> Finding | None:
@@ -41,7 +56,7 @@ class Check(Protocol):
     async def forget(self, managed_resource: Key) -> None:
         """Watch nothing for it any more."""
 
-    def condition(self, findings: Sequence[Finding]) -> Condition:
+    def condition(self, findings: Sequence[Finding], *, only_applied: bool = False) -> Condition:
         """What its condition has to be."""
 
 
@@ -52,8 +67,12 @@ class HealthCheck:
         self._objects = objects
         self._warnings = warnings
 
-    async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
+    async def findings(
+        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
+    ) -> list[Finding]:
         kinds = await self._objects.watch(managed_resource, {(r.api_version, r.kind) for r in references})
+        if only_applied:
+            references = self._applied(references)
         found: list[Finding] = []
         for reference in references:
             kind = kinds[reference.api_version, reference.kind]
@@ -68,8 +87,8 @@ class HealthCheck:
             found[0] = with_events(found[0], await self._warnings.about(found[0]))
         return found
 
-    def first_finding(self, _: Key, references: Sequence[Reference]) -> Finding | None:
-        for reference in references:
+    def first_finding(self, _: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Finding | None:
+        for reference in self._applied(references) if only_applied else references:
             finding = self._objects.remembered(reference.api_version, reference).finding
             if finding is None:
                 continue
@@ -87,6 +106,13 @@ class HealthCheck:
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())
 
+    def _applied(self, references: Sequence[Reference]) -> list[Reference]:
+        """Raises NotKnown: there are none."""
+        applied = [reference for reference in references if self._objects.has(reference.api_version, reference)]
+        if not applied:
+            raise NotKnown
+        return applied
+
     async def _read(self, managed_resource: Key, kind: Kind, reference: Reference, *, may_read: bool) -> Finding | None:
         try:
             read = await self._objects.read(managed_resource, kind, reference, may_read=may_read)
@@ -102,18 +128,23 @@ class ProgressCheck:
 
     condition = staticmethod(progress_condition)
 
-    def __init__(self, *, objects: Objects, pods: Pods) -> None:
+    def __init__(self, *, objects: Objects, pods: Pods, rules: Rules) -> None:
         self._objects = objects
         self._pods = pods
+        self._rules = rules
 
-    async def findings(self, managed_resource: Key, references: Sequence[Reference]) -> list[Finding]:
-        rolled_out = [(r, version) for r in references if (version := progress_api_version(r)) is not None]
+    async def findings(
+        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
+    ) -> list[Finding]:
+        rolled_out = [(r, version) for r in references if (version := self._version(r)) is not None]
         names = {(version, reference.kind) for reference, version in rolled_out}
         kinds = await self._objects.watch(managed_resource, names)
-        if (deployment.RULE.api_version, deployment.RULE.kind) in names:
+        if _DEPLOYMENTS in names:
             await self._pods.use(managed_resource)
         else:
             self._pods.forget(managed_resource)
+        if only_applied:
+            rolled_out = [(r, version) for r, version in rolled_out if self._objects.has(version, r)]
         found: list[Finding] = []
         for reference, version in rolled_out:
             kind, may_read = kinds[version, reference.kind], not found
@@ -127,10 +158,12 @@ class ProgressCheck:
                 found.append(finding)
         return found
 
-    def first_finding(self, managed_resource: Key, references: Sequence[Reference]) -> Finding | None:
+    def first_finding(
+        self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
+    ) -> Finding | None:
         for reference in references:
-            version = progress_api_version(reference)
-            if version is None:
+            version = self._version(reference)
+            if version is None or (only_applied and not self._objects.has(version, reference)):
                 continue
             kept = self._objects.remembered(version, reference)
             finding = kept.finding
@@ -145,7 +178,7 @@ class ProgressCheck:
         return None
 
     def remembered(self, reference: Reference) -> Finding | None:
-        version = progress_api_version(reference)
+        version = self._version(reference)
         if version is None:
             return None
         kept = self._objects.remembered(version, reference)
@@ -156,13 +189,16 @@ class ProgressCheck:
 
     def pods_of(self, reference: Reference) -> int | None:
         """How many pods a Deployment has, if the watches know. Raises NotKnown."""
-        version = progress_api_version(reference)
+        version = self._version(reference)
         wanted = self._objects.remembered(version, reference).pods if version is not None else None
         return self._pods.known_count(wanted) if wanted is not None else None
 
     async def forget(self, managed_resource: Key) -> None:
         await self._objects.watch(managed_resource, ())
         self._pods.forget(managed_resource)
+
+    def _version(self, reference: Reference) -> str | None:
+        return progress_api_version(reference, rules=self._rules)
 
     async def _read(self, managed_resource: Key, kind: Kind, reference: Reference, *, may_read: bool) -> ObjectHealth:
         with suppress(KindNotServed, NotKnown):

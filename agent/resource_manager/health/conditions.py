@@ -20,17 +20,20 @@ from kube.objects import Object, condition
 EVENTS_KEPT_FOR = timedelta(minutes=5)
 """How long a stored message stays if only its events have changed."""
 
+_THAT_ARE_APPLIED = " that could be applied"
 
-def health_condition(findings: Sequence[Finding]) -> Condition:
+
+def health_condition(findings: Sequence[Finding], *, only_applied: bool = False) -> Condition:
     if findings:
         return Condition(conditions.RESOURCES_HEALTHY, "False", findings[0].reason, findings[0].message)
-    return Condition(conditions.RESOURCES_HEALTHY, "True", "ResourcesHealthy", "All resources are healthy.")
+    text = f"All resources{_THAT_ARE_APPLIED if only_applied else ''} are healthy."
+    return Condition(conditions.RESOURCES_HEALTHY, "True", "ResourcesHealthy", text)
 
 
-def progress_condition(findings: Sequence[Finding]) -> Condition:
+def progress_condition(findings: Sequence[Finding], *, only_applied: bool = False) -> Condition:
     if findings:
         return Condition(conditions.RESOURCES_PROGRESSING, "True", findings[0].reason, findings[0].message)
-    text = "All resources have been fully rolled out."
+    text = f"All resources{_THAT_ARE_APPLIED if only_applied else ''} have been fully rolled out."
     return Condition(conditions.RESOURCES_PROGRESSING, "False", "ResourcesRolledOut", text)
 
 

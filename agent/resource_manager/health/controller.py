@@ -32,6 +32,7 @@ from gardener.health.checks.deployment import Bucket, buckets
 from gardener.kinds import MANAGED_RESOURCES
 from kube.cache import Change
 from kube.events import EventRecorder
+from kube.inputs import Inputs
 from kube.loop import ControlLoop, Queue, enqueue
 from kube.managed_kinds import ManagedKinds, Part
 from kube.objects import Object
@@ -54,28 +55,32 @@ class Declared(Generic[C]):
 
 def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[HealthCheck]:
     """Keeps the condition ResourcesHealthy."""
-    loop = _control_loop(context, "health")
-    project = partial(project_health, cluster_id=context.cluster_id)
+    loop, inputs = _control_loop(context, "health"), Inputs()
+    rules = context.health_rules
+    project = partial(project_health, cluster_id=context.cluster_id, rules=rules)
     part: Part[ObjectHealth]
 
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
+        _note_origins(inputs, change)
         # What the first list of a kind holds is no change: its users have waited for it.
         if part.is_listed(resource):
             _enqueue_origin(loop.queue, status, change, existence_matters=True)
 
     part = kinds.part(project, on_change=object_changed)
-    objects = Objects(part=part, project=project, form=health_form, cluster=context.target)
+    objects = Objects(part=part, project=project, form=partial(health_form, rules=rules), cluster=context.target)
     check = HealthCheck(objects=objects, warnings=Warnings(context.target.client))
-    return _declared(context, loop, objects, check, status, recorder=context.recorder)
+    return _declared(context, loop, objects, check, status, inputs=inputs, recorder=context.recorder)
 
 
 def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[ProgressCheck]:
     """Keeps the condition ResourcesProgressing."""
-    loop = _control_loop(context, "health-progressing")
-    project = partial(project_progress, cluster_id=context.cluster_id)
+    loop, inputs = _control_loop(context, "health-progressing"), Inputs()
+    rules = context.health_rules
+    project = partial(project_progress, cluster_id=context.cluster_id, rules=rules)
     part: Part[ObjectHealth]
 
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
+        _note_origins(inputs, change)
         if part.is_listed(resource):
             _enqueue_origin(loop.queue, status, change, existence_matters=False)
 
@@ -83,12 +88,20 @@ def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter
         for bucket in buckets(pod.namespace, pod.labels):
             for _, kept in part.by_index(DEPLOYMENTS, bucket):
                 if kept.origin is not None and kept.pods is not None and kept.pods.select(pod.labels):
+                    inputs.changed(kept.origin)
                     loop.queue.add_after(kept.origin, SOON, CHANGE)
 
     part = kinds.part(project, on_change=object_changed, index=bucket_of_pods)
-    pods = Pods(loop, client=context.target.client, caches=context.target.caches, on_change=pod_changed)
-    objects = Objects(part=part, project=project, form=progress_form, cluster=context.target)
-    return _declared(context, loop, objects, ProgressCheck(objects=objects, pods=pods), status)
+    pods = Pods(
+        loop,
+        client=context.target.client,
+        caches=context.target.caches,
+        on_change=pod_changed,
+        on_list=inputs.all_changed,
+    )
+    objects = Objects(part=part, project=project, form=partial(progress_form, rules=rules), cluster=context.target)
+    check = ProgressCheck(objects=objects, pods=pods, rules=rules)
+    return _declared(context, loop, objects, check, status, inputs=inputs)
 
 
 def bucket_of_pods(kept: ObjectHealth) -> Sequence[Bucket]:
@@ -108,6 +121,7 @@ def _declared(
     check: C,
     status: StatusWriter,
     *,
+    inputs: Inputs,
     recorder: EventRecorder | None = None,
 ) -> Declared[C]:
     """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
@@ -119,21 +133,37 @@ def _declared(
             change.old, change.new, resource_class=controllers.resource_class
         )
 
+    enqueue_if_it_matters = enqueue(when=matters)
+
+    def changed(queue: Queue, change: Change[Object]) -> None:
+        inputs.changed(change.key)
+        enqueue_if_it_matters(queue, change)
+
     def kinds_changed(group: str) -> None:
+        inputs.all_changed()
         for user in objects.waiting_for(group):
             loop.queue.add_after(user, _SERVED_SOON, CHANGE)
 
     reconciler = Reconciler(
         check=check,
+        inputs=inputs,
         status=status,
-        store=loop.watch(context.source.caches, MANAGED_RESOURCES_VIEW, enqueue(when=matters)),
+        store=loop.watch(context.source.caches, MANAGED_RESOURCES_VIEW, changed),
         resource_class=controllers.resource_class,
         sync_period=controllers.health.sync_period,
+        while_failing=controllers.health.check_while_failing,
         recorder=recorder,
     )
     status.ask(reconciler.advice)
     loop.on_kinds_changed(kinds_changed)
     return Declared(loop.reconciled_by(reconciler), reconciler, check)
+
+
+def _note_origins(inputs: Inputs, change: Change[ObjectHealth]) -> None:
+    if change.old != change.new:
+        for kept in (change.old, change.new):
+            if kept is not None and kept.origin is not None:
+                inputs.changed(kept.origin)
 
 
 def _enqueue_origin(

@@ -68,6 +68,11 @@ class Objects:
         name = _key(kind, reference)
         return self._part.get(kind, name) or self._part.finished(kind, name)
 
+    def has(self, api_version: str, reference: Reference) -> bool:
+        """Whether the watches know the object; of an apiVersion that may differ from the one that is listed."""
+        resource = self._discovery.known(api_version, reference.kind)
+        return resource is not None and self.known(resource, reference) is not None
+
     def remembered(self, api_version: str, reference: Reference) -> ObjectHealth:
         """What the watches know of an object; of an apiVersion that may differ from the one that is listed.
 

@@ -33,19 +33,29 @@ def _buckets(pod: CountedPod | None) -> Sequence[Bucket]:
     return buckets(pod.namespace, pod.labels) if pod is not None else ()
 
 
-_VIEW = View(PODS, counted, indexes=((_BY_BUCKET, _buckets),))
+_VIEW = View(PODS, counted, indexes=((_BY_BUCKET, _buckets),), streams=True)
 
 
 class Pods:
-    """Args: on_change: called with a pod that counts from now on, or no more."""
+    """Args:
+    on_change: called with a pod that counts from now on, or no more.
+    on_list: called when others may count, while pods are listed.
+    """
 
     def __init__(
-        self, loop: ControlLoop, *, client: Client, caches: Caches, on_change: Callable[[CountedPod], None]
+        self,
+        loop: ControlLoop,
+        *,
+        client: Client,
+        caches: Caches,
+        on_change: Callable[[CountedPod], None],
+        on_list: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._client = client
         self._caches = caches
         self._on_change = on_change
+        self._on_list = on_list
         self._store: Store[CountedPod | None] | None = None
         self._users: set[Key] = set()
 
@@ -90,8 +100,11 @@ class Pods:
         return [pod for _, pod in store.by_index(_BY_BUCKET, wanted.bucket)]
 
     def _changed(self, _: Queue, change: Change[CountedPod | None]) -> None:
+        if self._store is None or change.old == change.new:
+            return
         # What the first list holds is no change: its users have waited for it.
-        if self._store is None or not self._store.synced.is_set() or change.old == change.new:
+        if not self._store.synced.is_set():
+            self._on_list()
             return
         for pod in (change.old, change.new):
             if pod is not None:

@@ -15,20 +15,29 @@ LATER = 10.0
 
 class Eligibility(Enum):
     CHECK = auto()
+    CHECK_APPLIED = auto()
+    """Some objects can't be applied; the others are looked at."""
     WAIT = auto()
     """Not applied yet; look again after the sync period, and an event will come as well."""
     STOP = auto()
     """Nothing to do here until an event brings it back."""
 
 
-def eligibility(managed_resource: Object, *, resource_class: str) -> Eligibility:
+def eligibility(managed_resource: Object, *, resource_class: str, while_failing: bool) -> Eligibility:
+    """Args: while_failing: whether those are checked of which some objects can't be applied."""
     if (
         is_ignored(managed_resource)
         or not is_responsible(managed_resource, resource_class=resource_class)
         or is_deleting(managed_resource)
     ):
         return Eligibility.STOP
-    return Eligibility.WAIT if applied_status(managed_resource) in {None, "Progressing", "False"} else Eligibility.CHECK
+    match applied_status(managed_resource):
+        case None | "Progressing":
+            return Eligibility.WAIT
+        case "False":
+            return Eligibility.CHECK_APPLIED if while_failing else Eligibility.WAIT
+        case _:
+            return Eligibility.CHECK
 
 
 def applied_status(managed_resource: Object) -> str | None:

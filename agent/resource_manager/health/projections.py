@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from gardener.health.checks.deployment import PodsWanted
-from gardener.health.checks.registry import health_rule, progress_rule
+from gardener.health.checks.registry import BUILT_IN, Rules
 from gardener.health.findings import Finding, Reference, health_finding, pods_wanted, progress_finding
 from gardener.keys import ORIGIN
 from gardener.responsibility import parse_origin, unexpected_origin
@@ -36,30 +36,30 @@ NOTHING = ObjectHealth()
 Project = Callable[[Resource, Object], ObjectHealth]
 
 
-def project_health(resource: Resource, obj: Object, *, cluster_id: str) -> ObjectHealth:
-    finding = health_finding(reference_to(resource, obj), obj)
+def project_health(resource: Resource, obj: Object, *, cluster_id: str, rules: Rules = BUILT_IN) -> ObjectHealth:
+    finding = health_finding(reference_to(resource, obj), obj, rules=rules)
     origin = _origin(resource, obj, cluster_id)
     return _fine(origin) if finding is None else ObjectHealth(origin, finding)
 
 
-def health_form(resource: Resource) -> Form:
+def health_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
     """What of the objects of a kind is read to check their health."""
-    return Form.WHOLE if health_rule(resource.api_version, resource.kind) else Form.METADATA
+    return Form.WHOLE if rules.health(resource.api_version, resource.kind) else Form.METADATA
 
 
-def project_progress(resource: Resource, obj: Object, *, cluster_id: str) -> ObjectHealth:
-    if progress_form(resource) is Form.METADATA:
+def project_progress(resource: Resource, obj: Object, *, cluster_id: str, rules: Rules = BUILT_IN) -> ObjectHealth:
+    if progress_form(resource, rules=rules) is Form.METADATA:
         return NOTHING
     reference = reference_to(resource, obj)
     origin = _origin(resource, obj, cluster_id)
-    finding = progress_finding(reference, obj)
+    finding = progress_finding(reference, obj, rules=rules)
     wanted = pods_wanted(reference, obj) if finding is None else None
     return _fine(origin) if finding is None and wanted is None else ObjectHealth(origin, finding, wanted)
 
 
-def progress_form(resource: Resource) -> Form:
+def progress_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
     """What of the objects of a kind is read to check their progress."""
-    return Form.WHOLE if progress_rule(resource.api_version, resource.kind) else Form.METADATA
+    return Form.WHOLE if rules.progress(resource.api_version, resource.kind) else Form.METADATA
 
 
 def reference_to(resource: Resource, obj: Object) -> Reference:

@@ -6,9 +6,11 @@ known from memory goes along.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -16,12 +18,13 @@ from agent.resource_manager.health.checks import Check
 from agent.resource_manager.health.conditions import conditions_to_write
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.health.predicates import Eligibility, eligibility
-from gardener.health.findings import Finding, references
+from gardener.health.findings import Finding, Reference, references
 from kube.cache import Store
 from kube.conditions import Condition
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.events import EventRecorder
+from kube.inputs import Inputs
 from kube.objects import Key, Object, key
 from kube.queue import RESYNC
 from kube.status import Advice, StatusWriter
@@ -40,11 +43,14 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     check: Check
+    inputs: Inputs = field(default_factory=Inputs)
     status: StatusWriter
     store: Store[Object]
     """Of the ManagedResources."""
     resource_class: str
     sync_period: float
+    while_failing: bool = False
+    """Whether objects are looked at while others of the same ManagedResource can't be applied."""
     recorder: EventRecorder | None = None
     """Of Events about objects that are not as they should be for a while; None: there are none."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -53,19 +59,38 @@ class Reconciler:
     """None once there was an Event."""
 
     async def reconcile(self, name: Key) -> Result:
+        self.inputs.begin(name)
         managed_resource = self.store.get(name)
-        if managed_resource is None or self._eligibility(managed_resource) is Eligibility.STOP:
+        eligible = Eligibility.STOP if managed_resource is None else self._eligibility(managed_resource)
+        if managed_resource is None or eligible is Eligibility.STOP:
+            self.inputs.changed(name)
             self._logged.pop(name, None)
             self._bad_since.pop(name, None)
             await self.check.forget(name)
             return Done()
-        if self._eligibility(managed_resource) is Eligibility.CHECK:
-            findings = await self._findings(name, managed_resource)
-            condition = self.check.condition(findings)
-            self._log(name, condition, findings)
-            self._warn_if_it_lasts(managed_resource, condition, len(findings))
-            await self._write(managed_resource, condition)
-        return RequeueAfter(self.sync_period * random.uniform(0.9, 1.1), RESYNC)  # noqa: S311 - spreads load
+        is_settled = eligible is Eligibility.WAIT
+        if not is_settled:
+            with suppress(NotKnown):
+                findings = await self._check(managed_resource, only_applied=eligible is Eligibility.CHECK_APPLIED)
+                is_settled = not findings and eligible is Eligibility.CHECK and self._is_settled(managed_resource)
+        seconds = self.sync_period * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load
+        return RequeueAfter(seconds, RESYNC, partial(self.inputs.are_unchanged, name) if is_settled else None)
+
+    def _is_settled(self, managed_resource: Object) -> bool:
+        """Whether the watches alone show that nothing is wrong with it."""
+        advice = self.advice(managed_resource)
+        return advice is not None and advice.is_settled
+
+    async def _check(self, managed_resource: Object, *, only_applied: bool) -> list[Finding]:
+        """What is wrong with it, as is said then. Raises NotKnown: there is nothing to look at."""
+        name = key(managed_resource)
+        looked_at = references(managed_resource, with_pending=only_applied)
+        findings = await self._findings(name, looked_at, only_applied=only_applied)
+        condition = self.check.condition(findings, only_applied=only_applied)
+        self._log(name, condition, findings)
+        self._warn_if_it_lasts(managed_resource, condition, len(findings))
+        await self._write(managed_resource, condition)
+        return findings
 
     def findings(self, name: Key) -> int:
         """How many objects of a ManagedResource were not as they should be when they were last looked at."""
@@ -73,13 +98,16 @@ class Reconciler:
 
     def advice(self, managed_resource: Object) -> Advice | None:
         """What is known of it from memory, to go along with what somebody else is about to write."""
-        if self._eligibility(managed_resource) is not Eligibility.CHECK:
+        eligible = self._eligibility(managed_resource)
+        if eligible in {Eligibility.STOP, Eligibility.WAIT}:
             return None
+        only_applied = eligible is Eligibility.CHECK_APPLIED
+        looked_at = references(managed_resource, with_pending=only_applied)
         try:
-            finding = self.check.first_finding(key(managed_resource), references(managed_resource))
+            finding = self.check.first_finding(key(managed_resource), looked_at, only_applied=only_applied)
         except NotKnown as unknown:
             return Advice(lambda status: status, is_settled=False) if unknown.is_coming else None
-        condition = self.check.condition([] if finding is None else [finding])
+        condition = self.check.condition([] if finding is None else [finding], only_applied=only_applied)
 
         def compute(status: Object) -> Object:
             conditions = conditions_to_write({**managed_resource, "status": status}, condition, now=self.now())
@@ -88,14 +116,14 @@ class Reconciler:
         return Advice(compute, is_settled=finding is None)
 
     def _eligibility(self, managed_resource: Object) -> Eligibility:
-        return eligibility(managed_resource, resource_class=self.resource_class)
+        return eligibility(managed_resource, resource_class=self.resource_class, while_failing=self.while_failing)
 
-    async def _findings(self, name: Key, managed_resource: Object) -> list[Finding]:
+    async def _findings(self, name: Key, looked_at: Sequence[Reference], *, only_applied: bool) -> list[Finding]:
         seconds = min(self.sync_period, LONGEST_PASS) / 2  # leaves time for the write
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                return await self.check.findings(name, references(managed_resource))
+                return await self.check.findings(name, looked_at, only_applied=only_applied)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -127,13 +155,13 @@ class Reconciler:
             self.recorder.event(managed_resource, "Warning", condition.reason, condition.message + more)
 
     async def _write(self, managed_resource: Object, condition: Condition) -> None:
-        looked_at = (managed_resource.get("status") or {}).get("resources")
+        eligible, looked_at = self._eligibility(managed_resource), _listed(managed_resource)
         # The look may have taken a while, and the other controllers write the same status.
         managed_resource = self.store.get(key(managed_resource)) or managed_resource
 
         def compute(status: Object) -> Object:
             present = {**managed_resource, "status": status}
-            if self._eligibility(present) is not Eligibility.CHECK or status.get("resources") != looked_at:
+            if self._eligibility(present) is not eligible or _listed(present) != looked_at:
                 return status  # the condition is about what was; an event brings the next check
             conditions = conditions_to_write(present, condition, now=self.now())
             return status if conditions is None else {**status, "conditions": conditions}
@@ -144,3 +172,8 @@ class Reconciler:
             return  # gone meanwhile
         except KubeError as error:
             raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
+
+
+def _listed(managed_resource: Object) -> object:
+    status = managed_resource.get("status") or {}
+    return status.get("resources"), status.get("pendingResources")

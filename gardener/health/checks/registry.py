@@ -1,4 +1,7 @@
-"""All kinds that have a rule."""
+"""Which rule decides on the objects of a kind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gardener.health.checks import (
     certificate,
@@ -6,6 +9,7 @@ from gardener.health.checks import (
     daemon_set,
     deployment,
     job,
+    kstatus,
     pod,
     prometheus,
     replica_set,
@@ -37,18 +41,36 @@ _RULES = {
 }
 
 
-def rule_of(group: str, kind: str) -> Rule | None:
-    return _RULES.get((group, kind))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules above, and what a configuration adds for kinds that have none of them."""
+
+    configured: Mapping[tuple[str, str], Rule] = field(default_factory=dict)
+    """By group and kind."""
+    kstatus: bool = False
+    """Whether all other custom resources are judged by their conditions."""
+
+    def health(self, api_version: str, kind: str) -> Rule | None:
+        """The rule for this very version; without one, an object is fine if it exists."""
+        rule = self._of(group_of(api_version), kind)
+        version = api_version.rpartition("/")[2]
+        return rule if rule is not None and (not rule.versions or version in rule.versions) else None
+
+    def progress(self, api_version: str, kind: str) -> Rule | None:
+        """The rule for any version of the kind; the object is to be read in the one that the rule names."""
+        rule = self._of(group_of(api_version), kind)
+        return rule if rule is not None and rule.progress is not None else None
+
+    def _of(self, group: str, kind: str) -> Rule | None:
+        rule = _RULES.get((group, kind)) or self.configured.get((group, kind))
+        if rule is None and self.kstatus and kstatus.is_custom(group):
+            return kstatus.judged(group, kind, kstatus.by_conditions)
+        return rule
 
 
-def health_rule(api_version: str, kind: str) -> Rule | None:
-    """The rule for this very version; without one, an object is fine if it exists."""
-    rule = rule_of(group_of(api_version), kind)
-    version = api_version.rpartition("/")[2]
-    return rule if rule is not None and version in rule.versions else None
+BUILT_IN = Rules()
 
 
-def progress_rule(api_version: str, kind: str) -> Rule | None:
-    """The rule for any version of the kind; the object is to be read in the rule's `api_version`."""
-    rule = rule_of(group_of(api_version), kind)
-    return rule if rule is not None and rule.progress is not None else None
+def has_rule(group: str, kind: str) -> bool:
+    """Whether the kind has a rule here, which no configuration replaces."""
+    return (group, kind) in _RULES

@@ -26,15 +26,21 @@ class Rule:
     kind: str
     health: Check
     versions: tuple[str, ...] = ("v1",)
-    """The versions that have this rule; the first is the one to read if there is a choice."""
+    """The versions that have this rule; the first is the one to read if there is a choice. None: all have it."""
     progress: Check | None = None
 
-    @property
-    def api_version(self) -> str:
+    def api_version(self, listed: str) -> str:
+        """The version in which to read an object that is listed with another one, perhaps."""
+        if not self.versions:
+            return listed
         return f"{self.group}/{self.versions[0]}" if self.group else self.versions[0]
 
 
-class Malformed(ValueError):
+class CheckError(ValueError):
+    """An object could not be checked; the text says why."""
+
+
+class Malformed(CheckError):
     """A field has another type than the API of its kind says."""
 
     def __init__(self, path: str, expected: str, found: object) -> None:

@@ -1,0 +1,146 @@
+"""Rules for custom resources that a configuration gives as expressions of CEL, as `healthCheckExprs` of Flux does.
+
+An object whose status is about an earlier generation is in progress. Otherwise `inProgress`, `failed` and `current` are
+asked in this order, and the first that is true decides; an object about which none is true is in progress.
+
+The library is a binding of Google's implementation and is loaded when there is an expression. It does not give way to
+others while it evaluates, so the work is limited: the length of an expression, the size of an object, and by the
+library the steps of loops (10,000 in all) and the depth of nesting. What is left for loops that look at large parts of
+an object in each step is caught afterwards: an expression that took long is not evaluated any more.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import orjson
+
+from gardener.health.checks.kstatus import NotCurrent, judged, not_yet_observed
+from gardener.health.checks.rule import CheckError, Rule
+from kube.objects import Object, metadata
+
+IN_PROGRESS, FAILED, CURRENT = "inProgress", "failed", "current"
+LONGEST_EXPRESSION = 2048
+"""Characters."""
+LARGEST_OBJECT = 64 << 10
+"""Bytes of JSON, without `managedFields`."""
+LONGEST_SECONDS = 0.5
+"""Of processor time, for one evaluation."""
+
+_VARIABLES = ("apiVersion", "kind", "metadata", "spec", "status")
+_SHOWN = 200
+_AT = re.compile(r"<input>:\d+:(\d+): ([^\n]*)")
+_CODES = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+
+
+class InvalidExpression(ValueError):
+    """It can't be used; the text says why."""
+
+
+class Expression:
+    """A condition on an object.
+
+    Raises:
+        InvalidExpression
+        ImportError: the library is not installed.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._slow = ""
+        try:
+            self._program = _environment().compile(text)
+        except RuntimeError as error:
+            raise InvalidExpression(_what_is_wrong(str(error))) from None
+        found = self._program.return_type().name()
+        if found not in {"BOOL", "DYN"}:
+            raise InvalidExpression(_not_boolean(found))
+
+    def is_true(self, variables: Mapping[str, Any]) -> bool:
+        """Raises CheckError."""
+        if self._slow:
+            raise CheckError(self._slow)
+        began = time.thread_time()
+        try:
+            value = self._program.eval(data=variables)
+        except RuntimeError as error:
+            raise CheckError(_CODES.sub("", str(error))) from None
+        finally:
+            self._note(time.thread_time() - began)
+        match value.type().name():
+            case "BOOL":
+                return bool(value.value())
+            case "ERROR":
+                raise CheckError(_CODES.sub("", value.value()))
+            case other:
+                raise CheckError(_not_boolean(other))
+
+    def _note(self, seconds: float) -> None:
+        if seconds > LONGEST_SECONDS:
+            self._slow = (
+                f"it took {seconds:.1f} s of processor time for an object and is not evaluated any more;"
+                " simplify its loops and restart the agent"
+            )
+
+
+def rule(group: str, kind: str, expressions: Mapping[str, Expression]) -> Rule:
+    """The rule for all versions of a kind, by its expressions: `current`, and perhaps the others."""
+
+    def judge(obj: Object) -> NotCurrent | None:
+        if pending := not_yet_observed(obj):
+            return pending
+        variables = _variables(obj)
+        for name in (IN_PROGRESS, FAILED, CURRENT):
+            expression = expressions.get(name)
+            if expression is None or not _is_true(name, expression, variables):
+                continue
+            said = f"{name} is true: {expression.text[:_SHOWN]}"
+            return None if name == CURRENT else NotCurrent(said, is_failure=name == FAILED)
+        return NotCurrent(f"{CURRENT} is not true: {expressions[CURRENT].text[:_SHOWN]}")
+
+    return judged(group, kind, judge)
+
+
+def _is_true(name: str, expression: Expression, variables: Mapping[str, Any]) -> bool:
+    try:
+        return expression.is_true(variables)
+    except CheckError as error:
+        # Most expressions expect a field that a new object does not have yet.
+        if not variables["status"]:
+            return False
+        raise CheckError(f"expression {name} ({expression.text[:_SHOWN]}): {error}") from None
+
+
+def _variables(obj: Object) -> dict[str, Any]:
+    """Raises CheckError: the object is too large."""
+    found = {name: obj.get(name) or {} for name in _VARIABLES}
+    found["metadata"] = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
+    size = len(orjson.dumps(found))
+    if size > LARGEST_OBJECT:
+        raise CheckError(f"expressions are evaluated for objects of up to {LARGEST_OBJECT} bytes, it has {size}")
+    return found
+
+
+@cache
+def _environment() -> Any:
+    from cel_expr_python import cel
+    from cel_expr_python.ext import ext_optional, ext_strings
+
+    return cel.NewEnv(
+        variables=dict.fromkeys(_VARIABLES, cel.Type.DYN),
+        extensions=[ext_optional.ExtOptional(), ext_strings.ExtStrings()],
+    )
+
+
+def _not_boolean(found: str) -> str:
+    return f"must be true or false, is of the type {found.lower()}"
+
+
+def _what_is_wrong(text: str) -> str:
+    """The library's errors in one line, by column; without the expression, which stands beside them."""
+    found = [f"at column {column}: {problem}" for column, problem in _AT.findall(text)]
+    if any("undeclared reference" in problem for problem in found):
+        found.append(f"fields of the object begin with one of {', '.join(_VARIABLES)}")
+    return "; ".join(found) or _CODES.sub("", text)
