@@ -11,9 +11,12 @@ from agent.resource_manager.bootstrap import cluster_identity
 from agent.resource_manager.changes import KEPT, RecentChanges
 from agent.resource_manager.context import Context
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
+from agent.resource_manager.definition import DefinitionCheck
+from agent.resource_manager.health.rules import rules_of
 from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.status_page.lister import Lister
 from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener import keys
 from kube.loop import ControlLoop
 from process.composition import Composition
 from process.controllers import Controllers
@@ -27,6 +30,8 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     keep_large_apart()
     config = base.config
     CONTROLLERS.load(config)
+    base.describe_leader({keys.CLASS: config.controllers.resource_class})
+    rules = rules_of(config.controllers.health)
     source, target = base.clusters["source"], base.clusters["target"]
     # From here on watches run: readiness must not see a moment without the watches it depends on.
     source_objects = watch_source(source)
@@ -42,6 +47,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
             recorder=base.recorders["source"],
             target_recorder=base.recorders["target"],
             cluster_id=await cluster_identity(config.controllers.cluster_id, source.client),
+            health_rules=rules,
             changes=changes,
         )
         return compose_controllers(context, source_objects=source_objects, lister=lister)
@@ -49,11 +55,15 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     servers: list[HttpServer] = []
     if page.port:
         # Imported only if it is wanted: that takes time.
+        from agent.resource_manager.status_page.live import LiveReader
         from agent.resource_manager.status_page.server import status_page_server
 
-        servers.append(status_page_server(lister, host=page.bind_address, port=page.port))
+        live = LiveReader(target.client, target.discovery)
+        servers.append(status_page_server(lister, live, host=page.bind_address, port=page.port))
     return base.groups(
-        servers=servers, work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)]
+        servers=servers,
+        ready=[DefinitionCheck(source.discovery)],
+        work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)],
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from agent.resource_manager.changes import RecentChanges
 from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener.health.checks.registry import BUILT_IN, Rules
 from kube.events import EventRecorder
 from process.clusters import Cluster
 
@@ -21,5 +22,7 @@ class Context:
     """Writes events into the target cluster; the same one if the clusters are one."""
     cluster_id: str
     """Identity of the source cluster, part of the origin of objects; empty: none."""
+    health_rules: Rules = BUILT_IN
+    """What makes objects healthy."""
     changes: RecentChanges = field(default_factory=lambda: RecentChanges(limit=0))
     """What is done to objects is noted here, for the status page."""

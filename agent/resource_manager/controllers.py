@@ -1,6 +1,7 @@
 """Which control loops there are: what a leader runs, and what every replica watches for them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from agent.resource_manager import managed_resource_metrics
 from agent.resource_manager.context import Context
@@ -14,8 +15,11 @@ from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.conditions import with_ready
+from kube.cache import Store
 from kube.loop import ControlLoop
 from kube.managed_kinds import ManagedKinds
+from kube.objects import Object
 from kube.status import StatusWriter
 from process.clusters import Cluster
 
@@ -104,6 +108,16 @@ def node_high_availability_config() -> Declare[Context]:
     return declare
 
 
+def status_writer(context: Context, managed_resources: Store[Object]) -> StatusWriter:
+    """The one that all controllers of ManagedResources share."""
+    is_wanted = context.config.controllers.health.ready_condition
+
+    def complete(managed_resource: Object) -> Object:
+        return with_ready(managed_resource, is_wanted=is_wanted, now=datetime.now(UTC))
+
+    return StatusWriter(context.source.client, managed_resources, MANAGED_RESOURCES, complete=complete)
+
+
 def compose_controllers(
     context: Context, *, source_objects: Source, lister: Lister | None = None
 ) -> Sequence[ControlLoop]:
@@ -114,7 +128,7 @@ def compose_controllers(
     controllers = context.config.controllers
     managed_by = controllers.managed_resource.managed_by_label_value
     kinds = ManagedKinds(context.target.caches, label_selector=f"{keys.MANAGED_BY}={managed_by}")
-    status = StatusWriter(context.source.client, source_objects.managed_resources, MANAGED_RESOURCES)
+    status = status_writer(context, source_objects.managed_resources)
     managed = ManagedResourceLoop(context, source=source_objects, kinds=kinds, status=status)
     health, progress = declare_health(context, kinds, status), declare_progress(context, kinds, status)
     managed_resource_metrics.managed_resources.follow(
@@ -131,6 +145,7 @@ def compose_controllers(
         lister.lead(
             LeaderState(
                 secrets_of_objects=managed.secrets_of_objects,
+                manifest_of=managed.manifest_of,
                 is_being_deleted=managed.is_being_deleted,
                 unhealthy=health.check.remembered,
                 progressing=progress.check.remembered,

@@ -7,13 +7,9 @@ its target by something that is no apiVersion concerns nobody but itself.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import structlog
-
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.references import object_key
 from kube.objects import Object, group_of, key, mapping, spec, text
-
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,9 @@ def _target(autoscaler: Object, field: str) -> frozenset[str]:
     reference = mapping(spec(autoscaler).get(field))
     api_version = text(reference.get("apiVersion"))
     if api_version.count("/") > 1:
-        log.warning(
+        import structlog  # only here: commands start without it
+
+        structlog.get_logger().warning(
             "An autoscaler scales nothing, since its target's apiVersion is none; correct it",
             object=f"{text(autoscaler.get('kind'))} {key(autoscaler)}",
             field=f"spec.{field}.apiVersion",

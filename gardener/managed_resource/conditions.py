@@ -4,11 +4,12 @@ The order matters once: types that an object doesn't have yet are appended as th
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from gardener.conditions import IN_PROGRESS, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.conditions import IN_PROGRESS, READY, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.managed_resource.messages import decoding_message
-from kube.conditions import Condition
-from kube.objects import Object
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.objects import Object, condition, metadata
 
 CANNOT_READ = "CannotReadSecret"
 CHECKS_PENDING = "ChecksPending"
@@ -19,9 +20,14 @@ DECODING_FAILED = "DecodingFailed"
 DELETION_FAILED = "DeletionFailed"
 DELETION_PENDING = "DeletionPending"
 IGNORED = "ManagedResourceIgnored"
+INVALID_DEPENDENCIES = "InvalidDependencies"
+WAITING_FOR_DEPENDENCIES = "WaitingForDependencies"
 RELEASE_FAILED = "ReleaseOfOrphanedResourcesFailed"
+RESOURCES_READY = "ResourcesReady"
 
 _BEING_DELETED = "The resources are currently being deleted."
+_APPLIED_WITH_WARNINGS = "All resources are applied, with warnings: "
+_WITH_WARNINGS = "; applied with warnings: "
 _IS_IGNORED = "ManagedResource is marked to be ignored."
 
 
@@ -36,6 +42,18 @@ def ignored() -> list[Condition]:
 def reset(present: Sequence[Object]) -> list[Condition]:
     """Before something changes in the target. What went wrong last time stays to be read until it is put right."""
     return [
+        *unchecked(),
+        _in_progress(
+            present,
+            keep=(APPLY_FAILED, DELETION_FAILED, DELETION_PENDING),
+            otherwise=(APPLY_PROGRESSING, "The resources are currently being reconciled."),
+        ),
+    ]
+
+
+def unchecked() -> list[Condition]:
+    """Something else was applied than what was looked at last."""
+    return [
         Condition(
             RESOURCES_HEALTHY,
             "Unknown",
@@ -48,12 +66,13 @@ def reset(present: Sequence[Object]) -> list[Condition]:
             CHECKS_PENDING,
             "Checks have not yet been executed for the current set of resources.",
         ),
-        _in_progress(
-            present,
-            keep=(APPLY_FAILED, DELETION_FAILED, DELETION_PENDING),
-            otherwise=(APPLY_PROGRESSING, "The resources are currently being reconciled."),
-        ),
     ]
+
+
+def is_retried(present: Sequence[Object]) -> bool:
+    """Whether a pass did not come to its end, and the next ones try the same again."""
+    found = _applied(present)
+    return found.get("status") == "False" and found.get("reason") in {APPLY_FAILED, DELETION_FAILED, RELEASE_FAILED}
 
 
 def being_removed() -> list[Condition]:
@@ -77,15 +96,70 @@ def deletion_pending(message: str) -> Condition:
     return Condition(RESOURCES_APPLIED, IN_PROGRESS, DELETION_PENDING, message)
 
 
-def failed(reason: str, message: str) -> Condition:
+def waiting(message: str) -> Condition:
+    """For other ManagedResources, before anything is applied or removed."""
+    return Condition(RESOURCES_APPLIED, IN_PROGRESS, WAITING_FOR_DEPENDENCIES, message)
+
+
+def failed(reason: str, message: str, *, warnings: str = "") -> Condition:
+    """Args: warnings: about what was applied nevertheless."""
+    if warnings:
+        message = f"{message}{_WITH_WARNINGS}{warnings}"
     return Condition(RESOURCES_APPLIED, "False", reason, message)
 
 
-def applied(decode_errors: Sequence[str] = ()) -> Condition:
+def applied(decode_errors: Sequence[str] = (), *, warnings: str = "") -> Condition:
     """At the end of a pass in which nothing failed but perhaps the decoding of some documents."""
     if decode_errors:
-        return failed(DECODING_FAILED, decoding_message(decode_errors))
-    return Condition(RESOURCES_APPLIED, "True", APPLY_SUCCEEDED, "All resources are applied.")
+        return failed(DECODING_FAILED, decoding_message(decode_errors), warnings=warnings)
+    message = f"{_APPLIED_WITH_WARNINGS}{warnings}" if warnings else "All resources are applied."
+    return Condition(RESOURCES_APPLIED, "True", APPLY_SUCCEEDED, message)
+
+
+def warnings_in(applied: Object) -> str:
+    """What the condition warns of, if it is one of `applied` or `failed`."""
+    message: str = applied.get("message") or ""
+    if applied.get("status") == "False":
+        return message.partition(_WITH_WARNINGS)[2]
+    is_so = applied.get("status") == "True" and message.startswith(_APPLIED_WITH_WARNINGS)
+    return message.removeprefix(_APPLIED_WITH_WARNINGS) if is_so else ""
+
+
+def ready(managed_resource: Object) -> Condition | None:
+    """What its other conditions come to; None while there are none.
+
+    True: applied, healthy and rolled out. Else it says what the first of them does that is not as it should be: False
+    if something is wrong, Unknown if it is under way.
+    """
+    applied = condition(managed_resource, RESOURCES_APPLIED)
+    if applied is None:
+        return None
+    for kind, good in ((RESOURCES_APPLIED, "True"), (RESOURCES_HEALTHY, "True"), (RESOURCES_PROGRESSING, "False")):
+        found = condition(managed_resource, kind) or {}
+        if found.get("status") != good:
+            status = "False" if found.get("status") == "False" else "Unknown"
+            return Condition(READY, status, found.get("reason") or CHECKS_PENDING, found.get("message") or "")
+    if applied.get("reason") == IGNORED:
+        return Condition(READY, "True", IGNORED, _IS_IGNORED)
+    if not is_observed(managed_resource):
+        return Condition(READY, "Unknown", APPLY_PROGRESSING, "The last change of the spec is not applied yet.")
+    return Condition(READY, "True", RESOURCES_READY, "All resources are applied, healthy and rolled out.")
+
+
+def with_ready(managed_resource: Object, *, is_wanted: bool, now: datetime) -> Object:
+    """Its status with the condition `Ready`; without, if it is not wanted: one of earlier times would stay for ever."""
+    status, present = managed_resource.get("status") or {}, conditions_of(managed_resource)
+    if not is_wanted:
+        kept = [each for each in present if each.get("type") != READY]
+        return status if len(kept) == len(present) else {**status, "conditions": kept}
+    found = ready(managed_resource)
+    return status if found is None else {**status, "conditions": with_conditions(present, [found], now=now)}
+
+
+def is_observed(managed_resource: Object) -> bool:
+    """Whether the conditions are about the present spec."""
+    observed: int = (managed_resource.get("status") or {}).get("observedGeneration") or 0
+    return observed >= (metadata(managed_resource).get("generation") or 0)
 
 
 def needs_reset(

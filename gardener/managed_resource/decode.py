@@ -27,6 +27,8 @@ COMPRESSED_SUFFIX = ".br"
 _MIB = 2**20
 _STEP = 2**16
 """Decompressed bytes a step; the decoder may give somewhat more than is asked for."""
+LARGEST_SECRET = _MIB
+"""Bytes of all values of a Secret together."""
 LARGEST_OBJECT = 3 * _MIB
 """Bytes of JSON: what API servers read of a request."""
 LARGEST_DOCUMENT = 4 * _MIB

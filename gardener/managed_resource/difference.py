@@ -11,38 +11,25 @@ which field:
 - A field that differs, or that only the live object has, is drift if another manager owns it. If it is ours or
   nobody's, then it came about with our own write.
 - A field that only the manifest has is drift: was it removed by somebody or dropped by the API server? Removals are not
-  recorded, and a needless write does no harm. What the API server is known not to store (null, empty lists and
-  mappings; for built-in kinds 0 and false as well) does not count, and `stringData` of a Secret is looked for in its
-  `data`.
+  recorded. What the API server is known not to store (null, empty lists and mappings; for built-in kinds 0 and false as
+  well) does not count, `stringData` of a Secret is looked for in its `data`, and what was missing in the answer to our
+  own write already (`dropped_fields`) would be missing after another one, too.
 
 Whenever it is not certain, it is drift.
 """
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from gardener.keys import FIELD_MANAGER
 from kube.bodies import digest
 from kube.objects import Object, group_of, metadata
+from kube.resources import BUILT_IN_GROUPS
 
 _STATUS = "status"
-_BUILT_IN_GROUPS = frozenset(
-    {
-        "",
-        "admissionregistration.k8s.io",
-        "apps",
-        "autoscaling",
-        "batch",
-        "networking.k8s.io",
-        "policy",
-        "rbac.authorization.k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-    }
-)
 _MISSING: Any = object()
 
 
@@ -99,15 +86,80 @@ def content_hash(obj: Object) -> bytes:
 # --- comparison with regard to who made the difference
 
 
-def is_drifted(merged: Object, live: Object) -> bool:
-    """Whether somebody else changed what we wrote. The manifest must be as it was at our last successful write."""
-    fields = _managed_fields(live)
-    if fields is None:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    path: tuple[str | int, ...]
+    value: Any = None
+    """What the manifest has there."""
+    is_missing: bool = False
+    """Only the manifest has the field, and the live object is the same around it."""
+
+    def below(self, step: str | int, *, is_same: bool = True) -> Self:
+        return replace(self, path=(step, *self.path), is_missing=self.is_missing and is_same)
+
+    def __str__(self) -> str:
+        return path_text(self.path)
+
+
+def path_text(path: Sequence[str | int]) -> str:
+    """As API servers write it: `spec.containers[0].image`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+_NONE: Sequence[Difference] = ()
+
+
+def is_drifted(merged: Object, live: Object, dropped: Collection[str] = ()) -> bool:
+    """Whether somebody else changed what we wrote. The manifest must be as it was at our last successful write.
+
+    Args: dropped: paths of what the API server did not store then.
+    """
+    if _managed_fields(live) is None:
         return needs_update(merged, live)
-    fields = replace(fields, drops_zeros=group_of(live.get("apiVersion") or "") in _BUILT_IN_GROUPS)
+    return any(not (found.is_missing and str(found) in dropped) for found in _differences(merged, live))
+
+
+def dropped_fields(sent: Object, answer: Object) -> list[Difference]:
+    """What the API server, or admission, did not store of what was written, as its answer shows."""
+    if _is_stored(sent, answer):
+        return []
+    return [found for found in _differences(sent, answer) if found.is_missing]
+
+
+def _is_stored(sent: Any, answer: Any, *, in_list: bool = False) -> bool:
+    """Whether nothing is missing for certain, which is the common case; items of lists may have been sorted."""
+    if isinstance(sent, dict):
+        if not isinstance(answer, dict):
+            return False
+        return all(_is_stored(value, answer.get(name), in_list=in_list) for name, value in sent.items())
+    if isinstance(sent, list):
+        if not isinstance(answer, list) or len(sent) != len(answer):
+            return False
+        return all(_is_stored(item, other, in_list=True) for item, other in zip(sent, answer, strict=True))
+    return bool(sent == answer) if in_list else answer is not None
+
+
+def is_told(dropped: Difference) -> bool:
+    """Whether somebody may have meant something by a field: it has a value, and no server stamps it."""
+    if len(dropped.path) == 2 and dropped.path[0] == "metadata" and dropped.path[1] in _VOLATILE:
+        return False
+    return not _is_nothing(dropped.value)
+
+
+def _is_nothing(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_nothing, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_nothing, value))
+    return not value
+
+
+def _differences(merged: Object, live: Object) -> Sequence[Difference]:
+    fields = _managed_fields(live) or _Fields([], [])
+    fields = replace(fields, drops_zeros=group_of(live.get("apiVersion") or "") in BUILT_IN_GROUPS)
     wanted = {name: value for name, value in _with_data(merged).items() if name != _STATUS}
     present = {name: value for name, value in _comparable(live).items() if name != _STATUS}
-    return _mapping_drifted(wanted, present, fields)
+    return _of_mappings(wanted, present, fields)
 
 
 def _with_data(merged: Object) -> Object:
@@ -169,18 +221,23 @@ def _managed_fields(live: Object) -> _Fields | None:
     return _Fields(others, own) if entries else None
 
 
-def _drifted(wanted: Any, present: Any, fields: _Fields) -> bool:
+def _of_values(wanted: Any, present: Any, fields: _Fields) -> Sequence[Difference]:
     if wanted is _MISSING or wanted is None:
-        return fields.foreign and present is not None
+        return _differs(fields.foreign and present is not None)
     if present is _MISSING or present is None:
-        return not _is_empty(wanted, zeros=fields.drops_zeros)
+        is_empty = _is_empty(wanted, zeros=fields.drops_zeros)
+        return _NONE if is_empty else (Difference((), wanted, is_missing=True),)
     if isinstance(wanted, dict) and isinstance(present, dict):
-        return _mapping_drifted(wanted, present, fields)
+        return _of_mappings(wanted, present, fields)
     if isinstance(wanted, list) and isinstance(present, list):
-        return _list_drifted(wanted, present, fields)
+        return _of_lists(wanted, present, fields)
     if isinstance(wanted, dict | list) or isinstance(present, dict | list):
-        return True
-    return fields.foreign and not _equal(wanted, present)
+        return _differs(True)
+    return _differs(fields.foreign and not _equal(wanted, present))
+
+
+def _differs(is_so: bool) -> Sequence[Difference]:
+    return (Difference(()),) if is_so else _NONE
 
 
 def _is_empty(value: Any, *, zeros: bool) -> bool:
@@ -190,37 +247,54 @@ def _is_empty(value: Any, *, zeros: bool) -> bool:
     return value is None or value == [] or (zeros and not isinstance(value, str) and value == 0)
 
 
-def _mapping_drifted(wanted: Object, present: Object, fields: _Fields) -> bool:
-    return any(
-        _drifted(wanted.get(name, _MISSING), present.get(name, _MISSING), fields.below(f"f:{name}"))
-        for name in (*wanted, *(name for name in present if name not in wanted))
-    )
+def _of_mappings(wanted: Object, present: Object, fields: _Fields) -> Sequence[Difference]:
+    found: list[Difference] = []
+    for name in (*wanted, *(name for name in present if name not in wanted)):
+        of_value = _of_values(wanted.get(name, _MISSING), present.get(name, _MISSING), fields.below(f"f:{name}"))
+        if of_value:
+            found += [each.below(name) for each in of_value]
+    return found
 
 
-def _list_drifted(wanted: list[Any], present: list[Any], fields: _Fields) -> bool:
+def _of_lists(wanted: list[Any], present: list[Any], fields: _Fields) -> Sequence[Difference]:
     if _equal(wanted, present):
-        return False
+        return _NONE
     steps = dict(fields.item_keys())
     if steps:
-        return _keyed_list_drifted(wanted, present, fields, steps)
-    if fields.foreign:
-        return True
+        return _of_keyed_lists(wanted, present, fields, steps)
     # A list that is owned as a whole, by us or by nobody. More items than we wrote came with our own write.
-    return len(wanted) > len(present) or any(
-        _drifted(item, other, fields) for item, other in zip(wanted, present, strict=False)
+    if fields.foreign or len(wanted) > len(present):
+        return _differs(True)
+    found: list[Difference] = []
+    for position, (item, other) in enumerate(zip(wanted, present, strict=False)):
+        if of_item := _of_values(item, other, fields):
+            # Items may have been sorted: then nothing is missing.
+            is_same = len(wanted) == len(present) and _has_same_scalars(item, other)
+            found += [each.below(position, is_same=is_same) for each in of_item]
+    return found
+
+
+def _has_same_scalars(item: Any, other: Any) -> bool:
+    if not (isinstance(item, dict) and isinstance(other, dict)):
+        return False
+    return all(
+        _equal(item[name], other[name])
+        for name in item.keys() & other.keys()
+        if not isinstance(item[name], dict | list)
     )
 
 
-def _keyed_list_drifted(
+def _of_keyed_lists(
     wanted: list[Any], present: list[Any], fields: _Fields, steps: dict[str, dict[str, Any]]
-) -> bool:
+) -> Sequence[Difference]:
     """Items are matched by the fields that the API server knows them by, such as port and protocol."""
     if not all(isinstance(item, dict) for item in [*wanted, *present]):
-        return True
+        return _differs(True)
     names = {name for key in steps.values() for name in key}
     rest = list(enumerate(present))
     positions: list[int] = []
-    for item in wanted:
+    found: list[Difference] = []
+    for index, item in enumerate(wanted):
         # A field of the key that the manifest lacks has got its default.
         match = next(
             (
@@ -231,14 +305,14 @@ def _keyed_list_drifted(
             None,
         )
         if match is None:
-            return True
+            return _differs(True)
         rest.remove(match)
         positions.append(match[0])
-        if _mapping_drifted(item, match[1], _at_item(match[1], fields, steps)):
-            return True
-    if positions != sorted(positions):
-        return True
-    return any(_at_item(other, fields, steps).foreign for _, other in rest)
+        of_item = _of_mappings(item, match[1], _at_item(match[1], fields, steps))
+        found += [each.below(index) for each in of_item]
+    if positions != sorted(positions) or any(_at_item(other, fields, steps).foreign for _, other in rest):
+        return _differs(True)
+    return found
 
 
 def _at_item(item: Object, fields: _Fields, steps: dict[str, dict[str, Any]]) -> _Fields:

@@ -1,22 +1,39 @@
 """Texts for conditions: stable, so that nothing is written when nothing is new, and of bounded length."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from gardener import keys
 
 MAX_LENGTH = 16_384
 """Characters of a message. Many objects may fail, each with a long text; the status must stay storable."""
 _MAX_ITEM = 4_096
+_WARNINGS_LENGTH = 4_096
+"""Characters of all warnings together."""
 
 CLEANING_FAILED = "Could not clean all old resources"
 RELEASING_FAILED = "Could not release all orphaned resources"
 APPLYING_FAILED = "Could not apply all new resources"
 
 
-def pending_text(resource: str, *, error: str = "", events: str = "") -> str:
-    """Of one object that is not gone yet; `events` are the latest warnings about it, if it is a Service."""
+def pending_text(resource: str, *, reason: str = "", events: str = "") -> str:
+    """Of one object that is not gone yet.
+
+    Args:
+        resource: its resource string.
+        reason: an error, or what it waits for.
+        events: the latest warnings about it, if it is a Service.
+    """
     text = f'deletion of old resource "{resource}" is still pending'
-    if error:
-        text += f": {error}"
+    if reason:
+        text += f": {reason}"
     return f"{text}\n\n{events}" if events else text
+
+
+def in_use_text(workloads: Sequence[str], *, timeout: str) -> str:
+    """Why an object stays for now, by the resource strings of workloads whose pods may need it."""
+    first, *others = sorted(workloads)
+    more = f" and {len(others)} more are" if others else " is"
+    return f'waiting for at most {timeout} until "{first}"{more} gone together with all pods, which may need it'
 
 
 def apply_error_text(resource: str, error: str) -> str:
@@ -33,9 +50,20 @@ def held_text(resource: str, holder: str, *, is_certain: bool) -> str:
     return f'object "{resource}" is held by ManagedResource {holder}; {remedy}'
 
 
+def exists_text(resource: str, refused_by: str) -> str:
+    """Of an object that exists without an owner, and is not to be taken over."""
+    remedy = "give the object another name, delete the one that exists, or remove the annotation"
+    return f'object "{resource}" exists without an owner and is not taken over: {refused_by}; {remedy}'
+
+
 def restricted_text(resource: str, reason: str) -> str:
     """Of an object that may not be written."""
     return apply_error_text(resource, f"{reason}; take the object out, or have that setting changed")
+
+
+def strict_text(dropped: Sequence[str]) -> str:
+    """Of fields that the API server would not store, and does not refuse by itself."""
+    return f"strict field validation: {', '.join(dropped)}"
 
 
 def too_many_text(objects: int, size: int, error: str) -> str:
@@ -49,12 +77,38 @@ def too_many_text(objects: int, size: int, error: str) -> str:
 def not_removed_text(resource: str, reason: str) -> str:
     """Of an object that may not be removed."""
     remedy = "have that changed, or the object kept (annotation keep-object on it, or spec.keepObjects)"
-    return pending_text(resource, error=f"{reason}; {remedy}")
+    return pending_text(resource, reason=f"{reason}; {remedy}")
 
 
 def pending_message(texts: Iterable[tuple[str, str]]) -> str:
     """Args: texts: pairs of object key and text; they are listed by key, however the removals end."""
     return _listed(CLEANING_FAILED, [text for _, text in sorted(texts)])
+
+
+def dependencies_message(reasons: Mapping[str, str]) -> str:
+    """Args: reasons: names of ManagedResources, and why each is waited for."""
+    return f"Waiting for {_joined([f'ManagedResource {name}, which {why}' for name, why in reasons.items()], '; ')}"
+
+
+def dependants_message(dependants: Sequence[str]) -> str:
+    """Of a ManagedResource that is deleted and may not remove its objects yet."""
+    return (
+        "Waiting until the objects of all ManagedResources that depend on it are removed: "
+        f"{_joined(sorted(dependants), ', ')}; "
+        f"delete these, or take this one out of their annotation {keys.DEPENDS_ON}"
+    )
+
+
+def refusal_message(problems: Iterable[object]) -> str:
+    """Of annotations of the ManagedResource that are wrong."""
+    return f"nothing is written or deleted: {_joined(list(map(str, problems)), '; ')}"
+
+
+def cycle_message(cycle: Sequence[str]) -> str:
+    return (
+        f"nothing is written or deleted: ManagedResources depend on each other: {_joined(cycle, ' -> ')}; "
+        f"take one of them out of an annotation {keys.DEPENDS_ON}"
+    )
 
 
 def release_message(texts: Sequence[str]) -> str:
@@ -64,6 +118,10 @@ def release_message(texts: Sequence[str]) -> str:
 def apply_message(texts: Sequence[str]) -> str:
     """A single error stands for itself, as in the original, which stops at the first one."""
     return _shortened(texts[0], MAX_LENGTH) if len(texts) == 1 else _listed(APPLYING_FAILED, texts)
+
+
+def warnings_text(texts: Sequence[str]) -> str:
+    return _joined(texts, "; ", length=_WARNINGS_LENGTH)
 
 
 def decoding_message(errors: Sequence[str]) -> str:
@@ -76,11 +134,11 @@ def _listed(prefix: str, texts: Sequence[str]) -> str:
     return f"{prefix}: {len(texts)} errors occurred: [{_joined(texts, ', ')}]"
 
 
-def _joined(texts: Sequence[str], separator: str) -> str:
+def _joined(texts: Sequence[str], separator: str, *, length: int = MAX_LENGTH) -> str:
     shown: list[str] = []
-    left = MAX_LENGTH
+    left = length
     for text in texts:
-        short = _shortened(text, _MAX_ITEM)
+        short = _shortened(text, min(_MAX_ITEM, length // 2))
         left -= len(short) + len(separator)
         if left < 0:
             shown.append(f"and {len(texts) - len(shown)} more")

@@ -1,10 +1,14 @@
-"""In which order objects are applied: what others need first, by kind and then by name."""
+"""In which order objects are applied and removed.
+
+Applied by kind and then by name: what others need first. Removed all at once, except what pods may need until they end:
+ConfigMaps, Secrets, ServiceAccounts, RBAC and Namespaces are removed after the workloads that may use them.
+"""
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import TypeVar
 
-from kube.objects import Object, metadata
+from kube.objects import Object, group_of, metadata
 
 T = TypeVar("T")
 
@@ -67,3 +71,39 @@ def in_stages(items: Iterable[T], obj: Callable[[T], Object]) -> list[list[T]]:
     """
     ordered = sorted(items, key=lambda item: (_kind_rank(obj(item)), metadata(obj(item)).get("name") or ""))
     return [list(stage) for _, stage in groupby(ordered, key=lambda item: _kind_rank(obj(item)))]
+
+
+# --- removal
+
+_RUN_PODS = frozenset(
+    {
+        *(("", kind) for kind in ("Pod", "ReplicationController")),
+        *(("apps", kind) for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")),
+        *(("extensions", kind) for kind in ("Deployment", "DaemonSet", "ReplicaSet")),
+        *(("batch", kind) for kind in ("Job", "CronJob")),
+    }
+)
+_USED_IN_NAMESPACE = frozenset(("", kind) for kind in ("ConfigMap", "Secret", "ServiceAccount"))
+_RIGHTS = "rbac.authorization.k8s.io"
+
+
+def runs_pods(reference: Object) -> bool:
+    """Whether an object is gone only when its pods are, if it is deleted in the foreground."""
+    return _group_kind(reference) in _RUN_PODS
+
+
+def place_of_use(reference: Object) -> str | None:
+    """The namespace whose pods may need an object until they end; empty for all namespaces, None if none does.
+
+    It is not looked into pod templates: what a program needs at its end is not only what is mounted.
+    """
+    group, kind = _group_kind(reference)
+    if (group, kind) == ("", "Namespace"):
+        return reference.get("name") or ""
+    if (group, kind) in _USED_IN_NAMESPACE:
+        return reference.get("namespace") or ""
+    return "" if group == _RIGHTS else None
+
+
+def _group_kind(reference: Object) -> tuple[str, str]:
+    return group_of(reference.get("apiVersion") or ""), reference.get("kind") or ""

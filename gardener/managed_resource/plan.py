@@ -28,7 +28,7 @@ from gardener.managed_resource.stamps import InjectionError, inject_labels
 from gardener.responsibility import is_ignored
 from kube.bodies import compact, packed, unpacked
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, group_of, key, mappings, metadata, spec, text
+from kube.objects import Key, Object, annotations, group_of, key, metadata, text
 from kube.resources import Resource
 
 LARGE = 16 << 10
@@ -121,11 +121,6 @@ Restriction = Callable[[Resource, Key], str]
 
 def unrestricted(_resource: Resource, _key: Key) -> str:
     return ""
-
-
-def secret_names(managed_resource: Object) -> list[str]:
-    """In the order of `spec.secretRefs`."""
-    return [text(reference.get("name")) for reference in mappings(spec(managed_resource).get("secretRefs"))]
 
 
 def data_of(secret: Object) -> tuple[Key, Mapping[str, bytes]]:
@@ -222,6 +217,12 @@ def _sort_key(wanted: Wanted) -> Object:
 def kinds_of(decoded: DecodeResult) -> set[tuple[str, str]]:
     """The apiVersions and kinds of the objects."""
     return {_kind(item.object) for item in decoded.objects}
+
+
+def defined_groups(decoded: DecodeResult) -> frozenset[str]:
+    """The groups of kinds whose definitions are among the objects."""
+    definitions = (item.object for item in decoded.objects if item.object.get("kind") == _DEFINITION)
+    return frozenset(text(metadata(obj).get("name")).partition(".")[2] for obj in definitions)
 
 
 def _kind(obj: Object) -> tuple[str, str]:

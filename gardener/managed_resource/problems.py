@@ -5,9 +5,12 @@ error, or, for an object that has only `generateName`, make a new object on ever
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from gardener.managed_resource.references import key_of
 from kube.objects import Object, group_of, metadata
+
+_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status", "data"})
 
 
 def problem_of(obj: Object) -> str:
@@ -15,7 +18,7 @@ def problem_of(obj: Object) -> str:
     api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not value:
-            return f"the manifest has no {field}"
+            return f"the manifest has no {field}{_misspelt(field, obj)}"
     if api_version.count("/") > 1:
         return f'"{api_version}" is no apiVersion; it must be <group>/<version>, or <version> for the core group'
     if kind == "List" or (kind.endswith("List") and isinstance(obj.get("items"), list)):
@@ -28,6 +31,12 @@ def problem_of(obj: Object) -> str:
     group = group_of(api_version)
     full_kind = f"{kind}.{group}" if group else kind
     return f'{full_kind} "" is invalid: metadata.name: Required value: name or generateName is required'
+
+
+def _misspelt(field: str, obj: Object) -> str:
+    """The field that may have been meant to be this one."""
+    near = get_close_matches(field, [name for name in obj if name not in _FIELDS], n=1)
+    return f"; {near[0]} may be misspelt" if near else ""
 
 
 def superseded(objects: Sequence[Object]) -> set[int]:

@@ -8,11 +8,16 @@ import hashlib
 import sys
 from collections.abc import Iterable, Mapping
 
-from kube.objects import Object, annotations, group_of, labels, metadata
+from kube.objects import Object, annotations, group_of, labels, mappings, metadata, spec, text
 
 DEFAULT_NAMESPACE = "default"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """A copy of the whole object, so of all that is in a Secret: the status, which others may read, is no place for it."""
+
+
+def secret_names(managed_resource: Object) -> list[str]:
+    """In the order of `spec.secretRefs`."""
+    return [text(reference.get("name")) for reference in mappings(spec(managed_resource).get("secretRefs"))]
 
 
 def object_key(group: str, kind: str, namespace: str, name: str) -> str:

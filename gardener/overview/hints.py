@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource import conditions
+from gardener.managed_resource.conditions import warnings_in
+from gardener.managed_resource.remedies import remedies_of_failure, remedies_of_warnings
 from gardener.overview.objects import Health, Live
 from gardener.overview.states import State, state_of
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
@@ -15,13 +17,6 @@ _BY_REASON = {
     "nothing is removed until then",
     conditions.RELEASE_FAILED: "see the error; usually the agent lacks a permission",
 }
-_BY_WORDS = (
-    ("no matches for kind", "install the CustomResourceDefinition of that kind; the agent sees it at once"),
-    ("is forbidden", "give the agent that permission in the target cluster"),
-    ("is held by ManagedResource", "take the object out of one of the two ManagedResources"),
-    ('namespaces "', "add the Namespace to the objects, or create it"),
-    ("is invalid", f"correct the manifest; for an immutable field: annotation {keys.DELETE_ON_INVALID_UPDATE}"),
-)
 
 
 def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
@@ -37,11 +32,12 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
         advice += _of_failure(condition(managed_resource, RESOURCES_APPLIED) or {})
     if is_deleting(managed_resource):
         advice += _of_deletion(managed_resource, found)
-    elif found and all(live.status.health is Health.MISSING for live in found):
+    elif state is not State.FAILED and found and all(live.status.health is Health.MISSING for live in found):
         advice.append(
             "none of the objects is in this cluster: if they are applied to another one, name its kubeconfig "
             "by --target-kubeconfig"
         )
+    advice += remedies_of_warnings(warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {}))
     if state is State.UNHEALTHY:
         advice += [f"look at {live.name}" for live in found if live.status.health is Health.UNHEALTHY][:3]
     return list(dict.fromkeys(advice))
@@ -50,8 +46,7 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
 def _of_failure(applied: Object) -> list[str]:
     if known := _BY_REASON.get(applied.get("reason") or ""):
         return [known]
-    message = applied.get("message") or ""
-    return [advice for words, advice in _BY_WORDS if words in message][:2]
+    return remedies_of_failure(applied.get("message") or "")
 
 
 def _of_deletion(managed_resource: Object, found: Sequence[Live]) -> list[str]:

@@ -1,13 +1,14 @@
 """The objects that a ManagedResource lists, and their health by the rules of the health controllers."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from gardener.health.checks.registry import health_rule, progress_rule
+from gardener.conditions import RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.health.checks.registry import BUILT_IN
 from gardener.health.checks.rule import Malformed
-from gardener.health.findings import is_skipped
+from gardener.health.findings import Reference, is_skipped
 from gardener.managed_resource.references import key_of_reference
 from kube.objects import Object, condition, finalizers, is_deleting, metadata
 
@@ -61,25 +62,49 @@ def listed_in(managed_resource: Object) -> list[Object]:
 
 def health_status(obj: Object) -> HealthStatus:
     if is_deleting(obj):
-        return HealthStatus(Health.DELETING, _held_by(obj))
+        return HealthStatus(Health.DELETING, held_by(obj))
     if is_skipped(obj):
         return HealthStatus(Health.HEALTHY, "not checked: skip-health-check is set")
     api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
     try:
-        progress = progress_rule(api_version, kind)
+        progress = BUILT_IN.progress(api_version, kind)
         if progress is not None and progress.progress is not None and (waits_for := progress.progress(obj)):
             return HealthStatus(Health.PROGRESSING, waits_for)
-        rule = health_rule(api_version, kind)
+        rule = BUILT_IN.health(api_version, kind)
         wrong = rule.health(obj) if rule is not None else None
     except Malformed as error:
         return HealthStatus(Health.UNKNOWN, str(error))
     return HealthStatus(Health.UNHEALTHY, wrong) if wrong else HealthStatus(Health.HEALTHY)
 
 
+def as_told(managed_resource: Object, found: Sequence[Live]) -> list[Live]:
+    """The objects, with what the agent tells in the conditions of one whose kind has no rule here.
+
+    It may be configured to judge such kinds. It names the first object only.
+    """
+    return [replace(live, status=_told(managed_resource, live) or live.status) for live in found]
+
+
+def _told(managed_resource: Object, live: Live) -> HealthStatus | None:
+    reference = Reference.of(live.reference)
+    if live.status.health is not Health.HEALTHY or BUILT_IN.health(reference.api_version, reference.kind):
+        return None
+    for condition_type, status, health, words in (
+        (RESOURCES_HEALTHY, "False", Health.UNHEALTHY, "is unhealthy: "),
+        (RESOURCES_PROGRESSING, "True", Health.PROGRESSING, "is progressing: "),
+    ):
+        told = condition(managed_resource, condition_type) or {}
+        message, start = told.get("message") or "", f"{reference.kind} {reference} {words}"
+        if told.get("status") == status and message.startswith(start):
+            return HealthStatus(health, message.removeprefix(start))
+    return None
+
+
 _REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionDiscoveryFailure")
 
 
-def _held_by(obj: Object) -> str:
+def held_by(obj: Object) -> str:
+    """What an object that is being deleted waits for."""
     names = finalizers(obj)
     if obj.get("kind") == "Namespace":
         remaining = [
@@ -88,4 +113,6 @@ def _held_by(obj: Object) -> str:
             if (found := condition(obj, kind)) and found.get("status") == "True"
         ]
         return " ".join(remaining) or "waits until all in it is gone"
+    if names == ["foregroundDeletion"]:
+        return "waits until what it owns is gone"
     return f"waits for {', '.join(names)}" if names else "waits for its own end"

@@ -5,9 +5,9 @@ from enum import StrEnum
 
 from gardener import keys
 from gardener.conditions import IN_PROGRESS, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.conditions import IGNORED
+from gardener.managed_resource.conditions import IGNORED, is_observed, warnings_in
 from gardener.responsibility import is_ignored
-from kube.objects import Object, annotations, condition, is_deleting, metadata
+from kube.objects import Object, annotations, condition, is_deleting
 
 
 class State(StrEnum):
@@ -64,12 +64,6 @@ def _was_suspended(managed_resource: Object) -> bool:
     return (condition(managed_resource, RESOURCES_APPLIED) or {}).get("reason") == IGNORED
 
 
-def is_observed(managed_resource: Object) -> bool:
-    """Whether the conditions are about the present spec."""
-    observed: int = (managed_resource.get("status") or {}).get("observedGeneration") or 0
-    return observed >= (metadata(managed_resource).get("generation") or 0)
-
-
 def status_of(managed_resource: Object, condition_type: str) -> str:
     found: str = (condition(managed_resource, condition_type) or {}).get("status") or ""
     return found
@@ -83,7 +77,7 @@ def message_of(managed_resource: Object) -> str:
         case State.PENDING:
             return "no agent has looked at it yet"
         case State.READY:
-            return ""
+            return warnings_of(managed_resource)
         case State.UNHEALTHY:
             return _message(managed_resource, RESOURCES_HEALTHY)
         case State.PROGRESSING if status_of(managed_resource, RESOURCES_APPLIED) == "True":
@@ -100,13 +94,30 @@ def message_of(managed_resource: Object) -> str:
     return _message(managed_resource, RESOURCES_APPLIED)
 
 
-_FRAME = re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?\[?|\]$")
+def warnings_of(managed_resource: Object) -> str:
+    """What the API server warned of when its objects were applied."""
+    text = warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {})
+    return f"AppliedWithWarnings: {text}" if text else ""
+
+
+_FRAMES = (
+    (re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?\[(.*)\]$"), r"\1"),
+    (re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?"), ""),
+    (re.compile(r"Could not decode resource at (?=index \d)"), ""),
+    # What the API server calls the object is left out: its name has just been told.
+    (
+        re.compile(r'error during apply of object "(?:[^"/]+/)?v\d[^"/]*/([^"]+)": (?:[\w.-]+ "[^"]*" is (?=\w+: ))?'),
+        r"\1: ",
+    ),
+)
 
 
 def brief(message: str) -> str:
     """In one line, without the words that stand around what matters."""
     reason, colon, text = " ".join(message.split()).partition(": ")
-    return f"{reason}{colon}{_FRAME.sub('', text)}"
+    for frame, left in _FRAMES:
+        text = frame.sub(left, text)
+    return f"{reason}{colon}{text}"
 
 
 def _message(managed_resource: Object, condition_type: str) -> str:

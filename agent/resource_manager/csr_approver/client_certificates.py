@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from agent.resource_manager.csr_approver import contents
 from agent.resource_manager.csr_approver.contents import unfit
 from agent.resource_manager.csr_approver.decisions import Approval, Check, Decision, Denial, NoOpinion, quoted
-from agent.resource_manager.csr_approver.request import SigningRequest
 from gardener import keys
+from kube.signing_requests import SigningRequest
 
 BOOTSTRAP_USER_PREFIX = "system:bootstrap:"
 

@@ -7,8 +7,11 @@ name is something that its holder can do. So what is not known to belong there i
 from dataclasses import dataclass
 
 from agent.resource_manager.csr_approver.decisions import Check, Denial, listed, quoted
-from agent.resource_manager.csr_approver.request import NODES_GROUP, SigningRequest
 from gardener import keys
+from kube.signing_requests import SigningRequest
+
+NODE_USER_PREFIX = "system:node:"
+NODES_GROUP = "system:nodes"
 
 DIGITAL_SIGNATURE = "digital signature"
 KEY_ENCIPHERMENT = "key encipherment"

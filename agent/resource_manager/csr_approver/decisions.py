@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent.resource_manager.csr_approver.request import KUBE_APISERVER_CLIENT, KUBELET_SERVING
 from kube.objects import Object
+from kube.signing_requests import APPROVED, DENIED, KUBE_APISERVER_CLIENT, KUBELET_SERVING, with_decision
 
-APPROVED = "Approved"
-DENIED = "Denied"
+SIGNERS = (KUBELET_SERVING, KUBE_APISERVER_CLIENT)
 REQUEST_APPROVED = "RequestApproved"
 REQUEST_DENIED = "RequestDenied"
 
@@ -72,16 +71,11 @@ def message(decision: Approval | Denial, *, signer: str) -> str:
 
 
 def decided(csr: Object, decision: Approval | Denial, *, signer: str) -> Object:
-    """The request with the decision among its conditions; the API server adds the times."""
-    approves = isinstance(decision, Approval)
-    condition = {
-        "type": APPROVED if approves else DENIED,
-        "status": "True",
-        "reason": REQUEST_APPROVED if approves else REQUEST_DENIED,
-        "message": message(decision, signer=signer),
-    }
-    status: Object = csr.get("status") or {}
-    return {**csr, "status": {**status, "conditions": [*(status.get("conditions") or []), condition]}}
+    """The request with the decision among its conditions."""
+    said = message(decision, signer=signer)
+    if isinstance(decision, Approval):
+        return with_decision(csr, APPROVED, REQUEST_APPROVED, said)
+    return with_decision(csr, DENIED, REQUEST_DENIED, said)
 
 
 def quoted(text: str) -> str:

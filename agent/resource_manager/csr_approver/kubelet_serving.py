@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.resource_manager.csr_approver.contents import KUBELET_SERVING, unfit
+from agent.resource_manager.csr_approver.contents import KUBELET_SERVING, NODE_USER_PREFIX, NODES_GROUP, unfit
 from agent.resource_manager.csr_approver.decisions import Approval, Check, Decision, Denial, listed, quoted
-from agent.resource_manager.csr_approver.request import NODE_USER_PREFIX, NODES_GROUP, Asked, IPAddress, SigningRequest
+from kube.signing_requests import Asked, IPAddress, SigningRequest
 
 _DNS_TYPES = ("Hostname", "InternalDNS", "ExternalDNS")
 _IP_TYPES = ("InternalIP", "ExternalIP")

@@ -2,8 +2,7 @@
 
 from prometheus_client import Counter
 
-from agent.resource_manager.csr_approver.decisions import Check
-from agent.resource_manager.csr_approver.request import SIGNERS
+from agent.resource_manager.csr_approver.decisions import SIGNERS, Check
 
 APPROVED = "approved"
 

@@ -7,10 +7,16 @@ import structlog
 
 from agent.resource_manager.csr_approver import decisions
 from agent.resource_manager.csr_approver.decide import Lookups, decide
-from agent.resource_manager.csr_approver.decisions import REQUEST_APPROVED, REQUEST_DENIED, Approval, Denial, NoOpinion
+from agent.resource_manager.csr_approver.decisions import (
+    REQUEST_APPROVED,
+    REQUEST_DENIED,
+    SIGNERS,
+    Approval,
+    Denial,
+    NoOpinion,
+)
 from agent.resource_manager.csr_approver.kubelet_serving import Rules
 from agent.resource_manager.csr_approver.metrics import APPROVED, csr_approver_decisions_total
-from agent.resource_manager.csr_approver.request import SIGNERS, is_pending, signer_of
 from kube.cache import Store, without_managed_fields
 from kube.client import Client
 from kube.clock import parse_time
@@ -19,6 +25,7 @@ from kube.errors import Conflict, KubeError, NotFound
 from kube.events import EventRecorder
 from kube.objects import Key, Object, metadata
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS
+from kube.signing_requests import is_pending, signer_of
 
 _REPORTER = "csr-approver"
 _LONGEST_GRACE_PAUSE = 2.0

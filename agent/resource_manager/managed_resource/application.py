@@ -1,11 +1,12 @@
 """Creating and updating one object of a ManagedResource.
 
 An object costs nothing if it is as it was after the last pass and its manifest is still the same, one call if it is
-new or has to be changed, and a read before that only if nothing is known of it.
+new or has to be changed, and a read before that only if nothing is known of it. If fields that are not stored are
+errors, each write is tried before as a dry run.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -25,17 +26,22 @@ from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.threads import OBJECTS
 from gardener import keys
+from gardener.managed_resource.adoption import adoption_problem, is_unowned
 from gardener.managed_resource.autoscaling import Scaled, is_scaled
-from gardener.managed_resource.difference import content_hash, is_drifted, needs_update
+from gardener.managed_resource.difference import content_hash, dropped_fields, is_drifted, needs_update
 from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.ignored_fields import IgnoredFields, digest_of
 from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
-from gardener.managed_resource.messages import apply_error_text, held_text
+from gardener.managed_resource.messages import apply_error_text, held_text, strict_text
 from gardener.managed_resource.plan import LARGE, Wanted
-from gardener.managed_resource.redaction import without_secrets
+from gardener.managed_resource.redaction import without_secrets, without_values
+from gardener.managed_resource.remedies import with_remedy
+from gardener.managed_resource.warnings import ObjectWarnings, basis, dropped_texts, object_warnings
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Invalid, KindNotServed, KubeError, NotFound
 from kube.objects import Object, annotations, is_deleting, metadata, uid
 from kube.resources import Resource
+from kube.write_mode import FieldValidation, WriteMode
 
 _ATTEMPTS = 4
 _OFF_THE_LOOP = 256 << 10
@@ -65,6 +71,10 @@ class ApplyOptions:
     overwrite: Overwrite
     equivalences: Equivalences
     scaled: Scaled
+    adopt: str
+    """The annotation of the ManagedResource; see `adoption`."""
+    listed: Collection[str]
+    """Object keys of the wanted ones that a complete pass has listed, so they are ours."""
     previous: Mapping[str, Object]
     """The old references by the object keys of the wanted ones."""
     is_settled: bool
@@ -72,6 +82,15 @@ class ApplyOptions:
     always_update: bool
     applied: dict[str, bytes]
     """Fingerprints of what this process has applied, by object key."""
+    warnings: dict[str, ObjectWarnings]
+    """What the API server said when objects were written last, perhaps by an earlier process, by object key."""
+    ignored_fields: IgnoredFields
+    field_validation: FieldValidation
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a field that would not be stored keeps its object from being applied."""
+        return self.field_validation is FieldValidation.STRICT
 
 
 async def without_its_secrets(text: str, wanted: Wanted) -> str:
@@ -105,8 +124,11 @@ class Application:
                 self._vertically_scaled,
                 options.overwrite.labels,
                 options.overwrite.annotations,
+                options.is_strict,
             )
         )
+        self._ignored = options.ignored_fields.pointers(wanted.reference)
+        self._fingerprint += digest_of(self._ignored)
 
     def _is_scaled(self, targets: frozenset[str]) -> bool:
         if not targets:
@@ -119,8 +141,13 @@ class Application:
         """Whether it is known, without asking anybody, that there is nothing to do."""
         if self._wanted.is_ignored or self._options.always_update:
             return False
-        is_same = self._options.applied.get(self._wanted.name) == self._fingerprint
+        is_same = self._options.applied.get(self._wanted.name) == self._fingerprint and self._is_schema_known()
         return (is_same and self._target.is_accepted(self._resource, self._wanted.key)) or self._has_finished()
+
+    def _is_schema_known(self) -> bool:
+        """Whether nothing was dropped that the API server might store by now, since the kind has got other fields."""
+        said = self._options.warnings.get(self._wanted.name)
+        return said is None or not said.dropped or self._target.discovery.known_schema(self._resource) is not None
 
     def _has_finished(self) -> bool:
         """Whether just this has run and is over; under another manifest it would run again."""
@@ -136,9 +163,9 @@ class Application:
             return str(error)
         except KindNotServed as error:
             self._target.discovery.invalidate(self._resource.group)
-            return apply_error_text(self._wanted.text, str(error))
+            return apply_error_text(self._wanted.text, with_remedy(str(error), error))
         except (KubeError, MergeError) as error:
-            return apply_error_text(self._wanted.text, identity.error_text(error))
+            return apply_error_text(self._wanted.text, with_remedy(identity.error_text(error), error))
         return ""
 
     async def _run_ignored(self, changes: ChangeSet) -> None:
@@ -146,15 +173,17 @@ class Application:
         if live is not None:
             with contextlib.suppress(Conflict, HeldError):  # it is only marked, for when it is given up
                 await self._check_holder(live)
+            if self._is_unowned(live):
+                self._demand_adoption(self._wanted.object())
         body = await _computed(self._wanted, lambda: merge_ignored(self._wanted.object(), live))
         if body is None:
             return
         if live is None:
-            await self._options.client.create(self._resource, body)
+            await self._send(self._options.client.create, body)
             changes.created += 1
             changes.note(Action.CREATED, self._wanted.reference)
         else:
-            written = await self._options.client.replace(self._resource, body)
+            written = await self._send(self._options.client.replace, body)
             changes.updated += 1
             changes.note(Action.CHANGED, self._wanted.reference, before=live, after=written)
 
@@ -173,6 +202,9 @@ class Application:
         manifest = await _computed(self._wanted, self._wanted.object)
         last = self._options.applied.get(self._wanted.name)
         same_manifest = self._options.is_settled if last is None else last.startswith(self._wanted.digest)
+        if not await self._has_same_basis():
+            self._options.warnings.pop(self._wanted.name)
+            same_manifest = False
         live = None if self._is_absent() else await self._read()
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -204,6 +236,16 @@ class Application:
             return await target.read(resource, key)
         return await target.read_live(resource, key, client=self._options.client)
 
+    def _is_unowned(self, live: Object) -> bool:
+        """Whether it is not ours yet, and nobody else's."""
+        return is_unowned(live) and self._wanted.name not in self._options.listed
+
+    def _demand_adoption(self, manifest: Object) -> None:
+        """Raises ApplyError: what exists without an owner is not to be taken over."""
+        text, of_managed_resource = self._wanted.text, self._options.adopt
+        if problem := adoption_problem(manifest, resource=text, of_managed_resource=of_managed_resource):
+            raise ApplyError(problem)
+
     async def _check_holder(self, live: Object) -> None:
         """Raises HeldError."""
         owner, origin = self._options.owner, annotations(live).get(keys.ORIGIN)
@@ -229,26 +271,67 @@ class Application:
     async def _write(self, manifest: Object, live: Object | None, changes: ChangeSet, *, same_manifest: bool) -> None:
         if live is not None:
             await self._check_holder(live)
+        is_new = live is not None and self._is_unowned(live)
+        if is_new:
+            self._demand_adoption(manifest)
         merged = await _computed(self._wanted, self._merged, manifest, live)
         if live is None:
-            await self._accept(await self._options.client.create(self._resource, merged))
+            await self._accept(await self._send(self._options.client.create, merged))
             changes.created += 1
             changes.note(Action.MADE_AGAIN if same_manifest else Action.CREATED, self._wanted.reference)
             return
-        differs = await _computed(self._wanted, is_drifted if same_manifest else needs_update, merged, live)
+        differs = await _computed(self._wanted, self._differs, merged, live, same_manifest=same_manifest)
         if not differs and not self._options.always_update:
             await self._accept(live)
             return
         try:
-            written = await self._options.client.replace(self._resource, merged)
+            written = await self._send(self._options.client.replace, merged)
         except Invalid as error:
             await self._replace(manifest, live, merged, error, changes)
             return
         await self._accept(written)
         changes.updated += 1
         if differs:
-            action = Action.PUT_RIGHT if same_manifest else Action.CHANGED
+            action = Action.TAKEN_OVER if is_new else Action.PUT_RIGHT if same_manifest else Action.CHANGED
             changes.note(action, self._wanted.reference, before=live, after=written)
+
+    def _differs(self, merged: Object, live: Object, *, same_manifest: bool) -> bool:
+        if not same_manifest:
+            return needs_update(merged, live)
+        said = self._options.warnings.get(self._wanted.name)
+        if said is None:
+            return is_drifted(merged, live)
+        if self._options.is_strict:
+            return said.is_refused_if_strict or is_drifted(merged, live)
+        return is_drifted(merged, live, said.dropped)
+
+    async def _has_same_basis(self) -> bool:
+        """Whether what the API server said of the last write, if it did, was of this manifest and these fields."""
+        said = self._options.warnings.get(self._wanted.name)
+        return said is None or said.basis == await self._basis(is_dropped=bool(said.dropped))
+
+    async def _basis(self, *, is_dropped: bool) -> str:
+        schema = await self._target.discovery.schema(self._resource) if is_dropped else ""
+        return basis(self._wanted.digest, schema)
+
+    async def _send(self, write: Callable[..., Awaitable[Object]], body: Object) -> Object:
+        """The answer to a write; what the API server warns of, and does not store, is kept. Raises ApplyError."""
+        name, warned = self._wanted.name, list[str]()
+        mode = WriteMode(self._options.field_validation)
+        if self._options.is_strict:
+            would_be = await write(self._resource, body, mode=WriteMode(self._options.field_validation, dry_run=True))
+            dropped = await _computed(self._wanted, dropped_fields, body, would_be)
+            if texts := dropped_texts(self._wanted.reference, (), dropped):
+                raise ApplyError(apply_error_text(self._wanted.text, strict_text(texts)))
+        answer = await write(self._resource, body, mode=mode, warnings=warned)
+        dropped = await _computed(self._wanted, dropped_fields, body, answer)
+        warned = [without_values(await without_its_secrets(text, self._wanted)) for text in warned]
+        is_dropped = bool(dropped)
+        said = object_warnings(self._wanted.reference, warned, dropped, basis=await self._basis(is_dropped=is_dropped))
+        self._options.warnings.pop(name, None)
+        if said is not None:
+            self._options.warnings[name] = said
+        return answer
 
     def _merged(self, manifest: Object, live: Object | None) -> Object:
         return merge(
@@ -259,6 +342,7 @@ class Application:
             overwrite=self._options.overwrite,
             horizontally_scaled=self._horizontally_scaled,
             vertically_scaled=self._vertically_scaled,
+            ignored=self._ignored,
         )
 
     async def _turn(self) -> None:
@@ -307,7 +391,7 @@ class Application:
         """
         new = self._merged(as_if_gone(manifest, live), None)
         try:
-            await self._options.client.create(self._resource, new, dry_run=True)
+            await self._options.client.create(self._resource, new, mode=WriteMode(dry_run=True))
         except AlreadyExists:
             return
         except KubeError as error:

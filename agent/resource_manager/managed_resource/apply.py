@@ -12,12 +12,16 @@ from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import SCALABLE, Autoscalers
 from agent.resource_manager.managed_resource.target import Target
+from gardener import keys
 from gardener.managed_resource.autoscaling import Scaled
-from gardener.managed_resource.inventory import InventoryDiff
+from gardener.managed_resource.ignored_fields import IgnoredFields
+from gardener.managed_resource.inventory import InventoryDiff, only_announced
 from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Plan, Wanted
+from gardener.managed_resource.warnings import ObjectWarnings, stored_warnings
 from kube.giving_way import GivingWay
-from kube.objects import Key, Object
+from kube.objects import Key, Object, annotations
+from kube.write_mode import FieldValidation
 
 _AT_A_STRETCH = 64
 """Objects of which it is looked up in memory whether they are up to date, before others may have their turn."""
@@ -35,6 +39,7 @@ class Applier:
     always_update: float | None
     """Everything is written once in so many seconds (not at every event in between); None: only what differs."""
     _applied: dict[Key, dict[str, bytes]] = field(default_factory=dict, init=False)
+    _warnings: dict[Key, dict[str, ObjectWarnings]] = field(default_factory=dict, init=False)
     _forced_at: dict[Key, float] = field(default_factory=dict, init=False)
 
     def has_applied(self, name: Key) -> bool:
@@ -43,30 +48,49 @@ class Applier:
     def forget(self, name: Key) -> None:
         """Its objects are about to be removed, or are gone."""
         self._applied.pop(name, None)
+        self._warnings.pop(name, None)
         self._forced_at.pop(name, None)
         self.repairs.forget(name)
 
-    async def options(self, owner: Owner, managed_resource: Object, plan: Plan, diff: InventoryDiff) -> ApplyOptions:
+    async def options(
+        self,
+        owner: Owner,
+        managed_resource: Object,
+        plan: Plan,
+        diff: InventoryDiff,
+        *,
+        field_validation: FieldValidation,
+    ) -> ApplyOptions:
         """Raises ListError, KubeError: the autoscalers are not known, so nothing may be applied."""
         spec = managed_resource.get("spec") or {}
         scaled = Scaled()
         if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
             scaled = await self.autoscalers.targets()
         applied = self._applied.setdefault(owner.name, {})
-        for gone in applied.keys() - {wanted.name for wanted in plan.wanted()}:
-            del applied[gone]
+        if owner.name not in self._warnings:
+            self._warnings[owner.name] = stored_warnings(managed_resource)
+        warnings = self._warnings[owner.name]
+        names = {wanted.name for wanted in plan.wanted()}
+        for memory in (applied, warnings):
+            for gone in memory.keys() - names:
+                del memory[gone]
         return ApplyOptions(
             owner=owner,
             client=self.target.client_of(owner.identity.user),
             overwrite=Overwrite(
                 labels=bool(spec.get("forceOverwriteLabels")), annotations=bool(spec.get("forceOverwriteAnnotations"))
             ),
+            adopt=annotations(managed_resource).get(keys.ADOPT) or "",
+            listed=diff.previous.keys() - only_announced(managed_resource),
             equivalences=diff.equivalences,
             scaled=scaled,
             previous=diff.previous,
             is_settled=diff.is_settled,
             always_update=self._is_update_due(owner.name),
             applied=applied,
+            warnings=warnings,
+            ignored_fields=IgnoredFields.of(managed_resource),
+            field_validation=field_validation,
         )
 
     def _is_update_due(self, name: Key) -> bool:
@@ -110,8 +134,10 @@ class Applier:
                     application = self._application(wanted, options)
                     if application is None or not application.is_up_to_date():
                         outstanding.append((wanted, application))
+                changes.looked_at += len(outstanding)
                 changes.errors += filter(None, await _each(apply_one, outstanding))
         finally:
+            changes.warnings = dict(options.warnings)
             changes.is_repair = bool(changes.created or changes.updated) and before == options.applied
             if changes.is_repair:
                 self.repairs.add(options.owner.name, time.monotonic())

@@ -5,14 +5,23 @@ entries and the page of recent changes are derived from it.
 """
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from agent.resource_manager.changes import Action, ObjectChange, object_change
 from gardener.managed_resource import conditions
+from gardener.managed_resource.adoption import without_stamps
+from gardener.managed_resource.changes import Told, told
 from gardener.managed_resource.messages import apply_message, pending_message, release_message
+from gardener.managed_resource.warnings import ObjectWarnings, all_warnings_text
+from gardener.overview.objects import short_name
 from kube.conditions import Condition
 from kube.objects import Key, Object
+
+_TOLD_FIELDS = 3
+_TOLD_OBJECTS = 5
+"""In an Event, which has room for about a thousand characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +46,19 @@ class ChangeSet:
     lists_objects: bool = True
     """Whether `objects` is filled; where nobody looks at it, comparing objects would be wasted."""
     objects: list[ObjectChange] = field(default_factory=list)
+    news: dict[Action, list[str]] = field(default_factory=dict)
+    """What was not to be expected by the manifests alone: each object with its fields, in words."""
+    looked_at: int = 0
+    """Objects of which memory alone does not show that they are as they should be."""
     created: int = 0
     updated: int = 0
     removed: int = 0
     is_repair: bool = False
     """Nothing else was asked for than before: somebody else changed the objects."""
+    warnings: Mapping[str, ObjectWarnings] | None = None
+    """Of all objects as they are now, by object key; None: nothing was applied."""
+    remarks: Sequence[str] = ()
+    """Warnings about the annotations of the ManagedResource."""
     errors: list[str] = field(default_factory=list)
     """Of what could not be applied."""
     restricted: list[str] = field(default_factory=list)
@@ -54,9 +71,15 @@ class ChangeSet:
         self, action: Action, reference: Object, *, before: Object | None = None, after: Object | None = None
     ) -> None:
         """Args: before, after: the live object, if it was changed."""
+        if not (self.lists_objects or action.is_news):
+            return
+        if action is Action.TAKEN_OVER and before is not None and after is not None:
+            before, after = without_stamps(before), without_stamps(after)
+        fields = told(before, after) if before is not None and after is not None else ()
         if self.lists_objects:
-            change = object_change(self.owner, action, reference, at=time.time(), before=before, after=after)
-            self.objects.append(change)
+            self.objects.append(object_change(self.owner, action, reference, at=time.time(), fields=fields))
+        if action.is_news:
+            self.news.setdefault(action, []).append(change_text(action, reference, fields))
 
     @property
     def is_complete(self) -> bool:
@@ -70,11 +93,16 @@ class ChangeSet:
 
     def failure(self) -> Condition | None:
         """The outcome if something could not be applied or released."""
+        warnings = self._warnings_text()
         if self.errors:
-            return conditions.failed(conditions.APPLY_FAILED, apply_message([*self.restricted, *self.errors]))
+            message = apply_message([*self.restricted, *self.errors])
+            return conditions.failed(conditions.APPLY_FAILED, message, warnings=warnings)
         if self.release_errors:
-            return conditions.failed(conditions.RELEASE_FAILED, release_message(self.release_errors))
+            return conditions.failed(conditions.RELEASE_FAILED, release_message(self.release_errors), warnings=warnings)
         return None
+
+    def _warnings_text(self) -> str:
+        return all_warnings_text(self.warnings or {}, self.remarks)
 
     def pending_message(self) -> str:
         """Of what is not gone yet, together with what may not be written."""
@@ -83,10 +111,38 @@ class ChangeSet:
 
     def success(self, decode_errors: tuple[str, ...]) -> Condition:
         """The outcome if all was done that may be done and could be decoded."""
+        warnings = self._warnings_text()
         if self.restricted:
-            return conditions.failed(conditions.APPLY_FAILED, apply_message([*self.restricted, *decode_errors]))
-        return conditions.applied(decode_errors)
+            message = apply_message([*self.restricted, *decode_errors])
+            return conditions.failed(conditions.APPLY_FAILED, message, warnings=warnings)
+        return conditions.applied(decode_errors, warnings=warnings)
+
+    def repairs(self) -> list[str]:
+        """What others had changed or deleted, in words, sorted."""
+        return sorted(text for action, texts in self.news.items() if action.is_repair for text in texts)
+
+    def taken_over(self) -> list[str]:
+        """What existed before without an owner, in words, sorted."""
+        return sorted(self.news.get(Action.TAKEN_OVER, ()))
 
     def __str__(self) -> str:
         done = (("created", self.created), ("changed", self.updated), ("removed", self.removed))
         return ", ".join(f"{count} {what}" for what, count in done if count)
+
+
+def change_text(action: Action, reference: Object, fields: Sequence[Told]) -> str:
+    """Of one object, such as `Deployment/shop/storefront: spec.replicas 5 -> 2`."""
+    if action is Action.MADE_AGAIN:
+        return f"{short_name(reference)} had been deleted"
+    shown = list(map(str, fields[:_TOLD_FIELDS]))
+    if more := len(fields) - len(shown):
+        shown.append(f"{more} more")
+    return f"{short_name(reference)}: {', '.join(shown)}" if shown else short_name(reference)
+
+
+def news_text(texts: Sequence[str]) -> str:
+    """Of several objects, in one line."""
+    shown = list(texts[:_TOLD_OBJECTS])
+    if more := len(texts) - len(shown):
+        shown.append(f"{more} more")
+    return "; ".join(shown)

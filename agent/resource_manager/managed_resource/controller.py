@@ -1,6 +1,6 @@
 """The ManagedResource controller: what it watches, and which ManagedResources an event concerns.
 
-source   ManagedResources    see `triggers`
+source   ManagedResources    see `triggers`; those that wait for it (`dependencies`)
          Secrets             those that name it
 target   managed objects     the one that an object comes from, if the object is not as it was left
          CustomResourceDefinitions (by `kinds_changed`)   those whose plans wait for a kind
@@ -14,7 +14,9 @@ import structlog
 
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.apply import Applier
+from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.finalizer import Finalizer
+from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import restriction_of
 from agent.resource_manager.managed_resource.plans import Plans
@@ -31,6 +33,7 @@ from agent.resource_manager.service_events import warnings_about
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
 from kube.cache import Change
+from kube.inputs import Inputs
 from kube.loop import ControlLoop
 from kube.managed_kinds import ManagedKinds
 from kube.objects import Key, Object, is_deleting, key
@@ -51,6 +54,7 @@ class ManagedResourceLoop:
         self._class = context.config.controllers.resource_class
         self._cluster_id = context.cluster_id
         self._source = source
+        self._inputs = Inputs()
         self._unsubscribe: Callable[[], None] = lambda: None
         self._kinds = kinds
         self._target = Target(
@@ -74,14 +78,34 @@ class ManagedResourceLoop:
             is_one_cluster=context.source.transport.host == context.target.transport.host,
             enqueue=self._enqueue,
         )
+        self._dependencies = Dependencies(
+            source=source,
+            plans=self._plans,
+            ownership=self._ownership,
+            restrictions=settings.restrictions,
+            resource_class=self._class,
+            enqueue=self._enqueue,
+        )
         self._record = Record(store=source.managed_resources, status=status, retry=lambda name: self._enqueue((name,)))
-        self._autoscalers = Autoscalers(context.target.caches, context.target.discovery)
+        self._autoscalers = Autoscalers(
+            context.target.caches, context.target.discovery, on_change=self._inputs.all_changed
+        )
         self._repairs = Repairs(longest=settings.sync_period)
-        self._reporter = Reporter(self._record, context.recorder, context.changes, sync_period=settings.sync_period)
+        self._reporter = Reporter(
+            self._record,
+            context.recorder,
+            context.changes,
+            sync_period=settings.sync_period,
+            inputs=self._inputs,
+        )
+        self._history = History(
+            source=source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
+        )
         limit = min(settings.sync_period, _LONGEST_PASS)
         reconciler = Reconciler(
             finalizer=Finalizer(name=finalizer_of(self._class), client=source.client, store=source.managed_resources),
             record=self._record,
+            dependencies=self._dependencies,
             plans=self._plans,
             ownership=self._ownership,
             target=self._target,
@@ -98,8 +122,11 @@ class ManagedResourceLoop:
                 record=self._record,
                 garbage_collector=context.config.controllers.garbage_collector.enabled,
                 service_warnings=partial(warnings_about, context.target.client),
+                workload_timeout=settings.workload_removal_timeout,
             ),
             reporter=self._reporter,
+            history=self._history,
+            inputs=self._inputs,
             resource_class=self._class,
             restrictions=settings.restrictions,
             time_limit=limit,
@@ -129,10 +156,12 @@ class ManagedResourceLoop:
         self._unsubscribe()
         await self._record.flush()
         await self._autoscalers.close()
+        await self._history.close()
         await self._kinds.close()
 
     def _kinds_changed(self, group: str) -> None:
         """The kinds of a group were changed, or there are new ones."""
+        self._inputs.all_changed()
         self._autoscalers.kinds_changed(group)
         for name in self._plans.with_objects_of(group):
             # A CRD changes just before its kinds are served.
@@ -157,13 +186,14 @@ class ManagedResourceLoop:
         plan = self._plans.last(name)
         return {wanted.name: wanted.secret for wanted in plan.wanted()} if plan is not None else {}
 
+    def manifest_of(self, name: Key, object_key: str) -> Object | None:
+        """Of one of its objects, as it was planned last; None if that is not known."""
+        plan = self._plans.last(name)
+        return next((w.object() for w in plan.wanted() if w.name == object_key), None) if plan is not None else None
+
     def is_being_deleted(self, reference: Object) -> bool:
         """Whether an object that some ManagedResource lists is on its way out, by the watches."""
-        resource = self._target.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
-        if resource is None:
-            return False
-        namespace = (reference.get("namespace") or "") if resource.namespaced else ""
-        observed = self._target.observed(resource, Key(namespace, reference.get("name") or ""))
+        observed = self._target.observed_as(reference)
         return observed is not None and observed.deleting
 
     # --- mapping events to keys
@@ -172,10 +202,12 @@ class ManagedResourceLoop:
         subject = change.new or change.old
         if subject is None:
             return
+        self._inputs.changed(change.key)
         is_ours = concerns(subject, resource_class=self._class)
         if is_ours:
             self._plans.outdate(change.key)
         self._ownership.changed(change, is_elsewhere=not is_ours)
+        self._dependencies.changed(change)
         if needs_reconcile(change, resource_class=self._class):
             self.loop.queue.add(change.key, first_priority(subject) if change.initial else CHANGE)
 
@@ -188,6 +220,7 @@ class ManagedResourceLoop:
                 continue
             if is_ignored(managed_resource) and not is_deleting(managed_resource):
                 continue
+            self._inputs.changed(key(managed_resource))
             self._plans.outdate(key(managed_resource))
             priority = first_priority(managed_resource) if change.initial else CHANGE
             self.loop.queue.add(key(managed_resource), priority)
@@ -205,6 +238,7 @@ class ManagedResourceLoop:
             return
         if is_ignored(managed_resource) and not is_deleting(managed_resource):
             return
+        self._inputs.changed(found.key)
         self.loop.queue.add_after(found.key, self._repairs.delay(found.key, time.monotonic()), CHANGE)
 
     def _highest_priority(self, name: Key) -> Priority:
@@ -214,4 +248,5 @@ class ManagedResourceLoop:
 
     def _enqueue(self, names: Iterable[Key]) -> None:
         for name in names:
+            self._inputs.changed(name)
             self.loop.queue.add(name)

@@ -85,6 +85,13 @@ def _namespace_problem(restrictions: Restrictions, resource: Resource, key: Key,
     return f'ManagedResources of namespace "{own}" may not write to namespace "{wanted}", by {_SECTION}.namespaces'
 
 
+def may_depend(restrictions: Restrictions, own: str, other: str) -> bool:
+    """Whether the ManagedResources of a namespace may depend on those of another one."""
+    return any(
+        (not rule.from_ or _fits(own, rule.from_)) and _fits(other, rule.to) for rule in restrictions.dependencies
+    )
+
+
 def _fits(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 

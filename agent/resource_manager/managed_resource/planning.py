@@ -8,8 +8,20 @@ import asyncio
 from functools import partial
 
 from agent.resource_manager.managed_resource.threads import PLANS
-from gardener.managed_resource.decode import decode_secrets, unfolded_size
-from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, kinds_of, plan, unrestricted
+from gardener.managed_resource.decode import DecodeResult, decode_secrets, unfolded_size
+from gardener.managed_resource.plan import (
+    LIMITS,
+    Basis,
+    Data,
+    Kinds,
+    Plan,
+    Restriction,
+    defined_groups,
+    kinds_of,
+    plan,
+    unrestricted,
+)
+from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from kube.discovery import Discovery, find_all
 from kube.limiter import ByteBudget
@@ -68,12 +80,16 @@ async def make_plan(
     )
     if size < _OFF_THE_LOOP:
         decoded = decode_secrets(data, limits=LIMITS)
-        return planned(decoded, await find_all(discovery, kinds_of(decoded)))
+        return planned(decoded, await _find_kinds(discovery, decoded))
 
     async def make_in_threads() -> Plan:
         async with budget.hold(memory_for(size)):
             decoded = await PLANS.compute(decode_secrets, data, limits=LIMITS)
-            return await PLANS.compute(planned, decoded, await find_all(discovery, kinds_of(decoded)))
+            return await PLANS.compute(planned, decoded, await _find_kinds(discovery, decoded))
 
     # A thread can't be cancelled: until it ends, the memory is in use.
     return await asyncio.shield(asyncio.create_task(make_in_threads()))
+
+
+async def _find_kinds(discovery: Discovery, decoded: DecodeResult) -> Kinds:
+    return await find_all(discovery, kinds_of(decoded), explain=unserved_error, awaited=defined_groups(decoded))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from agent.resource_manager.managed_resource.claims import Claims
 from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
 from agent.resource_manager.managed_resource.source import Source
-from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, data_of, secret_names
+from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, data_of
+from gardener.managed_resource.references import secret_names
 from kube.discovery import Discovery
 from kube.errors import KindNotServed, KubeError
 from kube.limiter import ByteBudget

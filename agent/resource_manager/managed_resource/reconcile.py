@@ -3,7 +3,7 @@
     ignored?                     say so, and leave everything as it is
     deleted, of another class?   remove what is listed, then take the finalizer off
     otherwise                    finalizer, plan, sort out what may not be touched, list what is about to be created,
-                                 apply and remove, and write into the status what came of it
+                                 apply and remove, write into the status what came of it, keep what was applied
 
 The inventory in the status is the only memory that outlives this process (see `inventory`). It is written before
 the first object is created, so nothing is ever leaked, and once more at the end together with the conditions. Where
@@ -11,12 +11,15 @@ nothing has changed, nothing is written, and where nothing is to be done, nothin
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.finalizer import Finalizer
+from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.plans import LargePlanError, Plans, SecretError
@@ -30,13 +33,17 @@ from agent.resource_manager.managed_resource.target import Target
 from config.resource_manager.restrictions import Restrictions
 from gardener import keys
 from gardener.managed_resource import conditions
+from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.inventory import InventoryDiff, all_listed
+from gardener.managed_resource.messages import dependants_message, dependencies_message, refusal_message
 from gardener.managed_resource.plan import Plan
+from gardener.managed_resource.warnings import FieldValidationError, annotation_warnings, field_validation
 from gardener.responsibility import is_ignored, is_responsible, must_wait
 from kube.clock import format_duration
-from kube.conditions import conditions_of
+from kube.conditions import Condition, conditions_of
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError
+from kube.inputs import Inputs
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, key, metadata
 from kube.queue import LAST
 
@@ -49,18 +56,22 @@ _AT_ONCE = 10
 class Reconciler:
     finalizer: Finalizer
     record: Record
+    dependencies: Dependencies
     plans: Plans
     ownership: Ownership
     target: Target
     applier: Applier
     remover: Remover
     reporter: Reporter
+    history: History
+    inputs: Inputs
     resource_class: str
     restrictions: Restrictions
     time_limit: float
     """Seconds for applying and removing; what was not reached then is reported as failed."""
 
     async def reconcile(self, name: Key) -> Result:
+        self.inputs.begin(name)
         managed_resource = self.record.get(name)
         if managed_resource is None:
             await self._forget(name)
@@ -98,12 +109,15 @@ class Reconciler:
         return known or self.finalizer.name in finalizers(managed_resource)
 
     async def _forget(self, name: Key) -> None:
+        self.inputs.changed(name)
         self.ownership.claim(name, ())
         self.plans.forget(name)
         self.applier.forget(name)
         self.remover.forget(name)
         self.reporter.forget(name)
+        self.history.forget(name)
         self.record.forget(name)
+        self.dependencies.forget(name)
         await self.target.manage(name, ())
 
     # --- applying
@@ -111,8 +125,12 @@ class Reconciler:
     async def _manage(self, managed_resource: Object) -> Result:
         managed_resource = await self.finalizer.add(managed_resource)
         owner = self._owner(managed_resource)
-        if owner.identity.problem:
-            return await self.reporter.refuse(managed_resource, owner.identity.problem)
+        if refusal := self._refusal(managed_resource, owner):
+            return await self.reporter.refuse(managed_resource, refusal.message, reason=refusal.reason)
+        try:
+            validation = field_validation(managed_resource)
+        except FieldValidationError as error:
+            return await self.reporter.refuse(managed_resource, str(error))
         try:
             plan = await self.plans.of(managed_resource, in_turn=True)
         except LargePlanError:
@@ -125,18 +143,22 @@ class Reconciler:
 
         changes = self.reporter.change_set(owner.name)
         changes.restricted += plan.restricted.values()
+        changes.remarks = annotation_warnings(managed_resource, plan.references)
         delete_options = self.remover.options(owner, managed_resource, wanted=wanted)
         diff = InventoryDiff.of(managed_resource, plan)
+        if not diff.is_settled and (unmet := await self.dependencies.unmet(managed_resource)):
+            return await self.reporter.wait(managed_resource, conditions.waiting(dependencies_message(unmet)))
         if restricted := await restricted_objects(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
             diff = InventoryDiff.of(managed_resource, plan, restricted=restricted)
             changes.restricted += restricted.values()
         apply_options: ApplyOptions | None = None
         try:
-            apply_options = await self.applier.options(owner, managed_resource, plan, diff)
+            apply_options = await self.applier.options(owner, managed_resource, plan, diff, field_validation=validation)
         except (ListError, KubeError) as error:
             changes.errors.append(str(error))
 
-        reset = conditions.reset(conditions_of(managed_resource)) if diff.is_changed else []
+        is_retry = self.reporter.is_retry(managed_resource, plan)
+        reset = conditions.reset(conditions_of(managed_resource)) if diff.is_changed and not is_retry else []
         if diff.new:
             managed_resource, reset = await self.record.announce(managed_resource, diff, reset), []
         elif reset and apply_options is not None and not self.applier.is_up_to_date(plan, apply_options):
@@ -145,9 +167,28 @@ class Reconciler:
             managed_resource, reset = await self.record.write(managed_resource, reset), []
         if apply_options is not None:
             await self._carry_out(plan, diff, apply_options, delete_options, changes)
-        if changes.is_complete:
-            self.remover.finish(owner.name, restricted=diff.restricted)
-        return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
+        return await self._conclude(managed_resource, plan, diff, changes, reset)
+
+    async def _conclude(
+        self, managed_resource: Object, plan: Plan, diff: InventoryDiff, changes: ChangeSet, reset: Sequence[Condition]
+    ) -> Result:
+        if not changes.is_complete:
+            return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
+        self.remover.finish(changes.owner, restricted=diff.restricted)
+        result = await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
+        if not (plan.decode_errors or changes.restricted):
+            await self.history.keep(managed_resource, plan)
+        return result
+
+    def _refusal(self, managed_resource: Object, owner: Owner) -> Condition | None:
+        """Why nothing may be done for it."""
+        if owner.identity.problem:
+            return conditions.failed(conditions.APPLY_FAILED, owner.identity.problem)
+        if problem := self.dependencies.problem(managed_resource):
+            return conditions.failed(conditions.INVALID_DEPENDENCIES, problem)
+        if problems := IgnoredFields.of(managed_resource).problems:
+            return conditions.failed(conditions.APPLY_FAILED, refusal_message(problems))
+        return None
 
     def _owner(self, managed_resource: Object) -> Owner:
         origin = self.ownership.origin(key(managed_resource))
@@ -183,10 +224,13 @@ class Reconciler:
     async def _remove_all(self, managed_resource: Object) -> Result:
         """The ManagedResource is deleted, or belongs to another class now."""
         name = key(managed_resource)
+        keeps_objects = (managed_resource.get("spec") or {}).get("keepObjects")
+        if is_deleting(managed_resource) and not keeps_objects and (others := self.dependencies.dependants(name)):
+            return await self.reporter.wait(managed_resource, conditions.deletion_pending(dependants_message(others)))
         self.ownership.claim(name, ())
         self.applier.forget(name)
         changes, outcome = self.reporter.change_set(name), conditions.being_removed()
-        if not (managed_resource.get("spec") or {}).get("keepObjects"):
+        if not keeps_objects:
             listed = all_listed(managed_resource)
             await self.target.manage(name, await self.target.resources_of(listed))
             options = self.remover.options(self._owner(managed_resource), managed_resource)
@@ -196,6 +240,9 @@ class Reconciler:
                 self.reporter.list(changes)
             present = conditions_of(managed_resource)
             outcome.append(self.reporter.pending(changes) if changes.pending else conditions.deleting(present))
+        elif is_deleting(managed_resource):
+            options = self.remover.options(self._owner(managed_resource), managed_resource)
+            await self.remover.keep(all_listed(managed_resource), options, asyncio.Semaphore(_AT_ONCE))
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
         managed_resource = await self.record.write(managed_resource, outcome, **seen)
         if changes.pending:

@@ -1,11 +1,17 @@
-"""Releasing one object in mode Ignore: our stamps are taken off, and it is left alone."""
+"""Releasing one object: our stamps are taken off, as far as they are not true any more, and it is left alone."""
 
-from agent.resource_manager.managed_resource.removal import DeleteOptions, key_of_live
+from collections.abc import Set as AbstractSet
+
+from agent.resource_manager.managed_resource.removal import DeleteOptions
+from agent.resource_manager.managed_resource.target import key_of_live
 from gardener import keys
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
 from kube.errors import KindNotServed, KubeError, NotFound
-from kube.objects import Key, Object, annotations
+from kube.objects import Object, annotations
+from kube.objects import key as key_of
 from kube.resources import Resource
+
+STAMPS = frozenset({keys.ORIGIN, keys.DESCRIPTION})
 
 
 class ReleaseError(Exception):
@@ -15,15 +21,18 @@ class ReleaseError(Exception):
         super().__init__(f'error {doing} object "{resource_string_of_reference(reference)}": {error}')
 
 
-async def release(reference: Object, options: DeleteOptions) -> None:
-    """Raises ReleaseError."""
+async def release(reference: Object, options: DeleteOptions, *, stamps: AbstractSet[str] = STAMPS) -> None:
+    """Args: stamps: the annotations to take off. Raises ReleaseError."""
     found = await find_releasable(reference, options)
     if found is None:
         return
-    resource, key = found
-    stamps = {"metadata": {"annotations": {keys.ORIGIN: None, keys.DESCRIPTION: None}}}
+    resource, live = found
+    key, present = key_of(live), stamps & annotations(live).keys()
+    if not present:
+        return
+    patch = {"metadata": {"annotations": dict.fromkeys(sorted(present))}}
     try:
-        await options.client.patch(resource, key.name, stamps, namespace=key.namespace)
+        await options.client.patch(resource, key.name, patch, namespace=key.namespace)
     except (KindNotServed, NotFound):
         return
     except KubeError as error:
@@ -31,8 +40,8 @@ async def release(reference: Object, options: DeleteOptions) -> None:
     options.target.forget(key_of_reference(reference))
 
 
-async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Resource, Key] | None:
-    """How an object that is ours is reached. Raises ReleaseError: it may not be released, or can't be read."""
+async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Resource, Object] | None:
+    """An object that is ours, and its kind. Raises ReleaseError: it may not be released, or can't be read."""
     owner, target = options.owner, options.target
     try:
         resource = await target.resource_of(reference)
@@ -46,4 +55,4 @@ async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Re
         return None
     if problem := owner.problem(resource, key):
         raise ReleaseError("patching", reference, problem)
-    return resource, key
+    return resource, live

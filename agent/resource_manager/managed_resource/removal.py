@@ -18,7 +18,12 @@ from agent.resource_manager.changes import Action
 from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.ownership import Look, Ownership
 from agent.resource_manager.managed_resource.permissions import Owner, RestrictedError
-from agent.resource_manager.managed_resource.removal_rules import (
+from agent.resource_manager.managed_resource.target import Observed, Target, key_of_live
+from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
+from gardener import keys
+from gardener.managed_resource.messages import not_removed_text, pending_text
+from gardener.managed_resource.references import key_of_reference, object_key, resource_string_of_reference
+from gardener.managed_resource.removal_rules import (
     Disposition,
     disposition,
     is_namespace,
@@ -26,11 +31,7 @@ from agent.resource_manager.managed_resource.removal_rules import (
     propagation_policy,
     without_finalizers,
 )
-from agent.resource_manager.managed_resource.target import Observed, Target
-from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
-from gardener import keys
-from gardener.managed_resource.messages import not_removed_text, pending_text
-from gardener.managed_resource.references import key_of_reference, object_key, resource_string_of_reference
+from gardener.overview.objects import held_by
 from kube.client import Client, Selection
 from kube.clock import parse_duration, parse_time
 from kube.errors import Conflict, Forbidden, KindNotServed, KubeError, NotFound
@@ -41,6 +42,8 @@ _ATTEMPTS = 3
 HAND_OVER_SECONDS = 0.5
 _CLAIM_SECONDS = 120.0
 """An agent may need so long to restart, or to get the lead, and to claim what its ManagedResources ask for."""
+_NO_NEWS = timedelta(seconds=3)
+"""For which it is usual that an object waits for its finalizers; to tell of them would cost a write each time."""
 _CLAIMS_AGAIN = timedelta(seconds=1)
 _VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
@@ -68,6 +71,8 @@ class DeleteOptions:
     """Object keys of what this ManagedResource itself asks for; none if all of it goes."""
     announced: frozenset[str]
     """Object keys of what was listed as about to be created, and by no complete pass since."""
+    adopt: str
+    """The annotation of the ManagedResource; see `adoption`."""
     delete_volume_claims: bool
     garbage_collector: bool
     """Whether there is one in this process."""
@@ -76,6 +81,17 @@ class DeleteOptions:
     service_warnings: Callable[[Key], Awaitable[str]]
     note_claims: Callable[[str, VolumeClaims], Awaitable[None]]
     """Notes the claims in the reference of this object key; see `volume_claims`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Workloads that are being removed, and whose pods may need another object until they end; see `order`."""
+
+    text: str
+    left: timedelta
+    """Until they are not waited for any more."""
+    failed: bool
+    """All attempts to remove them end in errors."""
 
 
 class Removal:
@@ -94,7 +110,10 @@ class Removal:
         self._key = key_of_live(resource, reference)
         self._claims = VolumeClaims.noted(reference)
         self._is_ignored = is_truthy((reference.get("annotations") or {}).get(keys.IGNORE))
-        self._is_ours_unstamped = self._is_ignored or self._name not in options.announced
+        # Ignored objects get no stamp; but what exists without one may have been left alone on purpose.
+        may_be_ours = self._is_ignored and not (options.adopt or (reference.get("annotations") or {}).get(keys.ADOPT))
+        self._is_ours_unstamped = may_be_ours or self._name not in options.announced
+        self._users: Users | None = None
 
     async def restricted(self) -> Pending | None:
         """What is reported of an object that would be removed now, and may not be. Only reads."""
@@ -103,8 +122,15 @@ class Removal:
             return None
         return await self._not_permitted(problem, is_restricted=True)
 
-    async def run(self, changes: ChangeSet) -> Pending | None:
-        """One step towards its removal; None if it is gone, or not ours any more. Raises KubeError, ValueError."""
+    async def run(self, changes: ChangeSet, *, users: Users | None = None) -> Pending | None:
+        """One step towards its removal; None if it is gone, or not ours any more.
+
+        Args: users: who may need it for some time yet, so that it is not deleted.
+
+        Raises:
+            KubeError, ValueError
+        """
+        self._users = users
         owner = self._options.owner
         if self._is_wanted():
             return None
@@ -139,9 +165,11 @@ class Removal:
         observed = self._target.observed(self._resource, self._key)
         if observed is not None and self._is_simple(observed):
             if observed.deleting:
-                return await self._pending(waiting=True)
+                return await self._pending(since=observed.deletion_timestamp, held_by=observed.held_by)
             if not self._is_ours(observed.origin):
                 return None
+            if self._users is not None:
+                return self._in_use(self._users)
             try:
                 await self._delete(observed.uid, str(observed.version), changes)
             except Conflict:
@@ -197,17 +225,14 @@ class Removal:
             if live is None:
                 return await self._gone()
             try:
-                if self._disposition(live) is not Disposition.DELETE:
-                    if annotations(live).get(keys.CLAIMED_BY) == self._options.owner.origin:
-                        await self._annotate(live, {keys.CLAIMED_BY: None})
-                    self._forget()
+                found = self._disposition(live)
+                if found is not Disposition.DELETE:
+                    await self._leave(live, found)
                     return None
                 if await self._is_handed_over(live):
                     return None
-                late = self._look.now - self._unwanted_since() >= _CLAIM_SECONDS
-                if self._awaited_by and not is_deleting(live) and not late:
-                    reason = f"ManagedResource {self._awaited_by} is about to take it over"
-                    return Pending(self._name, pending_text(self._text, error=reason), due=_CLAIMS_AGAIN)
+                if not is_deleting(live) and (waiting := self._waiting()):
+                    return waiting
                 await self._delete_claims(live)
                 if not is_deleting(live) or self._name not in self._options.progress.deleted:
                     await self._delete(uid(live), metadata(live)["resourceVersion"], changes, live)
@@ -220,7 +245,20 @@ class Removal:
             break
         if live is not None and must_be_finalized(live, now=self._options.now):
             await self._finalize(live)
-        return await self._pending(waiting=live is not None and is_deleting(live), due=self._due(live))
+        if live is None or not is_deleting(live):
+            return await self._pending(due=self._due(live))
+        since = metadata(live)["deletionTimestamp"]
+        return await self._pending(since=since, held_by=held_by(live), due=self._due(live))
+
+    async def _leave(self, live: Object, found: Disposition) -> None:
+        """The object stays, without what we have noted on it and is not true any more."""
+        notes, origin = annotations(live), self._options.owner.origin
+        if notes.get(keys.CLAIMED_BY) == origin:
+            await self._annotate(live, {keys.CLAIMED_BY: None})
+        elif found is Disposition.KEEP and notes.get(keys.ORIGIN) == origin and keys.DESCRIPTION in notes:
+            with contextlib.suppress(Forbidden):
+                await self._annotate(live, {keys.DESCRIPTION: None})
+        self._forget()
 
     async def _is_handed_over(self, live: Object) -> bool:
         """Whether it belongs to a ManagedResource of another agent from now on; see `ownership`."""
@@ -320,15 +358,26 @@ class Removal:
         begun = parse_time(since) if since else self._options.now
         return max(begun + timedelta(seconds=parse_duration(after)) - self._options.now, timedelta(seconds=1))
 
-    async def _pending(self, *, waiting: bool = False, due: timedelta | None = None) -> Pending:
-        events = ""
-        if waiting and self._resource.kind == "Service" and not self._resource.group:
+    def _waiting(self) -> Pending | None:
+        """For others, before it is deleted."""
+        late = self._look.now - self._unwanted_since() >= _CLAIM_SECONDS
+        if self._awaited_by and not late:
+            reason = f"ManagedResource {self._awaited_by} is about to take it over"
+            return Pending(self._name, pending_text(self._text, reason=reason), due=_CLAIMS_AGAIN)
+        return self._in_use(self._users) if self._users is not None else None
+
+    def _in_use(self, users: Users) -> Pending:
+        """As stuck as what it waits for."""
+        return Pending(self._name, pending_text(self._text, reason=users.text), failed=users.failed, due=users.left)
+
+    async def _pending(self, *, since: str = "", held_by: str = "", due: timedelta | None = None) -> Pending:
+        """Args: since: its deletionTimestamp; empty if it has none. held_by: what it waits for then."""
+        reason = events = ""
+        if since and self._options.now - parse_time(since) >= _NO_NEWS:
+            reason = held_by
+        if since and self._resource.kind == "Service" and not self._resource.group:
             events = await self._options.service_warnings(self._key)
-        return Pending(self._name, pending_text(self._text, events=events), due=due)
-
-
-def key_of_live(resource: Resource, reference: Object) -> Key:
-    return Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")
+        return Pending(self._name, pending_text(self._text, reason=reason, events=events), due=due)
 
 
 async def attempt(
@@ -354,5 +403,5 @@ async def attempt(
 
 
 def failed(reference: Object, error: Exception) -> Pending:
-    text = pending_text(resource_string_of_reference(reference), error=str(error))
+    text = pending_text(resource_string_of_reference(reference), reason=str(error))
     return Pending(key_of_reference(reference), text, failed=True)

@@ -1,22 +1,48 @@
 """Removing the objects that a ManagedResource lists and no longer wants, and releasing those in mode Ignore."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from agent.resource_manager.managed_resource.change_set import ChangeSet
-from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.ownership import Look, Ownership
 from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.release import ReleaseError, release
-from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, DeleteOptions, Progress, attempt, failed
+from agent.resource_manager.managed_resource.removal import (
+    HAND_OVER_SECONDS,
+    DeleteOptions,
+    Progress,
+    Users,
+    attempt,
+    failed,
+)
 from agent.resource_manager.managed_resource.target import Target
+from gardener import keys
 from gardener.managed_resource.inventory import only_announced
-from gardener.managed_resource.references import key_of_reference
+from gardener.managed_resource.messages import in_use_text
+from gardener.managed_resource.order import place_of_use, runs_pods
+from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
+from kube.clock import format_duration, parse_time
 from kube.errors import KubeError
-from kube.objects import Key, Object
+from kube.objects import Key, Object, annotations
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """A workload that is to go and is not gone yet."""
+
+    reference: Object
+    failed: bool
+    left: timedelta
+    """For which it is waited for."""
+
+
+_KEEP_SECONDS = 5.0
+"""Objects are often kept because their cluster is gone; nobody is to wait for it."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -30,6 +56,8 @@ class Remover:
     """Whether there is one in this process."""
     service_warnings: Callable[[Key], Awaitable[str]]
     """The text of the Events about a Service."""
+    workload_timeout: float
+    """Seconds for which objects wait until pods that may need them are gone."""
     _progress: dict[Key, Progress] = field(default_factory=dict, init=False)
 
     def is_removing(self, name: Key) -> bool:
@@ -55,6 +83,7 @@ class Remover:
             ownership=self.ownership,
             wanted=wanted,
             announced=only_announced(managed_resource),
+            adopt=annotations(managed_resource).get(keys.ADOPT) or "",
             delete_volume_claims=bool((managed_resource.get("spec") or {}).get("deletePersistentVolumeClaims")),
             garbage_collector=self.garbage_collector,
             progress=self._progress.setdefault(owner.name, Progress()),
@@ -66,7 +95,10 @@ class Remover:
     async def remove(
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore
     ) -> None:
-        """One step for each; what is not gone yet is noted. Raises KubeError: it is not known who wants what."""
+        """One step for each; what is not gone yet is noted. Raises KubeError: it is not known who wants what.
+
+        What pods may need comes after the workloads, and only if these are gone.
+        """
         await self.ownership.look_at_all()
         try:
             look = await self.ownership.look(_due(references, options.progress))
@@ -74,15 +106,61 @@ class Remover:
             changes.pending += [failed(reference, error) for reference in references]
             return
 
-        async def remove_one(reference: Object) -> None:
+        ending: list[_Ending] = []
+
+        async def remove_one(reference: Object, users: Users | None = None) -> None:
             async with at_once:
-                pending = await attempt(reference, options, look, lambda removal: removal.run(changes))
+                pending = await attempt(reference, options, look, lambda removal: removal.run(changes, users=users))
             if pending is None:
                 changes.removed += 1
-            else:
-                changes.pending.append(pending)
+                return
+            changes.pending.append(pending)
+            if runs_pods(reference) and not pending.is_restricted:
+                ending.append(_Ending(reference, pending.failed, self._left(reference, options, look)))
 
-        await asyncio.gather(*map(remove_one, references))
+        places = [(reference, place_of_use(reference)) for reference in references]
+        await asyncio.gather(*(remove_one(reference) for reference, place in places if place is None))
+        users = self._users(ending)
+        used = ((reference, place) for reference, place in places if place is not None)
+        await asyncio.gather(*(remove_one(reference, users.get(place)) for reference, place in used))
+
+    def _left(self, reference: Object, options: DeleteOptions, look: Look) -> timedelta:
+        """For which a workload is waited for, from its deletion; a process that starts anew does not begin anew."""
+        observed = self.target.observed_as(reference)
+        since = options.progress.unwanted_since.get(key_of_reference(reference), look.now)
+        passed = timedelta(seconds=look.now - since)
+        if observed is not None and observed.deleting:
+            passed = max(passed, options.now - parse_time(observed.deletion_timestamp))
+        return timedelta(seconds=self.workload_timeout) - passed
+
+    def _users(self, ending: Sequence[_Ending]) -> dict[str, Users]:
+        """Workloads that are still waited for by the namespace in which they may use something."""
+        found: dict[str, list[_Ending]] = {}
+        for each in ending:
+            if each.left > timedelta(0):
+                for place in {each.reference.get("namespace") or "", ""}:
+                    found.setdefault(place, []).append(each)
+        limit = format_duration(self.workload_timeout)
+        return {
+            place: Users(
+                text=in_use_text([resource_string_of_reference(one.reference) for one in some], timeout=limit),
+                left=max(one.left for one in some),
+                failed=all(one.failed for one in some),
+            )
+            for place, some in found.items()
+        }
+
+    async def keep(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
+        """Take off objects that stay the note that changes are undone, if the target is there to do so."""
+
+        async def keep_one(reference: Object) -> None:
+            with contextlib.suppress(ReleaseError):
+                async with at_once:
+                    await release(reference, options, stamps={keys.DESCRIPTION})
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_KEEP_SECONDS):
+                await asyncio.gather(*map(keep_one, references))
 
     async def release(
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore

@@ -1,29 +1,41 @@
 """What comes of a pass, derived from its change set: status, result, log entries, Events, the page of recent changes.
 
 Failures are reported by an Event when they have lasted for a moment, and once as long as they stay the same. Of success
-only what nobody asked for makes one, since all else is in the conditions and each Event is a call.
+only what nobody asked for makes one, and what the API server warned of, once; all else is in the conditions, and each
+Event is a call.
 """
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
 from agent.resource_manager.changes import RecentChanges
-from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.change_set import ChangeSet, news_text
 from agent.resource_manager.managed_resource.record import Record
 from gardener.managed_resource import conditions
 from gardener.managed_resource.inventory import PENDING, InventoryDiff
-from gardener.managed_resource.plan import Plan
-from kube.conditions import Condition
+from gardener.managed_resource.plan import Basis, Plan
+from gardener.managed_resource.warnings import (
+    WARNINGS,
+    ObjectWarnings,
+    all_warnings_text,
+    status_entries,
+    stored_warnings,
+)
+from kube.conditions import Condition, conditions_of
 from kube.controller import ReconcileError, RequeueAfter, Result
 from kube.events import EventRecorder
+from kube.inputs import Inputs
 from kube.limiter import Allowance
 from kube.objects import Key, Object, key, metadata
 from kube.queue import RESYNC
 
+APPLIED_WITH_WARNINGS = "AppliedWithWarnings"
+"""Reason of an Event; the condition keeps that of success."""
 EARLIEST = 0.9
 """The part of the sync period after which the next regular pass may come: spreads load after a restart."""
 _PENDING_SECONDS = 5.0
@@ -32,6 +44,8 @@ _SERVED_SECONDS = 0.3
 _TRANSIENT_SECONDS = 1.0
 """Conflicts and kinds that are about to be served go away with the next attempt."""
 _STUCK_SECONDS = 60.0
+_LOGGED = 20
+"""Objects that are named in one log entry."""
 _REPAIR_EVENTS_BURST, _REPAIR_EVENTS_PER_SECOND = 10, 0.2
 """For all ManagedResources: when hundreds are changed by hand at once, the API server has other things to do."""
 
@@ -43,14 +57,29 @@ class _History:
     reported: str = ""
     """The failure that was last reported by an Event."""
     failing_since: float | None = None
+    tried: tuple[int, Basis] | None = None
+    """Of which generation, and of what its plan was made."""
     stuck_since: float | None = None
     """Since when every removal that is left fails."""
     applied_at: float | None = None
+    warned: Mapping[str, ObjectWarnings] | None = None
+    """What was told when objects were applied last, by object key; None: not by this process."""
 
 
 class Reporter:
-    def __init__(self, record: Record, recorder: EventRecorder, recent: RecentChanges, *, sync_period: float) -> None:
+    """Args: inputs: of the passes."""
+
+    def __init__(
+        self,
+        record: Record,
+        recorder: EventRecorder,
+        recent: RecentChanges,
+        *,
+        sync_period: float,
+        inputs: Inputs,
+    ) -> None:
         self._record = record
+        self._inputs = inputs
         self._recorder = recorder
         self._recent = recent
         self._sync_period = sync_period
@@ -64,6 +93,17 @@ class Reporter:
     def applied_at(self, name: Key) -> float | None:
         """Seconds since 1970 when everything was last found or made as it should be."""
         return self._histories[name].applied_at if name in self._histories else None
+
+    def is_retry(self, managed_resource: Object, plan: Plan) -> bool:
+        """Whether this plan has failed before, as far as this process knows, and the status says so.
+
+        Then nothing in the status changes until something comes of it: a failure that lasts is no news.
+        """
+        tried = self._history(key(managed_resource)).tried
+        return conditions.is_retried(conditions_of(managed_resource)) and tried in {
+            None,
+            _trial(managed_resource, plan),
+        }
 
     def change_set(self, name: Key) -> ChangeSet:
         """An empty one."""
@@ -84,41 +124,77 @@ class Reporter:
             ReconcileError: something failed, and is reported.
         """
         self._changed(managed_resource, changes)
+        self._history(changes.owner).tried = _trial(managed_resource, plan)
         if changes.errors and len(changes.errors) == plan.awaited and self._is_transient(changes.owner):
             self._log.info("Waiting until kinds are served whose definitions were just applied", objects=plan.awaited)
             return RequeueAfter(_SERVED_SECONDS)
+        warnings = self._warnings_to_store(changes)
         if failure := changes.failure():
-            await self.fail(managed_resource, failure, reset)
+            await self.fail(managed_resource, failure, reset, **warnings)
+            self._warn(managed_resource, changes.warnings)
             doing = "apply all new" if changes.errors else "release orphaned"
             raise ReconcileError(f"could not {doing} resources: {failure.message}")
         if changes.pending:
-            await self._record.write(managed_resource, [*reset, self.pending(changes)])
+            await self._record.write(managed_resource, [*reset, self.pending(changes)], **warnings)
+            self._warn(managed_resource, changes.warnings)
             return self.look_again(changes)
         outcome = changes.success(plan.decode_errors)
+        unchecked = conditions.unchecked() if diff.is_changed else []
         await self._record.conclude(
             managed_resource,
-            [*reset, outcome],
+            [*reset, *unchecked, outcome],
             resources=diff.final,
             **{PENDING: None},
             secretsDataChecksum=plan.checksum,
             observedGeneration=metadata(managed_resource).get("generation"),
+            **warnings,
         )
+        self._warn(managed_resource, changes.warnings)
         if outcome.status == "True":
             history = self._history(changes.owner)
             history.reported, history.failing_since, history.applied_at = "", None, time.time()
+            if not changes.looked_at:
+                return self._next_regular(unless=partial(self._is_as_it_was, changes.owner))
         else:
             self.failed(managed_resource, outcome, at_once=True)
         return self._next_regular()
 
-    async def refuse(self, managed_resource: Object, problem: str) -> Result:
+    def _warnings_to_store(self, changes: ChangeSet) -> dict[str, object]:
+        """The field of the status, unless it has been written so."""
+        # Should the status lack them then, the CustomResourceDefinition is the original's, which has no such field.
+        is_stored = changes.warnings in (None, self._history(changes.owner).warned)
+        return {} if is_stored else {WARNINGS: status_entries(changes.warnings or {})}
+
+    def _warn(self, managed_resource: Object, found: Mapping[str, ObjectWarnings] | None) -> None:
+        """Tell of what the API server has warned of since objects were applied last."""
+        if found is None:
+            return
+        history = self._history(key(managed_resource))
+        known = stored_warnings(managed_resource) if history.warned is None else history.warned
+        news = {
+            name: each for name, each in found.items() if name not in known or set(each.texts) - set(known[name].texts)
+        }
+        if text := all_warnings_text(news):
+            self._log.warning("Objects were applied with warnings", warnings=text)
+            self._recorder.event(managed_resource, "Warning", APPLIED_WITH_WARNINGS, text)
+        history.warned = found
+
+    async def refuse(self, managed_resource: Object, problem: str, *, reason: str = conditions.APPLY_FAILED) -> Result:
         """Nothing may be written; only a change of the ManagedResource or of the configuration helps."""
-        failure = conditions.failed(conditions.APPLY_FAILED, problem)
+        failure = conditions.failed(reason, problem)
         self.failed(managed_resource, failure, at_once=True)
         await self._record.write(managed_resource, [failure])
         return self._next_regular()
 
-    async def fail(self, managed_resource: Object, failure: Condition, reset: Sequence[Condition] = ()) -> None:
-        await self._record.write(managed_resource, [*reset, failure])
+    async def wait(self, managed_resource: Object, outcome: Condition) -> Result:
+        """Others have to do something first, and it is seen when they have."""
+        await self._record.write(managed_resource, [outcome])
+        return self._next_regular()
+
+    async def fail(
+        self, managed_resource: Object, failure: Condition, reset: Sequence[Condition] = (), **fields: object
+    ) -> None:
+        await self._record.write(managed_resource, [*reset, failure], **fields)
         self.failed(managed_resource, failure)
 
     def failed(self, managed_resource: Object, failure: Condition, *, at_once: bool = False) -> None:
@@ -157,16 +233,31 @@ class Reporter:
         due = [pending.due.total_seconds() for pending in changes.pending if pending.due is not None]
         return RequeueAfter(min([_PENDING_SECONDS, *due]))
 
-    def _next_regular(self) -> Result:
+    def _next_regular(self, *, unless: Callable[[], bool] | None = None) -> Result:
         spread = random.uniform(EARLIEST, 2 - EARLIEST)  # noqa: S311 - spreads load
-        return RequeueAfter(self._sync_period * spread, RESYNC)
+        return RequeueAfter(self._sync_period * spread, RESYNC, unless)
+
+    def _is_as_it_was(self, name: Key) -> bool:
+        """Whether all is as the last pass found it to be right, which is as good as another pass."""
+        if not self._inputs.are_unchanged(name):
+            return False
+        self._history(name).applied_at = time.time()
+        return True
 
     def _changed(self, managed_resource: Object, changes: ChangeSet) -> None:
-        if text := str(changes):
+        if str(changes):
             counts = {"created": changes.created, "changed": changes.updated, "removed": changes.removed}
-            self._log.info("Objects were changed", **counts)
-            if changes.is_repair and self._repair_events.take():
-                self._recorder.event(managed_resource, "Normal", "Reconciled", f"Objects were put right: {text}.")
+            repairs, taken_over = changes.repairs(), changes.taken_over()
+            named = {"repaired": repairs[:_LOGGED], "takenOver": taken_over[:_LOGGED]}
+            self._log.info("Objects were changed", **counts, **{name: texts for name, texts in named.items() if texts})
+            if repairs and self._repair_events.take():
+                self._tell(managed_resource, "Reconciled", f"Objects were put right: {news_text(repairs)}")
+            if taken_over:
+                text = f"Objects were taken over that existed without an owner: {news_text(taken_over)}"
+                self._tell(managed_resource, "TakenOver", text)
+
+    def _tell(self, managed_resource: Object, reason: str, text: str) -> None:
+        self._recorder.event(managed_resource, "Normal", reason, text)
 
     def _is_transient(self, name: Key) -> bool:
         """Whether a failure is still new."""
@@ -181,3 +272,7 @@ class Reporter:
 
     def _history(self, name: Key) -> _History:
         return self._histories.setdefault(name, _History())
+
+
+def _trial(managed_resource: Object, plan: Plan) -> tuple[int, Basis]:
+    return metadata(managed_resource).get("generation") or 0, plan.basis

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from gardener.managed_resource.autoscaling import Scaled, list_error_text, scaled_by_hpa, scaled_by_hvpa, together
-from kube.cache import Caches, Store, View
+from kube.cache import Caches, Change, Store, View
 from kube.discovery import Discovery
 from kube.errors import KindNotServed
 from kube.objects import Object, group_of
@@ -23,10 +23,14 @@ class ListError(Exception):
 
 
 class Autoscalers:
-    def __init__(self, caches: Caches, discovery: Discovery) -> None:
+    """Args: on_change: called when something else is scaled."""
+
+    def __init__(self, caches: Caches, discovery: Discovery, *, on_change: Callable[[], None]) -> None:
         self._caches = caches
         self._discovery = discovery
+        self._on_change = on_change
         self._stores: dict[Resource, Store[Scaled]] = {}
+        self._unsubscribe: list[Callable[[], None]] = []
         self._absent: set[str] = set()
         """apiVersions whose autoscalers are not served."""
 
@@ -35,6 +39,8 @@ class Autoscalers:
 
     async def close(self) -> None:
         """End the watches."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
         stores, self._stores = self._stores, {}
         for store in stores.values():
             await self._caches.release(store.view)
@@ -60,10 +66,15 @@ class Autoscalers:
             found += (scaled for _, scaled in store.items())
         return together(found)
 
+    def _changed(self, change: Change[Scaled]) -> None:
+        if change.old != change.new:
+            self._on_change()
+
     async def _store(self, resource: Resource, project: Callable[[Object], Scaled]) -> Store[Scaled]:
         store = self._stores.get(resource)
         if store is None:
-            store = self._stores[resource] = self._caches.acquire(View(resource, project))
+            store = self._stores[resource] = self._caches.acquire(View(resource, project, streams=True))
+            self._unsubscribe.append(store.subscribe(self._changed))
         if not store.synced.is_set():
             await self._caches.tried(store.view, timeout=_SYNC_SECONDS)
         return store

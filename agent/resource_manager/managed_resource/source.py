@@ -8,10 +8,11 @@ pushed out is read again.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.resource_manager.api import BY_SECRET, MANAGED_RESOURCES_VIEW
+from agent.resource_manager.api import BY_DEPENDENCY, BY_SECRET, MANAGED_RESOURCES_VIEW
 from agent.resource_manager.managed_resource.unwatched import Unwatched
+from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.references import secret_names
 from kube.bodies import Bodies
 from kube.cache import Caches, Change, Store, View
 from kube.client import Client
@@ -34,7 +35,11 @@ class Source:
         self._caches = caches
         self._data = Bodies(limit=memory)
         self.managed_resources: Store[Object] = caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
-        self.secrets: Store[SecretVersion] = caches.acquire(View(SECRETS, self._remember), needed_at_start=True)
+        self.secrets: Store[SecretVersion] = caches.acquire(
+            # What was applied once is nobody's manifest: it is not even sent.
+            View(SECRETS, self._remember, field_selector=f"type!={keys.REVISION_TYPE}"),
+            needed_at_start=True,
+        )
         self.secrets.subscribe(self._forget_removed)
         self.unwatched = Unwatched(client, is_watched=self.sees)
 
@@ -54,6 +59,10 @@ class Source:
     def users_of(self, secret: Key) -> list[Object]:
         """The ManagedResources that name a Secret."""
         return [found for _, found in self.managed_resources.by_index(BY_SECRET, secret)]
+
+    def dependants_of(self, name: Key) -> list[Key]:
+        """The ManagedResources that name another one as their dependency."""
+        return [dependant for dependant, _ in self.managed_resources.by_index(BY_DEPENDENCY, name)]
 
     def subscribe(
         self, *, managed_resource: Callable[[Change[Object]], None], secret: Callable[[Change[SecretVersion]], None]

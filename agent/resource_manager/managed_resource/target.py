@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from gardener import keys
 from gardener.managed_resource.difference import content_hash
 from gardener.managed_resource.references import object_key
+from gardener.overview.objects import held_by
 from kube.bodies import Bodies
 from kube.cache import Change
 from kube.client import Client
@@ -45,9 +46,16 @@ class Observed:
     content: bytes
     """See `difference.content_hash`."""
     origin: str
-    deleting: bool
+    deletion_timestamp: str
+    """Empty if it is not being deleted."""
+    held_by: str
+    """What it waits for then."""
     has_marks: bool
     """Whether annotations or labels have a say in its removal, so that it has to be read before."""
+
+    @property
+    def deleting(self) -> bool:
+        return bool(self.deletion_timestamp)
 
 
 class Target:
@@ -102,6 +110,11 @@ class Target:
 
     def observed(self, resource: Resource, key: Key) -> Observed | None:
         return self._kinds.get(resource, key)
+
+    def observed_as(self, reference: Object) -> Observed | None:
+        """The same by a reference, if its kind is known."""
+        resource = self.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
+        return None if resource is None else self.observed(resource, key_of_live(resource, reference))
 
     def is_accepted(self, resource: Resource, key: Key) -> bool:
         """Whether the live object is as it was after the last pass that looked at it."""
@@ -169,7 +182,8 @@ class Target:
             version=resource_version(obj),
             content=content,
             origin=sys.intern(notes.get(keys.ORIGIN, "")),  # one string for all of a ManagedResource
-            deleting=is_deleting(obj),
+            deletion_timestamp=metadata(obj).get("deletionTimestamp") or "",
+            held_by=held_by(obj) if is_deleting(obj) else "",
             has_marks=(not _MARKS.isdisjoint(notes) or keys.GARBAGE_COLLECTABLE in marks),
         )
 
@@ -182,6 +196,11 @@ class Target:
             return
         for origin in {seen.origin for seen in (old, new) if seen is not None and seen.origin}:
             self._on_change(origin)
+
+
+def key_of_live(resource: Resource, reference: Object) -> Key:
+    """By which the object of a reference is reached."""
+    return Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")
 
 
 def _id(resource: Resource, key: Key) -> str:

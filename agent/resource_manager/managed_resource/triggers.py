@@ -8,6 +8,14 @@ from kube.cache import Change
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, metadata
 from kube.queue import LAST, RESYNC, Priority
 
+_ACTED_ON = (
+    keys.IMPERSONATED_SERVICE_ACCOUNT,
+    keys.FIELD_VALIDATION,
+    keys.DEPENDS_ON,
+    keys.ADOPT,
+    keys.IGNORE_DIFFERENCES,
+    keys.HISTORY_LIMIT,
+)
 _OPERATIONS = {keys.OPERATION_RECONCILE, keys.OPERATION_RESTORE, keys.OPERATION_MIGRATE}
 
 
@@ -32,8 +40,7 @@ def needs_reconcile(change: Change[Object], *, resource_class: str) -> bool:
     return (
         metadata(old).get("generation") != metadata(new).get("generation")
         or annotations(new).get(keys.OPERATION) in _OPERATIONS
-        or annotations(old).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
-        != annotations(new).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
+        or any(annotations(old).get(name) != annotations(new).get(name) for name in _ACTED_ON)
         or _became_unhealthy(old, new)
         or must_wait(old, resource_class=resource_class) != must_wait(new, resource_class=resource_class)
     )

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.references import secret_names
 from gardener.responsibility import is_responsible
 from kube.client import Client, Form, Selection
 from kube.clock import format_time

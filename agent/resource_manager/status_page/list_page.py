@@ -8,6 +8,7 @@ from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import BY_STATE, Listing, Query
 from agent.resource_manager.status_page.rendering import render, span_of
 from gardener.overview.states import State, Wanted
+from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS
 
 _COLUMNS = (
     ("state", "State", "ascending"),
@@ -53,6 +54,8 @@ def list_page(lister: Lister, listing: Listing, *, now: datetime) -> str:
         query=query,
         is_set=query != Query(),
         by_state=BY_STATE,
+        known=listing.known,
+        wanted_class="" if lister.resource_class in {DEFAULT_CLASS, EVERY_CLASS} else lister.resource_class,
         states=[wanted.value for wanted in Wanted],
         namespaces=listing.offered(listing.namespaces, query.namespace),
         classes=listing.offered(listing.classes, query.resource_class),

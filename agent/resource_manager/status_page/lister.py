@@ -24,6 +24,7 @@ class LeaderState:
     """What the control loops know; the functions ask nobody."""
 
     secrets_of_objects: Callable[[Key], Mapping[str, str]]
+    manifest_of: Callable[[Key, str], Object | None]
     is_being_deleted: Callable[[Object], bool]
     unhealthy: Callable[[Reference], Finding | None]
     progressing: Callable[[Reference], Finding | None]
@@ -75,20 +76,28 @@ class Lister:
 
     def objects_of(self, managed_resource: Object, *, limit: int) -> Sequence[SeenObject]:
         """The first of those that it lists."""
-        references = listed_in(managed_resource)[:limit]
         leading = self._leader if self.is_ours(managed_resource) else None
-        if leading is None:
-            return [SeenObject(reference, "", None) for reference in references]
-        secrets = leading.secrets_of_objects(key(managed_resource))
+        secrets = leading.secrets_of_objects(key(managed_resource)) if leading is not None else {}
         return [
             SeenObject(
                 reference,
                 secrets.get(key_of_reference(reference), ""),
-                _health_status(managed_resource, reference, leading),
-                _pods(reference, leading),
+                self.health_of(managed_resource, reference),
+                _pods(reference, leading) if leading is not None else None,
             )
-            for reference in references
+            for reference in listed_in(managed_resource)[:limit]
         ]
+
+    def health_of(self, managed_resource: Object, reference: Object) -> HealthStatus | None:
+        """Of an object that it lists; None: nothing is known here."""
+        leading = self._leader if self.is_ours(managed_resource) else None
+        return _health_status(managed_resource, reference, leading) if leading is not None else None
+
+    def manifest_of(self, managed_resource: Object, reference: Object) -> Object | None:
+        """None: it is not known here."""
+        if self._leader is None:
+            return None
+        return self._leader.manifest_of(key(managed_resource), key_of_reference(reference))
 
 
 def _health_status(managed_resource: Object, reference: Object, leading: LeaderState) -> HealthStatus:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from agent.resource_manager.status_page.lister import Lister, SeenObject
 from agent.resource_manager.status_page.rendering import render
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.conditions import is_observed
+from gardener.managed_resource.references import secret_names
 from gardener.overview.hints import hints
 from gardener.overview.objects import Health, Live, listed_in
-from gardener.overview.states import State, is_observed, message_of, state_of
+from gardener.overview.states import State, message_of, state_of
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, finalizers, is_truthy, key, metadata
 
@@ -47,6 +48,7 @@ def one_page(lister: Lister, managed_resource: Object, *, now: datetime) -> str:
         now=now,
         title=f"{name.namespace}/{name.name}",
         name=name,
+        is_ours=lister.is_ours(managed_resource),
         state=state,
         message=message_of(managed_resource) if state in {State.SUSPENDED, State.PENDING} else "",
         properties=list(_properties(lister, managed_resource)),

@@ -19,10 +19,11 @@ from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Page
 from config.resource_manager import COMPONENT
 from gardener.conditions import RESOURCES_PROGRESSING
+from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health
 from gardener.overview.states import State
 from kube.clock import format_time, parse_time, short_duration
-from kube.objects import Key
+from kube.objects import Key, Object
 from process.printable import TEXT, printable
 
 _HERE = Path(__file__).parent
@@ -54,15 +55,17 @@ _ACTIONS: Mapping[Action, Look] = {
     Action.CHANGED: ("↻", "busy"),
     Action.PUT_RIGHT: ("!", "warn"),
     Action.MADE_AGAIN: ("!", "warn"),
+    Action.TAKEN_OVER: ("!", "warn"),
     Action.DELETED: ("−", "dim"),
 }
+_STATUSES: Mapping[str, Look] = {"True": ("✓", "good"), "False": ("✕", "bad")}
 
 
 def _condition_look(kind: str, status: str) -> Look:
-    if status == ("False" if kind == RESOURCES_PROGRESSING else "True"):
-        return "✓", "good"
-    is_bad = kind != RESOURCES_PROGRESSING and status == "False"
-    return ("✕", "bad") if is_bad else ("↻", "busy")
+    """That nothing is progressing is neither good nor bad."""
+    if kind == RESOURCES_PROGRESSING and status == "False":
+        return "–", "dim"
+    return _STATUSES.get(status if kind != RESOURCES_PROGRESSING else "", ("↻", "busy"))
 
 
 # --- static files
@@ -105,6 +108,10 @@ def _path_of(name: Key) -> str:
     return f"/managedresources/{quote(name.namespace, safe='')}/{quote(name.name, safe='')}"
 
 
+def _path_of_object(owner: Key, reference: Object) -> str:
+    return f"{_path_of(owner)}/objects/{quote(key_of_reference(reference), safe='')}"
+
+
 def _moment_of(at: str | float | None) -> datetime | None:
     """Args: at: as Kubernetes writes it, or seconds since 1970. None if it is none."""
     if isinstance(at, int | float):
@@ -142,6 +149,7 @@ def _environment() -> Environment:
         "condition_look": _condition_look,
         "moment_of": _moment_of,
         "path_of": _path_of,
+        "path_of_object": _path_of_object,
         "component": COMPONENT.name,
         "static": {name: path for name, (path, _, _) in _FILES.items()},
         "state_looks": _STATES,

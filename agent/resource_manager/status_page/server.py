@@ -16,6 +16,8 @@ from agent.resource_manager.status_page.changes_page import ChangesQuery, change
 from agent.resource_manager.status_page.list_page import list_page
 from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import Listing, Query
+from agent.resource_manager.status_page.live import LiveReader
+from agent.resource_manager.status_page.object_page import find_reference, object_page
 from agent.resource_manager.status_page.one_page import one_page
 from agent.resource_manager.status_page.rendering import STATIC, render
 from kube.objects import Key
@@ -40,8 +42,9 @@ _FOREVER = "public, max-age=31536000, immutable"
 class StatusPage:
     """The handler. Pages are made one after the other, so that requests do not take the time of the controllers."""
 
-    def __init__(self, lister: Lister, *, on_loopback: bool) -> None:
+    def __init__(self, lister: Lister, live: LiveReader, *, on_loopback: bool) -> None:
         self._lister = lister
+        self._live = live
         self._on_loopback = on_loopback
         self._one_at_a_time = asyncio.Lock()
 
@@ -53,23 +56,30 @@ class StatusPage:
         if request.path in STATIC:
             content, kind = STATIC[request.path]
             return _answer(200, content, kind, **{"Cache-Control": _FOREVER})
-        async with self._one_at_a_time:
-            status, page = await self._page(request)
+        status, page = await self._page(request)
         return _answer(status, page, "text/html", **{"Cache-Control": "no-store"})
 
     async def _page(self, request: web.BaseRequest) -> tuple[int, str]:
-        now = datetime.now(UTC)
         # Encoded, as a name could have a slash in it for all we know.
         match request.rel_url.raw_path.split("/"):
             case ["", ""]:
-                return 200, list_page(self._lister, await self._listing(Query.of(request.query)), now=now)
+                async with self._one_at_a_time:
+                    listing = await self._listing(Query.of(request.query))
+                    return 200, list_page(self._lister, listing, now=datetime.now(UTC))
             case ["", "changes"]:
-                return 200, changes_page(self._lister, ChangesQuery.of(request.query), now=now)
+                return 200, changes_page(self._lister, ChangesQuery.of(request.query), now=datetime.now(UTC))
             case ["", "managedresources", namespace, name]:
                 found = self._lister.managed_resources.get(Key(unquote(namespace), unquote(name)))
                 if found is not None:
-                    return 200, one_page(self._lister, found, now=now)
-        return 404, render("not_found.html", self._lister, now=now, title="Not found")
+                    return 200, one_page(self._lister, found, now=datetime.now(UTC))
+            case ["", "managedresources", namespace, name, "objects", object_key]:
+                found = self._lister.managed_resources.get(Key(unquote(namespace), unquote(name)))
+                reference = find_reference(found, unquote(object_key)) if found is not None else None
+                if found is not None and reference is not None and self._lister.is_ours(found):
+                    live = await self._live.read(reference)
+                    values, now = self._on_loopback, datetime.now(UTC)
+                    return 200, await object_page(self._lister, found, reference, live, shows_values=values, now=now)
+        return 404, render("not_found.html", self._lister, now=datetime.now(UTC), title="Not found")
 
     async def _listing(self, query: Query) -> Listing:
         listing = Listing(query)
@@ -110,11 +120,11 @@ def is_name_of_this_computer(host: str) -> bool:
     return port.isascii() and port.isdigit() and is_loopback(name.lower())
 
 
-def status_page_server(lister: Lister, *, host: str, port: int) -> HttpServer:
+def status_page_server(lister: Lister, live: LiveReader, *, host: str, port: int) -> HttpServer:
     """The server, not yet bound."""
     return HttpServer(
         "the status page",
-        StatusPage(lister, on_loopback=is_loopback(host)),
+        StatusPage(lister, live, on_loopback=is_loopback(host)),
         host=host,
         port=port,
         max_connections=32,

@@ -7,11 +7,12 @@ controllers or the API server fill in; the modules here say which.
 Arguments are never changed. What is returned shares parts with them: only the mappings along a changed path are new.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gardener import keys
+from gardener.managed_resource.ignored_fields import Pointer, with_live_fields
 from gardener.managed_resource.merge import filled_in, injected, node, pod, service, workloads
 from gardener.managed_resource.merge.options import MergeError, MergeOptions
 from kube.objects import Object, annotations, group_of, is_truthy, labels, metadata
@@ -84,6 +85,7 @@ def merge(
     overwrite: Overwrite = Overwrite(),
     horizontally_scaled: bool = False,
     vertically_scaled: bool = False,
+    ignored: Sequence[Pointer] = (),
 ) -> Object:
     """The body of the POST (`live` is None) or of the PUT; without managed fields, so the live ones stay.
 
@@ -95,6 +97,7 @@ def merge(
         overwrite: what the ManagedResource says of labels and annotations.
         horizontally_scaled: some autoscaler sets the replicas.
         vertically_scaled: some autoscaler sets requests and limits.
+        ignored: fields that are set at creation only, beyond what the kind or the manifest says.
 
     Raises:
         MergeError: if the kind needs a rule that this manifest doesn't allow for.
@@ -108,14 +111,14 @@ def merge(
     if basis.get("status"):
         result["status"] = basis["status"]
     rule = _KINDS.get((group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""))
-    if rule is None:
-        return result
-    asked = annotations(manifest)
-    options = MergeOptions(
-        preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
-        preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
-    )
-    return rule(result, basis, options)
+    if rule is not None:
+        asked = annotations(manifest)
+        options = MergeOptions(
+            preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
+            preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
+        )
+        result = rule(result, basis, options)
+    return result if live is None else with_live_fields(result, live, ignored)
 
 
 def _merged_metadata(

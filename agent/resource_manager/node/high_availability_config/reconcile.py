@@ -1,5 +1,11 @@
-"""When one Node becomes several, or several one: has the workloads written again that the webhook would change."""
+"""When one Node becomes several, or several one: has the workloads written again that the webhook would change.
 
+What counts is that the number crossed this line, not where it is at last: what was written in between was written for
+the other side. So each crossing leads to a pass, however soon it is undone, and that pass begins a moment later, when
+the webhook has seen it, too.
+"""
+
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,10 +15,13 @@ from agent.resource_manager.node.nodes import NodeMetadata
 from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
 from kube.cache import Caches, Store
 from kube.client import Client, Form, Selection
-from kube.controller import Done, Result
+from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
 from kube.objects import Key, key, labels
 from kube.resources import DEPLOYMENTS, NAMESPACES, STATEFUL_SETS, Resource
+
+TOGETHER_SECONDS = 1.0
+"""From a crossing to its pass: until the webhook has seen it, too, and for others that follow."""
 
 _WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS)
 _HOST = "kubernetes.io/hostname"
@@ -26,23 +35,33 @@ class Reconciler:
         self._caches = caches
         self._nodes = nodes
         self._several: bool | None = None
-        """As of the last complete pass."""
+        """As of the last event of a Node."""
+        self._crossed_at = float("-inf")
+
+    def has_crossed(self) -> bool:
+        """Whether one Node has become several, or several one, since the last call; the first says no."""
+        before, self._several = self._several, self._has_several()
+        if before in (None, self._several):
+            return False
+        self._crossed_at = time.monotonic()
+        return True
+
+    def _has_several(self) -> bool:
+        return len(self._nodes) > 1
 
     async def reconcile(self, _: Key) -> Result:
-        several = len(self._nodes) > 1
-        if several != self._several:
-            selection = Selection(label_selector=f"{HIGH_AVAILABILITY_CONSIDER}=true")
-            for namespace in await self._client.list(NAMESPACES, selection, form=Form.METADATA):
-                name = key(namespace).name
-                for kind in _WORKLOADS if self._caches.covers(DEPLOYMENTS, name) else ():
-                    await self._patch_outdated(kind, name, several=several)
-            self._several = several
-        return Done()
+        too_early = self._crossed_at + TOGETHER_SECONDS - time.monotonic()
+        selection = Selection(label_selector=f"{HIGH_AVAILABILITY_CONSIDER}=true")
+        for namespace in await self._client.list(NAMESPACES, selection, form=Form.METADATA):
+            name = key(namespace).name
+            for kind in _WORKLOADS if self._caches.covers(DEPLOYMENTS, name) else ():
+                await self._patch_outdated(kind, name)
+        return RequeueAfter(too_early) if too_early > 0 else Done()
 
-    async def _patch_outdated(self, kind: Resource, namespace: str, *, several: bool) -> None:
+    async def _patch_outdated(self, kind: Resource, namespace: str) -> None:
         """With an empty patch: the change is the webhook's."""
         for workload in await self._client.list(kind, Selection(namespace=namespace)):
-            if not is_outdated(workload, several_nodes=several):
+            if not is_outdated(workload, several_nodes=self._has_several()):
                 continue
             name = key(workload).name
             try:

@@ -1,0 +1,114 @@
+"""ManagedResources that wait for others: to be applied, or to be removed; see `gardener.managed_resource.dependencies`.
+
+Nobody polls. Who waits is remembered here, and looked at again when one of those for which it waits is another than
+before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.permissions import may_depend
+from agent.resource_manager.managed_resource.plans import Plans
+from agent.resource_manager.managed_resource.source import Source
+from config.resource_manager.restrictions import Restrictions
+from gardener import keys
+from gardener.managed_resource import dependencies as rules
+from gardener.managed_resource.dependencies import cycle_of, reachable, state_of, unmet
+from gardener.managed_resource.messages import cycle_message, refusal_message
+from gardener.responsibility import concerns
+from kube.cache import Change
+from kube.objects import Key, Object, annotations, key
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Dependencies:
+    source: Source
+    plans: Plans
+    ownership: Ownership
+    restrictions: Restrictions
+    resource_class: str
+    enqueue: Callable[[Iterable[Key]], None]
+    _waiting: set[Key] = field(default_factory=set, init=False)
+    """Those that something new is not applied of."""
+    _kept: set[Key] = field(default_factory=set, init=False)
+    """Those that are deleted, and have dependants."""
+
+    def problem(self, managed_resource: Object) -> str:
+        """Why nothing can be waited for; empty if nothing is wrong with its annotation."""
+        if not annotations(managed_resource).get(keys.DEPENDS_ON):
+            return ""
+        if problems := self._of(managed_resource).problems:
+            return refusal_message(problems)
+        cycle = cycle_of(key(managed_resource), self._edges)
+        return cycle_message(list(map(str, cycle))) if cycle else ""
+
+    async def unmet(self, managed_resource: Object) -> dict[str, str]:
+        """The names of the ManagedResources that it waits for, and why."""
+        name = key(managed_resource)
+        self._waiting.discard(name)
+        each = self._of(managed_resource).each
+        if not each:
+            return {}
+        # What was changed together is seen one after the other: a dependency must not count for what it was before.
+        await self.ownership.look_at_all()
+        reasons = {}
+        for dependency in each:
+            plan = self.plans.last(dependency.name)
+            found = self.source.managed_resources.get(dependency.name)
+            if why := unmet(dependency, found, checksum=plan.checksum if plan is not None else None):
+                reasons[str(dependency.name)] = why
+        if reasons:
+            self._waiting.add(name)
+        return reasons
+
+    def dependants(self, name: Key) -> list[str]:
+        """The ManagedResources that keep this one from removing its objects."""
+        self._kept.discard(name)
+        candidates = self.source.dependants_of(name)
+        if not candidates:
+            return []
+        own_dependencies = reachable(name, self._edges)
+        found = []
+        for each in candidates:
+            dependant = self.source.managed_resources.get(each)
+            if dependant is None or each in own_dependencies or not rules.has_objects(dependant):
+                continue
+            if name in self._of(dependant).names:
+                found.append(str(each))
+        if found:
+            self._kept.add(name)
+        return found
+
+    def changed(self, change: Change[Object]) -> None:
+        """Have those looked at again that wait for a ManagedResource, or whose way to themselves may have changed."""
+        before, after = (rules.named_dependencies(each) if each else [] for each in (change.old, change.new))
+        again = [each for each in {*before, *after} if each in self._kept]
+        if state_of(change.old) != state_of(change.new):
+            again += [each for each in self.source.dependants_of(change.key) if each in self._waiting]
+        if before != after and not change.initial:
+            again += filter(self._is_ours, reachable(change.key, self.source.dependants_of))
+        self.enqueue(again)
+
+    def _is_ours(self, name: Key) -> bool:
+        found = self.source.managed_resources.get(name)
+        return found is not None and concerns(found, resource_class=self.resource_class)
+
+    def forget(self, name: Key) -> None:
+        """A ManagedResource is gone."""
+        self._waiting.discard(name)
+        self._kept.discard(name)
+
+    def _of(self, managed_resource: Object) -> rules.Dependencies:
+        return rules.Dependencies.of(
+            managed_resource, is_permitted=partial(self._is_permitted, key(managed_resource).namespace)
+        )
+
+    def _is_permitted(self, own: str, other: str) -> bool:
+        """One that is not watched would be waited for in vain."""
+        return may_depend(self.restrictions, own, other) and self.source.sees(other)
+
+    def _edges(self, name: Key) -> list[Key]:
+        managed_resource = self.source.managed_resources.get(name)
+        return self._of(managed_resource).names if managed_resource is not None else []

@@ -1,0 +1,171 @@
+"""Keeps the versions of ManagedResources that were applied; see `gardener.managed_resource.history`.
+
+A pass that has applied everything ends here. The metadata of all revisions are watched from the first one on, so at
+rest nothing is asked, and the newest revision tells whether there is something new to be kept: also what another
+process applied and did not come to keep. The data of Secrets are read when they are kept, and never remembered.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from agent.resource_manager.managed_resource.source import Source
+from agent.resource_manager.managed_resource.threads import OBJECTS
+from gardener import keys
+from gardener.managed_resource.history import (
+    Contents,
+    Revision,
+    ours,
+    packed,
+    revision_secret,
+    selector_of,
+    surplus,
+)
+from gardener.managed_resource.history_limit import limit_of
+from gardener.managed_resource.plan import Plan, data_of
+from kube.cache import Caches, Store, View
+from kube.client import Form
+from kube.controller import ReconcileError
+from kube.errors import Conflict, KubeError, NotFound
+from kube.events import EventRecorder
+from kube.objects import Key, Object, annotations, key, labels, resource_version, uid
+from kube.resources import SECRETS
+
+HISTORY_FAILED, NOT_KEPT = "HistoryFailed", "VersionNotKept"
+"""Reasons of Events."""
+_SYNC_SECONDS = 20.0
+_BY_NAME = "name"
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    revision: Revision
+    selector: str
+
+
+def _project(secret: Object) -> _Kept:
+    return _Kept(Revision.of(secret), labels(secret).get(keys.HISTORY_OF) or "")
+
+
+def _names(kept: _Kept) -> list[Key]:
+    return [Key(kept.revision.secret.namespace, kept.selector)]
+
+
+_VIEW = View(
+    SECRETS, _project, form=Form.METADATA, label_selector=keys.HISTORY_OF, indexes=((_BY_NAME, _names),), streams=True
+)
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class History:
+    source: Source
+    caches: Caches
+    """Of the source cluster."""
+    recorder: EventRecorder
+    limit: int
+    """Of ManagedResources that do not say themselves how many revisions are to be kept."""
+    _store: Store[_Kept] | None = field(default=None, init=False)
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    """Contents may be large."""
+    _told: dict[Key, str] = field(default_factory=dict, init=False)
+    """What could not be kept lately, and why."""
+
+    async def keep(self, managed_resource: Object, plan: Plan) -> None:
+        """Keep what was applied just now, unless it is what was kept last, and prune what is too old.
+
+        Raises:
+            ReconcileError: that failed, and was told.
+        """
+        limit, _ = limit_of(managed_resource, default=self.limit)
+        if not limit:
+            return
+        try:
+            namesakes = await self._namesakes(managed_resource)
+            revisions = ours(namesakes, managed_resource)
+            if not revisions or revisions[-1].digest != plan.checksum:
+                number = max((each.number for each in namesakes), default=0) + 1
+                revisions += await self._add(managed_resource, plan, number)
+            for each in surplus(revisions, limit):
+                await self._prune(each)
+        except KubeError as error:
+            text = f"the applied version could not be kept in the history: {error}"
+            self._tell(managed_resource, HISTORY_FAILED, text)
+            raise ReconcileError(text) from error
+        self._told.pop(key(managed_resource), None)
+
+    def forget(self, name: Key) -> None:
+        """A ManagedResource is gone; so are its revisions, by their owner."""
+        self._told.pop(name, None)
+
+    async def close(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            await self.caches.release(store.view)
+
+    async def _namesakes(self, managed_resource: Object) -> list[Revision]:
+        """Also those of ManagedResources of this name that are gone: their numbers are not free yet."""
+        if self._store is None:
+            self._store = self.caches.acquire(_VIEW)
+        if not self._store.synced.is_set():
+            await self.caches.tried(_VIEW, timeout=_SYNC_SECONDS)
+        if not self._store.synced.is_set():
+            raise KubeError("no list of the Secrets of the history could be had yet")
+        own = key(managed_resource)
+        found = self._store.by_index(_BY_NAME, Key(own.namespace, selector_of(own.name)))
+        return [kept.revision for _, kept in found]
+
+    async def _add(self, managed_resource: Object, plan: Plan, number: int) -> Sequence[Revision]:
+        """What is kept now; nothing if something newer is about to be applied."""
+        async with self._one_at_a_time:
+            contents = await self._contents(key(managed_resource).namespace, plan)
+            if contents is None:
+                return ()
+            names = [name for name, _ in contents]
+            value = await OBJECTS.compute(packed, contents)
+            del contents
+        secret = revision_secret(managed_resource, number=number, digest=plan.checksum, names=names, value=value)
+        written = await self.source.client.create(SECRETS, secret)
+        if self._store is not None:
+            self._store.observe(written)
+        if reason := annotations(written).get(keys.NOT_KEPT):
+            self._tell(managed_resource, NOT_KEPT, f"revision {number} has no content: {reason}")
+        log.info("An applied version was kept", revision=number, secret=str(key(written)))
+        return (Revision.of(written),)
+
+    async def _contents(self, namespace: str, plan: Plan) -> Contents | None:
+        """What the plan was made of; None if that has been replaced meanwhile. Raises KubeError."""
+        contents = []
+        for name, own_uid, version in dict.fromkeys(plan.basis.secrets):
+            try:
+                secret = await self.source.read_secret(Key(namespace, name))
+            except NotFound:
+                return None
+            if (uid(secret), resource_version(secret)) != (own_uid, version):
+                return None
+            contents.append((name, data_of(secret)[1]))
+        return contents
+
+    async def _prune(self, revision: Revision) -> None:
+        """Raises KubeError."""
+        try:
+            await self.source.client.delete(
+                SECRETS,
+                revision.secret.name,
+                namespace=revision.secret.namespace,
+                uid=revision.uid,
+                resource_version=str(revision.resource_version),
+            )
+        except NotFound:
+            return
+        except Conflict:
+            return  # somebody has labelled it: the watch tells its version, and the next pass prunes it
+
+    def _tell(self, managed_resource: Object, reason: str, text: str) -> None:
+        if self._told.get(key(managed_resource)) != text:
+            self._told[key(managed_resource)] = text
+            log.warning("The history is not complete", error=text)
+            self.recorder.event(managed_resource, "Warning", reason, text)

@@ -1,0 +1,125 @@
+"""One object of a ManagedResource, as it is in the cluster now."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+import yaml
+
+from agent.resource_manager.status_page.lister import Lister
+from agent.resource_manager.status_page.live import LiveObject
+from agent.resource_manager.status_page.rendering import render
+from gardener.managed_resource.changes import MISSING, changes
+from gardener.managed_resource.ignored_fields import IgnoredFields, with_live_fields
+from gardener.managed_resource.references import key_of_reference
+from gardener.overview.events import count, in_order, last_seen
+from gardener.overview.objects import HealthStatus, health_status, listed_in, short_name
+from kube.objects import Object, key, metadata
+from kube.yaml import Dumper
+
+_LONGEST = 128 << 10
+"""Bytes of an object, as JSON, that are shown."""
+_FIELDS = 50
+_EMPTY: tuple[Any, ...] = (None, {}, [])
+"""What the API server may store nothing for."""
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class EventRow(NamedTuple):
+    at: str
+    times: int
+    kind: str
+    reason: str
+    message: str
+
+
+class FieldRow(NamedTuple):
+    path: str
+    live: str
+    manifest: str
+
+
+class PodRow(NamedTuple):
+    name: str
+    status: HealthStatus
+    phase: str
+    node: str
+    restarts: int
+    created: str
+
+
+def find_reference(managed_resource: Object, object_key: str) -> Object | None:
+    """Only what the ManagedResource lists has a page."""
+    return next((found for found in listed_in(managed_resource) if key_of_reference(found) == object_key), None)
+
+
+async def object_page(
+    lister: Lister, managed_resource: Object, reference: Object, live: LiveObject, *, shows_values: bool, now: datetime
+) -> str:
+    obj = live.object
+    events = reversed(in_order(live.events.items)) if live.events else ()
+    manifest = lister.manifest_of(managed_resource, reference)
+    if obj and manifest:
+        manifest = with_live_fields(manifest, obj, IgnoredFields.of(managed_resource).pointers(reference))
+    return render(
+        "object.html",
+        lister,
+        now=now,
+        title=short_name(reference),
+        owner=key(managed_resource),
+        reference=reference,
+        live=live,
+        # As the list says, if that is known.
+        status=lister.health_of(managed_resource, reference) or (health_status(obj) if obj else None),
+        events=[_event_row(event) for event in events],
+        pods=[_pod_row(pod) for pod in live.pods.items] if live.pods else (),
+        differences=_differences(obj, manifest) if obj and manifest else None,
+        yaml=await asyncio.to_thread(as_yaml, obj) if obj and shows_values else "",
+        shows_values=shows_values,
+    )
+
+
+def _differences(obj: Object, manifest: Object) -> Sequence[FieldRow]:
+    """The first fields of the manifest that the live object has otherwise; what it has beyond them is no difference."""
+    found = (change for change in changes(obj, manifest) if change.after is not MISSING and change.after not in _EMPTY)
+    return [FieldRow(c.path, _text(c.before), _text(c.after)) for c in islice(found, _FIELDS)]
+
+
+def _text(value: Any) -> str:
+    if value is MISSING:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _event_row(event: Object) -> EventRow:
+    texts = (str(event.get(field) or "") for field in ("type", "reason", "message"))
+    return EventRow(last_seen(event), count(event), *texts)
+
+
+def _pod_row(pod: Object) -> PodRow:
+    status, meta = pod.get("status") or {}, metadata(pod)
+    restarts = sum(found.get("restartCount") or 0 for found in status.get("containerStatuses") or [])
+    return PodRow(
+        name=meta.get("name") or "",
+        status=health_status(pod),
+        phase=status.get("phase") or "",
+        node=(pod.get("spec") or {}).get("nodeName") or "",
+        restarts=restarts,
+        created=meta.get("creationTimestamp") or "",
+    )
+
+
+def as_yaml(obj: Object) -> str:
+    """Without what is noise to people; of a Secret, and of what is too large, a comment that says so."""
+    if obj.get("kind") == "Secret":
+        return "# Secrets are not shown."
+    if len(orjson.dumps(obj)) > _LONGEST:
+        return f"# More than {_LONGEST >> 10} KiB; see kubectl get -o yaml."
+    meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
+    if _LAST_APPLIED in (meta.get("annotations") or {}):
+        meta["annotations"] = {name: value for name, value in meta["annotations"].items() if name != _LAST_APPLIED}
+    text: str = yaml.dump({**obj, "metadata": meta}, Dumper=Dumper, sort_keys=False, width=1000, allow_unicode=True)
+    return text

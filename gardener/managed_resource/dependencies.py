@@ -1,0 +1,187 @@
+"""Which ManagedResources another one waits for, by its annotation `depends-on`.
+
+Something new is applied only after what it depends on is; what was applied once is kept right whatever becomes of the
+dependencies. In the other direction, a ManagedResource that is deleted keeps its objects until its dependants have
+removed theirs. Who is in a cycle would wait for ever in either direction: the first is an error of each member, in the
+second the other members don't count.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.managed_resource.inventory import all_listed
+from gardener.responsibility import is_ignored
+from kube.names import dns_label_problems, dns_subdomain_problems
+from kube.objects import Key, Object, annotations, condition, finalizers, is_deleting, key, metadata
+from kube.validation import FieldError, forbidden, invalid
+
+MOST = 50
+"""Dependencies of one ManagedResource."""
+_ANNOTATION = f"metadata.annotations[{keys.DEPENDS_ON}]"
+_HEALTHY = "healthy"
+_SHOWN = 80
+"""Characters of a wrong value in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    name: Key
+    must_be_healthy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What an annotation says; if there are problems, only some of it."""
+
+    each: tuple[Dependency, ...] = ()
+    problems: tuple[FieldError, ...] = ()
+
+    @classmethod
+    def of(cls, managed_resource: Object, *, is_permitted: Callable[[str], bool]) -> "Dependencies":
+        """Args: is_permitted: whether it may depend on those of another namespace."""
+        text = annotations(managed_resource).get(keys.DEPENDS_ON)
+        if not text:
+            return cls()
+        own = key(managed_resource)
+        entries = [entry for each in text.split(",") if (entry := each.strip())]
+        found: list[Dependency] = []
+        problems: list[FieldError] = []
+        if len(entries) > MOST:
+            detail = f"{len(entries)} dependencies, of which there may be {MOST} at most; group what they stand for"
+            problems.append(invalid(_ANNOTATION, _shown(text), detail))
+        for entry in entries[:MOST]:
+            dependency = _parse(entry, own.namespace)
+            if isinstance(dependency, str):
+                problems.append(invalid(_ANNOTATION, _shown(entry), dependency))
+            elif dependency.name == own:
+                problems.append(invalid(_ANNOTATION, _shown(entry), "a ManagedResource can't depend on itself"))
+            elif dependency.name.namespace != own.namespace and not is_permitted(dependency.name.namespace):
+                detail = (
+                    f'"{_shown(entry)}" is in another namespace, which neither is watched nor allowed by '
+                    "controllers.managedResource.restrictions.dependencies; take it out, or have that setting changed"
+                )
+                problems.append(forbidden(_ANNOTATION, detail))
+            else:
+                found.append(dependency)
+        return cls(tuple(found), tuple(problems))
+
+    @property
+    def names(self) -> list[Key]:
+        return list(dict.fromkeys(each.name for each in self.each))
+
+
+def named_dependencies(managed_resource: Object) -> list[Key]:
+    """All that are named, be they permitted or not."""
+    return Dependencies.of(managed_resource, is_permitted=lambda _: True).names
+
+
+def _parse(entry: str, own_namespace: str) -> Dependency | str:
+    """A dependency, or what is wrong with it."""
+    named, colon, state = entry.partition(":")
+    if colon and state != _HEALTHY:
+        return f'must be [NAMESPACE/]NAME[:{_HEALTHY}]; there is no ":{_shown(state)}"'
+    namespace, slash, name = named.rpartition("/")
+    problems = [*(dns_label_problems(namespace) if slash else ()), *dns_subdomain_problems(name)]
+    if problems:
+        return f"must be [NAMESPACE/]NAME[:{_HEALTHY}]: {'; '.join(dict.fromkeys(problems))}"
+    return Dependency(Key(namespace if slash else own_namespace, name), must_be_healthy=bool(colon))
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+# --- what is waited for
+
+
+def unmet(dependency: Dependency, found: Object | None, *, checksum: str | None = None) -> str:
+    """Why a dependency is waited for, a part of a sentence; empty if it is not.
+
+    Args:
+        dependency: what is asked for.
+        found: the ManagedResource, None if there is none.
+        checksum: of the data that its Secrets hold now, if that is known.
+    """
+    if found is None:
+        return "does not exist; create it, or take it out of the annotation"
+    if is_deleting(found):
+        return "is being deleted"
+    status = found.get("status") or {}
+    applied = condition(found, RESOURCES_APPLIED) or {}
+    if applied.get("status") != "True":
+        return f"is not applied ({applied['reason']})" if applied.get("reason") else "is not applied yet"
+    is_observed = status.get("observedGeneration") == metadata(found).get("generation")
+    if not is_observed or checksum not in {None, status.get("secretsDataChecksum")}:
+        return f"has changes that are not applied yet{', since it is ignored' if is_ignored(found) else ''}"
+    return _unhealthy(found) if dependency.must_be_healthy else ""
+
+
+def _unhealthy(found: Object) -> str:
+    """A workload is healthy while it is rolled out; but what runs then may still be what it was before."""
+    healthy, progressing = (condition(found, each) or {} for each in (RESOURCES_HEALTHY, RESOURCES_PROGRESSING))
+    if healthy.get("status") != "True":
+        return f"is not healthy ({healthy['reason']})" if healthy.get("reason") else "is not healthy yet"
+    if progressing.get("status") != "False":
+        return f"is not rolled out ({progressing['reason']})" if progressing.get("reason") else "is not rolled out yet"
+    return ""
+
+
+def state_of(managed_resource: Object | None) -> object:
+    """All that `unmet` depends on: while it is equal, who waits need not look again."""
+    if managed_resource is None:
+        return None
+    status, meta = managed_resource.get("status") or {}, metadata(managed_resource)
+    kinds = (RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING)
+    found = [condition(managed_resource, each) or {} for each in kinds]
+    conditions = [(each.get("status"), each.get("reason")) for each in found]
+    marks = is_deleting(managed_resource), is_ignored(managed_resource)
+    return (
+        marks,
+        meta.get("generation"),
+        status.get("observedGeneration"),
+        status.get("secretsDataChecksum"),
+        conditions,
+    )
+
+
+def has_objects(managed_resource: Object) -> bool:
+    """Whether it may have any in the target, so that it needs its dependencies."""
+    return bool(all_listed(managed_resource)) and any(
+        name.startswith(keys.FINALIZER) for name in finalizers(managed_resource)
+    )
+
+
+# --- the graph
+
+Edges = Callable[[Key], Iterable[Key]]
+
+
+def cycle_of(start: Key, edges: Edges) -> list[Key]:
+    """The shortest way from a member of a cycle to itself, with it at both ends; empty if it is in none."""
+    came_from: dict[Key, Key] = {}
+    waiting = [start]
+    for name in waiting:
+        for following in edges(name):
+            if following == start:
+                way = [start, name]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return way[::-1]
+            if following not in came_from:
+                came_from[following] = name
+                waiting.append(following)
+    return []
+
+
+def reachable(start: Key, edges: Edges) -> Collection[Key]:
+    """All that one leads to, perhaps with itself."""
+    found: dict[Key, None] = {}
+    waiting = [start]
+    for name in waiting:
+        for following in edges(name):
+            if following not in found:
+                found[following] = None
+                waiting.append(following)
+    return found.keys()

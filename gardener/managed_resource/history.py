@@ -1,0 +1,194 @@
+"""Versions of a ManagedResource that were applied, kept as Secrets so that one can go back.
+
+A kept version is called a revision, as those of Deployments are. It holds the data of all Secrets that the
+ManagedResource named, in one compressed value; all else is in its metadata, so who only looks needs no values:
+
+    name          <ManagedResource>-history-<number>
+    type          `keys.REVISION_TYPE`, so that nobody takes it for a Secret with manifests
+    immutable     true
+    owner         the ManagedResource, so it goes with it
+    labels        history-of: by which all of one ManagedResource are found
+    annotations   revision, digest, source-secrets, and the change-cause of that time
+
+What is larger than a Secret may be becomes a revision without data, which says so: it was applied, too.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import brotli
+import orjson
+
+from gardener import keys
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.decode import COMPRESSED_SUFFIX, LARGEST_SECRET, Limits, decompress
+from kube.objects import Key, Object, annotations, key, labels, mappings, metadata, resource_version, text, uid
+from kube.yaml import DialectError
+
+DATA_KEY = f"secrets.json{COMPRESSED_SUFFIX}"
+CHANGE_CAUSE = "kubernetes.io/change-cause"
+"""The annotation that `kubectl rollout history` has made known."""
+_QUALITY = 9
+"""Of Brotli, as for bundles."""
+_LONGEST = 8 * Limits().total_bytes
+"""Bytes that a revision may unfold to: in JSON a byte takes up to six."""
+_LONGEST_CAUSE = 1024
+_MOST_NAMES = 20
+"""Of Secrets, in the annotation; the data has them all."""
+_LONGEST_NAME, _LONGEST_LABEL, _HASH_DIGITS = 253, 63, 8
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
+
+Contents = Sequence[tuple[str, Mapping[str, bytes]]]
+"""The names of Secrets, with their data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What the metadata of its Secret tell."""
+
+    secret: Key
+    uid: str
+    resource_version: int
+    owner: str
+    """The uid of the ManagedResource."""
+    number: int
+    digest: str
+    """The `status.secretsDataChecksum` with which it was applied."""
+
+    @classmethod
+    def of(cls, secret: Object) -> Self:
+        """With the number 0 if it is none that can be read."""
+        notes = annotations(secret)
+        number = notes.get(keys.REVISION) or ""
+        owners = [text(each.get("uid")) for each in mappings(metadata(secret).get("ownerReferences"))]
+        return cls(
+            key(secret),
+            uid(secret),
+            resource_version(secret),
+            owners[0] if owners else "",
+            int(number) if _NUMBER.fullmatch(number) else 0,
+            notes.get(keys.REVISION_DIGEST) or "",
+        )
+
+
+def selector_of(name: str) -> str:
+    """The value of the label `history-of`, for the name of a ManagedResource."""
+    return _short(name, _LONGEST_LABEL)
+
+
+def ours(found: Sequence[Revision], managed_resource: Object) -> list[Revision]:
+    """Those of a ManagedResource and of no namesake before it, the oldest first."""
+    own = uid(managed_resource)
+    return sorted((each for each in found if each.owner == own and each.number), key=lambda each: each.number)
+
+
+def surplus(revisions: Sequence[Revision], limit: int) -> Sequence[Revision]:
+    """What is pruned, of the sorted ones."""
+    return revisions[: max(len(revisions) - limit, 0)]
+
+
+# --- writing
+
+
+def packed(contents: Contents) -> bytes:
+    """Everything in these Secrets, compressed: a List of their manifests, with `stringData` where that is possible."""
+    items = [_manifest(name, data) for name, data in contents]
+    body = orjson.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    compressed: bytes = brotli.compress(body, quality=_QUALITY)
+    return compressed
+
+
+def _manifest(name: str, data: Mapping[str, bytes]) -> Object:
+    texts: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for data_key, value in data.items():
+        try:
+            texts[data_key] = value.decode()
+        except UnicodeDecodeError:
+            others[data_key] = base64.b64encode(value).decode()
+    fields = {"stringData": texts, "data": others}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name},
+        **{field: values for field, values in fields.items() if values},
+    }
+
+
+def revision_secret(
+    managed_resource: Object, *, number: int, digest: str, names: Sequence[str], value: bytes
+) -> Object:
+    """The Secret to be created.
+
+    Args:
+        managed_resource: whose version it is.
+        number: one more than that of the last one.
+        digest: what tells the content from others.
+        names: of the Secrets that it holds.
+        value: as `packed` has made it.
+    """
+    own, cause = key(managed_resource), annotations(managed_resource).get(CHANGE_CAUSE)
+    suffix = f"-history-{number}"
+    notes = {
+        keys.REVISION: str(number),
+        keys.REVISION_DIGEST: digest,
+        keys.SOURCE_SECRETS: ",".join([*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])]),
+    }
+    if cause:
+        notes[CHANGE_CAUSE] = cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_LONGEST_CAUSE]}…"
+    fits = len(value) <= LARGEST_SECRET
+    if not fits:
+        notes[keys.NOT_KEPT] = f"it has {len(value)} bytes when compressed, and a Secret holds {LARGEST_SECRET}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "namespace": own.namespace,
+            "name": f"{_short(own.name, _LONGEST_NAME - len(suffix))}{suffix}",
+            "labels": {keys.HISTORY_OF: selector_of(own.name)},
+            "annotations": notes,
+            "ownerReferences": [
+                {
+                    "apiVersion": MANAGED_RESOURCES.api_version,
+                    "kind": MANAGED_RESOURCES.kind,
+                    "name": own.name,
+                    "uid": uid(managed_resource),
+                }
+            ],
+        },
+        "type": keys.REVISION_TYPE,
+        "immutable": True,
+        "data": {DATA_KEY: base64.b64encode(value).decode()} if fits else {},
+    }
+
+
+def _short(name: str, length: int) -> str:
+    """The name, or its beginning and a hash: whatever is short enough."""
+    if len(name) <= length:
+        return name
+    hashed = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{name[: length - _HASH_DIGITS - 1]}-{hashed}"
+
+
+# --- reading
+
+
+def is_revision(secret: Object) -> bool:
+    return secret.get("type") == keys.REVISION_TYPE and keys.HISTORY_OF in labels(secret)
+
+
+def kept_secrets(secret: Object) -> list[Object]:
+    """The manifests of the Secrets in a revision. Raises ValueError: it has none, or they can't be read."""
+    if reason := annotations(secret).get(keys.NOT_KEPT):
+        raise ValueError(f"its content was not kept: {reason}")
+    try:
+        value = base64.b64decode((secret.get("data") or {})[DATA_KEY])
+        found: Any = orjson.loads(decompress(value, limit=_LONGEST))
+        items: list[Object] = [item for item in found["items"] if item["kind"] == "Secret" and key(item).name]
+    except (DialectError, KeyError, TypeError, ValueError) as error:
+        raise ValueError("its content can't be read") from error
+    return items

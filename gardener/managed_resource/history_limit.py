@@ -1,0 +1,23 @@
+"""How many applied versions of a ManagedResource are kept; see `history`."""
+
+import re
+
+from gardener import keys
+from kube.objects import Object, annotations
+from kube.validation import FieldError, invalid
+
+MOST = 100
+_NUMBER = re.compile("0|[1-9][0-9]{0,2}")
+_ANNOTATION = f"metadata.annotations[{keys.HISTORY_LIMIT}]"
+_SHOWN = 40
+"""Characters of a wrong value in a message."""
+
+
+def limit_of(managed_resource: Object, *, default: int) -> tuple[int, FieldError | None]:
+    """The limit, 0 for none, and what is wrong with its annotation, in whose place the default counts."""
+    asked = annotations(managed_resource).get(keys.HISTORY_LIMIT)
+    if asked is None:
+        return default, None
+    if _NUMBER.fullmatch(asked) and int(asked) <= MOST:
+        return int(asked), None
+    return default, invalid(_ANNOTATION, asked[:_SHOWN], f"must be a number from 0 to {MOST}")

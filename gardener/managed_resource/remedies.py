@@ -1,0 +1,233 @@
+"""What to do about what an API server says: the one judgement for conditions, `kubectl mr` and the status page.
+
+Quotas, PodSecurity, webhooks, policies and missing permissions all are `Forbidden`; what tells them apart is the text.
+So texts are looked at first, in the words of Kubernetes, and the reason of the answer only where none of them fits.
+Conditions carry remedies behind the errors; from the errors in a condition, the same ones are found again.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from gardener import keys
+from kube.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid, KindNotServed, TooLarge, TooManyRequests
+from kube.objects import group_of
+from kube.resources import BUILT_IN_GROUPS, Resource
+
+_LONGEST = 8_192
+"""Characters of a text that are looked at."""
+_MOST = 3
+"""Remedies for one ManagedResource: who has mended these looks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    pattern: re.Pattern[str]
+    remedy: str | Callable[[re.Match[str]], str]
+
+    def of(self, text: str) -> str:
+        found = self.pattern.search(text)
+        if found is None:
+            return ""
+        return self.remedy.format(**found.groupdict()) if isinstance(self.remedy, str) else self.remedy(found)
+
+
+def _permission(found: re.Match[str]) -> str:
+    group = f".{found['group']}" if found["group"] else ""
+    where = f"in namespace {found['namespace']}" if found["namespace"] else "in the whole cluster"
+    return f"allow {found['user']} to {found['verb']} {found['plural']}{group} {where}, in the target cluster"
+
+
+def _case(pattern: str, remedy: str | Callable[[re.Match[str]], str]) -> _Case:
+    return _Case(re.compile(pattern), remedy)
+
+
+_IMMUTABLE = (
+    r"field is immutable|is immutable after creation|updates to statefulset spec for fields other than"
+    r"|pod updates may not change fields other than|may not change once set|cannot change roleRef"
+    r"|field can not be changed|updates to (?:parameters|provisioner) are forbidden"
+)
+_CASES = (
+    # What others word comes first: they may quote anything.
+    _case(
+        r'admission webhook "(?P<name>[^"]+)" denied the request',
+        "change what the webhook {name} objects to, or ask those who run it",
+    ),
+    _case(
+        r'fail(?:ed|ing) (?:to call|calling) webhook "(?P<name>[^"]+)"',
+        "see to it that the server of the webhook {name} can be reached, and its certificate is good",
+    ),
+    _case(
+        r"ValidatingAdmissionPolicy '(?P<name>[^']+)' with binding '[^']+' denied request",
+        "change what the ValidatingAdmissionPolicy {name} objects to, or have its binding changed",
+    ),
+    _case(
+        r"exceeded quota: (?P<name>[^,]+), requested",
+        "raise the ResourceQuota {name}, or ask for less",
+    ),
+    _case(
+        r"failed quota: (?P<name>[^:]+): must specify",
+        "set the requests and limits that the message names, or have a LimitRange set them: "
+        "the ResourceQuota {name} demands them",
+    ),
+    _case(
+        r'(?:would violate|violates) PodSecurity "(?P<level>[^":]+)',
+        "set the fields of securityContext that the message names, or lower the level {level} of that Namespace "
+        "(labels pod-security.kubernetes.io/…)",
+    ),
+    _case(
+        r"(?:maximum|minimum) \S+ usage per (?:Container|Pod|PersistentVolumeClaim) is",
+        "keep to the LimitRange of that namespace, or have it changed",
+    ),
+    _case(
+        r'user "(?P<user>[^"]+)" \(groups=.*?\) is attempting to grant RBAC permissions not currently held',
+        "nobody grants what he lacks: give {user} these permissions, or the verbs escalate and bind",
+    ),
+    _case(
+        r'User "(?P<user>[^"]+)" cannot (?P<verb>\S+) resource "(?P<plural>[^"]+)"'
+        r'(?: in API group "(?P<group>[^"]*)")?(?: in the namespace "(?P<namespace>[^"]+)")?',
+        _permission,
+    ),
+    _case(r"because it is being terminated", "wait until that Namespace is gone; it is created anew then"),
+    _case(r'no matches for kind "[^"]+" in version "[^"]+"; (?P<remedy>[^\]]+)', "{remedy}"),
+    _case(
+        r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"',
+        lambda found: unserved_remedy(found["version"], found["kind"], ()),
+    ),
+    _case(
+        r'(?:unknown|duplicate) field "(?P<path>[^"]+)"',
+        "correct the name of the field {path}, or take it out; newer versions of Kubernetes may know it",
+    ),
+    _case(
+        r'field "(?P<path>[^"]+)" was not stored',
+        "take the field {path} out, or have it enabled in that cluster (feature gates, webhooks that remove it)",
+    ),
+    _case(
+        r"cannot be handled as an? \S+: .*(?:cannot unmarshal|unable to parse|json: )",
+        "correct the type of that value: texts are quoted, numbers and booleans are not",
+    ),
+    _case(
+        _IMMUTABLE,
+        "undo the change, or have the object deleted and created anew by the annotation "
+        f"{keys.DELETE_ON_INVALID_UPDATE}",
+    ),
+    _case(
+        r'namespaces "(?P<name>[^"]+)" not found',
+        "add the Namespace {name} to the objects, or create it",
+    ),
+    _case(
+        r'serviceaccount "(?P<name>[^"]+)" not found',
+        "add the ServiceAccount {name} to the objects, or create it",
+    ),
+    _case(
+        r"no PriorityClass with name (?P<name>\S+) was found",
+        "add the PriorityClass {name} to the objects, or create it",
+    ),
+    _case(
+        r"is deprecated in v\S+, unavailable in v(?P<version>[\d.]+)",
+        "write another apiVersion before the cluster is upgraded to Kubernetes {version}",
+    ),
+    _case(r"is held by ManagedResource", "take the object out of one of the two ManagedResources"),
+    _case(r"ause of 'invalid' update error", "nothing: the object is created anew"),
+    _case(r"is invalid: ", "correct the fields that the message names"),
+    _case(r"is forbidden: ", "an admission plugin of that API server refuses it: change what it names"),
+)
+
+
+def remedy_of(text: str) -> str:
+    """Of one error or warning; empty if it is not known."""
+    text = text[:_LONGEST]
+    return next((remedy for case in _CASES if (remedy := case.of(text))), "")
+
+
+def with_remedy(text: str, error: Exception) -> str:
+    """The text of an error, and what to do about it."""
+    remedy = remedy_of(text) or _by_type(error)
+    return f"{text}; {remedy}" if remedy else text
+
+
+_ERRORS = re.compile(r'(?:, )?(?=error during apply of object ")')
+_WARNINGS = re.compile(r"; |, (?=(?:unknown|duplicate) field|field \")")
+
+
+def remedies_of_failure(message: str) -> list[str]:
+    """Of the message of a condition, which may have many errors; each once."""
+    return _each_once(_ERRORS.split(message))
+
+
+def remedies_of_warnings(text: str) -> list[str]:
+    """Of the warnings in the message of a condition."""
+    return _each_once(_WARNINGS.split(text))
+
+
+def _each_once(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(remedy_of, texts))))[:_MOST]
+
+
+def _by_type(error: Exception) -> str:
+    match error:
+        case TooLarge():
+            return "divide the object"
+        case Forbidden():
+            return "an admission plugin or the authorizer of that API server refuses it: change what it names"
+        case Invalid() | BadRequest():
+            fields = [str(cause.get("field") or "") for cause in error.causes]
+            return f"correct {', '.join(filter(None, fields[:_MOST])) or 'the manifest'}"
+        case TooManyRequests():
+            return "wait: that API server has too much to do"
+        case Conflict():
+            return ""
+        case ApiError() if error.status >= 500:
+            return "look at the log of that API server if it lasts"
+    return ""
+
+
+# --- kinds that are not served
+
+_ALIKE = 0.75
+"""The least likeness of names that may be taken for each other."""
+_EDITS = 2
+"""Letters that are wrong at most: names of different kinds may be much alike."""
+_CANDIDATES = 5
+
+
+def unserved_error(error: KindNotServed, served: Sequence[Resource]) -> KindNotServed:
+    """The same error, with what to do about it."""
+    remedy = unserved_remedy(error.api_version, error.kind, served)
+    return KindNotServed(error.api_version, error.kind, remedy=remedy)
+
+
+def unserved_remedy(api_version: str, kind: str, served: Sequence[Resource]) -> str:
+    """Args: served: kinds that the API server serves, as far as they are known; preferred versions come first."""
+    group = group_of(api_version)
+    same_group = [each for each in served if each.group == group]
+    # A kind of the same name in another group is another kind, unless the group is misspelt, too. Those of Kubernetes
+    # itself everybody knows.
+    alike = difflib.get_close_matches(group, {each.group for each in served}, n=_CANDIDATES, cutoff=_ALIKE)
+    like_group = [each for each in served if each.group in alike]
+    built_in = [each for each in served if each.group in BUILT_IN_GROUPS]
+    for candidates in (same_group, like_group, built_in):
+        if (meant := _meant(kind, candidates)) is not None:
+            version = f" of {meant.api_version}" if meant.api_version != api_version else ""
+            return f"did you mean {meant.kind}{version}?"
+    if group in BUILT_IN_GROUPS:
+        return "this version of Kubernetes does not serve it: take it out, or use a version of its API that is served"
+    return "install the CustomResourceDefinition of that kind; the agent sees it at once"
+
+
+def _meant(kind: str, candidates: Iterable[Resource]) -> Resource | None:
+    by_name: dict[str, Resource] = {}
+    for each in candidates:
+        for name in (each.kind.lower(), each.plural):
+            by_name.setdefault(name, each)
+    wanted = kind.lower()
+    alike = difflib.get_close_matches(wanted, by_name, n=_CANDIDATES, cutoff=_ALIKE)
+    return next((by_name[name] for name in alike if _edits(wanted, name) <= _EDITS), None)
+
+
+def _edits(name: str, other: str) -> int:
+    steps = difflib.SequenceMatcher(None, name, other).get_opcodes()
+    return sum(
+        max(end - start, other_end - other_start) for tag, start, end, other_start, other_end in steps if tag != "equal"
+    )

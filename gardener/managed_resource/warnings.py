@@ -1,0 +1,154 @@
+"""What the API server warned of when an object was written, and which of its fields it did not store.
+
+Told once, and kept in `status.warnings` as long as the object is written so: the condition names it, and a process that
+starts later neither tells it again nor writes the object once more because of a field that is left out each time.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import orjson
+
+from gardener import keys
+from gardener.managed_resource.difference import Difference, is_told
+from gardener.managed_resource.history_limit import limit_of
+from gardener.managed_resource.ignored_fields import IgnoredFields
+from gardener.managed_resource.messages import warnings_text
+from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
+from kube.bodies import digest
+from kube.objects import Object, annotations, mappings
+from kube.validation import not_supported
+from kube.write_mode import FieldValidation
+
+WARNINGS = "warnings"
+"""The field of the status."""
+MOST_STORED = 64 << 10
+"""Bytes of JSON in the status. What does not fit is told again by the next process."""
+_MOST_TEXTS = 16
+_MOST_FIELDS = 64
+"""Of one object."""
+_UNKNOWN = ("unknown field ", "duplicate field ")
+"""How texts begin that API servers refuse an object with, if they are asked to be strict."""
+_CLOSED = frozenset({"data", "stringData"})
+"""Of a Secret not even the names in it are shown."""
+
+
+def field_validation(managed_resource: Object) -> FieldValidation:
+    """As its annotation says. Raises FieldValidationError."""
+    asked = annotations(managed_resource).get(keys.FIELD_VALIDATION)
+    if asked is None:
+        return FieldValidation.WARN
+    if asked in tuple(FieldValidation):
+        return FieldValidation(asked)
+    path = f"metadata.annotations[{keys.FIELD_VALIDATION}]"
+    raise FieldValidationError(str(not_supported(path, asked, list(FieldValidation))))
+
+
+class FieldValidationError(ValueError):
+    """The annotation has no value that is known; the message says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWarnings:
+    reference: Mapping[str, str]
+    """apiVersion, kind, namespace and name."""
+    texts: tuple[str, ...]
+    dropped: tuple[str, ...]
+    """Paths of the fields that were not stored, also of those that nobody needs to be told of."""
+    basis: str
+    """Of which manifest, and of which schema if something was dropped; of other ones, nothing is known."""
+
+    @property
+    def is_refused_if_strict(self) -> bool:
+        return any(text.startswith(_UNKNOWN) for text in self.texts)
+
+    def json(self) -> Object:
+        fields = {"messages": list(self.texts), "droppedFields": list(self.dropped), "basis": self.basis}
+        return {**self.reference, **{name: value for name, value in fields.items() if value}}
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Self:
+        reference = {name: str(entry[name]) for name in ("apiVersion", "kind", "namespace", "name") if entry.get(name)}
+        texts, dropped = (tuple(map(str, entry.get(name) or ())) for name in ("messages", "droppedFields"))
+        return cls(reference, texts, dropped, str(entry.get("basis") or ""))
+
+
+def object_warnings(
+    reference: Mapping[str, Any], warned: Sequence[str], dropped: Sequence[Difference], *, basis: str
+) -> ObjectWarnings | None:
+    """Of one write; None if there is nothing to remember.
+
+    Args:
+        reference: of the object.
+        warned: by the API server.
+        dropped: what is missing in its answer.
+        basis: see the function of this name.
+    """
+    if not warned and not dropped:
+        return None
+    named = {name: str(reference[name]) for name in ("apiVersion", "kind", "namespace", "name") if reference.get(name)}
+    texts = [*warned, *dropped_texts(named, warned, dropped)]
+    paths = tuple(map(str, dropped)) if len(dropped) <= _MOST_FIELDS else ()
+    return ObjectWarnings(named, tuple(texts[:_MOST_TEXTS]), paths, basis)
+
+
+def basis(manifest: bytes, schema: str) -> str:
+    """Args: manifest: the digest of one; schema: what tells it from others, if something was dropped."""
+    return digest([manifest.hex(), schema])[:8].hex()
+
+
+def dropped_texts(reference: Mapping[str, str], warned: Sequence[str], dropped: Iterable[Difference]) -> list[str]:
+    """Of fields that the API server did not store, and did not warn of either."""
+    is_secret = reference.get("kind") == "Secret"
+    return [
+        f'field "{found}" was not stored, by the API server or by admission'
+        for found in dropped
+        if is_told(found)
+        and not (is_secret and found.path[0] in _CLOSED)
+        and not any(f'"{found}"' in text for text in warned)
+    ]
+
+
+def stored_warnings(managed_resource: Object) -> dict[str, ObjectWarnings]:
+    """By object key, as the status has them."""
+    entries = mappings((managed_resource.get("status") or {}).get(WARNINGS))
+    return {key_of_reference(found.reference): found for found in map(ObjectWarnings.of, entries)}
+
+
+def status_entries(found: Mapping[str, ObjectWarnings]) -> list[Object]:
+    """For the status, sorted by object key, and no more than there is room for."""
+    entries, room = [], MOST_STORED
+    for _, each in sorted(found.items()):
+        entry = each.json()
+        room -= len(orjson.dumps(entry))
+        if room < 0:
+            break
+        entries.append(entry)
+    return entries
+
+
+def all_warnings_text(found: Mapping[str, ObjectWarnings], remarks: Sequence[str] = ()) -> str:
+    """For the condition; empty if there is nothing to tell.
+
+    Args: remarks: about the ManagedResource itself; see `annotation_warnings`.
+    """
+    told = [each for _, each in sorted(found.items()) if each.texts]
+    return warnings_text(
+        [*remarks, *(f"{resource_string_of_reference(each.reference)}: {', '.join(each.texts)}" for each in told)]
+    )
+
+
+def annotation_warnings(managed_resource: Object, references: Sequence[Object]) -> list[str]:
+    """What is wrong with its annotations, and does not keep its objects from being applied.
+
+    Args: references: of its objects.
+    """
+    ignored = IgnoredFields.of(managed_resource)
+    found = [
+        f"metadata.annotations[{keys.IGNORE_DIFFERENCES}][{number}]: no object is a {rule}"
+        for number, rule in enumerate(ignored.rules)
+        if not any(map(rule.fits, references))
+    ]
+    _, problem = limit_of(managed_resource, default=0)
+    return [*found, str(problem)] if problem else found
