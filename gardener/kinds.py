@@ -4,6 +4,8 @@ from gardener.keys import GROUP
 from kube.resources import Resource
 
 MANAGED_RESOURCES = Resource(GROUP, "v1alpha1", "ManagedResource", "managedresources", namespaced=True)
+DEFINITION = f"manifests/crds/{MANAGED_RESOURCES.plural}.{GROUP}.yaml"
+"""The file of this project that defines them."""
 MACHINES = Resource("machine.sapcloud.io", "v1alpha1", "Machine", "machines", namespaced=True)
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "Hvpa", "hvpas", namespaced=True)
 PROMETHEUSES = Resource("monitoring.coreos.com", "v1", "Prometheus", "prometheuses", namespaced=True)

@@ -35,8 +35,12 @@ def finalizer_of(resource_class: str) -> str:
 
 def is_responsible(managed_resource: Object, *, resource_class: str) -> bool:
     """Whether an instance of this class manages it."""
-    own = resource_class or DEFAULT_CLASS
-    return own in {EVERY_CLASS, class_of(managed_resource) or DEFAULT_CLASS}
+    return handles(resource_class, class_of(managed_resource))
+
+
+def handles(resource_class: str, wanted: str | None) -> bool:
+    """Whether an instance of this class manages ManagedResources that want that one."""
+    return (resource_class or DEFAULT_CLASS) in {EVERY_CLASS, wanted or DEFAULT_CLASS}
 
 
 def concerns(managed_resource: Object, *, resource_class: str) -> bool:

@@ -1,0 +1,118 @@
+"""When a Shoot goes to sleep and wakes up: `spec.hibernation.schedules`.
+
+Each schedule has up to two cron expressions, `start` for going to sleep and `end` for waking up, about the clocks in
+its `location`, or else in UTC. What was due while nobody was there to do it is made up for within a deadline; of
+several things that were due only the last one counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from gardener.garden.cron import Cron, Every, parse_cron
+from gardener.garden.shoots import has_failed
+from kube.clock import parse_time
+from kube.objects import Object, mappings, metadata, text
+from kube.paths import at
+
+_NO_VERSION = "v0.0.0-"
+_LONGEST_DEADLINE = timedelta(days=7)
+_FIELDS = (("start", True), ("end", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What a schedule asks for."""
+
+    moment: datetime
+    """UTC."""
+    hibernates: bool
+    """False: it wakes up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cron expression of a schedule."""
+
+    cron: Cron | Every
+    zone: tzinfo
+    hibernates: bool
+
+    def last(self, after: datetime, until: datetime) -> Activation | None:
+        return self._at(self.cron.last(after, until.astimezone(self.zone)))
+
+    def next(self, after: datetime) -> Activation | None:
+        return self._at(self.cron.next(after.astimezone(self.zone)))
+
+    def _at(self, moment: datetime | None) -> Activation | None:
+        return None if moment is None else Activation(moment.astimezone(UTC), self.hibernates)
+
+
+def gives_up(shoot: Object, *, version: str) -> bool:
+    """Whether what the Shoot was asked for last has failed for good, with this version of Gardener: it is left alone.
+
+    Another version may have more luck. Of a build without a version it is not known that it is another one.
+    """
+    by = text(at(shoot, "status", "gardener", "version"))
+    return has_failed(shoot) and (by == version or by.startswith(_NO_VERSION))
+
+
+def schedules(shoot: Object) -> list[Object]:
+    return mappings(at(shoot, "spec", "hibernation", "schedules"))
+
+
+def is_possible(shoot: Object) -> bool:
+    """Whether nothing in the cluster stands in the way of going to sleep, or waking up, as far as it is known."""
+    constraints = mappings(at(shoot, "status", "constraints"))
+    found = next((each for each in constraints if each.get("type") == "HibernationPossible"), {})
+    return text(found.get("status")) in {"", "True"}
+
+
+def entries(shoot: Object) -> Sequence[Entry]:
+    """In the order of the list, going to sleep before waking up. Raises ValueError, which names the field."""
+    return tuple(_entries(schedules(shoot)))
+
+
+def _entries(listed: Sequence[Object]) -> Iterator[Entry]:
+    for index, schedule in enumerate(listed):
+        path = f"spec.hibernation.schedules[{index}]"
+        zone = _zone(f"{path}.location", text(schedule.get("location")))
+        for field, hibernates in _FIELDS:
+            if expression := text(schedule.get(field)):
+                try:
+                    yield Entry(parse_cron(expression), zone, hibernates)
+                except ValueError as error:
+                    raise ValueError(f"{path}.{field}: not a valid cron expression: {error}") from None
+
+
+def _zone(path: str, location: str) -> tzinfo:
+    if location in {"", "UTC"}:
+        return UTC
+    try:
+        return ZoneInfo(location)
+    except (OSError, ValueError, KeyError):
+        raise ValueError(
+            f"{path}: {location!r} is not in the database of time zones of this host; correct it, or install tzdata"
+        ) from None
+
+
+def earliest(shoot: Object, *, now: datetime, deadline: timedelta) -> datetime:
+    """What was due up to this moment is done, or not made up for any more."""
+    done = text(at(shoot, "status", "lastHibernationTriggerTime")) or text(metadata(shoot).get("creationTimestamp"))
+    try:
+        since = parse_time(done)
+    except ValueError:
+        since = now
+    return max(since, now - min(deadline, _LONGEST_DEADLINE))
+
+
+def due(scheduled: Sequence[Entry], *, after: datetime, now: datetime) -> Activation | None:
+    """What is to be done now; of what was due at the same time the first in the order of the entries."""
+    found = [activation for each in scheduled if (activation := each.last(after, now))]
+    return max(found, key=lambda activation: activation.moment, default=None)
+
+
+def upcoming(scheduled: Sequence[Entry], *, now: datetime) -> Activation | None:
+    found = [activation for each in scheduled if (activation := each.next(now))]
+    return min(found, key=lambda activation: activation.moment, default=None)

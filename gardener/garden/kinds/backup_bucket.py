@@ -1,0 +1,55 @@
+"""BackupBucket: where the etcds of a Seed's Shoots are backed up."""
+
+from gardener.garden.definitions import AGE, Column, Definition
+from gardener.garden.kinds.common import (
+    LAST_ERROR,
+    LAST_OPERATION,
+    OBSERVED_GENERATION,
+    SECRET_REFERENCE,
+    provider_type,
+    secret_reference,
+)
+from gardener.garden.resources import BACKUP_BUCKETS
+from gardener.garden.schema import but, immutable, name, raw, string, struct
+
+BACKUP_BUCKET = Definition(
+    resource=BACKUP_BUCKETS,
+    short_names=("bbc",),
+    description="A bucket of an object store with backups of etcd. gardenlet makes one for its Seed.",
+    fields={
+        "spec*": struct(
+            "The bucket.",
+            {
+                "provider*": struct(
+                    "The object store. Immutable.",
+                    {"type*": provider_type("Its type."), "region*": string("Its region.", at_least=1, at_most=128)},
+                ),
+                "providerConfig": raw("Settings that the provider's extension knows."),
+                "secretRef*": secret_reference("Secret with its credentials."),
+                "seedName*": name("Seed that the backups come from. Immutable."),
+            },
+            rules=[immutable("provider"), immutable("seedName")],
+        ),
+        "status": struct(
+            "What gardenlet reports.",
+            {
+                "providerStatus": raw("What the provider's extension reports."),
+                "lastOperation": LAST_OPERATION,
+                "lastError": LAST_ERROR,
+                "observedGeneration": OBSERVED_GENERATION,
+                "generatedSecretRef": but(
+                    SECRET_REFERENCE, "Secret with credentials for this bucket alone, if there is one."
+                ),
+            },
+        ),
+    },
+    has_operation=True,
+    selectable=("spec.seedName",),
+    columns=(
+        Column("Provider", ".spec.provider.type"),
+        Column("Seed", ".spec.seedName"),
+        Column("Operation", ".status.lastOperation.state"),
+        Column("Progress", ".status.lastOperation.progress", "integer", description="Percent."),
+        AGE,
+    ),
+)

@@ -1,0 +1,148 @@
+"""ManagedSeedSet: a number of equal ManagedSeeds, each with its Shoot."""
+
+from gardener.garden.definitions import AGE, Column, Definition, Scale
+from gardener.garden.kinds.common import (
+    DNS_LABEL,
+    OBSERVED_GENERATION,
+    conditions,
+    label_selector,
+    template_metadata,
+)
+from gardener.garden.kinds.managed_seed import SPEC as MANAGED_SEED_SPEC
+from gardener.garden.kinds.shoot.spec import template_spec
+from gardener.garden.resources import MANAGED_SEED_SETS
+from gardener.garden.schema import (
+    Schema,
+    forbidden,
+    immutable,
+    integer,
+    not_decreased,
+    raw,
+    rule,
+    string,
+    struct,
+    time,
+    with_fields,
+    without_defaults,
+)
+
+_SEED_TEMPLATE = {
+    **without_defaults(
+        with_fields(MANAGED_SEED_SPEC, {"shoot": raw("Not to be given: the Shoots are those of this set.")})
+    ),
+    "description": "Spec of the ManagedSeeds.",
+    "x-kubernetes-validations": [forbidden("shoot", "shoot is forbidden")],
+}
+
+_SPEC = struct(
+    "The replicas, and the templates that they are made from.",
+    {
+        "replicas": integer("How many ManagedSeeds there are to be. Default: 1.", default=1, at_least=0),
+        "selector*": label_selector(
+            "Labels by which the set knows its Shoots and ManagedSeeds; all templates have them. Not empty. Immutable."
+        ),
+        "template*": struct(
+            "Template of the ManagedSeeds.",
+            {"metadata": template_metadata("Metadata of the ManagedSeeds."), "spec": _SEED_TEMPLATE},
+        ),
+        "shootTemplate*": struct(
+            "Template of the Shoots.",
+            {"metadata": template_metadata("Metadata of the Shoots."), "spec": template_spec()},
+        ),
+        "updateStrategy": struct(
+            "How a change of the templates reaches the replicas. Default: RollingUpdate.",
+            {
+                "type": string(
+                    "RollingUpdate: one after the other, from the highest number down. Default: RollingUpdate.",
+                    enum=["RollingUpdate"],
+                    default="RollingUpdate",
+                ),
+                "rollingUpdate": struct(
+                    "Settings for it.",
+                    {
+                        "partition": integer(
+                            "Replicas with a lower number stay as they are. Default: 0.", default=0, at_least=0
+                        )
+                    },
+                ),
+            },
+            default={"type": "RollingUpdate"},
+        ),
+        "revisionHistoryLimit": integer(
+            "Old revisions of the templates that are kept. Immutable. Default: 10.", default=10, at_least=0
+        ),
+    },
+    rules=[
+        immutable("selector"),
+        immutable("revisionHistoryLimit"),
+        rule(
+            "(has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0)"
+            " || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",
+            "empty selector is not valid for ManagedSeedSet",
+            field="selector",
+        ),
+    ],
+)
+
+_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas")
+
+
+def _count(description: str) -> Schema:
+    return integer(description, at_least=0)
+
+
+_STATUS = struct(
+    "What the controllers report.",
+    {
+        "observedGeneration": OBSERVED_GENERATION,
+        "replicas": _count("Replicas that there are."),
+        "readyReplicas": _count("Replicas whose Seed is ready."),
+        "currentReplicas": _count("Replicas made from `currentRevision`."),
+        "updatedReplicas": _count("Replicas made from `updateRevision`."),
+        "nextReplicaNumber": _count("Number of the replica that is made next. It never falls."),
+        "collisionCount": _count("How often the name of a new revision was taken. It never falls."),
+        "currentRevision": string("Revision of the templates from which replicas were made before the update."),
+        "updateRevision": string("Newest revision of the templates."),
+        "conditions": conditions("How the set is."),
+        "selector": string("The selector as text, for the subresource `scale`."),
+        "pendingReplica": struct(
+            "The replica that is being made, changed or removed; the others wait for it.",
+            {
+                "name*": string("Its name: that of the set, and its number.", at_most=253),
+                "reason*": string("What it waits for."),
+                "since*": time("Since when it waits."),
+                "retries": integer("How often a failed operation was tried again.", at_least=0),
+            },
+        ),
+    },
+    rules=[
+        not_decreased("nextReplicaNumber"),
+        not_decreased("collisionCount"),
+        *(
+            rule(
+                f"!has(self.{count}) || self.{count} <= (has(self.replicas) ? self.replicas : 0)",
+                "cannot be greater than status.replicas",
+                field=count,
+            )
+            for count in _COUNTS
+        ),
+    ],
+)
+
+MANAGED_SEED_SET = Definition(
+    resource=MANAGED_SEED_SETS,
+    short_names=("mss",),
+    description="Keeps a number of equal Seeds: for each there is a Shoot and a ManagedSeed. In the namespace"
+    " `garden` only.",
+    name=DNS_LABEL,
+    fields={"spec*": _SPEC, "status": _STATUS},
+    scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
+    has_operation=True,
+    columns=(
+        Column("Ready", ".status.readyReplicas", "integer"),
+        Column("Replicas", ".spec.replicas", "integer"),
+        Column("Pending", ".status.pendingReplica.name"),
+        Column("Reason", ".status.pendingReplica.reason"),
+        AGE,
+    ),
+)

@@ -1,0 +1,45 @@
+"""How long a Shoot lives by the Quotas of its credentials."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from gardener import keys
+from gardener.garden import users
+from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS
+from kube.clock import format_time, parse_time
+from kube.objects import Key, Object, annotations, metadata, spec
+from kube.resources import Resource
+
+_LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def binding_of(shoot: Object) -> tuple[Resource, Key] | None:
+    """Where its Quotas are named; None: it needs no credentials."""
+    for resource, references in (
+        (CREDENTIALS_BINDINGS, users.credentials_bindings),
+        (SECRET_BINDINGS, users.secret_bindings),
+    ):
+        for key in references(shoot):
+            return resource, key
+    return None
+
+
+def lifetime(quotas: Iterable[Object]) -> timedelta | None:
+    """The shortest of all; None: there is no limit."""
+    days = (spec(quota).get("clusterLifetimeDays") for quota in quotas)
+    shortest = min((each for each in days if isinstance(each, int)), default=None)
+    return None if shortest is None else timedelta(days=min(shortest, timedelta.max.days))
+
+
+def first_end(shoot: Object, allowed: timedelta) -> str:
+    """Of a Shoot for which nobody has said another one, as in the annotation."""
+    try:
+        return format_time(parse_time(metadata(shoot)["creationTimestamp"]) + allowed)
+    except OverflowError:
+        return format_time(_LAST_MOMENT)
+
+
+def end(shoot: Object) -> datetime | None:
+    """What the annotation says; None: there is none. Raises ValueError: it is no time."""
+    written = annotations(shoot).get(keys.SHOOT_EXPIRATION)
+    return None if written is None else parse_time(written)

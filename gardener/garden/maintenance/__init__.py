@@ -1,0 +1,12 @@
+"""What is done to a Shoot in its maintenance time window: when that is, and what changes.
+
+    schedule     when a Shoot is maintained
+    plan         what changes: versions, what goes along with them, operation and tasks
+    report       the plan in words: status, Events
+    kubernetes   the version of Kubernetes that follows
+    images       the version of a machine image that follows
+    repairs      what versions of Kubernetes forbid, from one of them on
+    features     what versions of Kubernetes know: feature gates, admission plugins
+
+All of it is pure: what comes next, and why, can be told without doing it.
+"""

@@ -1,0 +1,162 @@
+"""What a version of Kubernetes forbids goes out of the spec of a Shoot, so that the API server takes the update.
+
+Each repair belongs to the minor version from which on it is needed, and is done when the control plane gets there. What
+it says goes to the status of the Shoot.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gardener.garden.maintenance.features import Minor, Table, admission_plugins, feature_gates
+from gardener.garden.versions import Version, parse_version
+from kube.objects import Object, integer, mapping, mappings, text, texts
+from kube.paths import at, mapping_at
+
+_LIMITED_SWAP, _UNLIMITED_SWAP = "LimitedSwap", "UnlimitedSwap"
+_SWAP_LIMITED_SINCE: Minor = (1, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Of the control plane, from one version to another one."""
+
+    old: Version
+    new: Version
+
+    def reaches(self, minor: Minor) -> bool:
+        return self.old[:2] < minor <= self.new[:2]
+
+
+Texts = Iterator[str]
+Change = Callable[[Object, str], Texts]
+"""Changes the spec of a Shoot in place; the other argument is the new version of the control plane."""
+
+
+def workers(spec: Object) -> list[Object]:
+    return mappings(at(spec, "provider", "workers"))
+
+
+def pool_version(spec: Object, worker: Object) -> str:
+    """Of Kubernetes."""
+    return text(at(worker, "kubernetes", "version")) or text(at(spec, "kubernetes", "version"))
+
+
+# --- before the pools get their versions
+
+
+def before_pools(spec: Object, crossing: Crossing) -> Texts:
+    new = text(at(spec, "kubernetes", "version"))
+    for since, change in _BEFORE_POOLS:
+        if crossing.reaches(since):
+            yield from change(spec, new)
+
+
+def _no_static_token(spec: Object, _: str) -> Texts:
+    kubernetes = mapping_at(spec, "kubernetes")
+    if kubernetes.get("enableStaticTokenKubeconfig") is True:
+        kubernetes["enableStaticTokenKubeconfig"] = False
+        yield (
+            "EnableStaticTokenKubeconfig is set to false. Reason: The static token kubeconfig can no longer be enabled "
+            "for Shoot clusters using Kubernetes version 1.27 and higher"
+        )
+
+
+def _a_worker_per_zone(spec: Object, version: str) -> Texts:
+    for worker in workers(spec):
+        maximum, zones = integer(worker.get("maximum")), len(texts(worker.get("zones")))
+        # A pool that is switched off stays so.
+        if at(worker, "systemComponents", "allow") is not False and 0 < maximum < zones:
+            worker["maximum"] = zones
+            yield (
+                f'Maximum of worker-pool "{text(worker.get("name"))}" upgraded from {maximum} to {zones}. Reason: '
+                "Maximum number of workers of a worker group must be greater or equal to its number of zones for "
+                f'updating Kubernetes to "{version}"'
+            )
+
+
+_BEFORE_POOLS: tuple[tuple[Minor, Change], ...] = (
+    ((1, 27), _no_static_token),
+    ((1, 27), _a_worker_per_zone),
+)
+
+
+# --- with all versions as they are to be
+
+
+def after_versions(spec: Object, crossing: Crossing) -> Texts:
+    yield from _known_names(spec)
+    yield from _limited_swap(spec, crossing)
+
+
+_GATED = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")
+_PLUGINS = "spec.kubernetes.kubeAPIServer.admissionPlugins"
+
+
+def _known_names(spec: Object) -> Texts:
+    kubernetes, version = mapping_at(spec, "kubernetes"), text(at(spec, "kubernetes", "version"))
+    for component in _GATED:
+        yield from _known_gates(mapping(kubernetes.get(component)), f"spec.kubernetes.{component}", version)
+    for path, worker in _pools(spec):
+        yield from _known_gates(mapping_at(worker, "kubernetes", "kubelet"), path, pool_version(spec, worker))
+    yield from _known_plugins(mapping(kubernetes.get("kubeAPIServer")), version)
+
+
+def _pools(spec: Object) -> Iterator[tuple[str, Object]]:
+    """With the path of the settings of its kubelet."""
+    for index, worker in enumerate(workers(spec)):
+        yield f"spec.provider.workers[{index}].kubernetes.kubelet", worker
+
+
+def _known_gates(component: Object, path: str, version: str) -> Texts:
+    gates = mapping(component.get("featureGates"))
+    unknown = _unknown(feature_gates(), gates, version)
+    if unknown:
+        kept = {name: value for name, value in gates.items() if name not in unknown}
+        _set(component, "featureGates", kept)
+        yield _removed("feature gates", f"{path}.featureGates", version, unknown)
+
+
+def _known_plugins(api_server: Object, version: str) -> Texts:
+    plugins = mappings(api_server.get("admissionPlugins"))
+    unknown = _unknown(admission_plugins(), {text(each.get("name")): each for each in plugins}, version)
+    if unknown:
+        _set(api_server, "admissionPlugins", [each for each in plugins if each.get("name") not in unknown])
+        yield _removed("admission plugins", _PLUGINS, version, unknown)
+
+
+def _unknown(table: Table, names: Object, version: str) -> list[str]:
+    parsed = parse_version(version)
+    return table.unknown(names, parsed) if parsed is not None else []
+
+
+def _set(holder: Object, field: str, value: Object | list[Object]) -> None:
+    if value:
+        holder[field] = value
+    else:
+        del holder[field]
+
+
+def _removed(what: str, path: str, version: str, names: list[str]) -> str:
+    return (
+        f'Removed {what} from "{path}" because they are not supported in Kubernetes version "{version}": '
+        f"{', '.join(names)}"
+    )
+
+
+def _limited_swap(spec: Object, crossing: Crossing) -> Texts:
+    if crossing.reaches(_SWAP_LIMITED_SINCE):
+        yield from _limit_swap(mapping_at(spec, "kubernetes", "kubelet"), "spec.kubernetes.kubelet")
+    for path, worker in _pools(spec):
+        version = parse_version(pool_version(spec, worker))
+        if version is not None and version[:2] >= _SWAP_LIMITED_SINCE:
+            yield from _limit_swap(mapping_at(worker, "kubernetes", "kubelet"), path)
+
+
+def _limit_swap(kubelet: Object, path: str) -> Texts:
+    swap = mapping(kubelet.get("memorySwap"))
+    if swap.get("swapBehavior") == _UNLIMITED_SWAP:
+        swap["swapBehavior"] = _LIMITED_SWAP
+        yield (
+            f"{path}.memorySwap.swapBehavior is set to '{_LIMITED_SWAP}'. Reason: '{_UNLIMITED_SWAP}' cannot be used "
+            "for Kubernetes version 1.30 and higher."
+        )

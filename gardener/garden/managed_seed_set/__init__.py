@@ -1,0 +1,1 @@
+"""ManagedSeedSets: what their replicas are, and what is done next for them."""

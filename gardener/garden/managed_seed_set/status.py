@@ -1,0 +1,96 @@
+"""The status of a set, as far as it follows from the replicas and from what is done next."""
+
+from collections.abc import Sequence
+
+from gardener import conditions
+from gardener.garden.managed_seed_set.pending import Pending, Reason
+from gardener.garden.managed_seed_set.replicas import Replica, ordinal_of
+from gardener.garden.managed_seed_set.revisions import History
+from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, NoneDeletable, Situation, Step
+from gardener.garden.users import listed
+from kube.clock import format_time
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.objects import Key, Object, integer, metadata
+
+AVAILABLE = "Available"
+_GIVEN_UP = frozenset({Reason.SHOOT_RECONCILE_FAILED, Reason.SHOOT_DELETE_FAILED})
+
+
+def counted(seed_set: Object, replicas: Sequence[Replica]) -> Object:
+    """The fields that hold whatever is done next. None, here and below, removes a field."""
+    return {
+        "observedGeneration": integer(metadata(seed_set).get("generation")),
+        "replicas": len(replicas),
+        "readyReplicas": sum(replica.is_ready for replica in replicas) or None,
+    }
+
+
+def after(decision: Decision, situation: Situation) -> Object:
+    """The fields that are different once it is done."""
+    if isinstance(decision, Idle):
+        return {"pendingReplica": None}
+    if isinstance(decision, NoneDeletable):
+        replica = situation.pending_replica
+        return {} if replica is not None and not replica.is_ready else {"pendingReplica": None}
+    changed: Object = {"pendingReplica": _pending_after(decision, situation).as_json()}
+    if decision.action is Action.CREATE_SHOOT:
+        changed |= {"replicas": len(situation.replicas) + 1, "nextReplicaNumber": ordinal_of(decision.name) + 1}
+    if decision.action is Action.DELETE_MANAGED_SEED:
+        ready = sum(replica.is_ready for replica in situation.replicas if replica.name != decision.name)
+        changed["readyReplicas"] = ready or None
+    return changed
+
+
+def _pending_after(step: Step, situation: Situation) -> Pending:
+    pending = Pending(name=step.name, reason=step.reason, since=situation.now, retries=step.retries)
+    return pending.following(situation.pending)
+
+
+# --- of sets that keep track of their templates
+
+
+def of_revisions(history: History, replicas: Sequence[Replica]) -> Object:
+    """The roll-out is over when all replicas have the update and are ready."""
+    on = {name: sum(set(each.revisions) == {name} for each in replicas) for name in (history.current, history.update)}
+    is_over = on[history.update] == len(replicas) == sum(replica.is_ready for replica in replicas)
+    current = history.update if is_over else history.current
+    return {
+        "currentRevision": current,
+        "updateRevision": history.update,
+        "currentReplicas": on[current] or None,
+        "updatedReplicas": on[history.update] or None,
+        "collisionCount": history.collisions,
+    }
+
+
+def with_said(seed_set: Object, situation: Situation, decision: Decision, *, refusal: str = "") -> list[Object]:
+    """The conditions. Args: refusal: why an update was not possible."""
+    wanted = [_available(situation), _progressing(situation, decision, refusal)]
+    return with_conditions(conditions_of(seed_set), wanted, now=situation.now)
+
+
+def _available(situation: Situation) -> Condition:
+    ready, wanted = sum(replica.is_ready for replica in situation.replicas), situation.target
+    if ready == len(situation.replicas) == wanted:
+        return Condition(AVAILABLE, "True", "AllReplicasReady", f"All {wanted} replicas are ready.")
+    return Condition(AVAILABLE, "False", "ReplicasNotReady", f"{ready}/{wanted} replicas are ready.")
+
+
+def _progressing(situation: Situation, decision: Decision, refusal: str) -> Condition:
+    kind = conditions.PROGRESSING
+    if refusal:
+        return Condition(kind, "False", "UpdateRejected", refusal)
+    if isinstance(decision, Idle):
+        return Condition(kind, "False", "Idle", "There is nothing to do.")
+    if isinstance(decision, NoneDeletable):
+        return Condition(kind, "False", "NoDeletableReplicas", _why_none(decision))
+    pending = _pending_after(decision, situation)
+    message = f"replica {pending.name}: {pending.reason} since {format_time(pending.since)}"
+    if decision.reason in _GIVEN_UP:
+        return Condition(kind, "False", "RetriesExhausted", message)
+    return Condition(kind, "True", decision.reason, message)
+
+
+def _why_none(found: NoneDeletable) -> str:
+    named = {"protected": found.protected, "in use": found.in_use}
+    return "; ".join(f"{what}: {listed(Key('', name) for name in names)}" for what, names in named.items() if names)

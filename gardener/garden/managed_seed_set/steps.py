@@ -1,0 +1,391 @@
+"""What a pass over a ManagedSeedSet does: at most one thing, for one replica.
+
+The set waits for the replica that is pending. Then it grows or shrinks by one, or sees to the replicas that are not
+ready, or brings one to the present templates. What is decided here follows from the state of the objects alone, so
+that a pass that was interrupted anywhere is resumed by the next one.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from gardener.garden.managed_seed_set.pending import Pending, Reason
+from gardener.garden.managed_seed_set.replicas import (
+    Health,
+    Replica,
+    State,
+    name_of,
+    next_ordinal,
+    removal_order,
+    shoot_state,
+)
+
+_LONGEST_PAUSE = 8 * 3600.0
+"""Seconds between two rounds of retries, at most."""
+
+
+class Action(Enum):
+    WAIT = auto()
+    CREATE_SHOOT = auto()
+    RETRY_SHOOT = auto()
+    UPDATE_SHOOT = auto()
+    DELETE_SHOOT = auto()
+    CREATE_MANAGED_SEED = auto()
+    UPDATE_MANAGED_SEED = auto()
+    DELETE_MANAGED_SEED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """For one replica, which is pending from then on."""
+
+    action: Action
+    name: str
+    reason: Reason
+    event: str
+    """Reason of the Event that tells of it."""
+    message: str
+    retries: int = 0
+    again_after: float | None = None
+    """Seconds after which there will be something to do even if nothing changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """There is nothing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoneDeletable:
+    """There are too many replicas, but all are protected or in use."""
+
+    protected: Sequence[str]
+    in_use: Sequence[str]
+
+
+Decision = Step | Idle | NoneDeletable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """How changed templates reach the replicas."""
+
+    current: str
+    """The revision that replicas had before."""
+    update: str
+    """That of the templates as they are."""
+    partition: int = 0
+    """Replicas with a lower number stay as they are."""
+
+    def of_new(self, ordinal: int) -> str:
+        """The revision that a new replica is made from."""
+        return self.update if ordinal >= self.partition else self.current
+
+    def lacks_update(self, revision: str, ordinal: int) -> bool:
+        return revision != self.update and ordinal >= self.partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operation:
+    """Of a Shoot, which may have failed."""
+
+    running: Reason
+    failed: Reason
+    retrying: str
+    giving_up: str
+    noun: str
+
+
+_RECONCILIATION = _Operation(
+    running=Reason.SHOOT_RECONCILING,
+    failed=Reason.SHOOT_RECONCILE_FAILED,
+    retrying="RetryingShootReconciliation",
+    giving_up="NotRetryingShootReconciliation",
+    noun="reconciliation",
+)
+_DELETION = _Operation(
+    running=Reason.SHOOT_DELETING,
+    failed=Reason.SHOOT_DELETE_FAILED,
+    retrying="RetryingShootDeletion",
+    giving_up="NotRetryingShootDeletion",
+    noun="deletion",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """All that a decision depends on.
+
+    Attributes:
+        name: of the set.
+        replicas: those that there are.
+        target: how many there are to be; 0 while the set is being deleted.
+        pending: as the status says.
+        next_number: as the status says.
+        used_seeds: Seeds that Shoots are on.
+        max_retries: of a failed operation of a Shoot, in one round.
+        pause: seconds until the second round of retries; it doubles with each.
+        is_asked: whether somebody changed the set, or asked for a reconciliation, since the last pass: a new round.
+        rollout: None: templates are for new replicas only.
+    """
+
+    namespace: str
+    name: str
+    replicas: Sequence[Replica]
+    target: int
+    pending: Pending | None
+    next_number: int
+    used_seeds: Collection[str]
+    now: datetime
+    max_retries: int
+    pause: float
+    is_asked: bool = False
+    rollout: Rollout | None = None
+
+    @property
+    def is_scaling_in(self) -> bool:
+        return len(self.replicas) > self.target
+
+    @property
+    def pending_replica(self) -> Replica | None:
+        name = self.pending.name if self.pending else ""
+        return next((replica for replica in self.replicas if replica.name == name), None)
+
+
+def decide(situation: Situation) -> Decision:
+    pending = situation.pending_replica
+    if pending is not None and (step := _handled(situation, pending)):
+        return step
+    if len(situation.replicas) < situation.target:
+        return _creation(situation)
+    if situation.is_scaling_in:
+        return _scaled_in(situation)
+    by_ordinal = sorted(situation.replicas, key=lambda replica: replica.ordinal)
+    for replica in by_ordinal:
+        if replica is not pending and (step := _handled(situation, replica)):
+            return step
+    for replica in reversed(by_ordinal):
+        if step := _updated(situation, replica):
+            return step
+    return Idle()
+
+
+def _handled(situation: Situation, replica: Replica) -> Step | None:
+    """What a replica waits for or needs; None: nothing, or the set is to shrink and it may be removed as it is."""
+    match replica.state:
+        case State.SHOOT_DELETE_FAILED:
+            return _after_failure(situation, replica, _DELETION)
+        case State.SHOOT_DELETING:
+            return _under_way(situation, replica, _DELETION, "WaitingForShootDeleted", "deleted")
+        case State.MANAGED_SEED_DELETING:
+            waits = f"Waiting for ManagedSeed {_full(situation, replica)} to be deleted"
+            return _wait(replica, Reason.MANAGED_SEED_DELETING, "WaitingForManagedSeedDeleted", waits)
+    if situation.is_scaling_in:
+        return _removal(situation, replica) if _is_half_removed(situation, replica) else None
+    step = _lacking(situation, replica)
+    return (_correction(situation, replica) or step) if step else None
+
+
+def _lacking(situation: Situation, replica: Replica) -> Step | None:
+    """What a replica lacks to be ready. While the Shoot is ahead of its ManagedSeed in an update, the Shoot counts."""
+    is_ahead = situation.rollout is not None and len(set(replica.revisions)) > 1
+    match shoot_state(replica.shoot) if is_ahead else replica.state:
+        case State.SHOOT_RECONCILE_FAILED:
+            return _after_failure(situation, replica, _RECONCILIATION)
+        case State.SHOOT_RECONCILING:
+            return _under_way(situation, replica, _RECONCILIATION, "WaitingForShootReconciled", "reconciled")
+        case State.SHOOT_RECONCILED if is_ahead:
+            return _unhealthy(situation, replica) or _managed_seed_update(situation, replica)
+        case State.SHOOT_RECONCILED:
+            return Step(
+                action=Action.CREATE_MANAGED_SEED,
+                name=replica.name,
+                reason=Reason.MANAGED_SEED_PREPARING,
+                event="CreatingManagedSeed",
+                message=f"Creating ManagedSeed {_full(situation, replica)}",
+            )
+        case State.MANAGED_SEED_PREPARING:
+            waits = f"Waiting for ManagedSeed {_full(situation, replica)} to be registered"
+            return _wait(replica, Reason.MANAGED_SEED_PREPARING, "WaitingForManagedSeedRegistered", waits)
+    if not replica.is_seed_ready:
+        waits = f"Waiting for Seed {replica.name} to be ready"
+        return _wait(replica, Reason.SEED_NOT_READY, "WaitingForSeedReady", waits)
+    return _unhealthy(situation, replica)
+
+
+def _full(situation: Situation, replica: Replica) -> str:
+    return f"{situation.namespace}/{replica.name}"
+
+
+def _wait(replica: Replica, reason: Reason, event: str, message: str) -> Step:
+    return Step(action=Action.WAIT, name=replica.name, reason=reason, event=event, message=message)
+
+
+def _unhealthy(situation: Situation, replica: Replica) -> Step | None:
+    if replica.health is Health.HEALTHY:
+        return None
+    waits = f"Waiting for Shoot {_full(situation, replica)} to be healthy"
+    return _wait(replica, Reason.SHOOT_NOT_HEALTHY, "WaitingForShootHealthy", waits)
+
+
+# --- retries
+
+
+def _retries(situation: Situation, replica: Replica, operation: _Operation) -> int:
+    """So far, of this operation; they count until it has succeeded."""
+    pending = situation.pending
+    known = {operation.running, operation.failed}
+    return pending.retries if pending and pending.name == replica.name and pending.reason in known else 0
+
+
+def _under_way(situation: Situation, replica: Replica, operation: _Operation, event: str, participle: str) -> Step:
+    return Step(
+        action=Action.WAIT,
+        name=replica.name,
+        reason=operation.running,
+        event=event,
+        message=f"Waiting for Shoot {_full(situation, replica)} to be {participle}",
+        retries=_retries(situation, replica, operation),
+    )
+
+
+def _after_failure(situation: Situation, replica: Replica, operation: _Operation) -> Step:
+    """Tries again, so many times; then a round pauses, longer each time, until the next begins."""
+    retries, limit = _retries(situation, replica, operation), situation.max_retries
+    full = _full(situation, replica)
+    left = 0.0 if limit and (situation.is_asked or retries % limit or not retries) else None
+    if left is None and limit:
+        left = _left_of_pause(situation, operation, rounds=retries // limit)
+    if left is not None and left <= 0:
+        return Step(
+            action=Action.RETRY_SHOOT,
+            name=replica.name,
+            reason=operation.running,
+            event=operation.retrying,
+            message=f"Retrying Shoot {full} {operation.noun}",
+            retries=retries + 1,
+        )
+    return Step(
+        action=Action.WAIT,
+        name=replica.name,
+        reason=operation.failed,
+        event=operation.giving_up,
+        message=f"Not retrying Shoot {full} {operation.noun} since max retries have been reached",
+        retries=retries,
+        again_after=left,
+    )
+
+
+def _left_of_pause(situation: Situation, operation: _Operation, *, rounds: int) -> float:
+    """Seconds; of a pause that begins now, all."""
+    pause = min(situation.pause * 2.0 ** min(rounds - 1, 30), _LONGEST_PAUSE)
+    pending = situation.pending
+    if pending is None or pending.reason != operation.failed:
+        return pause
+    return pause - (situation.now - pending.since) / timedelta(seconds=1)
+
+
+# --- more and fewer
+
+
+def _creation(situation: Situation) -> Step:
+    ordinal = next_ordinal(situation.next_number, (replica.name for replica in situation.replicas))
+    name = name_of(situation.name, ordinal)
+    return Step(
+        action=Action.CREATE_SHOOT,
+        name=name,
+        reason=Reason.SHOOT_RECONCILING,
+        event="CreatingShoot",
+        message=f"Creating Shoot {situation.namespace}/{name}",
+    )
+
+
+def _scaled_in(situation: Situation) -> Step | NoneDeletable:
+    candidates = [
+        replica
+        for replica in situation.replicas
+        if replica.is_going or not (replica.is_protected or replica.name in situation.used_seeds)
+    ]
+    if candidates:
+        return _removal(situation, min(candidates, key=removal_order))
+    return NoneDeletable(
+        protected=sorted(replica.name for replica in situation.replicas if replica.is_protected),
+        in_use=sorted(replica.name for replica in situation.replicas if replica.name in situation.used_seeds),
+    )
+
+
+def _is_half_removed(situation: Situation, replica: Replica) -> bool:
+    """Whether only the Shoot is left, or is all that there was. A protection does not stop what has begun."""
+    if replica.managed_seed is not None:
+        return False
+    pending = situation.pending
+    has_begun = pending is not None and pending.name == replica.name and pending.reason == Reason.MANAGED_SEED_DELETING
+    return has_begun or (replica.state is State.SHOOT_RECONCILED and not replica.is_protected)
+
+
+def _removal(situation: Situation, replica: Replica) -> Step:
+    full = _full(situation, replica)
+    if replica.managed_seed is not None:
+        return Step(
+            action=Action.DELETE_MANAGED_SEED,
+            name=replica.name,
+            reason=Reason.MANAGED_SEED_DELETING,
+            event="DeletingManagedSeed",
+            message=f"Deleting ManagedSeed {full}",
+        )
+    if replica.seed is not None:
+        # Whoever removed the ManagedSeed has left the Seed. It runs in the cluster of the Shoot, which it would lose.
+        waits = f"Waiting for Seed {replica.name} to be deleted"
+        return _wait(replica, Reason.MANAGED_SEED_DELETING, "WaitingForSeedDeleted", waits)
+    return Step(
+        action=Action.DELETE_SHOOT,
+        name=replica.name,
+        reason=Reason.SHOOT_DELETING,
+        event="DeletingShoot",
+        message=f"Deleting Shoot {full}",
+    )
+
+
+# --- updates
+
+
+def _updated(situation: Situation, replica: Replica) -> Step | None:
+    """The next step to the present templates; None: it has them, or keeps the ones that it has."""
+    if situation.rollout is None or replica.ordinal < 0:
+        return None
+    if situation.rollout.lacks_update(replica.revisions[0], replica.ordinal):
+        return Step(
+            action=Action.UPDATE_SHOOT,
+            name=replica.name,
+            reason=Reason.SHOOT_RECONCILING,
+            event="UpdatingShoot",
+            message=f"Updating Shoot {_full(situation, replica)}",
+        )
+    return _managed_seed_update(situation, replica)
+
+
+def _managed_seed_update(situation: Situation, replica: Replica) -> Step | None:
+    """A ManagedSeed follows its Shoot, whatever the templates have become meanwhile."""
+    if situation.rollout is None or replica.managed_seed is None or len(set(replica.revisions)) == 1:
+        return None
+    return Step(
+        action=Action.UPDATE_MANAGED_SEED,
+        name=replica.name,
+        reason=Reason.MANAGED_SEED_PREPARING,
+        event="UpdatingManagedSeed",
+        message=f"Updating ManagedSeed {_full(situation, replica)}",
+    )
+
+
+def _correction(situation: Situation, replica: Replica) -> Step | None:
+    """The update of a replica that may never become ready as it is: what it has was given up, or has failed.
+
+    Without it, a mistake in the templates could not be put right by correcting them.
+    """
+    rollout, revision = situation.rollout, replica.revisions[0]
+    if rollout is None or not rollout.lacks_update(revision, replica.ordinal):
+        return None
+    is_given_up = revision not in {rollout.current, ""}
+    has_failed = shoot_state(replica.shoot) is State.SHOOT_RECONCILE_FAILED
+    return _updated(situation, replica) if is_given_up or has_failed else None

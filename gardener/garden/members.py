@@ -1,0 +1,22 @@
+"""Members of a Project and their roles.
+
+A member has a list of roles. It is stored as `role`, the first of them, and `roles`, all others: `role` is what the API
+began with, and clients of both ages read it.
+"""
+
+from kube.objects import Object, mappings, text, texts
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+ADMIN, OWNER, VIEWER = "admin", "owner", "viewer"
+USER_ACCESS_MANAGER, SERVICE_ACCOUNT_MANAGER = "uam", "serviceaccountmanager"
+ROLES = (ADMIN, OWNER, SERVICE_ACCOUNT_MANAGER, USER_ACCESS_MANAGER, VIEWER)
+EXTENSION_PREFIX = "extension:"
+
+
+def members(spec: Object) -> list[Object]:
+    return mappings(spec.get("members"))
+
+
+def roles(member: Object) -> list[str]:
+    first, others = text(member.get("role")), texts(member.get("roles"))
+    return [first, *(role for role in others if role != first)] if first else others

@@ -1,0 +1,51 @@
+"""Networks of clusters: CIDRs of the right family that do not overlap."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from kube.addresses import IPNetwork, parse_cidr
+from kube.validation import FieldError, invalid
+
+VPN_RANGES = ("192.168.123.0/24", "fd8f:6d53:b97a:1::/96")
+"""What the VPN between control planes and nodes takes for itself."""
+
+_VPN = tuple(network for text in VPN_RANGES if (network := parse_cidr(text)) is not None)
+
+
+def cidr_errors(path: str, text: str) -> Iterator[FieldError]:
+    if parse_cidr(text) is None:
+        yield invalid(path, text, f"invalid CIDR address: {text}")
+
+
+def parsed(networks: Mapping[str, str]) -> dict[str, IPNetwork]:
+    """Of texts by path those that are networks."""
+    found = ((path, parse_cidr(text)) for path, text in networks.items())
+    return {path: network for path, network in found if network is not None}
+
+
+def family_errors(networks: Mapping[str, str], families: Sequence[str]) -> Iterator[FieldError]:
+    """Clusters with both families may have networks of either."""
+    if len(families) > 1:
+        return
+    family = families[0] if families else "IPv4"
+    for path, network in parsed(networks).items():
+        if f"IPv{network.version}" != family:
+            yield invalid(path, str(network.network_address), f"must be a valid {family} address")
+
+
+def overlap_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
+    """Of two that overlap, the latter is wrong."""
+    for (first, one), (second, other) in combinations(parsed(networks).items(), 2):
+        if overlap(one, other):
+            yield invalid(second, networks[second], f'must not overlap with "{first}" ("{networks[first]}")')
+
+
+def vpn_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
+    for path, network in parsed(networks).items():
+        for taken in _VPN:
+            if overlap(network, taken):
+                yield invalid(path, networks[path], f'must not overlap with the range of the VPN ("{taken}")')
+
+
+def overlap(one: IPNetwork, other: IPNetwork) -> bool:
+    return one.version == other.version and one.overlaps(other)

@@ -1,0 +1,66 @@
+"""The state of a Shoot, as its status tells it."""
+
+from gardener import keys
+from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts
+from kube.paths import at, mapping_at
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
+
+FAILED = "Failed"
+"""State of an operation that is not tried any more until somebody asks for it."""
+SUCCEEDED = "Succeeded"
+RATE_LIMITED = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
+
+_REFERABLE = {SECRETS.kind: SECRETS, CONFIG_MAPS.kind: CONFIG_MAPS}
+
+
+def last_operation(shoot: Object) -> Object:
+    return mapping_at(shoot, "status", "lastOperation")
+
+
+def is_current(shoot: Object) -> bool:
+    """Whether the status is about the spec as it is now."""
+    return integer(at(shoot, "status", "observedGeneration")) == integer(metadata(shoot).get("generation"))
+
+
+def has_failed(shoot: Object) -> bool:
+    """Whether what was asked for last has failed for good."""
+    return last_operation(shoot).get("state") == FAILED and is_current(shoot)
+
+
+def last_errors(shoot: Object) -> list[Object]:
+    return mappings(at(shoot, "status", "lastErrors"))
+
+
+def error_codes(shoot: Object) -> set[str]:
+    return {code for error in last_errors(shoot) for code in texts(error.get("codes"))}
+
+
+def met_rate_limit(shoot: Object) -> bool:
+    """Whether what was asked for last has failed for good by a limit that time alone may lift."""
+    return has_failed(shoot) and RATE_LIMITED in error_codes(shoot)
+
+
+def is_abandoned(shoot: Object) -> bool:
+    """Whether it is being deleted, and nothing of its cluster is left that would need what it refers to."""
+    return is_deleting(shoot) and keys.GARDENER_FINALIZER not in finalizers(shoot)
+
+
+def seeds_of(shoot: Object) -> list[str]:
+    """The Seed that it is on, or is to be on, and the one that it leaves."""
+    names = (text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName")))
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def references(shoot: Object) -> list[tuple[Resource, str]]:
+    """The Secrets and ConfigMaps of its namespace that a Shoot names, each once."""
+    server = mapping_at(spec(shoot), "kubernetes", "kubeAPIServer")
+    found = [(SECRETS, each.get("secretName")) for each in mappings(at(spec(shoot), "dns", "providers"))]
+    found += [(SECRETS, each.get("kubeconfigSecretName")) for each in mappings(server.get("admissionPlugins"))]
+    found.append((CONFIG_MAPS, at(server, "auditConfig", "auditPolicy", "configMapRef", "name")))
+    found.append((CONFIG_MAPS, at(server, "structuredAuthentication", "configMapName")))
+    for each in mappings(spec(shoot).get("resources")):
+        reference = mapping(each.get("resourceRef"))
+        resource = _REFERABLE.get(text(reference.get("kind")))
+        if resource is not None and reference.get("apiVersion") == resource.api_version:
+            found.append((resource, reference.get("name")))
+    return list(dict.fromkeys((resource, text(name)) for resource, name in found if text(name)))

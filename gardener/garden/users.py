@@ -1,0 +1,143 @@
+"""Who uses what in a garden, and how users are named in messages.
+
+Each function gives the keys of what an object refers to. As an index of a cache it finds the users of an object; called
+for an object as it was and as it is, it tells whose users have changed. References are taken from objects as they are
+stored, with all defaults.
+
+    Shoot                    cloud profile, binding, exposure class
+    NamespacedCloudProfile   its parent
+    bindings                 credentials, quotas
+    ControllerRegistration   ControllerDeployments
+    ControllerInstallation   ControllerRegistration, Seed
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, WORKLOAD_IDENTITIES
+from kube.objects import Key, Object, key, mapping, mappings, spec, text
+from kube.paths import mapping_at, mappings_at
+from kube.resources import SECRETS
+
+MOST_NAMED = 20
+"""Users in one message."""
+
+References: TypeAlias = Callable[[Object], Iterable[Key]]
+
+
+# --- Shoots
+
+
+def cloud_profiles(shoot: Object) -> Iterator[Key]:
+    """Also by the field in which older Shoots name it."""
+    reference = mapping(spec(shoot).get("cloudProfile"))
+    if reference.get("kind") != NAMESPACED_CLOUD_PROFILES.kind:
+        yield from _named(reference.get("name"))
+    yield from _named(spec(shoot).get("cloudProfileName"))
+
+
+def namespaced_cloud_profiles(shoot: Object) -> Iterator[Key]:
+    reference = mapping(spec(shoot).get("cloudProfile"))
+    if reference.get("kind") == NAMESPACED_CLOUD_PROFILES.kind:
+        yield from _named(reference.get("name"), key(shoot).namespace)
+
+
+def secret_bindings(shoot: Object) -> Iterator[Key]:
+    yield from _named(spec(shoot).get("secretBindingName"), key(shoot).namespace)
+
+
+def credentials_bindings(shoot: Object) -> Iterator[Key]:
+    yield from _named(spec(shoot).get("credentialsBindingName"), key(shoot).namespace)
+
+
+def exposure_classes(shoot: Object) -> Iterator[Key]:
+    yield from _named(spec(shoot).get("exposureClassName"))
+
+
+# --- cloud profiles
+
+
+def parents(profile: Object) -> Iterator[Key]:
+    """Of a NamespacedCloudProfile."""
+    yield from _named(mapping_at(profile, "spec", "parent").get("name"))
+
+
+# --- bindings of both kinds
+
+
+def secrets(binding: Object) -> Iterator[Key]:
+    yield from _credentials(binding, SECRETS.api_version, SECRETS.kind)
+
+
+def workload_identities(binding: Object) -> Iterator[Key]:
+    yield from _credentials(binding, WORKLOAD_IDENTITIES.api_version, WORKLOAD_IDENTITIES.kind)
+
+
+def _credentials(binding: Object, api_version: str, kind: str) -> Iterator[Key]:
+    reference = credentials_reference(binding)
+    if (reference.get("apiVersion"), reference.get("kind")) == (api_version, kind):
+        yield from _named(reference.get("name"), text(reference.get("namespace")) or key(binding).namespace)
+
+
+def credentials_reference(binding: Object) -> Object:
+    """With apiVersion and kind, which a SecretBinding need not say."""
+    if "secretRef" in binding:
+        return {**mapping(binding["secretRef"]), "apiVersion": SECRETS.api_version, "kind": SECRETS.kind}
+    return mapping(binding.get("credentialsRef"))
+
+
+def provider_types(binding: Object) -> list[str]:
+    """A SecretBinding may have several, separated by commas."""
+    types = text(mapping(binding.get("provider")).get("type")).split(",")
+    return [each.strip() for each in types if each.strip()]
+
+
+def quotas(binding: Object) -> Iterator[Key]:
+    for quota in mappings(binding.get("quotas")):
+        yield from _named(quota.get("name"), text(quota.get("namespace")) or key(binding).namespace)
+
+
+def of_binding(binding: Object) -> Iterator[Key]:
+    """All that a binding refers to."""
+    yield from secrets(binding)
+    yield from workload_identities(binding)
+    yield from quotas(binding)
+
+
+# --- extensions
+
+
+def controller_deployments(registration: Object) -> Iterator[Key]:
+    for reference in mappings_at(registration, "spec", "deployment", "deploymentRefs"):
+        yield from _named(reference.get("name"))
+
+
+def controller_registrations(installation: Object) -> Iterator[Key]:
+    yield from _named(mapping_at(installation, "spec", "registrationRef").get("name"))
+
+
+def seeds(installation: Object) -> Iterator[Key]:
+    yield from _named(mapping_at(installation, "spec", "seedRef").get("name"))
+
+
+# --- messages
+
+
+def reason(text: str, found: Sequence[Key]) -> str:
+    """The text, followed by the users; empty if there are none."""
+    return f"{text}: {listed(found)}" if found else ""
+
+
+def listed(users: Iterable[Key]) -> str:
+    """As `[garden-a/x garden-b/y]`, in the order in which they are given; of many the first and their number."""
+    names = [str(user) for user in users]
+    shown = names[:MOST_NAMED]
+    if more := len(names) - len(shown):
+        shown.append(f"... and {more} more")
+    return f"[{' '.join(shown)}]"
+
+
+def _named(name: object, namespace: str = "") -> Iterator[Key]:
+    """Nothing if there is no name."""
+    if found := text(name):
+        yield Key(namespace, found)

@@ -1,0 +1,140 @@
+"""Semantic versions of Kubernetes and of machine images, and constraints on them (`>= 1.28, < 1.31`)."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+_VERSION = re.compile(
+    r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?",
+    re.ASCII,
+)
+_RELEASE = ((1, 0, ""),)
+
+
+class Version(NamedTuple):
+    """Ordered as semantic versions are; what follows a `+` does not count."""
+
+    major: int
+    minor: int
+    patch: int
+    suffix: tuple[tuple[int, int, str], ...] = _RELEASE
+    """The identifiers after the hyphen, such that releases come after all that have one."""
+
+    @property
+    def is_release(self) -> bool:
+        return self.suffix == _RELEASE
+
+
+@lru_cache(maxsize=4096)
+def parse_version(text: str) -> Version | None:
+    """None: it is none. What is missing (`1.30`) counts as zero."""
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        return None
+    major, minor, patch = (int(part or 0) for part in match.groups()[:3])
+    return Version(major, minor, patch, _suffix(match[4]) if match[4] else _RELEASE)
+
+
+def _suffix(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple((0, int(each), "") if each.isdigit() else (0, 1 << 63, each) for each in text[:256].split("."))
+
+
+def has_prefix(version: str, prefix: str) -> bool:
+    """Whether `1.30.5` belongs to `1.30`, `1` or the empty prefix; no part of a number is taken for it."""
+    return not prefix or version == prefix or version.startswith(f"{prefix}.")
+
+
+# --- constraints
+
+Constraint = Callable[[Version], bool]
+_PARTIAL = r"v?(?:[\dxX*]+)(?:\.[\dxX*]+){0,2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
+_RANGE = re.compile(rf"({_PARTIAL})\s+-\s+({_PARTIAL})", re.ASCII)
+_TERM = re.compile(rf"\s*(=>|=<|>=|<=|!=|~>|[=<>~^]?)\s*({_PARTIAL})\s*,?", re.ASCII)
+_LONGEST = 256
+
+
+@lru_cache(maxsize=512)
+def parse_constraint(text: str) -> Constraint:
+    """Alternatives are separated by `||`, conditions that hold together by commas or blanks.
+
+    Raises: ValueError: the text is no constraint.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"a constraint has at most {_LONGEST} characters")
+    alternatives = [_all_of(part) for part in text.split("||")]
+    return lambda version: any(all(holds(version) for holds in each) for each in alternatives)
+
+
+def _all_of(text: str) -> list[Constraint]:
+    text = _RANGE.sub(r">=\1, <=\2", text.strip())
+    if not text:
+        raise ValueError("a constraint is missing: write one such as `>= 1.28, < 1.31`")
+    conditions, at = [], 0
+    while at < len(text):
+        match = _TERM.match(text, at)
+        if match is None:
+            raise ValueError(f"{text[at:]!r} is no constraint; write one such as `>= 1.28, < 1.31`")
+        conditions.append(_condition(match[1], match[2]))
+        at = match.end()
+    return conditions
+
+
+def _condition(operator: str, text: str) -> Constraint:
+    """What stands for anything (`1.x`, or simply `1`) makes a range of the version."""
+    given = re.split(r"[-+]", text.removeprefix("v"), maxsplit=1)[0].split(".")
+    known = next((i for i, part in enumerate(given) if not part.isdigit()), len(given))
+    version = parse_version(text) if known == len(given) else parse_version(".".join(given[:known]) or "0")
+    if version is None:
+        raise ValueError(f"{text!r} is no version")
+    above = _next(version, known)
+
+    def within(candidate: Version) -> bool:
+        return version <= candidate and (above is None or candidate < above) and _suits(candidate, version)
+
+    match operator:
+        case "" | "=" if known == 3:
+            return lambda candidate: candidate == version
+        case "" | "=" | "~" | "~>" if known < 3:
+            return within
+        case "~" | "~>":
+            return lambda candidate: version <= candidate < _next_minor(version) and _suits(candidate, version)
+        case "^":
+            end = _next(version, max(1, min(known, 1 + _leading_zeros(version))))
+            return lambda candidate: version <= candidate and (end is None or candidate < end)
+        case "!=":
+            return (lambda candidate: candidate != version) if known == 3 else lambda candidate: not within(candidate)
+        case ">":
+            return lambda candidate: candidate > version if known == 3 else above is not None and candidate >= above
+        case ">=" | "=>":
+            return lambda candidate: candidate >= version
+        case "<":
+            return lambda candidate: candidate < version
+        case _:
+            return lambda candidate: candidate <= version if known == 3 else above is None or candidate < above
+
+
+def _suits(candidate: Version, version: Version) -> bool:
+    """Ranges leave out what is not released yet, unless they name such a version themselves."""
+    return candidate.is_release or not version.is_release
+
+
+def _leading_zeros(version: Version) -> int:
+    return 0 if version.major else 1 if version.minor else 2
+
+
+def _next_minor(version: Version) -> Version:
+    return Version(version.major, version.minor + 1, 0)
+
+
+def _next(version: Version, known: int) -> Version | None:
+    """The first version that differs in the last of the parts that are known."""
+    match known:
+        case 0:
+            return None
+        case 1:
+            return Version(version.major + 1, 0, 0)
+        case 2:
+            return _next_minor(version)
+        case _:
+            return Version(version.major, version.minor, version.patch + 1)

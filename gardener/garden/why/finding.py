@@ -1,0 +1,162 @@
+"""One thing that is told of an object, and the words that all kinds share."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from kube.clock import format_time, short_duration, time_or_none
+from kube.objects import Key, Object, key, mappings, metadata, text
+from kube.paths import at
+from kube.resources import Resource
+
+_MOST_NAMED = 5
+CONDITION = "condition"
+_FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
+OF_KUBERNETES = frozenset({_FOREGROUND, _ORPHAN})
+"""Finalizers."""
+
+
+class Level(StrEnum):
+    """What is more important comes first."""
+
+    BLOCKED = "blocked"
+    """What somebody has asked for has yet to happen."""
+    PROBLEM = "problem"
+    NEXT = "next"
+    """It happens without anybody's help."""
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Objects of a kind that refer to another one."""
+
+    resource: Resource
+    keys: Sequence[Key]
+
+    def __str__(self) -> str:
+        """`ControllerInstallation a`, `2 Shoots garden-a/x, garden-a/y`."""
+        kind = self.resource.kind
+        head = kind if len(self.keys) == 1 else f"{len(self.keys)} {plural(kind)}"
+        return f"{head} {named(self.keys)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    level: Level
+    about: str
+    """In a word or two."""
+    text: str
+    remedy: str = ""
+    """What to do; empty: there is nothing to be done, or nobody knows."""
+    at: datetime | None = None
+    """When something happens, or has happened; the text has it too, for people."""
+    users: Sequence[Users] = ()
+
+    def data(self) -> dict[str, Any]:
+        """For programs."""
+        found = [
+            {"kind": of.resource.kind, "namespace": k.namespace, "name": k.name} for of in self.users for k in of.keys
+        ]
+        return {
+            "level": self.level.value,
+            "about": self.about,
+            "message": self.text,
+            "remedy": self.remedy,
+            "time": None if self.at is None else format_time(self.at),
+            "users": [{name: value for name, value in each.items() if value} for each in found],
+        }
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """The most important first; of equal ones in the order in which they were told."""
+    levels = list(Level)
+    return sorted(findings, key=lambda finding: levels.index(finding.level))
+
+
+# --- words
+
+
+def plural(kind: str) -> str:
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
+
+
+def named(found: Sequence[Key]) -> str:
+    """The first of many names."""
+    shown = ", ".join(map(str, found[:_MOST_NAMED]))
+    return shown if len(found) <= _MOST_NAMED else f"{shown} and {len(found) - _MOST_NAMED} more"
+
+
+def together(users: Iterable[Users]) -> str:
+    return "; ".join(map(str, users))
+
+
+def when(moment: datetime, now: datetime) -> str:
+    """`2026-01-01T22:00:00Z (in 3h)`."""
+    seconds = (moment - now).total_seconds()
+    relative = f"in {short_duration(seconds)}" if seconds >= 0 else f"{short_duration(-seconds)} ago"
+    return f"{format_time(moment)} ({relative})"
+
+
+def since(moment: object, now: datetime) -> str:
+    """` for 3h`, of a time of the API; empty if there is none."""
+    begun = time_or_none(moment)
+    return "" if begun is None else f" for {short_duration(max(0.0, (now - begun).total_seconds()))}"
+
+
+def one_line(value: object) -> str:
+    return " ".join(text(value).split())
+
+
+def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
+    """Of kubectl, about an object."""
+    where = ("-n", own.namespace) if own.namespace else ()
+    return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *more))
+
+
+def about_it(resource: Resource, own: Key) -> str:
+    """The command that tells more about another object."""
+    return command("gardener why", resource, own)
+
+
+# --- what any object may tell
+
+
+def conditions(
+    obj: Object, field: str, *, now: datetime, about: str = CONDITION, remedies: dict[str, str] | None = None
+) -> Iterator[Finding]:
+    """Those of its status that are not True. Args: remedies: by type."""
+    for each in mappings(at(obj, "status", field)):
+        status = text(each.get("status"))
+        if status == "True":
+            continue
+        kind, reason = text(each.get("type")), one_line(each.get("reason"))
+        changed = each.get("lastTransitionTime")
+        told = f"{kind} is {status or 'not said'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
+        yield Finding(
+            level=Level.PROBLEM,
+            about=about,
+            text=told.rstrip(": "),
+            remedy=(remedies or {}).get(kind, ""),
+            at=time_or_none(changed),
+        )
+
+
+def deletion_begun(obj: Object) -> datetime | None:
+    return time_or_none(metadata(obj).get("deletionTimestamp"))
+
+
+def other_finalizers(resource: Resource, obj: Object, names: Iterable[str]) -> Iterator[Finding]:
+    """Of an object in deletion, those finalizers that nothing else is told of."""
+    for name in names:
+        if name in OF_KUBERNETES:
+            told = f"waits for objects that it owns (finalizer {name})"
+            remedy = "wait for the garbage collector; see objects whose ownerReferences name it"
+        else:
+            told = f"waits for whoever has set the finalizer {name}"
+            remedy = f"see why that program does not remove it: {command('describe', resource, key(obj))}"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy)

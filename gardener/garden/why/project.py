@@ -1,0 +1,177 @@
+"""What is told of a Project: its phase and namespace, what its deletion waits for, and whether it is stale."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gardener import keys
+from gardener.garden import users as references
+from gardener.garden.resources import PROJECTS, QUOTAS, SHOOTS, WORKLOAD_IDENTITIES
+from gardener.garden.why.finding import (
+    Finding,
+    Level,
+    Users,
+    about_it,
+    command,
+    deletion_begun,
+    one_line,
+    other_finalizers,
+    together,
+    when,
+)
+from kube.clock import time_or_none
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    finalizers,
+    is_deleting,
+    is_truthy,
+    key,
+    mapping,
+    mappings,
+    spec,
+    text,
+)
+from kube.paths import at
+from kube.resources import NAMESPACES, SECRETS
+
+_HINDERED = ("NamespaceDeletion", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
+"""How conditions of a namespace begin that tell what its deletion waits for, if they are True."""
+_BOUND = (
+    (SECRETS, references.secrets),
+    (WORKLOAD_IDENTITIES, references.workload_identities),
+    (QUOTAS, references.quotas),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """A Project."""
+
+    namespace: Object | None = None
+    """None: it does not exist."""
+    is_namespace_known: bool = True
+    """Whether it could be looked for."""
+    users: Sequence[Users] = ()
+    """What is in its namespace, or is used from elsewhere."""
+
+
+def namespace_of(project: Object) -> str:
+    return text(spec(project).get("namespace"))
+
+
+def used_from_elsewhere(namespace: str, shoots: Iterable[Object], bindings: Iterable[Object]) -> Iterator[Users]:
+    """What of a namespace Shoots use by bindings. Args: shoots, bindings: of all namespaces, bindings of both kinds."""
+    used = {each for shoot in shoots for each in _bindings_of(shoot)}
+    bound = [each for each in bindings if (_field(each), key(each)) in used]
+    for resource, named in _BOUND:
+        found = {own for each in bound for own in named(each) if own.namespace == namespace}
+        if found:
+            yield Users(resource, sorted(found))
+
+
+def _bindings_of(shoot: Object) -> Iterator[tuple[str, Key]]:
+    yield from (("secretRef", own) for own in references.secret_bindings(shoot))
+    yield from (("credentialsRef", own) for own in references.credentials_bindings(shoot))
+
+
+def _field(binding: Object) -> str:
+    return "secretRef" if "secretRef" in binding else "credentialsRef"
+
+
+def findings(project: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
+    using = [each for each in around.users if each.keys]
+    if is_deleting(project):
+        yield from _deletion(project, around, using, now)
+    else:
+        yield from _phase(project, around)
+        yield from _staleness(project, around, using, now)
+
+
+# --- phase
+
+
+def _phase(project: Object, around: Around) -> Iterator[Finding]:
+    phase, name = text(at(project, "status", "phase")), namespace_of(project)
+    described = command("describe", PROJECTS, key(project))
+    if phase == "Failed":
+        told = "phase Failed: the controller manager could not set it up, and goes on trying"
+        yield Finding(level=Level.PROBLEM, about="phase", text=told, remedy=f"see why: {described}")
+    elif phase != "Ready":
+        told = f"phase {phase or 'not set'}: the controller manager has yet to set it up"
+        remedy = "if it stays so, see whether the controller manager runs"
+        yield Finding(level=Level.BLOCKED, about="phase", text=told, remedy=remedy)
+    else:
+        yield Finding(level=Level.INFO, about="phase", text=f"Ready, namespace {name}")
+    if name and around.is_namespace_known and around.namespace is None:
+        told = f"its namespace {name} does not exist"
+        yield Finding(level=Level.PROBLEM, about="namespace", text=told, remedy=f"see why: {described}")
+
+
+# --- what becomes of those that nobody uses
+
+
+def _staleness(project: Object, around: Around, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
+    status = mapping(project.get("status"))
+    exempt = is_truthy(annotations(around.namespace or {}).get(keys.SKIP_STALE_CHECK))
+    begun = time_or_none(status.get("staleSinceTimestamp"))
+    ends = time_or_none(status.get("staleAutoDeleteTimestamp"))
+    if begun is not None and not (using or exempt):
+        told = f"stale since {when(begun, now)}: nothing in it is used"
+        told += "; not to be deleted yet" if ends is None else f"; it is deleted at {when(ends, now)}"
+        yield Finding(
+            level=Level.NEXT if ends is None else Level.PROBLEM,
+            about="stale",
+            text=told,
+            remedy=f"use it, or exempt it: {_exempting(project)}",
+            at=begun if ends is None else ends,
+        )
+    elif exempt:
+        told = f"never taken for stale: its namespace has the annotation {keys.SKIP_STALE_CHECK}"
+        yield Finding(level=Level.INFO, about="stale", text=told)
+    if using:
+        yield Finding(level=Level.INFO, about="users", text=f"in use: {together(using)}", users=using)
+    if (active := time_or_none(status.get("lastActivityTimestamp"))) is not None:
+        told = f"something was done in it last at {when(active, now)}"
+        yield Finding(level=Level.INFO, about="activity", text=told, at=active)
+
+
+def _exempting(project: Object) -> str:
+    return command("annotate", NAMESPACES, Key("", namespace_of(project)), f"{keys.SKIP_STALE_CHECK}=true")
+
+
+# --- deletion
+
+
+def _deletion(project: Object, around: Around, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
+    begun, present = deletion_begun(project), finalizers(project)
+    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    shoots = [each for each in using if each.resource == SHOOTS]
+    for each in shoots:
+        remedy = f"delete them; begin with: {about_it(SHOOTS, each.keys[0])}"
+        told = f"the deletion{asked} waits for {each}"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun, users=(each,))
+    if not shoots and keys.GARDENER_FINALIZER in present:
+        yield from _release(around.namespace, asked, begun)
+    names = (name for name in present if name != keys.GARDENER_FINALIZER)
+    yield from other_finalizers(PROJECTS, project, names)
+
+
+def _release(namespace: Object | None, asked: str, begun: datetime | None) -> Iterator[Finding]:
+    if namespace is None or not is_deleting(namespace):
+        told = f"the deletion{asked} waits for the controller manager"
+        remedy = "if it stays so, see whether the controller manager runs"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+        return
+    name = key(namespace).name
+    held = [
+        one_line(each.get("message"))
+        for each in mappings(at(namespace, "status", "conditions"))
+        if each.get("status") == "True" and text(each.get("type")).startswith(_HINDERED)
+    ]
+    told = f"the deletion{asked} waits for the namespace {name}"
+    if held:
+        told += f": {'; '.join(held)}"
+    remedy = "remove what is left in it" if held else f"see: {command('describe', NAMESPACES, Key('', name))}"
+    yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)

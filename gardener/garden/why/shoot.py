@@ -1,0 +1,283 @@
+"""What is told of a Shoot: what holds its deletion, what is wrong with it, and what happens to it next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gardener import keys
+from gardener.garden import hibernation, lifetimes
+from gardener.garden.maintenance import report, schedule
+from gardener.garden.maintenance.plan import Plan, Restarts, plan
+from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.garden.shoots import FAILED, SUCCEEDED, last_errors, last_operation, met_rate_limit
+from gardener.garden.why import seed as seeds
+from gardener.garden.why.finding import (
+    Finding,
+    Level,
+    Users,
+    about_it,
+    command,
+    conditions,
+    deletion_begun,
+    one_line,
+    other_finalizers,
+    when,
+)
+from kube.clock import format_time, time_or_none
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    finalizers,
+    integer,
+    is_deleting,
+    is_truthy,
+    key,
+    metadata,
+    spec,
+    text,
+    texts,
+)
+from kube.paths import at, mapping_at
+
+_ERROR, _PENDING = "Error", "Pending"
+_SOON = timedelta(days=7)
+_MOST_ERRORS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """A Shoot; None: it does not exist, or could not be read."""
+
+    profile: Object | None = None
+    """What it chooses from: the spec of a cloud profile."""
+    seed: Object | None = None
+    managed_seed: Key | None = None
+    """That makes a Seed of it."""
+    quotas: Sequence[Object] = ()
+
+
+def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
+    yield from _deletion(shoot, around, now)
+    yield from _operation(shoot, now)
+    yield from _place(shoot, around)
+    yield from _pending(shoot, now)
+    yield from conditions(shoot, "constraints", now=now, about="constraint")
+    yield from conditions(shoot, "conditions", now=now)
+    if not is_deleting(shoot):
+        yield from _expiration(shoot, around, now)
+        yield from _maintenance(shoot, around, now)
+        yield from _hibernation(shoot, now)
+
+
+def _commanded(shoot: Object, operation: str) -> str:
+    return command("annotate", SHOOTS, key(shoot), f"{keys.OPERATION}={operation}")
+
+
+# --- deletion
+
+
+def _deletion(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
+    managed = around.managed_seed
+    if managed is not None:
+        using = (Users(MANAGED_SEEDS, [managed]),)
+        yield Finding(
+            level=Level.BLOCKED if is_deleting(shoot) else Level.INFO,
+            about="deletion",
+            text=f"a Seed runs on it: a deletion is refused as long as ManagedSeed {managed} exists",
+            remedy=f"to delete it, begin with: {command('delete', MANAGED_SEEDS, managed)}"
+            if is_deleting(shoot)
+            else "",
+            users=using,
+        )
+    if not is_deleting(shoot):
+        return
+    begun, present = deletion_begun(shoot), finalizers(shoot)
+    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    if not is_truthy(annotations(shoot).get(keys.CONFIRM_DELETION)):
+        remedy = f"confirm it: {command('annotate', SHOOTS, key(shoot), f'{keys.CONFIRM_DELETION}=true')}"
+        told = f"the deletion{asked} waits for a confirmation"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+    if keys.GARDENER_FINALIZER in present:
+        yield _until_cluster_is_gone(shoot, around, asked, begun)
+    elif keys.REFERENCE_PROTECTION in present:
+        told = f"the deletion{asked} is about to end: its cluster is gone"
+        remedy = "if it stays, see whether the controller manager runs"
+        yield Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+    known = {keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION}
+    yield from other_finalizers(SHOOTS, shoot, (name for name in present if name not in known))
+
+
+def _until_cluster_is_gone(shoot: Object, around: Around, asked: str, begun: datetime | None) -> Finding:
+    name, last = _seed_name(shoot), last_operation(shoot)
+    lost = around.seed is not None and seeds.is_lost(around.seed)
+    on = f"the gardenlet of Seed {name}" if name else "a gardenlet"
+    told = f"the deletion{asked} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
+    if last.get("type") == "Delete":
+        told += f": {integer(last.get('progress'))} % done, {text(last.get('state')).lower()}"
+    remedy = about_it(SEEDS, Key("", name)) if lost else ""
+    return Finding(level=Level.BLOCKED, about="deletion", text=told, remedy=remedy, at=begun)
+
+
+# --- the last operation
+
+
+def _operation(shoot: Object, now: datetime) -> Iterator[Finding]:
+    last = last_operation(shoot)
+    state, kind = text(last.get("state")), text(last.get("type"))
+    if not last or state == SUCCEEDED:
+        return
+    changed = time_or_none(last.get("lastUpdateTime"))
+    moment = "" if changed is None else f" at {when(changed, now)}"
+    if state not in {FAILED, _ERROR}:
+        told = f"{kind} is {state.lower()}, {integer(last.get('progress'))} %: {one_line(last.get('description'))}"
+        yield Finding(level=Level.NEXT, about="operation", text=told.rstrip(": "), at=changed)
+        return
+    comes, remedy = _retry(shoot)
+    told = f"{kind} failed{moment}; {comes}"
+    yield Finding(level=Level.PROBLEM, about="operation", text=told, remedy=remedy, at=changed)
+    for error in last_errors(shoot)[:_MOST_ERRORS] or [{"description": last.get("description")}]:
+        yield _error(error)
+    if (more := len(last_errors(shoot)) - _MOST_ERRORS) > 0:
+        yield Finding(level=Level.PROBLEM, about="error", text=f"... and {more} more")
+
+
+def _retry(shoot: Object) -> tuple[str, str]:
+    """Whether it is tried again, and what to do."""
+    asking = _commanded(shoot, keys.OPERATION_RETRY)
+    if last_operation(shoot).get("state") == _ERROR:
+        return "the gardenlet tries again by itself", ""
+    if metadata(shoot).get("generation") != at(shoot, "status", "observedGeneration"):
+        return "the spec has changed since, so the gardenlet tries again by itself", ""
+    if met_rate_limit(shoot):
+        return "it met a rate limit, and is tried again by itself after a while, up to ten times", f"or now: {asking}"
+    if is_truthy(annotations(shoot).get(keys.NEEDS_RETRY)):
+        return "it is tried again in the next maintenance", f"or now: {asking}"
+    return "it is not tried again by itself", f"remove the cause, then: {asking}"
+
+
+def _error(error: Object) -> Finding:
+    codes = texts(error.get("codes"))
+    task = text(error.get("taskID"))
+    told = f"{f'{task}: ' if task else ''}{one_line(error.get('description'))}"
+    return Finding(level=Level.PROBLEM, about="error", text=f"{told} ({', '.join(codes)})" if codes else told)
+
+
+# --- where it is
+
+
+def _seed_name(shoot: Object) -> str:
+    return text(at(shoot, "status", "seedName")) or text(spec(shoot).get("seedName"))
+
+
+def _place(shoot: Object, around: Around) -> Iterator[Finding]:
+    is_on, to_be = text(at(shoot, "status", "seedName")), text(spec(shoot).get("seedName"))
+    if not to_be and not is_deleting(shoot):
+        told = "it is on no Seed yet: it waits for the scheduler"
+        description = one_line(last_operation(shoot).get("description"))
+        remedy = f"see Events: {command('describe', SHOOTS, key(shoot))}"
+        if description:
+            told += f", which says: {description}"
+        yield Finding(level=Level.BLOCKED, about="seed", text=told, remedy=remedy)
+    elif is_on and to_be and is_on != to_be:
+        told = f"it moves from Seed {is_on} to {to_be}"
+        yield Finding(level=Level.NEXT, about="seed", text=told)
+    if around.seed is not None and seeds.is_lost(around.seed):
+        name = key(around.seed).name
+        told = f"its Seed {name} is lost: nothing is done to it until the gardenlet is back, and its state is not known"
+        yield Finding(level=Level.PROBLEM, about="seed", text=told, remedy=about_it(SEEDS, Key("", name)))
+
+
+def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
+    """A change that has yet to be carried out."""
+    observed, generation = at(shoot, "status", "observedGeneration"), metadata(shoot).get("generation")
+    if is_deleting(shoot) or observed is None or observed == generation:
+        return
+    if at(shoot, "spec", "maintenance", "confineSpecUpdateRollout") is True and schedule.current(shoot, now) is None:
+        begin = schedule.following(shoot, now).begin
+        told = f"a change waits for the next maintenance window, at {when(begin, now)}"
+        remedy = f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
+        yield Finding(level=Level.BLOCKED, about="change", text=told, remedy=remedy, at=begin)
+    elif last_operation(shoot).get("state") in {SUCCEEDED, None, _PENDING}:
+        told = "a change waits for the gardenlet to take it up"
+        yield Finding(level=Level.BLOCKED, about="change", text=told)
+
+
+# --- what comes
+
+
+def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
+    try:
+        ends = lifetimes.end(shoot)
+    except ValueError as error:
+        told = f"the annotation {keys.SHOOT_EXPIRATION} is no time: {error}"
+        remedy = f"remove it: {command('annotate', SHOOTS, key(shoot), f'{keys.SHOOT_EXPIRATION}-')}"
+        yield Finding(level=Level.PROBLEM, about="expiration", text=told, remedy=remedy)
+        return
+    allowed = lifetimes.lifetime(around.quotas)
+    if ends is None:
+        if allowed is None:
+            return
+        ends = time_or_none(lifetimes.first_end(shoot, allowed))
+    if ends is None:
+        return
+    by = "" if allowed is None else f", by a Quota of {allowed.days} days"
+    after = f"{keys.SHOOT_EXPIRATION}={format_time(ends + timedelta(days=1))}" if ends.year < 9999 else ""
+    yield Finding(
+        level=Level.PROBLEM if ends - now < _SOON else Level.NEXT,
+        about="expiration",
+        text=f"it is deleted at {when(ends, now)}{by}: {max(0, (ends - now).days)} days left",
+        remedy=f"for a day more: {command('annotate', SHOOTS, key(shoot), '--overwrite', after)}" if after else "",
+        at=ends,
+    )
+
+
+def _maintenance(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
+    last = mapping_at(shoot, "status", "lastMaintenance")
+    if last.get("state") == FAILED:
+        told = f"the last one failed: {one_line(last.get('failureReason')) or one_line(last.get('description'))}"
+        remedy = f"remove the cause, then: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
+        yield Finding(level=Level.PROBLEM, about="maintenance", text=told, remedy=remedy)
+    window = schedule.time_window(shoot)
+    if not window:
+        return
+    is_due = schedule.is_due(shoot, now)
+    begin = now if is_due else schedule.following(shoot, now).begin
+    told = "is due now" if is_due else f"begins at {when(begin, now)}"
+    drawn = None
+    if around.profile is not None:
+        drawn = plan(shoot, around.profile, now=begin, restarts=Restarts())
+        told += _changes(drawn)
+    remedy = "" if is_due else f"or now: {_commanded(shoot, keys.OPERATION_MAINTAIN)}"
+    yield Finding(level=Level.NEXT, about="maintenance", text=told, remedy=remedy, at=begin)
+    if drawn is not None and drawn.problem:
+        remedy = "have the cloud profile offer the image, or choose another one"
+        told = f"machine images can't be maintained: {drawn.problem}"
+        yield Finding(level=Level.PROBLEM, about="maintenance", text=told, remedy=remedy)
+
+
+def _changes(drawn: Plan) -> str:
+    found = [*report.descriptions(drawn), *drawn.texts]
+    return f", and will report: {'; '.join(found)}" if found else ": no changes but for a reconciliation"
+
+
+def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
+    try:
+        scheduled = hibernation.entries(shoot)
+    except ValueError as error:
+        told = f"the schedules can't be followed: {error}"
+        yield Finding(level=Level.PROBLEM, about="hibernation", text=told, remedy="correct that field")
+        return
+    sleeps = at(shoot, "spec", "hibernation", "enabled") is True
+    following = hibernation.upcoming(scheduled, now=now)
+    if following is None:
+        if sleeps:
+            waking = command("patch", SHOOTS, key(shoot), '-p \'{"spec":{"hibernation":{"enabled":false}}}\'')
+            told = "it sleeps, and no schedule wakes it up"
+            yield Finding(level=Level.INFO, about="hibernation", text=told, remedy=f"wake it up: {waking}")
+        return
+    verb = "goes to sleep" if following.hibernates else "wakes up"
+    state = "it sleeps" if sleeps else "it is awake"
+    idle = ", which changes nothing" if following.hibernates is sleeps else ""
+    told = f"{state}, and {verb} at {when(following.moment, now)} by its schedule{idle}"
+    yield Finding(level=Level.NEXT, about="hibernation", text=told, at=following.moment)
