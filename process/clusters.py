@@ -10,17 +10,19 @@ from pathlib import Path
 
 from config.blocks import ClientConnection
 from kube.cache import Caches
-from kube.client import Client, Transport
+from kube.client import Client, RoundTripper
 from kube.connection import Connection, in_cluster, load_kubeconfig
 from kube.discovery import Discovery
 from kube.limiter import TokenBucket
+from kube.metrics import rest_client_rate_limiter_duration_seconds
+from kube.transport import Transport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """One cluster, as all of this process share it."""
 
-    transport: Transport
+    transport: RoundTripper
     client: Client
     """Limited by the connection's rate. Refuses to write when this process may not lead any more, and what comes from
     caches that may be of another past."""
@@ -41,7 +43,10 @@ class Line:
 
     @classmethod
     def to(cls, connection: Connection, settings: ClientConnection, *names: str) -> "Line":
-        return cls(names, Transport(connection), TokenBucket(qps=settings.qps, burst=settings.burst), settings)
+        transport = Transport(connection)
+        waited = rest_client_rate_limiter_duration_seconds.labels(host=transport.host)
+        limiter = TokenBucket(qps=settings.qps, burst=settings.burst, observe=waited.observe)
+        return cls(names, transport, limiter, settings)
 
     def client(self, *, user_agent: str, limited: bool = True) -> Client:
         """A client that asks nobody whether it may write."""

@@ -94,6 +94,11 @@ class Composition(Generic[C]):
             work,
         ]
 
+    def describe_leader(self, annotations: Mapping[str, str]) -> None:
+        """Has the Lease say these while this replica leads."""
+        if self._elector:
+            self._elector.annotations = annotations
+
     def _new_elector(self) -> LeaderElector:
         settings, (first, *_) = self.config.leader_election, self._lines
         lease = ElectionSettings(

@@ -14,8 +14,6 @@ ready, which for an elector means: until it leads. From then on a failure of any
 """
 
 import asyncio
-import contextlib
-import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -23,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Never, Protocol
 
 from kube.clock import format_duration
+from process.ending import exit_now
 from process.errors import error_text
 from process.logging import get_logger
 from process.printable import printable
@@ -232,7 +231,7 @@ def run_process(
     outcome = loop.run_until_complete(_run_with_signals(compose, grace_period, abort_on))
     if outcome.message:
         sys.stdout.write(f"{printable(outcome.message)}\n")
-    _exit_now(outcome.code)
+    exit_now(outcome.code)
 
 
 async def _run_with_signals(
@@ -245,17 +244,8 @@ async def _run_with_signals(
         runner.request_stop()
         # From now on without the event loop, so that the second signal works even if the loop is stuck.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: _exit_now(1))
+            signal.signal(number, lambda *_: exit_now(1))
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     return await runner.run()
-
-
-def _exit_now(code: int) -> Never:
-    """Ends without waiting for threads and tasks: one that hangs, in a name lookup say, must not hold up the end."""
-    for stream in (sys.stdout, sys.stderr):
-        # The pipe may be closed, or the signal came in the middle of a write.
-        with contextlib.suppress(OSError, ValueError, RuntimeError):
-            stream.flush()
-    os._exit(code)

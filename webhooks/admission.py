@@ -5,8 +5,8 @@ request, or accept or refuse it. For these there are wrappers in `webhooks.gener
 nothing but its rule.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,6 +30,16 @@ class ResourceName(NamedTuple):
     resource: str
 
 
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sent the request, after impersonation."""
+
+    name: str = ""
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the API server asks; empty strings and None where it says nothing."""
 
@@ -45,11 +55,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON of the object as it would be stored; anything at all, until a handler has looked."""
     old_object: Any = None
     dry_run: bool = False
+    subresource: str = ""
+    user: User = User()
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
     message: str = ""
+    warnings: tuple[str, ...] = ()
+    """What the API server passes on to the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,7 @@ class Changed:
 
     before: Object
     after: Object
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,7 @@ class Failure:
     """Refused with a whole Kubernetes Status, handed through as it is."""
 
     status: Object
+    warnings: tuple[str, ...] = ()
 
 
 Answer = Allowed | Changed | Denied | Errored | Failure

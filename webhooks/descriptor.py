@@ -3,7 +3,7 @@ pods, metrics, the table in the documentation.
 
 Each module of `webhooks.handlers` ends with the descriptor of its webhook, and `webhooks.registry` lists them. A
 `MutatingWebhook` is made of a rule that changes an object in place, a `HandlerWebhook` answers requests itself, an
-`AuthorizationWebhook` speaks another protocol.
+`AuthorizationWebhook` and a `ConversionWebhook` speak other protocols.
 """
 
 from abc import ABC, abstractmethod
@@ -133,3 +133,13 @@ class AuthorizationWebhook(Webhook[S]):
 
     def endpoint(self, settings: S, state: State) -> Endpoint:
         return self.authorizer(settings, state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionWebhook(Webhook[S]):
+    """Answers ConversionReviews. API servers are told of it by the CustomResourceDefinition."""
+
+    converter: Endpoint
+
+    def endpoint(self, settings: S, state: State) -> Endpoint:  # noqa: ARG002 - it needs neither
+        return self.converter

@@ -3,6 +3,7 @@
     python -m webhooks --config FILE          serve
     python -m webhooks configurations …       print or install the webhook configurations
     python -m webhooks certificates …         make and renew the certificates
+    python -m webhooks garden validate …      look at manifests of the garden API, offline
 
 The commands beside the server have parsers of their own, in their packages.
 """
@@ -46,9 +47,16 @@ def _certificates(arguments: Sequence[str]) -> int:
     return command.main(arguments)
 
 
+def _garden(arguments: Sequence[str]) -> int:
+    from webhooks.garden import command
+
+    return command.main(arguments)
+
+
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "configurations": _configurations,
     "certificates": _certificates,
+    "garden": _garden,
 }
 """Each imports its package when it is called: the server does without them."""
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from config.resource_manager.webhooks import Webhooks
 from webhooks.descriptor import Webhook
+from webhooks.garden import kinds as garden
 from webhooks.handlers import (
     crd_deletion_protection,
     endpoint_slice_hints,
@@ -35,6 +36,7 @@ WEBHOOKS: tuple[Webhook[Any], ...] = (
     vpa_in_place_updates.WEBHOOK,
     crd_deletion_protection.WEBHOOK,
     *extension_validation.WEBHOOKS,
+    *garden.WEBHOOKS,
     node_agent_authorizer.WEBHOOK,
 )
 

@@ -19,7 +19,19 @@ from kube import tracing
 from kube.objects import Object
 from kube.tracing import Attributes, Value
 from process.logging import get_logger
-from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Kind, Request, ResourceName
+from webhooks.admission import (
+    Allowed,
+    Answer,
+    Changed,
+    Denied,
+    Errored,
+    Failure,
+    Handler,
+    Kind,
+    Request,
+    ResourceName,
+    User,
+)
 from webhooks.bounds import TooManyValues, demand_few_values
 from webhooks.metrics import panics, request_metrics
 from webhooks.patch import TooManyChanges, difference
@@ -146,11 +158,20 @@ class _Resource(_Fields):
     resource: str | None = None
 
 
+class _User(_Fields):
+    username: str | None = None
+    groups: list[str] | None = None
+    uid: str | None = None
+    extra: dict[str, list[str]] | None = None
+
+
 class _Request(_Fields):
     uid: str | None = None
     kind: _Kind | None = None
     resource: _Resource | None = None
+    sub_resource: str | None = None
     operation: str | None = None
+    user_info: _User | None = None
     name: str | None = None
     namespace: str | None = None
     object: Any = None
@@ -164,7 +185,7 @@ class _Review(_Fields):
     request: _Request | None = None
 
 
-_NO_KIND, _NO_RESOURCE = _Kind(), _Resource()
+_NO_KIND, _NO_RESOURCE, _NOBODY = _Kind(), _Resource(), User()
 
 
 def read(body: bytes) -> Review:
@@ -196,8 +217,15 @@ def read(body: bytes) -> Review:
         object=fields.object,
         old_object=fields.old_object,
         dry_run=fields.dry_run or False,
+        subresource=fields.sub_resource or "",
+        user=_user(fields.user_info) if fields.user_info is not None else _NOBODY,
     )
     return Review(api_version, request)
+
+
+def _user(info: _User) -> User:
+    extra = {name: tuple(values) for name, values in info.extra.items()} if info.extra else {}
+    return User(info.username or "", tuple(info.groups or ()), info.uid or "", extra)
 
 
 # --- answering
@@ -210,14 +238,18 @@ def response_to(request: Request, answer: Answer) -> Object:
             return _changed(request, answer)
         case Allowed():
             status: Object = {"code": 200, "message": answer.message} if answer.message else {"code": 200}
-            return {"uid": request.uid, "allowed": True, "status": status}
+            return {"uid": request.uid, "allowed": True, "status": status} | _warned(answer.warnings)
         case Denied():
             status = {"code": 403, "reason": "Forbidden", "message": _shortened(answer.message)}
         case Errored():
             status = {"code": answer.code, "message": _shortened(answer.message)}
         case Failure():
-            status = answer.status
+            return {"uid": request.uid, "allowed": False, "status": answer.status} | _warned(answer.warnings)
     return {"uid": request.uid, "allowed": False, "status": status}
+
+
+def _warned(warnings: tuple[str, ...]) -> Object:
+    return {"warnings": list(warnings)} if warnings else {}
 
 
 def _changed(request: Request, answer: Changed) -> Object:
@@ -230,7 +262,7 @@ def _changed(request: Request, answer: Changed) -> Object:
         response["patchType"] = "JSONPatch"
         response["patch"] = b2a_base64(dumped(operations), newline=False).decode()
     response["status"] = {"code": 200}
-    return response
+    return response | _warned(answer.warnings)
 
 
 def _shortened(message: str) -> str:

@@ -39,7 +39,7 @@ class Shape:
     def __init__(self, api_version: str, kind: str, fields: Mapping[str, Any]) -> None:
         self._api_version = api_version
         self._kind = kind
-        self._fields = _type_of(fields)
+        self._fields = type_of(fields)
 
     def check(self, obj: Any) -> None:
         """Raises: WrongShape."""
@@ -63,11 +63,12 @@ class Shape:
             raise Refusal(Errored(400, str(error))) from None
 
 
-def _type_of(declared: Any) -> Any:
+def type_of(declared: Any) -> Any:
+    """The type that msgspec converts to, for what a `Shape` declares."""
     if isinstance(declared, Mapping):
-        fields = [(name, _type_of(inner) | None, None) for name, inner in declared.items()]
+        fields = [(name, type_of(inner) | None, None) for name, inner in declared.items()]
         return msgspec.defstruct("Fields", fields, gc=False)
-    return GenericAlias(list, _type_of(declared[0])) if isinstance(declared, list) else declared
+    return GenericAlias(list, type_of(declared[0])) if isinstance(declared, list) else declared
 
 
 def pod(fields: Mapping[str, Any]) -> Shape:

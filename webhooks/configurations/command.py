@@ -74,6 +74,11 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAMESPACE/NAME",
         help="Certificate of cert-manager, which then puts in its CA",
     )
+    trust.add_argument(
+        "--no-ca",
+        action="store_true",
+        help="leave out the CA: `python -m webhooks certificates` puts it in; not with --install",
+    )
     made.add_argument("--combined", action="store_true", help="one webhook for pods in place of one for each change")
     made.add_argument(
         "--install",
@@ -85,6 +90,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.environ) -> int:
     given = parser().parse_args(arguments)
+    if given.no_ca and given.install:
+        parser().error("argument --no-ca: not allowed with argument --install, which would remove a CA that is there")
     try:
         return asyncio.run(_run(given, environment))
     except (ConfigError, ConfigurationError, KubeError, _Problem) as error:
@@ -136,6 +143,8 @@ def address_of(given: argparse.Namespace, setting: Setting) -> Address:
 
 
 async def _trust(given: argparse.Namespace, setting: Setting, environment: Mapping[str, str]) -> Trust:
+    if given.no_ca:
+        return None
     if given.inject_ca_from:
         return CertManager("/".join(given.inject_ca_from))
     if given.ca_file:

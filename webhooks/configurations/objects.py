@@ -53,7 +53,8 @@ class CertManager:
 
 
 Address = Service | Url
-Trust = CaBundle | CertManager
+Trust = CaBundle | CertManager | None
+"""None: somebody else puts it in."""
 
 
 def name_of(instance: Instance) -> str:

@@ -13,8 +13,9 @@ from typing import Literal
 
 from config.resource_manager import COMPONENT, load
 from config.resource_manager.schema import ResourceManagerConfiguration
-from kube.client import Client, Transport
+from kube.client import Client
 from kube.connection import in_cluster, load_kubeconfig
+from kube.transport import Transport
 from process.version import user_agent, version
 from webhooks.registration import Instance, Mode
 

@@ -3,8 +3,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from gardener.extensions import NETWORKS
+from kube.addresses import IPNetwork, parse_cidr
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported
-from webhooks.handlers.extension_validation.addresses import IPNetwork, parse_cidr
 from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 
 _FAMILIES = ("IPv4", "IPv6")

@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 
 from gardener.extensions import SELF_HOSTED_SHOOT_EXPOSURES
+from kube.addresses import ip_errors
 from kube.names import dns_subdomain_problems
 from kube.objects import group_of
 from kube.validation import FieldError, invalid, invalid_for, not_supported, required
-from webhooks.handlers.extension_validation.addresses import ip_errors
 from webhooks.handlers.extension_validation.rules import DefaultSpec, Kind, Resource, need
 from webhooks.handlers.extension_validation.typed import Typed
 from webhooks.shapes import Int32

@@ -6,16 +6,17 @@ API servers remember our decisions, which keeps look-ups rare.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gardener.keys import NODE_AGENT_SECRET_NAME
 from gardener.kinds import MACHINES
 from kube.client import Client, Form
-from kube.errors import NotFound
+from kube.errors import KubeError, NotFound
 from kube.objects import Object, labels, metadata, uid
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES, PODS, SECRETS
 from webhooks.handlers.node_agent_authorizer.files import Reference, references
-from webhooks.handlers.node_agent_authorizer.rules import NAMESPACE
+from webhooks.handlers.node_agent_authorizer.rules import NAMESPACE, LookupFailed
 
 _MOST_REMEMBERED = 256
 
@@ -37,10 +38,11 @@ class Lookups:
         name = machine if self._machines is None else node_name(await self._machine(self._machines, machine))
         if not name:
             return None
-        try:
-            await self._target.get(NODES, name, form=Form.METADATA)
-        except NotFound:
-            return None
+        with _getting("node", name):
+            try:
+                await self._target.get(NODES, name, form=Form.METADATA)
+            except NotFound:
+                return None
         return name
 
     async def configs_of(self, machine: str) -> Sequence[str] | None:
@@ -51,7 +53,7 @@ class Lookups:
             return None
         live = await self._machine(self._machines, machine)
         names = list(own_configs(live))
-        for secret in [await self._target.find(SECRETS, name, namespace=NAMESPACE) for name in names]:
+        for secret in [await self._config(name) for name in names]:
             files = await self._references(secret) if secret is not None else ()
             names += [file.secret for file in files if is_for(file, node_name(live))]
         return list(dict.fromkeys(names))
@@ -61,11 +63,17 @@ class Lookups:
         return (request.get("spec") or {}).get("username") or ""
 
     async def node_name_of_pod(self, namespace: str, name: str) -> str:
-        pod = await self._target.get(PODS, _named(name, "pods"), namespace=namespace)
+        with _getting("pod", f"{namespace}/{name}"):
+            pod = await self._target.get(PODS, _named(name, "pods"), namespace=namespace)
         return (pod.get("spec") or {}).get("nodeName") or ""
 
     async def _machine(self, client: Client, name: str) -> Object:
-        return await client.get(MACHINES, name, namespace=self._machine_namespace)
+        with _getting("machine", name):
+            return await client.get(MACHINES, name, namespace=self._machine_namespace)
+
+    async def _config(self, name: str) -> Object | None:
+        with _getting("secret", f"{NAMESPACE}/{name}"):
+            return await self._target.find(SECRETS, name, namespace=NAMESPACE)
 
     async def _references(self, secret: Object) -> tuple[Reference, ...]:
         version = uid(secret), metadata(secret)["resourceVersion"]
@@ -92,6 +100,15 @@ def own_configs(machine: Object) -> Sequence[str]:
 def is_for(file: Reference, node: str) -> bool:
     """Whether a file may be for a Node; which host that is only its name tells, as the agent may write the label."""
     return not (file.hostname and node) or file.hostname == node
+
+
+@contextmanager
+def _getting(what: str, name: str) -> Iterator[None]:
+    """Errors of the API server say what was looked for, in the words of the original."""
+    try:
+        yield
+    except KubeError as error:
+        raise LookupFailed(f'error getting {what} "{name}": {error}') from error
 
 
 def _named(name: str, plural: str) -> str:

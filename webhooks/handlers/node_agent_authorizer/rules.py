@@ -24,6 +24,10 @@ CONTROL_PLANE_SECRETS = (
 """For machines with a control plane, which nothing tells from others; a client with these Secrets is all of them."""
 
 
+class LookupFailed(Exception):
+    """A cluster did not tell what has to be known; says what, and why."""
+
+
 class Effect(Enum):
     ALLOW = auto()
     DENY = auto()
@@ -76,7 +80,7 @@ class Attributes:
 
 
 class Sources(Protocol):
-    """What rules ask the clusters. All methods raise KubeError if a cluster does not tell."""
+    """What rules ask the clusters. All methods raise LookupFailed or KubeError if a cluster does not tell."""
 
     async def node_of(self, machine: str) -> str | None:
         """The name of the Node of a machine; None if there is none."""
@@ -111,7 +115,7 @@ async def authorize(asked: Attributes, sources: Sources, *, with_selectors: bool
     """The decision about a request.
 
     Raises:
-        KubeError: something that has to be known could not be found out.
+        LookupFailed, KubeError: something that has to be known could not be found out.
         ValueError: the request's field selector is invalid.
     """
     if not asked.user.startswith(NODE_AGENT_USER_PREFIX) or NODE_AGENTS_GROUP not in asked.groups:
@@ -225,7 +229,7 @@ def equalities(selector: FieldSelector) -> set[tuple[str, str]]:
     for requirement in selector.requirements:
         if requirement.operator not in {"In", "NotIn"} or len(requirement.values) != 1:
             raise ValueError(
-                f'invalid field selector on "{requirement.key}": operator "{requirement.operator}" '
+                f'error parsing field selector: "{requirement.key}": operator "{requirement.operator}" '
                 f"with {len(requirement.values)} values, it has to be In or NotIn with one"
             )
         if requirement.operator == "In":
@@ -242,4 +246,4 @@ def _term(term: str) -> tuple[str, str, str]:
         key, sign, value = term.partition(operator)
         if sign:
             return key.strip(), "!=" if operator == "!=" else "=", value.strip()
-    raise ValueError(f'invalid field selector: "{term}" has no operator; it has to be =, == or !=')
+    raise ValueError(f'error parsing field selector: "{term}" has no operator; it has to be =, == or !=')

@@ -1,0 +1,211 @@
+"""The interface, its two implementations, and how to tell which of them an API server needs."""
+
+import base64
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import ClassVar
+
+import orjson
+
+from gardener import keys
+from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from kube.client import Client
+from kube.clock import parse_time
+from kube.errors import Forbidden, KubeError
+from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, Resource
+from process.garden_api.kubeconfigs import CannotIssue, issue
+
+AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
+_BINDING = f"{SHOOTS.plural}/binding"
+_ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+_REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
+
+
+class Role(Enum):
+    """What a kubeconfig permits in the Shoot: the subresource that makes it, and its group there."""
+
+    ADMIN = ("adminkubeconfig", "system:masters")
+    VIEWER = ("viewerkubeconfig", "gardener.cloud:system:viewers")
+
+    @property
+    def subresource(self) -> str:
+        return self.value[0]
+
+    @property
+    def group(self) -> str:
+        return self.value[1]
+
+    @property
+    def request_kind(self) -> str:
+        return f"{self.name.title()}KubeconfigRequest"
+
+
+@dataclass(frozen=True, slots=True)
+class Kubeconfig:
+    content: bytes
+    expires: datetime
+
+    def __repr__(self) -> str:
+        return f"Kubeconfig(expires={self.expires.isoformat()})"
+
+
+class NoKubeconfig(KubeError):
+    """The Shoot has no addresses or no certificate authority yet; the text says which."""
+
+
+class GardenApi(ABC):
+    """All methods raise KubeError if the API server refuses, or can't be asked."""
+
+    has_own_fields: ClassVar[bool]
+    """Whether it stores what only our definitions have, such as the phase of a Seed."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def operate(
+        self, resource: Resource, name: str, operation: str, *, namespace: str = "", version: str = ""
+    ) -> Object:
+        """Asks whoever handles the object for an operation, such as `reconcile`; the object as it is then.
+
+        Args: version: the resourceVersion that it must still have; empty: any.
+        """
+        meta: Object = {"annotations": {keys.OPERATION: operation}}
+        patch = {"metadata": meta | ({"resourceVersion": version} if version else {})}
+        return await self._client.patch(resource, name, patch, namespace=namespace)
+
+    def needs_work(self, obj: Object) -> bool:
+        """Whether something has been asked for that nobody has begun with."""
+        return integer(at(obj, "status", "observedGeneration")) != integer(metadata(obj).get("generation"))
+
+    @abstractmethod
+    def is_due(self, shoot: Object) -> bool:
+        """Whether the work is to be done at once; if not, it waits for the maintenance window."""
+
+    @abstractmethod
+    async def bind(self, shoot: Object, seed: str) -> Object:
+        """Sets `spec.seedName`; the Shoot as it is then. Raises Conflict: the Shoot has been changed meanwhile."""
+
+    @abstractmethod
+    async def migrated(self, shoot: Object) -> None:
+        """To be called when the status says that a Shoot has left its Seed: the next one has to take it over."""
+
+    @abstractmethod
+    async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
+        """Credentials for the Shoot's API server, for whoever the client belongs to.
+
+        Raises:
+            Forbidden: the user may not have them.
+            NoKubeconfig: there is nothing yet to make them of.
+        """
+
+
+class AggregatedApi(GardenApi):
+    """The original's API server."""
+
+    has_own_fields = False
+
+    def is_due(self, shoot: Object) -> bool:
+        # It does not raise the generation for what waits.
+        return self.needs_work(shoot)
+
+    async def bind(self, shoot: Object, seed: str) -> Object:
+        bound = {**shoot, "spec": {**spec(shoot), "seedName": seed}}
+        return await self._client.replace(SHOOTS, bound, subresource="binding")
+
+    async def migrated(self, shoot: Object) -> None:
+        """The status write itself has raised the generation."""
+
+    async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
+        where = key(shoot)
+        request = Resource(CORE_GROUP, SHOOTS.version, role.request_kind, SHOOTS.plural, namespaced=True)
+        path = request.path(namespace=where.namespace, name=where.name, subresource=role.subresource)
+        body = {
+            "apiVersion": AUTHENTICATION,
+            "kind": role.request_kind,
+            "spec": {"expirationSeconds": int(lifetime.total_seconds())},
+        }
+        answer = mapping(orjson.loads(await self._client.request("POST", path, body=body)))
+        status = mapping(answer.get("status"))
+        expires = parse_time(text(status.get("expirationTimestamp")))
+        return Kubeconfig(base64.b64decode(text(status.get("kubeconfig"))), expires)
+
+
+class PlainApi(GardenApi):
+    """Any API server with our definitions and webhooks."""
+
+    has_own_fields = True
+
+    def is_due(self, shoot: Object) -> bool:
+        if not self.needs_work(shoot):
+            return False
+        is_confined = at(spec(shoot), "maintenance", "confineSpecUpdateRollout") is True
+        asked = integer(at(shoot, "operation", "sequence"))
+        return (
+            not is_confined or is_deleting(shoot) or asked != integer(at(shoot, "status", "observedOperationSequence"))
+        )
+
+    async def bind(self, shoot: Object, seed: str) -> Object:
+        where, version = key(shoot), metadata(shoot).get("resourceVersion")
+        patch: Object = {"metadata": {"resourceVersion": version}, "spec": {"seedName": seed}}
+        return await self._client.patch(SHOOTS, where.name, patch, namespace=where.namespace)
+
+    async def migrated(self, shoot: Object) -> None:
+        """A status write can't raise the generation here."""
+        where = key(shoot)
+        await self.operate(SHOOTS, where.name, keys.OPERATION_RECONCILE, namespace=where.namespace)
+
+    async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
+        where = key(shoot)
+        user = await self._demand(where.namespace, where.name, role)
+        authority = await self._client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
+        cluster = await self._client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
+        addresses = mappings(at(shoot, "status", "advertisedAddresses"))
+        try:
+            content, expires = issue(
+                name=f"{where.namespace.removeprefix('garden-')}--{where.name}",
+                addresses={text(each.get("name")): text(each.get("url")) for each in addresses},
+                authority=mapping((authority or {}).get("data")),
+                cluster=text(mapping((cluster or {}).get("data")).get("ca.crt")),
+                user=user,
+                group=role.group,
+                now=datetime.now(UTC),
+                lifetime=lifetime,
+            )
+        except CannotIssue as error:
+            raise NoKubeconfig(f"no kubeconfig for shoot {where}: {error}") from error
+        return Kubeconfig(content, expires)
+
+    async def _demand(self, namespace: str, name: str, role: Role) -> str:
+        """The name of the user, who may have such a kubeconfig. Raises Forbidden."""
+        attributes = {
+            "verb": "create",
+            "group": SHOOTS.group,
+            "resource": SHOOTS.plural,
+            "subresource": role.subresource,
+            "namespace": namespace,
+            "name": name,
+        }
+        asked = await self._client.create(
+            _ACCESS_REVIEWS, _review(_ACCESS_REVIEWS) | {"spec": {"resourceAttributes": attributes}}
+        )
+        if at(asked, "status", "allowed") is not True:
+            message = f'you may not create {SHOOTS.plural}/{role.subresource} for "{namespace}/{name}"'
+            raise Forbidden(403, message=message, reason="Forbidden")
+        return text(at(await self._client.create(_REVIEWS, _review(_REVIEWS)), "status", "userInfo", "username"))
+
+
+def _review(resource: Resource) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+
+
+async def recognized(client: Client) -> GardenApi:
+    """The API of the garden that the client talks to. Raises KubeError: it can't be asked, or serves no garden."""
+    served = await client.read(f"/apis/{CORE_GROUP}/{SHOOTS.version}")
+    names = {text(each.get("name")) for each in mappings(served.get("resources"))}
+    return AggregatedApi(client) if _BINDING in names else PlainApi(client)

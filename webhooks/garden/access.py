@@ -1,0 +1,84 @@
+"""What only the API server knows: whether a user may do something, and how many objects there are.
+
+SubjectAccessReviews are believed for a few seconds.
+"""
+
+import time
+from collections.abc import Callable
+
+from kube.client import Client, Form, Selection
+from kube.objects import Object, mapping
+from kube.resources import SUBJECT_ACCESS_REVIEWS
+from webhooks.admission import User
+from webhooks.garden.write import Limit, Right
+
+BELIEVED_SECONDS = 5.0
+MOST_ANSWERS = 4096
+
+_Question = tuple[object, ...]
+
+
+class Access:
+    def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._answers: dict[_Question, tuple[float, bool]] = {}
+        """Until when, and what."""
+
+    async def allows(self, user: User, right: Right) -> bool:
+        """Raises: KubeError: the API server could not be asked."""
+        question = _question(user, right)
+        until, allowed = self._answers.get(question, (0.0, False))
+        if self._clock() < until:
+            return allowed
+        review = await self._client.create(SUBJECT_ACCESS_REVIEWS, _review(user, right))
+        allowed = mapping(review.get("status")).get("allowed") is True
+        self._remember(question, allowed)
+        return allowed
+
+    async def is_full(self, limit: Limit) -> bool:
+        """Whether there are more objects than that. Raises: KubeError."""
+        if limit.most < 0:
+            return True
+        selection, counted = Selection(field_selector=limit.field_selector), 0
+        async for page in self._client.pages(limit.resource, selection, form=Form.METADATA, limit=limit.most + 1):
+            counted += len(page)
+            if counted > limit.most:
+                return True
+        return False
+
+    def _remember(self, question: _Question, allowed: bool) -> None:
+        now = self._clock()
+        if len(self._answers) >= MOST_ANSWERS:
+            self._answers = {asked: answer for asked, answer in self._answers.items() if answer[0] > now}
+        if len(self._answers) >= MOST_ANSWERS:
+            self._answers.clear()
+        self._answers[question] = (now + BELIEVED_SECONDS, allowed)
+
+
+def _question(user: User, right: Right) -> _Question:
+    who = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())))
+    return (*who, right.verb, right.resource, right.subresource, right.namespace, right.name)
+
+
+def _review(user: User, right: Right) -> Object:
+    attributes = {
+        "verb": right.verb,
+        "group": right.resource.group,
+        "version": right.resource.version,
+        "resource": right.resource.plural,
+        "subresource": right.subresource,
+        "namespace": right.namespace,
+        "name": right.name,
+    }
+    spec: Object = {
+        "user": user.name,
+        "groups": list(user.groups),
+        "resourceAttributes": {name: value for name, value in attributes.items() if value},
+    }
+    if user.uid:
+        spec["uid"] = user.uid
+    if user.extra:
+        spec["extra"] = {name: list(values) for name, values in user.extra.items()}
+    resource = SUBJECT_ACCESS_REVIEWS
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}

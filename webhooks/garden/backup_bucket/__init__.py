@@ -1,0 +1,1 @@
+"""BackupBuckets: where etcds are backed up."""

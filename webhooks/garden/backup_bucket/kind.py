@@ -1,0 +1,47 @@
+from collections.abc import Iterator
+
+from gardener import keys
+from gardener.garden.kinds.backup_bucket import BACKUP_BUCKET as DEFINITION
+from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, SEEDS
+from kube.objects import mapping, text
+from kube.resources import SECRETS
+from webhooks.garden import operations
+from webhooks.garden.common.extensions import PROVIDER, Need, set_extension_labels, unregistered
+from webhooks.garden.common.references import exists, key_of
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.kind import Kind
+from webhooks.garden.write import Write
+
+
+def provider(write: Write) -> str:
+    return text(mapping(write.spec.get("provider")).get("type"))
+
+
+def label(write: Write) -> None:
+    set_extension_labels(write.new, [PROVIDER + provider(write)])
+
+
+def references(write: Write) -> Iterator[Finding]:
+    yield from exists(write.garden, "spec.seedName", SEEDS, text(write.spec.get("seedName")))
+    secret = mapping(write.spec.get("secretRef"))
+    name, namespace = text(secret.get("name")), text(secret.get("namespace"))
+    yield from exists(write.garden, "spec.secretRef", SECRETS, name, namespace)
+    need = Need("BackupBucket", provider(write), "provider type", "spec.provider.type")
+    yield from unregistered(write.garden, DEFINITION.resource.kind, [need])
+
+
+def unused(write: Write) -> Iterator[Finding]:
+    names = ", ".join(key_of(entry) for entry in write.garden.by(BACKUP_ENTRIES, "bucket", write.name))
+    if names:
+        reason = "BackupEntries are still referencing it"
+        yield Denial(f"cannot delete BackupBucket because {reason}, backupEntryNames: {names}")
+
+
+BACKUP_BUCKET = Kind(
+    definition=DEFINITION,
+    mutations=(label,),
+    asks=operations.on(consumed=(keys.OPERATION_RECONCILE,)),
+    references=(references,),
+    deletions=(unused,),
+    reads=(SEEDS, SECRETS, CONTROLLER_REGISTRATIONS, BACKUP_ENTRIES),
+)

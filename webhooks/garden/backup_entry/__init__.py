@@ -1,0 +1,1 @@
+"""BackupEntries: the backups of a Shoot."""

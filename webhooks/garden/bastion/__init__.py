@@ -1,0 +1,1 @@
+"""Bastions: machines by which the nodes of a Shoot are reached for a while."""

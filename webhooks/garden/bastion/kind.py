@@ -1,0 +1,17 @@
+from gardener.garden.kinds.bastion import BASTION as DEFINITION
+from gardener.garden.resources import SHOOTS
+from webhooks.garden import operations
+from webhooks.garden.bastion import heartbeat, validation
+from webhooks.garden.common.metadata import created_by
+from webhooks.garden.kind import Kind
+
+BASTION = Kind(
+    definition=DEFINITION,
+    mutations=(validation.follow_shoot, created_by),
+    asks=operations.bastion,
+    checks=(validation.key_errors, validation.ingress_errors),
+    references=(validation.shoot_errors,),
+    status_mutations=(heartbeat.set_expiration,),
+    status_checks=(heartbeat.errors,),
+    reads=(SHOOTS,),
+)

@@ -1,0 +1,1 @@
+"""CloudProfiles: what an infrastructure offers, and who uses what of it."""

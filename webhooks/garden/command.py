@@ -1,0 +1,201 @@
+"""`python -m webhooks garden validate FILE...`: what the API server of a garden would say about manifests, offline."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gardener.garden.expressions import rules_are_checked
+from gardener.managed_resource.decode import split
+from kube.files import read_bounded
+from kube.objects import Object, group_of, key, mappings, text
+from kube.validation import FieldError
+from kube.yaml import MAX_NODES, Budget, DialectError, load
+from process.printable import LINES, printable
+from webhooks.garden.findings import Finding
+from webhooks.garden.offline import GROUPS, NotServed, Report, report
+
+PROGRAM = "python -m webhooks garden"
+STANDARD_INPUT = "-"
+LARGEST_FILE = 16 << 20
+FINE, FINDINGS, NOT_LOOKED_AT = 0, 1, 2
+"""Exit codes."""
+_NEEDS_A_CLUSTER = "references to other objects, values that are taken from them, and rights: they need a cluster"
+_NEEDS_CEL = "rules of CEL: they need the Python package cel-expr-python"
+
+
+_NOTHING = Report(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What became of one document of a file.
+
+    Attributes:
+        place: `<file>:<number of the document, from 1>`, in a List with the index of the item.
+        problem: why it could not be looked at.
+        is_foreign: it is an object of another API, and of no concern.
+    """
+
+    place: str
+    object: Object = field(default_factory=dict)
+    report: Report = _NOTHING
+    problem: str = ""
+    is_foreign: bool = False
+
+    @property
+    def title(self) -> str:
+        kind = text(self.object.get("kind"))
+        return f'{kind} "{key(self.object)}"' if kind else ""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog=PROGRAM, description="Commands for the garden API.", allow_abbrev=False)
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    about = "Says what the API server of a garden would refuse, or warn of, without asking one."
+    validate = commands.add_parser(
+        "validate",
+        help=about,
+        description=about,
+        epilog="Exit codes: 0 fine, 1 there are findings, 2 something could not be looked at.",
+        allow_abbrev=False,
+    )
+    validate.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON, - for standard input")
+    validate.add_argument("--output", "-o", choices=("text", "json"), default="text", help="default: %(default)s")
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = parser().parse_args(arguments)
+    documents = [document for name in given.files for document in _documents(name)]
+    if given.output == "json":
+        print(json.dumps(_as_json(documents), indent=2))
+    else:
+        for document in documents:
+            print(printable(_as_text(document), keep=LINES))
+        for what in _left_out():
+            print(f"Not checked: {what}.", file=sys.stderr)
+    if not documents:
+        print("Error: there is no document in what was given", file=sys.stderr)
+        return NOT_LOOKED_AT
+    return _code(documents)
+
+
+def _code(documents: Sequence[Document]) -> int:
+    if any(document.problem for document in documents) or all(document.is_foreign for document in documents):
+        return NOT_LOOKED_AT
+    return FINDINGS if any(document.report.findings for document in documents) else FINE
+
+
+def _left_out() -> list[str]:
+    return [_NEEDS_A_CLUSTER] if rules_are_checked() else [_NEEDS_A_CLUSTER, _NEEDS_CEL]
+
+
+# --- looking
+
+
+def _documents(name: str) -> Iterator[Document]:
+    shown = "standard input" if name == STANDARD_INPUT else name
+    try:
+        content = _read(name)
+    except OSError as error:
+        yield Document(place=shown, problem=f"cannot read it: {error.strerror}")
+        return
+    except ValueError:
+        yield Document(place=shown, problem=f"it is larger than {LARGEST_FILE} bytes")
+        return
+    for number, (line, document) in enumerate(split(content), start=1):
+        place = f"{shown}:{number}"
+        try:
+            if isinstance(document, DialectError):
+                raise document
+            value = load(document, budget=Budget(MAX_NODES), first_line=line)
+        except DialectError as error:
+            yield Document(place=place, problem=str(error))
+            continue
+        if value is not None:
+            yield from _looked_at(place, value)
+
+
+def _read(name: str) -> bytes:
+    if name != STANDARD_INPUT:
+        return read_bounded(Path(name), most=LARGEST_FILE)
+    content = sys.stdin.buffer.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError
+    return content
+
+
+def _looked_at(place: str, value: Any) -> Iterator[Document]:
+    if not isinstance(value, dict) or not text(value.get("kind")) or not text(value.get("apiVersion")):
+        yield Document(place=place, problem="it is no object: apiVersion and kind must be set")
+    elif value["kind"] == "List":
+        for index, item in enumerate(mappings(value.get("items"))):
+            yield from _looked_at(f"{place}.items[{index}]", item)
+    elif group_of(value["apiVersion"]) not in GROUPS:
+        yield Document(place=place, object=value, is_foreign=True)
+    else:
+        yield _reported(place, value)
+
+
+def _reported(place: str, obj: Object) -> Document:
+    try:
+        return Document(place=place, object=obj, report=report(obj))
+    except NotServed as error:
+        return Document(place=place, object=obj, problem=str(error))
+
+
+# --- telling
+
+
+def _as_text(document: Document) -> str:
+    return "\n".join(_lines(document))
+
+
+def _lines(document: Document) -> Iterator[str]:
+    place, title = document.place, document.title
+    if document.problem:
+        yield f"{place}: Error: {document.problem}"
+    elif document.is_foreign:
+        yield f"{place}: {title} is not of the garden API, and is left out"
+    elif document.report.findings:
+        yield f"{place}: {title} is invalid:"
+        yield from (f"* {finding}" for finding in document.report.findings)
+    else:
+        yield f"{place}: {title} is fine"
+    yield from (f"{place}: Warning: {warning}" for warning in document.report.warnings)
+
+
+def _as_json(documents: Sequence[Document]) -> Object:
+    return {"documents": [_document_as_json(each) for each in documents], "notChecked": _left_out()}
+
+
+def _document_as_json(document: Document) -> Object:
+    where = key(document.object)
+    return {
+        "document": document.place,
+        "apiVersion": text(document.object.get("apiVersion")),
+        "kind": text(document.object.get("kind")),
+        "namespace": where.namespace,
+        "name": where.name,
+        "result": _result(document),
+        "error": document.problem,
+        "findings": [_finding_as_json(finding) for finding in document.report.findings],
+        "warnings": list(document.report.warnings),
+    }
+
+
+def _result(document: Document) -> str:
+    if document.problem or document.is_foreign:
+        return "NotChecked"
+    return "Invalid" if document.report.findings else "Valid"
+
+
+def _finding_as_json(finding: Finding) -> Object:
+    """As the causes of a Status."""
+    if isinstance(finding, FieldError):
+        return {"field": finding.path, "reason": finding.kind.reason, "message": finding.body}
+    return {"field": finding.path, "reason": "Forbidden", "message": finding.message}

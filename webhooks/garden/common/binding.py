@@ -1,0 +1,19 @@
+"""Who may choose the Seed of a Shoot: whoever may update the subresource `shoots/binding`, which no server serves."""
+
+from collections.abc import Iterator
+
+from gardener.garden.resources import SHOOTS
+from webhooks.garden.write import Right, Write
+
+
+def binding_right(write: Write) -> Iterator[Right]:
+    """For `rights` of Shoots."""
+    if write.changed("spec", "seedName"):
+        yield Right(
+            verb="update",
+            resource=SHOOTS,
+            subresource="binding",
+            namespace=write.namespace,
+            name=write.name,
+            denial=f'user "{write.user.name}" is not allowed to set .spec.seedName for "{SHOOTS.plural}"',
+        )

@@ -1,0 +1,105 @@
+"""The configuration of a gardenlet in a field of another kind.
+
+The API server stores it as it is. Here its parts that say what the Seed will be are compared with a schema, completed,
+and judged by the rules of Seeds.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gardener.garden import structural
+from gardener.garden.kinds.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, CONFIG_SCHEMA
+from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
+from kube.objects import Object, mapping, text
+from kube.paths import at, mapping_at
+from kube.validation import FieldError, forbidden, label_errors, required
+from webhooks.garden.common import seed_spec
+from webhooks.shapes import child
+
+DEFAULT_SHOOTS = "250"
+SEED_SPEC = ("seedConfig", "spec")
+_CONNECTION = "gardenClientConnection"
+
+
+def readable(config: Object) -> Object | None:
+    """The configuration without nulls, a copy; None: it does not fit the schema, which `errors` will say."""
+    copy = mapping(structural.with_defaults(CONFIG_SCHEMA, config))
+    return None if structural.errors(CONFIG_SCHEMA, copy) else copy
+
+
+def completed(config: Object) -> Object:
+    """For `mutations`."""
+    found = readable({"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND, **config})
+    if found is None:
+        return config
+    child(child(found, "resources"), "capacity").setdefault("shoots", DEFAULT_SHOOTS)
+    child(found, "seedConfig")
+    set_ingress_kind(found)
+    return found
+
+
+def set_ingress_kind(config: Object) -> None:
+    """There is one kind of ingress controller."""
+    ingress = at(config, *SEED_SPEC, "ingress")
+    if isinstance(ingress, dict):
+        child(ingress, "controller").setdefault("kind", "nginx")
+
+
+def set_pull_policy(deployment: Object) -> None:
+    image = child(deployment, "image")
+    image.setdefault("pullPolicy", "Always" if image.get("tag") == "latest" else "IfNotPresent")
+
+
+def set_backup_secret(config: Object, name: str, namespace: str) -> None:
+    """Args: name, namespace: of the object that holds the configuration."""
+    backup = at(config, *SEED_SPEC, "backup")
+    if isinstance(backup, dict) and not backup.get("secretRef") and name:
+        backup["secretRef"] = {"name": f"backup-{name}", "namespace": namespace}
+
+
+# --- rules
+
+
+def errors(config: Object, path: str) -> Iterator[FieldError]:
+    """All but what the spec of the Seed lacks."""
+    found = mapping(structural.with_defaults(CONFIG_SCHEMA, config))
+    if wrong := structural.errors(CONFIG_SCHEMA, found):
+        yield from _below(path, wrong)
+        return
+    where = f"{path}.seedConfig.metadata"
+    metadata = mapping_at(found, "seedConfig", "metadata")
+    if metadata.get("name"):
+        yield forbidden(f"{where}.name", "seed name is forbidden")
+    yield from label_errors(f"{where}.labels", mapping(metadata.get("labels")))
+    yield from seed_spec.spec_errors(mapping_at(found, *SEED_SPEC), f"{path}.seedConfig.spec")
+
+
+def missing(config: Object, path: str) -> Iterator[FieldError]:
+    """For a Seed that gets nothing from elsewhere: what the schema of Seeds demands; nothing if `errors` finds any."""
+    where = f"{path}.seedConfig.spec"
+    found = readable(config)
+    if found is not None:
+        spec = mapping(structural.with_defaults(SEED_SCHEMA, mapping_at(found, *SEED_SPEC)))
+        yield from _below(where, structural.errors(SEED_SCHEMA, spec))
+        yield from seed_spec.completeness_errors(spec, where)
+
+
+def _below(path: str, found: Iterable[FieldError]) -> Iterator[FieldError]:
+    """Without the note that rules of CEL were not looked at."""
+    return (replace(error, path=f"{path}.{error.path}") for error in found if error.path != "<nil>")
+
+
+def connection_errors(config: Object, path: str, *, bootstrap: str, merged: bool) -> Iterator[FieldError]:
+    """Args: merged: with the configuration of the gardenlet that installs this one, which may have a kubeconfig."""
+    connection = mapping(config.get(_CONNECTION))
+    where = f"{path}.{_CONNECTION}"
+    kubeconfig = text(connection.get("kubeconfig"))
+    if bootstrap != "None":
+        if kubeconfig:
+            yield forbidden(f"{where}.kubeconfig", "kubeconfig is forbidden if bootstrap is specified")
+        return
+    if not kubeconfig and not merged:
+        yield required(f"{where}.kubeconfig", "kubeconfig is required if bootstrap is not specified")
+    for field, what in (("bootstrapKubeconfig", "bootstrap kubeconfig"), ("kubeconfigSecret", "kubeconfig secret")):
+        if connection.get(field) is not None:
+            yield forbidden(f"{where}.{field}", f"{what} is forbidden if bootstrap is not specified")

@@ -1,0 +1,91 @@
+"""Labels and annotations that webhooks keep, names, and other rules about metadata."""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from gardener import keys
+from kube.names import label_name_problems
+from kube.objects import Object, annotations, labels, mapping, text
+from kube.validation import FieldError, invalid, not_supported
+from webhooks.garden.write import Mutation, Rule, Write
+from webhooks.shapes import child
+
+_LONGEST_LABEL = 253 + len("/") + 63
+
+
+def set_annotation(obj: Object, name: str, value: str) -> None:
+    child(child(obj, "metadata"), "annotations")[name] = value
+
+
+def set_labels(obj: Object, wanted: Iterable[str], *, prefixes: tuple[str, ...]) -> None:
+    """Of all labels with these prefixes the object has the wanted ones, with value `true`.
+
+    Without those that can't be labels: that the field which they come from is wrong is another rule's finding.
+    """
+    before = labels(obj)
+    kept = {name: value for name, value in before.items() if not name.startswith(prefixes)}
+    after = kept | dict.fromkeys(filter(_is_label, sorted(wanted)), "true")
+    if after != before:
+        child(obj, "metadata")["labels"] = after
+
+
+def _is_label(name: str) -> bool:
+    return len(name) <= _LONGEST_LABEL and _has_no_problems(name)
+
+
+@lru_cache(maxsize=1024)
+def _has_no_problems(name: str) -> bool:
+    return not label_name_problems(name)
+
+
+def seed_labels(*paths: tuple[str, ...]) -> Mutation:
+    """Keeps the labels by which clients find what belongs to a Seed: for each Seed that one of the paths names."""
+
+    def mutate(write: Write) -> None:
+        names = (_text_at(write, path) for path in paths)
+        wanted = {keys.SEED_LABEL_PREFIX + name for name in names if name}
+        set_labels(write.new, wanted, prefixes=(keys.SEED_LABEL_PREFIX,))
+
+    return mutate
+
+
+def _text_at(write: Write, path: tuple[str, ...]) -> str:
+    # Status in the body of a PUT may be missing or outdated.
+    obj: object = write.old if path[0] == "status" else write.new
+    for name in path:
+        obj = mapping(obj).get(name)
+    return text(obj)
+
+
+def created_by(write: Write) -> None:
+    """For `mutations`: who created the object, for good."""
+    if write.is_create:
+        set_annotation(write.new, keys.CREATED_BY, write.user.name)
+    elif (creator := annotations(write.old).get(keys.CREATED_BY)) is not None:
+        set_annotation(write.new, keys.CREATED_BY, creator)
+
+
+def frozen_in_deletion(write: Write) -> Iterator[FieldError]:
+    """For `changes`: while an object waits for its finalizers, its spec stays as it is."""
+    if write.is_deleting and write.changed("spec"):
+        yield invalid("spec", write.spec, "field is immutable: the object is being deleted")
+
+
+def allowed_operations(*operations: str) -> Rule:
+    """For `checks`: the values that the operation annotation may have."""
+
+    def check(write: Write) -> Iterator[FieldError]:
+        operation = annotations(write.new).get(keys.OPERATION)
+        if operation and operation not in operations:
+            path = f"metadata.annotations[{keys.OPERATION}]"
+            yield not_supported(path, operation, sorted(operations))
+
+    return check
+
+
+def operation_not_overwritten(write: Write) -> Iterator[FieldError]:
+    """For `changes`: an operation that is not finished yet is not replaced by another."""
+    before, now = annotations(write.old).get(keys.OPERATION), annotations(write.new).get(keys.OPERATION)
+    if before and now and before != now:
+        path = f"metadata.annotations[{keys.OPERATION}]"
+        yield invalid(path, now, f'must not overwrite operation "{before}" with "{now}"')

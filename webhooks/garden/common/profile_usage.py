@@ -1,0 +1,66 @@
+"""Which versions of a cloud profile the Shoots that refer to it use.
+
+Reads `SHOOTS`, and for what is below a CloudProfile `NAMESPACED_CLOUD_PROFILES`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
+from kube.objects import Object, is_deleting, text
+from kube.paths import at, mapping_at, mappings_at
+from webhooks.garden.common.references import key_of
+from webhooks.garden.findings import Denial
+from webhooks.garden.write import Garden
+
+
+def shoots_of(garden: Garden, profile: str) -> Iterator[Object]:
+    """Those not in deletion. Args: profile: `<name>`, or `<namespace>/<name>` of a NamespacedCloudProfile."""
+    return (shoot for shoot in garden.by(SHOOTS, "profile", profile) if not is_deleting(shoot))
+
+
+def children(garden: Garden, profile: str) -> list[Object]:
+    """The NamespacedCloudProfiles of a CloudProfile that are not in deletion."""
+    return [each for each in garden.by(NAMESPACED_CLOUD_PROFILES, "parent", profile) if not is_deleting(each)]
+
+
+def shoots_below(garden: Garden, profile: str) -> Iterator[Object]:
+    """The Shoots of a CloudProfile and of all its NamespacedCloudProfiles."""
+    yield from shoots_of(garden, profile)
+    for child in garden.by(NAMESPACED_CLOUD_PROFILES, "parent", profile):
+        yield from shoots_of(garden, key_of(child))
+
+
+def used_by_shoots(
+    shoots: Iterable[Object], profile: str, versions: Collection[str], images: Collection[tuple[str, str]]
+) -> Iterator[Denial]:
+    """Why versions of Kubernetes and of machine images (name, version) may not be removed.
+
+    Args: profile: kind and name, for the message.
+    """
+    for shoot in shoots:
+        user = f"shoot '{key_of(shoot)}'"
+        for version in sorted(_kubernetes_versions(shoot).intersection(versions)):
+            yield kubernetes_in_use(version, profile, user)
+        for pool in mappings_at(shoot, "spec", "provider", "workers"):
+            machine_image = mapping_at(pool, "machine", "image")
+            image = text(machine_image.get("name")), text(machine_image.get("version"))
+            if image in images:
+                yield image_in_use(image, profile, f'{user} by worker "{text(pool.get("name"))}"')
+
+
+def kubernetes_in_use(version: str, profile: str, user: str) -> Denial:
+    return _in_use(f'Kubernetes version "{version}"', profile, user)
+
+
+def image_in_use(image: tuple[str, str], profile: str, user: str) -> Denial:
+    return _in_use(f"Machine image version '{'/'.join(image)}'", profile, user)
+
+
+def _in_use(what: str, profile: str, user: str) -> Denial:
+    return Denial(f"unable to delete {what} from {profile} - version is still in use by {user}")
+
+
+def _kubernetes_versions(shoot: Object) -> set[str]:
+    """Of its control plane, and of its pools."""
+    pools = (text(at(pool, "kubernetes", "version")) for pool in mappings_at(shoot, "spec", "provider", "workers"))
+    return {version for version in (text(at(shoot, "spec", "kubernetes", "version")), *pools) if version}

@@ -1,0 +1,29 @@
+"""What an object names must exist. For `references`: what does not change is not refused when its target has gone."""
+
+from collections.abc import Iterator
+
+from gardener.garden.resources import SHOOTS
+from kube.objects import Object, metadata, text
+from kube.resources import Resource
+from webhooks.garden.findings import Denial
+from webhooks.garden.write import Garden
+
+
+def exists(garden: Garden, path: str, resource: Resource, name: str, namespace: str = "") -> Iterator[Denial]:
+    """Nothing is said about an empty name."""
+    if name and garden.need(resource, name, namespace) is None:
+        kind = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+        place = f' in namespace "{namespace}"' if resource.namespaced else ""
+        yield Denial(f'{path}: {kind} "{name}" not found{place}', path)
+
+
+def key_of(obj: Object) -> str:
+    """`<namespace>/<name>`, or the name of what has no namespace."""
+    meta = metadata(obj)
+    namespace, name = text(meta.get("namespace")), text(meta.get("name"))
+    return f"{namespace}/{name}" if namespace else name
+
+
+def shoots_on(garden: Garden, seed: str) -> list[Object]:
+    """All Shoots that have it in spec or status. Reads `SHOOTS`."""
+    return list(garden.by(SHOOTS, "seed", seed))

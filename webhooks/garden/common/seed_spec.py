@@ -1,0 +1,121 @@
+"""What the spec of a Seed must be, wherever one stands: in a Seed, or in the configuration of a gardenlet.
+
+A gardenlet's Seed gets what it does not say from elsewhere, so all functions here read what may be missing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gardener.garden.networks import cidr_errors, family_errors, overlap_errors, vpn_errors
+from kube.objects import Object, mapping, mappings, text, texts
+from kube.paths import at, mapping_at, mappings_at
+from kube.validation import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    required,
+    toleration_errors,
+)
+from webhooks.garden.common import tolerations
+
+_IMMUTABLE = (
+    *(("networks", name) for name in ("pods", "services", "nodes", "ipFamilies")),
+    ("ingress", "domain"),
+    ("backup", "provider"),
+    ("backup", "region"),
+)
+
+
+def spec_errors(spec: Object, path: str) -> Iterator[FieldError]:
+    yield from _network_errors(mapping(spec.get("networks")), f"{path}.networks")
+    yield from _backup_errors(spec, path)
+    yield from tolerations.list_errors(f"{path}.taints", mappings(spec.get("taints")))
+    yield from _settings_errors(spec, f"{path}.settings")
+    purposes = (text(each.get("purpose")) for each in mappings_at(spec, "volume", "providers"))
+    yield from _duplicates(purposes, f"{path}.volume.providers", "purpose")
+
+
+def completeness_errors(spec: Object, path: str) -> Iterator[FieldError]:
+    """What an ingress needs, if there is one."""
+    ingress = spec.get("ingress")
+    if ingress is None:
+        return
+    if not mapping(ingress).get("domain"):
+        yield required(f"{path}.ingress.domain", "cannot be empty")
+    if at(spec, "dns", "provider") is None:
+        yield required(f"{path}.dns.provider", "ingress controller requires dns.provider to be set")
+
+
+def change_errors(new: Object, old: Object, path: str) -> Iterator[FieldError]:
+    """For specs that no schema looks at: what is given once stays as it is."""
+    for field in _IMMUTABLE:
+        before, value = at(old, *field), at(new, *field)
+        if before is not None and value != before:
+            yield invalid(".".join((path, *field)), value, "field is immutable")
+
+
+def _network_errors(networks: Object, path: str) -> Iterator[FieldError]:
+    families = texts(networks.get("ipFamilies"))
+    yield from _duplicates(families, f"{path}.ipFamilies")
+    given = {f"{path}.{name}": cidr for name, cidr in _ranges(networks).items() if cidr}
+    for where, cidr in given.items():
+        yield from cidr_errors(where, cidr)
+    for index, cidr in enumerate(texts(networks.get("blockCIDRs"))):
+        yield from cidr_errors(f"{path}.blockCIDRs[{index}]", cidr)
+    yield from family_errors(given, families)
+    yield from overlap_errors(given)
+    yield from vpn_errors(given)
+
+
+def _ranges(networks: Object) -> Mapping[str, str]:
+    own = {name: text(networks.get(name)) for name in ("pods", "services", "nodes")}
+    defaults = mapping(networks.get("shootDefaults"))
+    return own | {f"shootDefaults.{name}": text(defaults.get(name)) for name in ("pods", "services")}
+
+
+def _backup_errors(spec: Object, path: str) -> Iterator[FieldError]:
+    provider, backup = text(at(spec, "provider", "type")), mapping(spec.get("backup"))
+    other = text(backup.get("provider"))
+    if provider and other and other != provider and not backup.get("region"):
+        yield required(f"{path}.backup.region", "a backup provider that is not the provider of the seed needs a region")
+
+
+def _settings_errors(spec: Object, path: str) -> Iterator[FieldError]:
+    zones = texts(at(spec, "provider", "zones"))
+    yield from _load_balancer_errors(mapping_at(spec, "settings", "loadBalancerServices"), zones, path)
+    if at(spec, "settings", "topologyAwareRouting", "enabled") and len(zones) < 2:
+        yield forbidden(
+            f"{path}.topologyAwareRouting.enabled",
+            "topology-aware routing can only be enabled on seeds with at least two zones in spec.provider.zones",
+        )
+    reservation = mapping_at(spec, "settings", "excessCapacityReservation")
+    if reservation.get("enabled") is not False:
+        for index, config in enumerate(mappings(reservation.get("configs"))):
+            yield from _reservation_errors(config, f"{path}.excessCapacityReservation.configs[{index}]")
+
+
+def _load_balancer_errors(services: Object, zones: list[str], path: str) -> Iterator[FieldError]:
+    where = f"{path}.loadBalancerServices.zones"
+    names = [text(zone.get("name")) for zone in mappings(services.get("zones"))]
+    if names and len(zones) < 2:
+        yield forbidden(where, "settings of zones are only allowed with at least two zones in spec.provider.zones")
+    for index, name in enumerate(names):
+        if name not in zones:
+            yield not_found(f"{where}[{index}].name", name)
+    yield from _duplicates(names, where, "name")
+
+
+def _reservation_errors(config: Object, path: str) -> Iterator[FieldError]:
+    if not config.get("resources"):
+        yield required(f"{path}.resources", "cannot be empty")
+    for index, toleration in enumerate(mappings(config.get("tolerations"))):
+        yield from toleration_errors(f"{path}.tolerations[{index}]", toleration)
+
+
+def _duplicates(values: Iterable[str], path: str, field: str = "") -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            yield duplicate(f"{path}[{index}].{field}" if field else f"{path}[{index}]", value)
+        seen.add(value)

@@ -1,0 +1,1 @@
+"""ControllerDeployments: how extensions are installed."""

@@ -1,0 +1,1 @@
+"""ControllerInstallations: extensions in Seeds."""

@@ -1,0 +1,1 @@
+"""ControllerRegistrations: which extensions there are."""

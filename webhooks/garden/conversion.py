@@ -1,0 +1,97 @@
+"""The conversion webhook of ControllerDeployments, the only kind with two versions.
+
+v1beta1 has a `type` and a `providerConfig` that is of the type's own kind. v1 has a field for the one type that
+Gardener knows, `helm`; other types stand in annotations, so that nothing is lost on the way there and back.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
+from kube.objects import Object, annotations, mapping, mappings, text
+from webhooks.bounds import TooManyValues, demand_few_values
+from webhooks.garden.controller_deployment.kind import PROVIDER_CONFIG, TYPE
+from webhooks.review import dumped
+
+PATH = "/webhooks/garden/convert"
+API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
+HELM = "helm"
+_V1, _V1BETA1 = f"{CONTROLLER_DEPLOYMENTS.group}/v1", f"{CONTROLLER_DEPLOYMENTS.group}/v1beta1"
+_OWN_FIELDS = frozenset(("helm", "type", "providerConfig"))
+
+
+class NotConvertible(ValueError):
+    """The text says which object, and why."""
+
+
+async def answer(body: bytes, _content_type: str) -> bytes:
+    """From a ConversionReview to one with all objects converted, or with the reason why not."""
+    try:
+        demand_few_values(body)
+        request = mapping(mapping(orjson.loads(body)).get("request"))
+    except (TooManyValues, orjson.JSONDecodeError) as error:
+        return _answered("", {"result": {"status": "Failure", "message": f"unable to decode {KIND}: {error}"}})
+    wanted = text(request.get("desiredAPIVersion"))
+    try:
+        converted = [convert(obj, wanted) for obj in mappings(request.get("objects"))]
+    except NotConvertible as error:
+        return _answered(text(request.get("uid")), {"result": {"status": "Failure", "message": str(error)}})
+    return _answered(text(request.get("uid")), {"convertedObjects": converted, "result": {"status": "Success"}})
+
+
+def _answered(uid: str, response: Object) -> bytes:
+    return dumped({"apiVersion": API_VERSION, "kind": KIND, "response": {"uid": uid, **response}})
+
+
+def convert(obj: Object, api_version: str) -> Object:
+    """The object in another version. Raises NotConvertible."""
+    known = obj.get("kind") == CONTROLLER_DEPLOYMENTS.kind and obj.get("apiVersion") in _CONVERSIONS
+    if not known or api_version not in _CONVERSIONS:
+        raise NotConvertible(f"cannot convert {obj.get('apiVersion')}, Kind={obj.get('kind')} to {api_version}")
+    if obj["apiVersion"] == api_version:
+        return obj
+    common = {name: value for name, value in obj.items() if name not in _OWN_FIELDS}
+    return _CONVERSIONS[api_version]({**common, "apiVersion": api_version}, obj)
+
+
+def _to_v1(common: Object, obj: Object) -> Object:
+    config = obj.get("providerConfig")
+    if obj.get("type") == HELM:
+        return {**common, "helm": _renamed(mapping(config), chart="rawChart")}
+    kept = {TYPE: text(obj.get("type"))} if obj.get("type") else {}
+    if config is not None:
+        kept[PROVIDER_CONFIG] = dumped(config).decode()
+    return _with_annotations(common, {**annotations(obj), **kept})
+
+
+def _to_v1beta1(common: Object, obj: Object) -> Object:
+    if (helm := obj.get("helm")) is not None:
+        return {**common, "type": HELM, "providerConfig": _renamed(mapping(helm), rawChart="chart")}
+    kept = annotations(obj)
+    others = {name: value for name, value in kept.items() if name not in {TYPE, PROVIDER_CONFIG}}
+    converted = _with_annotations(common, others) | {"type": kept.get(TYPE, "")}
+    if written := kept.get(PROVIDER_CONFIG):
+        converted["providerConfig"] = _json(written)
+    return converted
+
+
+_CONVERSIONS: dict[Any, Callable[[Object, Object], Object]] = {_V1: _to_v1, _V1BETA1: _to_v1beta1}
+
+
+def _renamed(config: Object, **names: str) -> Object:
+    kept = (*names, "values", "ociRepository")
+    return {names.get(name, name): config[name] for name in kept if config.get(name) is not None}
+
+
+def _with_annotations(obj: Object, wanted: dict[str, str]) -> Object:
+    meta = {name: value for name, value in mapping(obj.get("metadata")).items() if name != "annotations"}
+    return {**obj, "metadata": {**meta, "annotations": wanted} if wanted else meta}
+
+
+def _json(written: str) -> Any:
+    try:
+        return orjson.loads(written)
+    except orjson.JSONDecodeError as error:
+        raise NotConvertible(f"annotation {PROVIDER_CONFIG} is no JSON: {error}") from None

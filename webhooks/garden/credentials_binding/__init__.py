@@ -1,0 +1,1 @@
+"""CredentialsBindings: credentials of any kind, and quotas."""

@@ -1,0 +1,1 @@
+"""Secrets that say which domains Shoots have."""

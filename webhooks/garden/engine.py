@@ -1,0 +1,174 @@
+"""From an admission request to its answer, by the descriptor of a kind: one decode, one pass, all findings at once.
+
+Rules answer from caches; the only calls are SubjectAccessReviews, and counts. Requests that come before the caches are
+filled are refused. Caches lag behind: where a rule `need`s an object that is not there yet, the request waits for it a
+moment and is judged again, so that a file with an object and what it refers to can be applied in one go.
+"""
+
+import asyncio
+from collections.abc import Callable
+from itertools import islice
+from typing import TypeVar
+
+from config.resource_manager import webhooks as schema
+from kube.objects import Object, mapping, metadata, text
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Request
+from webhooks.descriptor import Entry, HandlerWebhook
+from webhooks.garden.access import Access
+from webhooks.garden.findings import MOST_FINDINGS, Denial, Finding, status
+from webhooks.garden.kind import Kind
+from webhooks.garden.lookups import Lookups, Seen
+from webhooks.garden.shapes import shape_of
+from webhooks.garden.write import Garden, Right, Write
+from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
+from webhooks.registration import WRITE, Rule
+from webhooks.shapes import Shape, WrongShape
+from webhooks.state import State
+
+T = TypeVar("T")
+
+NAME = "garden"
+NOT_READY = "not yet ready to handle request"
+
+
+def webhooks_of(kind: Kind) -> tuple[HandlerWebhook[schema.Webhook], ...]:
+    """The mutating one, if there is anything to change, and the validating one."""
+    validating = _webhook(kind, "validate", kind.validated, status=bool(kind.status_checks))
+    if not kind.is_mutating:
+        return (validating,)
+    return (_webhook(kind, "mutate", WRITE, status=bool(kind.status_mutations)), validating)
+
+
+def _webhook(kind: Kind, what: str, operations: tuple[str, ...], *, status: bool) -> HandlerWebhook[schema.Webhook]:
+    group, version, plural = kind.resource.group, kind.resource.version, kind.resource.plural
+    rules = [Rule(operations, group, (version,), (plural,))]
+    if status:
+        rules.append(Rule(("UPDATE",), group, (version,), (f"{plural}/status",)))
+
+    def handler(_settings: schema.Webhook, state: State) -> Handler:
+        lookups = Lookups(state, kind.reads)
+        return mutator(kind, lookups) if what == "mutate" else validator(kind, lookups, Access(state.target.client))
+
+    return HandlerWebhook(
+        name=NAME,
+        path=f"/webhooks/garden/{plural}/{what}",
+        settings=schema.Webhook,
+        handler=handler,
+        validating=what == "validate",
+        entries=(Entry(name=f"{plural}.{NAME}", rules=tuple(rules), objects=kind.objects, match_policy="Equivalent"),),
+    )
+
+
+def mutator(kind: Kind, lookups: Lookups) -> Handler:
+    shape = shape_of(kind.definition)
+
+    def changed(request: Request, seen: Seen) -> Answer:
+        after = copied(request.object)
+        write = _write(request, after, _stored(shape, request.old_object), seen)
+        warnings = tuple(kind.deprecations_in(write))
+        kind.mutate(write)
+        return Changed(request.object, after, warnings)
+
+    async def handle(request: Request) -> Answer:
+        if request.object is None:
+            return Errored(400, NOTHING_TO_DECODE)
+        if not lookups.ready:
+            return Denied(NOT_READY)
+        try:
+            shape.check(request.object)
+        except WrongShape:
+            # The API server compares it with its schema next, and says what is wrong.
+            return Allowed()
+        return await _again_if_missed(lookups, lambda seen: changed(request, seen), lambda _: True)
+
+    return handle
+
+
+def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
+    shape = shape_of(kind.definition)
+
+    async def handle(request: Request) -> Answer:
+        if (request.old_object if request.operation == "DELETE" else request.object) is None:
+            return Errored(400, NOTHING_TO_DECODE)
+        if not lookups.ready:
+            return Denied(NOT_READY)
+        try:
+            obj, old = _objects(shape, request)
+
+            def judged(seen: Seen) -> tuple[Write, list[Finding]]:
+                write = _write(request, obj, old, seen)
+                return write, list(islice(kind.findings(write), MOST_FINDINGS))
+
+            write, found = await _again_if_missed(lookups, judged, lambda result: bool(result[1]))
+            found = [*await _with_rights(kind, write, found, access), *await _full(kind, write, access)]
+            warnings = tuple(kind.warnings_about(write))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
+            return answer_to(error)
+        if found:
+            return Failure(status(kind.resource, _name(request, obj), found), warnings)
+        return Allowed(warnings=warnings)
+
+    return handle
+
+
+async def _again_if_missed(lookups: Lookups, judge: Callable[[Seen], T], matters: Callable[[T], bool]) -> T:
+    seen = lookups.of_request()
+    result = judge(seen)
+    if seen.missed and matters(result) and await lookups.arrival(seen.missed):
+        result = judge(lookups.of_request())
+    return result
+
+
+async def _with_rights(kind: Kind, write: Write, found: list[Finding], access: Access) -> list[Finding]:
+    rights = list(kind.rights_for(write))
+    if not rights:
+        return found
+    allowed = await asyncio.gather(*(access.allows(write.user, right) for right in rights))
+    missing = [right for right, is_allowed in zip(rights, allowed, strict=True) if not is_allowed]
+    hidden = {right.path for right in missing if right.path}
+    return [*(finding for finding in found if finding.path not in hidden), *map(_denial, missing)]
+
+
+async def _full(kind: Kind, write: Write, access: Access) -> list[Denial]:
+    return [Denial(limit.denial, limit.path) for limit in kind.limits_of(write) if await access.is_full(limit)]
+
+
+def _denial(right: Right) -> Denial:
+    return Denial(right.denial, right.path)
+
+
+def _write(request: Request, new: Object, old: Object, garden: Garden) -> Write:
+    return Write(
+        operation=request.operation,
+        # A deletion of a collection asks about each object, and names none.
+        namespace=request.namespace or text(metadata(new).get("namespace")),
+        name=_name(request, new),
+        user=request.user,
+        new=new,
+        old=old,
+        subresource=request.subresource,
+        garden=garden,
+    )
+
+
+def _name(request: Request, obj: Object) -> str:
+    return text(metadata(obj).get("name")) or request.name
+
+
+def _objects(shape: Shape, request: Request) -> tuple[Object, Object]:
+    """What is judged, and what it replaces. Raises: Refusal."""
+    if request.operation == "DELETE":
+        return _stored(shape, request.old_object), {}
+    shape.demand(request.object)
+    return request.object, _stored(shape, request.old_object)
+
+
+def _stored(shape: Shape, old: Object | None) -> Object:
+    """What was stored under another schema, and would not be accepted now, counts as empty: all of it changes."""
+    if old is None:
+        return {}
+    try:
+        shape.check(old)
+    except WrongShape:
+        return {"metadata": metadata(mapping(old))}
+    return old

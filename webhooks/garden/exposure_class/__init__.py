@@ -1,0 +1,1 @@
+"""ExposureClasses: how API servers of Shoots are reached."""

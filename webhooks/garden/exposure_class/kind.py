@@ -1,0 +1,18 @@
+from collections.abc import Iterator
+
+from gardener.garden.kinds.exposure_class import EXPOSURE_CLASS as DEFINITION
+from kube.objects import mapping, mappings
+from kube.validation import label_selector_errors
+from webhooks.garden.common import tolerations
+from webhooks.garden.findings import Finding
+from webhooks.garden.kind import Kind
+from webhooks.garden.write import Write
+
+
+def scheduling_errors(write: Write) -> Iterator[Finding]:
+    scheduling = mapping(write.new.get("scheduling"))
+    yield from label_selector_errors("scheduling.seedSelector", mapping(scheduling.get("seedSelector")))
+    yield from tolerations.list_errors("scheduling.tolerations", mappings(scheduling.get("tolerations")))
+
+
+EXPOSURE_CLASS = Kind(definition=DEFINITION, checks=(scheduling_errors,))

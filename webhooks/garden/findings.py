@@ -1,0 +1,116 @@
+"""What rules find wrong with a write, and the one answer that is made of all findings.
+
+A `FieldError` (of `kube.validation`: `invalid`, `required`, `forbidden`, `not_supported`, `duplicate`, `not_found`,
+`too_long`) is about the value of a field and makes the answer 422. A `Denial` is about what is not permitted now or not
+to this user, 403. With both kinds the answer is 422, and its message has the denials, too.
+
+An UPDATE is never refused for a field that it does not change: `ratcheted` drops what the stored object has been
+guilty of already. It compares the findings about the new object with those about the stored one, so a rule about
+several fields (begin and end) still counts when any of them changes.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kube.objects import Object
+from kube.resources import Resource
+from kube.validation import FieldError, invalid_status, shown
+
+MOST_FINDINGS = 200
+"""Of one answer: an object may have as many mistakes as a request has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """`path`, if it is about one field, is not shown; see `Right` and `ratcheted`."""
+
+    message: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+Finding = FieldError | Denial
+
+
+def status(resource: Resource, name: str, findings: Sequence[Finding]) -> Object:
+    """The Status that refuses a write, 422 or 403."""
+    errors = [finding for finding in findings if isinstance(finding, FieldError)]
+    denied = list(dict.fromkeys(finding for finding in findings if isinstance(finding, Denial)))
+    denials = list(dict.fromkeys(map(str, denied)))
+    if errors:
+        refused = invalid_status(group=resource.group, kind=resource.kind, name=name, errors=errors)
+        if denials:
+            refused["message"] += f"; {', '.join(denials)}"
+            # Of an answer with causes, kubectl shows these and not the message.
+            refused["details"]["causes"] += map(_cause, denied)
+        return refused
+    listed = denials[0] if len(denials) == 1 else f"[{', '.join(denials)}]"
+    return {
+        "status": "Failure",
+        "message": f"{resource.plural}.{resource.group} {shown(name)} is forbidden: {listed}",
+        "reason": "Forbidden",
+        "details": {"name": name, "group": resource.group, "kind": resource.plural},
+        "code": 403,
+    }
+
+
+_NOWHERE = "<nil>"
+"""What API servers write where a cause is about no field."""
+
+
+def _cause(denial: Denial) -> Object:
+    message = denial.message.removeprefix(f"{denial.path}: ")
+    return {"reason": "FieldValueForbidden", "message": message, "field": denial.path or _NOWHERE}
+
+
+# --- an update is not refused for what it leaves as it is
+
+_INDEX = re.compile(r"\[(\d+)\]")
+_STEP = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
+_ABSENT = object()
+
+
+def ratcheted(findings: Iterable[Finding], new: Object, before: Iterable[Finding], old: Object) -> list[Finding]:
+    """The findings about the new object without those that the stored object has, too, at a field of the same value.
+
+    Elements of lists may have moved: what counts is the path without its indices.
+    """
+    known: defaultdict[Any, list[Any]] = defaultdict(list)
+    for finding in before:
+        known[_identity(finding)].append(value_at(old, finding.path))
+    kept = []
+    for finding in findings:
+        values = known[_identity(finding)]
+        value = value_at(new, finding.path)
+        if value in values:
+            values.remove(value)
+        else:
+            kept.append(finding)
+    return kept
+
+
+def _identity(finding: Finding) -> tuple[str, ...]:
+    path = _INDEX.sub("[]", finding.path)
+    if isinstance(finding, Denial):
+        return path, _INDEX.sub("[]", finding.message)
+    return path, finding.kind, finding.value, finding.detail
+
+
+def value_at(obj: Any, path: str) -> Any:
+    """The value at the path of a finding, such as `spec.members[1].roles[0]` or `metadata.labels[a.b/c]`.
+
+    What is not there, or not reached by such a path, equals only what is not there either.
+    """
+    for index, key, name in _STEP.findall(path):
+        if isinstance(obj, list):
+            obj = obj[int(index)] if index and int(index) < len(obj) else _ABSENT
+        elif isinstance(obj, dict):
+            obj = obj.get(index or key or name, _ABSENT)
+        else:
+            return _ABSENT
+    return obj

@@ -1,0 +1,1 @@
+"""Gardenlets: those that keep themselves up to date."""

@@ -1,0 +1,1 @@
+"""InternalSecrets: Secrets that members of a Project cannot read."""

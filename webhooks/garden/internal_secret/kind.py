@@ -1,0 +1,9 @@
+from gardener.garden.kinds.internal_secret import INTERNAL_SECRET as DEFINITION
+from webhooks.garden.internal_secret import validation
+from webhooks.garden.kind import Kind
+
+INTERNAL_SECRET = Kind(
+    definition=DEFINITION,
+    defaults=(validation.merge_texts, validation.keep_type),
+    checks=(validation.key_errors, validation.type_errors),
+)

@@ -1,0 +1,220 @@
+"""What rules may ask about other objects of the garden: kept in memory by watches, found by name or by an index.
+
+`VIEWS` says what is kept of each kind and how it is indexed; the `reads` of a descriptor say which of them its rules
+ask. Views that several kinds read are watched once.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from gardener import keys
+from gardener.garden import resources as garden
+from gardener.garden import users
+from gardener.garden.domains import domain_and_parents
+from gardener.garden.users import References
+from kube import resources as kubernetes
+from kube.cache import Change, View, without_managed_fields
+from kube.client import Form
+from kube.objects import Key, Object, annotations, labels, mapping, mappings, metadata, spec, text
+from kube.resources import Resource
+from webhooks.garden.write import Garden
+from webhooks.state import Lister, State
+
+_ARRIVAL_SECONDS = 1.0
+
+
+def _indexed(
+    **fields: Callable[[Object], Iterable[str]],
+) -> tuple[tuple[str, Callable[[Any], Iterable[Hashable]]], ...]:
+    """Empty values are in no index."""
+
+    def index(values: Callable[[Object], Iterable[str]]) -> Callable[[Any], Iterable[Hashable]]:
+        return lambda obj: [value for value in values(obj) if value]
+
+    return tuple((name, index(values)) for name, values in fields.items())
+
+
+def _seeds(obj: Object) -> Iterator[str]:
+    yield text(spec(obj).get("seedName"))
+    yield text(mapping(obj.get("status")).get("seedName"))
+
+
+def _namespace(obj: Object) -> str:
+    return text(metadata(obj).get("namespace"))
+
+
+def _keys(*references: References) -> Callable[[Object], Iterable[str]]:
+    """`<name>`, or `<namespace>/<name>` of what has a namespace."""
+    return lambda obj: (str(key) for each in references for key in each(obj))
+
+
+def _named(*path: str) -> Callable[[Object], Iterable[str]]:
+    def names(obj: Object) -> Iterator[str]:
+        value: Any = spec(obj)
+        for name in path:
+            value = mapping(value).get(name)
+        yield text(value)
+
+    return names
+
+
+def _parent_domains(shoot: Object) -> Iterator[str]:
+    return islice(domain_and_parents(text(mapping(spec(shoot).get("dns")).get("domain"))), 1, None)
+
+
+def _domain_role(secret: Object) -> Iterator[str]:
+    """`<namespace>/<role>`."""
+    if (role := labels(secret).get(keys.ROLE)) in {keys.ROLE_DEFAULT_DOMAIN, keys.ROLE_INTERNAL_DOMAIN}:
+        yield f"{_namespace(secret)}/{role}"
+
+
+def bare(obj: Object) -> Object:
+    """Of objects whose existence matters: names, labels, annotations of ours.
+
+    Other annotations can be long, and repeat what is in a Secret.
+    """
+    meta = metadata(obj)
+    kept = {name: meta[name] for name in ("name", "namespace", "labels", "deletionTimestamp") if name in meta}
+    ours = {name: value for name, value in annotations(obj).items() if "gardener.cloud/" in name}
+    return {"metadata": {**kept, "annotations": ours} if ours else kept}
+
+
+_OF_SHOOTS = (
+    *("addons", "cloudProfile", "cloudProfileName", "credentialsBindingName", "dns", "networking", "region"),
+    *("secretBindingName", "seedName"),
+)
+_OF_POOLS = ("kubernetes", "machine", "maximum", "name", "volume", "zones")
+
+
+def lean_shoot(shoot: Object) -> Object:
+    """A Shoot as others are asked about it: there are many, and most of one is settings of its own."""
+    whole, meta = spec(shoot), metadata(shoot)
+    provider, kubernetes = mapping(whole.get("provider")), mapping(whole.get("kubernetes"))
+    pools = [_only(worker, _OF_POOLS) for worker in mappings(provider.get("workers"))]
+    return {
+        "metadata": _only(meta, ("deletionTimestamp", "name", "namespace", "uid")),
+        "spec": {
+            **_only(whole, _OF_SHOOTS),
+            "kubernetes": _only(kubernetes, ("version", "verticalPodAutoscaler")),
+            "provider": {**_only(provider, ("type", "workersSettings")), "workers": pools},
+        },
+        "status": _only(mapping(shoot.get("status")), ("seedName",)),
+    }
+
+
+def _only(obj: Object, fields: Iterable[str]) -> Object:
+    return {field: obj[field] for field in fields if field in obj}
+
+
+def _view(resource: Resource, **indexes: Callable[[Object], Iterable[str]]) -> View[Object]:
+    return View(resource, without_managed_fields, indexes=_indexed(**indexes))
+
+
+def _bare(resource: Resource, **indexes: Callable[[Object], Iterable[str]]) -> View[Object]:
+    return View(resource, bare, form=Form.METADATA, indexes=_indexed(**indexes))
+
+
+VIEWS: dict[Resource, View[Object]] = {
+    view.resource: view
+    for view in (
+        _view(garden.BACKUP_BUCKETS, seed=_named("seedName")),
+        _view(garden.BACKUP_ENTRIES, bucket=_named("bucketName"), seed=_seeds),
+        _view(garden.CLOUD_PROFILES),
+        _bare(garden.CONTROLLER_DEPLOYMENTS),
+        _view(garden.CONTROLLER_REGISTRATIONS),
+        _view(garden.CREDENTIALS_BINDINGS, quota=_keys(users.quotas)),
+        _view(garden.EXPOSURE_CLASSES),
+        _bare(garden.GARDENLETS),
+        _view(garden.MANAGED_SEEDS, shoot=_named("shoot", "name")),
+        _view(garden.NAMESPACED_CLOUD_PROFILES, parent=_keys(users.parents)),
+        _view(garden.PROJECTS, namespace=_named("namespace")),
+        _view(garden.QUOTAS),
+        _view(garden.SECRET_BINDINGS, quota=_keys(users.quotas)),
+        _view(garden.SEEDS),
+        View(
+            garden.SHOOTS,
+            lean_shoot,
+            indexes=_indexed(
+                seed=_seeds,
+                profile=_keys(users.cloud_profiles, users.namespaced_cloud_profiles),
+                secretBinding=_keys(users.secret_bindings),
+                credentialsBinding=_keys(users.credentials_bindings),
+                domain=_named("dns", "domain"),
+                belowDomain=_parent_domains,
+            ),
+        ),
+        _bare(garden.WORKLOAD_IDENTITIES),
+        _view(garden.OPEN_ID_CONNECT_PRESETS),
+        _view(garden.CLUSTER_OPEN_ID_CONNECT_PRESETS),
+        _bare(kubernetes.NAMESPACES),
+        _bare(kubernetes.CONFIG_MAPS),
+        _bare(kubernetes.SECRETS, role=_domain_role),
+    )
+}
+"""Of Secrets nothing but metadata is ever read: domains stand in annotations."""
+
+_Missed = tuple[Resource, Key]
+
+
+class Lookups:
+    """Args: patience: seconds that a request waits for what it refers to; 0: it does not."""
+
+    def __init__(self, state: State, resources: Sequence[Resource], *, patience: float = _ARRIVAL_SECONDS) -> None:
+        self._patience = patience
+        self._listers: dict[Resource, Lister[Object]] = {each: state.lister(VIEWS[each]) for each in resources}
+
+    @property
+    def ready(self) -> bool:
+        return all(lister.started and lister.store.synced.is_set() for lister in self._listers.values())
+
+    def of_request(self) -> "Seen":
+        return Seen(self._listers)
+
+    async def arrival(self, missed: Iterable[_Missed]) -> bool:
+        """Wait until one of these is known, for a moment; whether it is."""
+        if self._patience <= 0:
+            return False
+        arrived = asyncio.Event()
+        wanted = set(missed)
+
+        def watch(resource: Resource) -> Callable[[Change[Object]], None]:
+            return lambda change: arrived.set() if (resource, change.key) in wanted and change.new is not None else None
+
+        resources = {resource for resource, _ in wanted}
+        unsubscribe = [self._listers[each].store.subscribe(watch(each)) for each in resources]
+        try:
+            async with asyncio.timeout(self._patience):
+                await arrived.wait()
+        except TimeoutError:
+            return False
+        finally:
+            for end in unsubscribe:
+                end()
+        return True
+
+
+class Seen(Garden):
+    """The garden as one request sees it."""
+
+    def __init__(self, listers: dict[Resource, Lister[Object]]) -> None:
+        self._listers = listers
+        self.missed: set[_Missed] = set()
+
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        return self._listers[resource].store.get(Key(namespace if resource.namespaced else "", name))
+
+    def need(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        found = self.get(resource, name, namespace)
+        if found is None and name:
+            self.missed.add((resource, Key(namespace if resource.namespaced else "", name)))
+        return found
+
+    def list(self, resource: Resource, namespace: str = "") -> Iterator[Object]:
+        for key, obj in self._listers[resource].store.items():
+            if not namespace or key.namespace == namespace:
+                yield obj
+
+    def by(self, resource: Resource, index: str, value: str) -> Iterator[Object]:
+        return (obj for _, obj in self._listers[resource].store.by_index(index, value))

@@ -1,0 +1,127 @@
+"""What a ManagedSeed and its Shoot must be."""
+
+from collections.abc import Iterator
+
+from gardener.garden.resources import GARDENLETS, MANAGED_SEEDS
+from kube.objects import Object, metadata, text
+from kube.paths import at, mappings_at
+from kube.validation import FieldError, invalid
+from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.common.namespaces import GARDEN
+from webhooks.garden.common.references import key_of, shoots_on
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.managed_seed.parts import (
+    CONFIG,
+    SEED,
+    config_of,
+    domain_of,
+    facts,
+    seed_of,
+    shoot_name,
+    shoot_of,
+    zones_of,
+    zones_of_workers,
+)
+from webhooks.garden.write import Write
+
+_SHOOT, _ZONES = "spec.shoot.name", f"{SEED}.provider.zones"
+
+
+def config_errors(write: Write) -> Iterator[Finding]:
+    config = config_of(write.new)
+    if config:
+        yield from gardenlet_config.errors(config, CONFIG)
+    yield from gardenlet_config.connection_errors(
+        config,
+        CONFIG,
+        bootstrap=text(at(write.spec, "gardenlet", "bootstrap")),
+        merged=at(write.spec, "gardenlet", "mergeWithParent") is not False,
+    )
+
+
+# --- the Shoot
+
+
+def shoot_errors(write: Write) -> Iterator[Finding]:
+    if write.namespace != GARDEN:
+        return
+    name = shoot_name(write)
+    if (shoot := shoot_of(write)) is None:
+        yield invalid(_SHOOT, name, f"shoot {write.namespace}/{name} not found")
+        return
+    problems = [*_unfit(shoot), *_taken(write, shoot)]
+    yield from (invalid(_SHOOT, name, problem) for problem in problems)
+    if not problems:
+        yield from _differences(seed_of(write.new), shoot)
+        yield from seed_spec.completeness_errors(seed_of(write.new), SEED)
+
+
+def _unfit(shoot: Object) -> Iterator[str]:
+    if not domain_of(shoot):
+        yield f"shoot {key_of(shoot)} does not specify a domain"
+    if at(shoot, "spec", "addons", "nginxIngress", "enabled"):
+        yield "shoot ingress addon is not supported for managed seeds - use the managed seed ingress controller"
+    if not at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled"):
+        yield "shoot VPA has to be enabled for managed seeds"
+    if not mappings_at(shoot, "spec", "provider", "workers"):
+        yield "workerless shoot cannot be used to create managed seed"
+
+
+def _taken(write: Write, shoot: Object) -> Iterator[str]:
+    for other in write.garden.by(MANAGED_SEEDS, "shoot", shoot_name(write)):
+        meta = metadata(other)
+        if meta.get("namespace") == write.namespace and meta.get("name") != write.name:
+            yield f"shoot {key_of(shoot)} already registered as seed by managed seed {key_of(other)}"
+
+
+def _differences(seed: Object, shoot: Object) -> Iterator[FieldError]:
+    for fact in facts(shoot):
+        said = at(seed, *fact.path)
+        if said and said != fact.value:
+            must = f"seed {fact.name} must be equal to shoot {fact.source} {fact.value}"
+            yield invalid(".".join((SEED, *fact.path)), said, must)
+    if at(seed, "settings", "verticalPodAutoscaler", "enabled"):
+        path = f"{SEED}.settings.verticalPodAutoscaler.enabled"
+        yield invalid(path, True, "seed VPA is not supported for managed seeds - use the shoot VPA")
+
+
+def zone_errors(write: Write) -> Iterator[Finding]:
+    """Zones that are new must be zones of the Shoot."""
+    shoot, seed = shoot_of(write), seed_of(write.new)
+    added = zones_of(seed) - zones_of(seed_of(write.old))
+    if shoot is not None and not added.issubset(zones_of_workers(shoot)):
+        reason = (
+            "cannot use zone in seed provider that is not available in referenced shoot"
+            if write.is_create
+            else "added zones must match zone names configured for workers in the referenced shoot cluster"
+        )
+        yield invalid(_ZONES, at(seed, "provider", "zones"), reason)
+
+
+def no_gardenlet(write: Write) -> Iterator[Finding]:
+    if write.is_create and write.garden.get(GARDENLETS, write.name, write.namespace) is not None:
+        yield Denial(
+            f"cannot create ManagedSeed {write.namespace}/{write.name} since there is already a Gardenlet object "
+            "with the same name"
+        )
+
+
+# --- changes and deletion
+
+
+def seed_changes(write: Write) -> Iterator[Finding]:
+    yield from seed_spec.change_errors(seed_of(write.new), seed_of(write.old), SEED)
+
+
+def zones_in_use(write: Write) -> Iterator[Finding]:
+    seed = seed_of(write.new)
+    removed = zones_of(seed_of(write.old)) - zones_of(seed)
+    if removed and not write.is_deleting and shoots_on(write.garden, write.name):
+        reason = "zones must not be removed while shoots are still scheduled onto seed"
+        yield invalid(_ZONES, at(seed, "provider", "zones"), reason)
+
+
+def in_use(write: Write) -> Iterator[Finding]:
+    if shoots_on(write.garden, write.name):
+        managed_seed = f"{write.namespace}/{write.name}"
+        yield Denial(f"cannot delete managed seed {managed_seed} since its seed {write.name} is still used by shoot(s)")

@@ -1,0 +1,1 @@
+"""ManagedSeedSets: equal ManagedSeeds, each with its Shoot, made from templates."""

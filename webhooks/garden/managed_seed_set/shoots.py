@@ -1,0 +1,40 @@
+"""The template of Shoots, judged by the rules of Shoots as they will be made from it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gardener.garden.kinds.shoot import SHOOT
+from gardener.garden.structural import with_defaults
+from kube.objects import mapping
+from kube.paths import at, mapping_at
+from kube.validation import required
+from webhooks.garden.findings import Finding
+from webhooks.garden.shoot import defaults
+from webhooks.garden.shoot.spec_checks import SPEC_CHECKS
+from webhooks.garden.write import Write
+
+_PATH = "spec.shootTemplate"
+
+
+def shoot_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    if not at(write.spec, "shootTemplate", "spec", "provider", "workers"):
+        yield required(f"{_PATH}.spec.provider.workers", "workerless shoot cannot be used to create managed seed")
+        return
+    made = _made(write)
+    for rule in SPEC_CHECKS:
+        for finding in rule(made):
+            yield replace(finding, path=f"{_PATH}.{finding.path}")
+
+
+def _made(write: Write) -> Write:
+    """The request that makes a Shoot of the template."""
+    shoot = {
+        "apiVersion": SHOOT.resource.api_version,
+        "kind": SHOOT.resource.kind,
+        "metadata": {"namespace": write.namespace},
+        "spec": mapping_at(write.spec, "shootTemplate", "spec"),
+    }
+    made = replace(write, operation="CREATE", name="", new=mapping(with_defaults(SHOOT.schema, shoot)), old={})
+    defaults.set_defaults(made)
+    return made

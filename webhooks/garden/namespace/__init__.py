@@ -1,0 +1,1 @@
+"""Namespaces of Projects, which only go with their Project."""

@@ -1,0 +1,1 @@
+"""NamespacedCloudProfiles: what a project changes and adds in a CloudProfile."""

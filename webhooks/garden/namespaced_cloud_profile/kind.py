@@ -1,0 +1,14 @@
+from gardener.garden.kinds.namespaced_cloud_profile import NAMESPACED_CLOUD_PROFILE as DEFINITION
+from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
+from webhooks.garden.kind import Kind
+from webhooks.garden.namespaced_cloud_profile import defaults, validation
+
+NAMESPACED_CLOUD_PROFILE = Kind(
+    definition=DEFINITION,
+    defaults=(defaults.drop_expired,),
+    checks=(validation.spec_errors,),
+    references=(validation.parent_errors,),
+    changes=(validation.expired_dates, validation.overrides_in_use),
+    rights=(validation.rights,),
+    reads=(CLOUD_PROFILES, SHOOTS),
+)

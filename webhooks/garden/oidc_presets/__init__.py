@@ -1,0 +1,1 @@
+"""OpenIDConnectPresets and ClusterOpenIDConnectPresets: OpenID Connect for new Shoots."""

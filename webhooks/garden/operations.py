@@ -1,0 +1,84 @@
+"""What asks for work once, though the spec stays as it is: operation annotations, and the counter that they raise.
+
+The generation of a custom resource rises with every change outside `metadata` and `status`, and a webhook can't raise
+it. So kinds with operation annotations have the field `operation.sequence` beside spec and status. It belongs to the
+mutating webhook: what users send is replaced by what is stored, and a write that asks for work raises it by one.
+"""
+
+from collections.abc import Callable, Collection
+
+from gardener import keys
+from kube.objects import Object, annotations, integer, is_truthy, mapping
+from webhooks.garden.write import Write
+
+FIELD = "operation"
+_BACKUP_ENTRY_FORCE_DELETION = "backupentry.core.gardener.cloud/force-deletion"
+
+Asks = Callable[[Write], bool]
+"""Whether an UPDATE asks for work; removes the annotation if the request for it ends with this."""
+
+
+def keep_sequence(write: Write, asks: Asks | None) -> None:
+    """Sets `operation` in the new object."""
+    stored = write.old.get(FIELD)
+    write.new.pop(FIELD, None)
+    if write.is_update and asks is not None and asks(write):
+        write.new[FIELD] = {"sequence": integer(mapping(stored).get("sequence")) + 1}
+    elif stored is not None:
+        write.new[FIELD] = stored
+
+
+def operation_of(obj: Object) -> str:
+    return annotations(obj).get(keys.OPERATION, "")
+
+
+def remove_operation(obj: Object) -> None:
+    remove_annotation(obj, keys.OPERATION)
+
+
+def remove_annotation(obj: Object, name: str) -> None:
+    meta = mapping(obj.get("metadata"))
+    if name in annotations(obj):
+        kept = {key: value for key, value in annotations(obj).items() if key != name}
+        if kept:
+            meta["annotations"] = kept
+        else:
+            del meta["annotations"]
+
+
+def on(*, consumed: Collection[str] = (), kept: Collection[str] = ()) -> Asks:
+    """For a kind whose operations are these.
+
+    Args:
+        consumed: their annotation is removed.
+        kept: whoever carries them out removes it; they count when they are new.
+    """
+
+    def asks(write: Write) -> bool:
+        operation = operation_of(write.new)
+        if operation in consumed:
+            remove_operation(write.new)
+            return True
+        return operation in kept and operation != operation_of(write.old)
+
+    return asks
+
+
+def backup_entry(write: Write) -> bool:
+    """Every operation counts and goes, but `restore`, which counts when it is new and stays until it is done."""
+    operation, before = operation_of(write.new), operation_of(write.old)
+    asked = operation == keys.OPERATION_RESTORE and operation != before
+    if operation and operation != keys.OPERATION_RESTORE:
+        remove_operation(write.new)
+        asked = True
+    return became_truthy(write, _BACKUP_ENTRY_FORCE_DELETION) or asked
+
+
+def bastion(write: Write) -> bool:
+    operation, before = operation_of(write.new), operation_of(write.old)
+    asked = operation == keys.OPERATION_RECONCILE and operation != before
+    return became_truthy(write, keys.CONFIRM_FORCE_DELETION) or asked
+
+
+def became_truthy(write: Write, annotation: str) -> bool:
+    return is_truthy(annotations(write.new).get(annotation)) and not is_truthy(annotations(write.old).get(annotation))

@@ -1,0 +1,1 @@
+"""Projects: owner, members and tolerations of a namespace."""

@@ -1,0 +1,22 @@
+from gardener.garden.kinds import project
+from gardener.garden.resources import PROJECTS
+from webhooks.garden.common import deletion
+from webhooks.garden.kind import Kind
+from webhooks.garden.project import defaults, members, validation
+
+PROJECT = Kind(
+    definition=project.PROJECT,
+    defaults=(defaults.set_defaults,),
+    mutations=(defaults.set_owner,),
+    checks=(
+        validation.namespace_errors,
+        validation.subjects,
+        validation.toleration_errors,
+        validation.approval_errors,
+    ),
+    references=(validation.namespace_taken,),
+    rights=(validation.rights,),
+    deprecations=(members.old_role,),
+    deletions=(deletion.confirmed,),
+    reads=(PROJECTS,),
+)

@@ -1,0 +1,111 @@
+"""What the members of a Project must be."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gardener.garden.members import EXTENSION_PREFIX, OWNER, RBAC_GROUP, ROLES, VIEWER, members, roles
+from kube.objects import Object, text
+from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
+from webhooks.garden.findings import Finding
+from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write, is_service_account
+
+LONGEST_EXTENSION_ROLE = 20
+_KINDS = ("Group", "ServiceAccount", "User")
+
+
+def set_roles(member: Object, wanted: Sequence[str]) -> None:
+    member["role"] = wanted[0] if wanted else VIEWER
+    if wanted[1:]:
+        member["roles"] = list(wanted[1:])
+    else:
+        member.pop("roles", None)
+
+
+def default_group(subject: Object) -> None:
+    if subject.get("kind") in {"User", "Group"} and not subject.get("apiGroup"):
+        subject["apiGroup"] = RBAC_GROUP
+
+
+def identity(subject: Object) -> tuple[str, str, str]:
+    """Whom it means: kind, namespace, name. A ServiceAccount has a user name, too."""
+    kind, name = text(subject.get("kind")), text(subject.get("name"))
+    if kind == "User" and is_service_account(name):
+        namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+        return "ServiceAccount", namespace, account
+    return kind, text(subject.get("namespace")) if kind == "ServiceAccount" else "", name
+
+
+def humans(spec: Object) -> set[str]:
+    found = (text(each.get("name")) for each in members(spec) if each.get("kind") == "User")
+    return {name for name in found if not is_service_account(name)}
+
+
+# --- rules
+
+
+def old_role(write: Write) -> Iterator[str]:
+    """For `deprecations`: only about members that change, since `role` is there in all that are stored."""
+    known = [(identity(member), roles(member)) for member in members(write.old_spec)]
+    for index, member in enumerate(members(write.spec)):
+        if member.get("role") and (identity(member), roles(member)) not in known:
+            yield f"spec.members[{index}].role is deprecated: use roles"
+
+
+def member_errors(write: Write) -> Iterator[Finding]:
+    seen: set[tuple[str, str, str]] = set()
+    owners = 0
+    for index, member in enumerate(members(write.spec)):
+        path = f"spec.members[{index}]"
+        yield from subject_errors(path, member)
+        if identity(member) in seen:
+            yield duplicate(path, {name: member[name] for name in ("kind", "namespace", "name") if name in member})
+        seen.add(identity(member))
+        held = roles(member)
+        yield from _role_errors(f"{path}.roles", held)
+        if OWNER in held:
+            owners += 1
+            if owners > 1:
+                yield forbidden(
+                    f"{path}.roles[{held.index(OWNER)}]", "cannot have more than one member having the owner role"
+                )
+
+
+def subject_errors(path: str, subject: Object) -> Iterator[FieldError]:
+    kind, group = text(subject.get("kind")), text(subject.get("apiGroup"))
+    if not subject.get("name"):
+        yield required(f"{path}.name")
+    match kind:
+        case "ServiceAccount":
+            if group:
+                yield not_supported(f"{path}.apiGroup", group, ("",))
+            if not subject.get("namespace"):
+                yield required(f"{path}.namespace")
+        case "User" | "Group":
+            if group != RBAC_GROUP:
+                yield not_supported(f"{path}.apiGroup", group, (RBAC_GROUP,))
+        case _:
+            yield not_supported(f"{path}.kind", kind, _KINDS)
+
+
+def _role_errors(path: str, held: Iterable[str]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, role in enumerate(held):
+        where = f"{path}[{index}]"
+        if role in seen:
+            yield duplicate(where, role)
+        seen.add(role)
+        if role.startswith(EXTENSION_PREFIX):
+            yield from _extension_role_errors(where, role.removeprefix(EXTENSION_PREFIX), role)
+        elif role not in ROLES:
+            yield not_supported(where, role, sorted((*ROLES, f"{EXTENSION_PREFIX}*")))
+
+
+def _extension_role_errors(path: str, name: str, role: str) -> Iterator[FieldError]:
+    if len(name.encode()) > LONGEST_EXTENSION_ROLE:
+        yield too_long(path, most=LONGEST_EXTENSION_ROLE)
+    if name in {".", ".."}:
+        yield invalid(path, role, f"may not be '{name}'")
+    for character in "/%":
+        if character in name:
+            yield invalid(path, role, f"may not contain '{character}'")
+    if not name:
+        yield invalid(path, role, "must name the role")

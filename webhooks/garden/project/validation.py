@@ -1,0 +1,88 @@
+"""What a Project must be, and who may change what of it."""
+
+from collections.abc import Iterator
+
+from gardener.garden.resources import PROJECTS
+from kube.names import dns_label_problems
+from kube.objects import Object, mapping, mappings, metadata, text
+from kube.validation import invalid_for, label_selector_errors
+from webhooks.garden.common import tolerations
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.project.members import humans, identity, member_errors, subject_errors
+from webhooks.garden.write import Right, Write, is_service_account
+
+GARDEN, GARDEN_PREFIX = "garden", "garden-"
+
+
+def namespace_errors(write: Write) -> Iterator[Finding]:
+    namespace = text(write.spec.get("namespace"))
+    if namespace:
+        yield from invalid_for("spec.namespace", namespace, dns_label_problems(namespace))
+    if namespace and write.is_create and namespace != GARDEN and not namespace.startswith(GARDEN_PREFIX):
+        yield Denial(f".spec.namespace must start with {GARDEN_PREFIX}", "spec.namespace")
+
+
+def namespace_taken(write: Write) -> Iterator[Finding]:
+    namespace = text(write.spec.get("namespace"))
+    if namespace and any(_name(other) != write.name for other in write.garden.by(PROJECTS, "namespace", namespace)):
+        yield Denial(f'namespace "{namespace}" is already used by another project', "spec.namespace")
+
+
+def _name(project: Object) -> str:
+    return text(metadata(project).get("name"))
+
+
+def subjects(write: Write) -> Iterator[Finding]:
+    for field in ("createdBy", "owner"):
+        if write.spec.get(field):
+            yield from subject_errors(f"spec.{field}", write.spec[field])
+    yield from member_errors(write)
+
+
+def toleration_errors(write: Write) -> Iterator[Finding]:
+    given = mapping(write.spec.get("tolerations"))
+    defaults, whitelist = mappings(given.get("defaults")), mappings(given.get("whitelist"))
+    yield from tolerations.list_errors("spec.tolerations.defaults", defaults)
+    yield from tolerations.list_errors("spec.tolerations.whitelist", whitelist)
+    yield from tolerations.not_allowed("spec.tolerations.defaults", defaults, whitelist)
+
+
+def approval_errors(write: Write) -> Iterator[Finding]:
+    for index, approval in enumerate(mappings(write.spec.get("dualApprovalForDeletion"))):
+        path = f"spec.dualApprovalForDeletion[{index}].selector"
+        yield from label_selector_errors(path, mapping(approval.get("selector")))
+
+
+def rights(write: Write) -> Iterator[Right]:
+    """Custom verbs: not everybody who may write a Project may change all of it."""
+    if write.changed("spec", "tolerations", "whitelist"):
+        yield _right(write, "modify-spec-tolerations-whitelist", "modify .spec.tolerations.whitelist")
+    if _changes_humans(write):
+        yield _right(write, "manage-members", "manage human users or groups in .spec.members")
+
+
+def _changes_humans(write: Write) -> bool:
+    owner = mapping(write.spec.get("owner"))
+    # On UPDATE the owner as stored: nobody gets rights by making himself the owner.
+    if not owner or _is_user(mapping(write.old_spec.get("owner")) or owner, write):
+        return False
+    always = {text(owner.get("name"))}
+    return humans(write.spec) - always != humans(write.old_spec) - always
+
+
+def _is_user(owner: Object, write: Write) -> bool:
+    kind, namespace, name = identity(owner)
+    if kind == "Group":
+        return name in write.user.groups
+    if is_service_account(write.user.name):
+        return (kind, namespace, name) == identity({"kind": "User", "name": write.user.name})
+    return kind == "User" and name == write.user.name
+
+
+def _right(write: Write, verb: str, what: str) -> Right:
+    return Right(
+        verb=verb,
+        resource=PROJECTS,
+        name=write.name,
+        denial=f'user "{write.user.name}" is not allowed to {what} for "{PROJECTS.plural}"',
+    )

@@ -1,0 +1,1 @@
+"""Quotas: limits of what Shoots use."""

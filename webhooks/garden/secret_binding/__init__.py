@@ -1,0 +1,1 @@
+"""SecretBindings: a Secret with credentials, and quotas."""

@@ -1,0 +1,1 @@
+"""Seeds: clusters in which the control planes of Shoots run."""

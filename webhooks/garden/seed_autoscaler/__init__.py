@@ -1,0 +1,1 @@
+"""SeedAutoscalers: how many replicas a ManagedSeedSet has."""

@@ -1,0 +1,34 @@
+from collections.abc import Iterator
+
+from gardener.garden.kinds.seed_autoscaler import SEED_AUTOSCALER as DEFINITION
+from kube.objects import mappings, text
+from kube.paths import at
+from kube.quantities import parse_quantity
+from kube.validation import duplicate, invalid
+from webhooks.garden.common.namespaces import in_garden
+from webhooks.garden.findings import Finding
+from webhooks.garden.kind import Kind
+from webhooks.garden.write import Write
+
+
+def metric_errors(write: Write) -> Iterator[Finding]:
+    """Each resource has one target, and an amount that replicas can be counted by."""
+    seen: set[str] = set()
+    for index, metric in enumerate(mappings(write.spec.get("metrics"))):
+        path = f"spec.metrics[{index}].resource"
+        name, amount = text(at(metric, "resource", "name")), at(metric, "resource", "target", "averageValue")
+        if name in seen:
+            yield duplicate(f"{path}.name", name)
+        seen.add(name)
+        if amount is not None and not _is_positive(amount):
+            yield invalid(f"{path}.target.averageValue", amount, "must be greater than 0")
+
+
+def _is_positive(amount: str | int) -> bool:
+    try:
+        return parse_quantity(amount) > 0
+    except ValueError:
+        return False
+
+
+SEED_AUTOSCALER = Kind(definition=DEFINITION, checks=(in_garden, metric_errors))

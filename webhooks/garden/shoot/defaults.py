@@ -1,0 +1,134 @@
+"""What a Shoot gets that its author has not written, as far as it follows from the Shoot alone.
+
+Constant defaults are in the schema; here is what depends on other fields, and what is there only with workers.
+"""
+
+import random
+from math import ceil, log2
+
+from gardener.garden.resources import CLOUD_PROFILES
+from kube.objects import Object, mapping, text
+from kube.paths import at
+from webhooks.garden.common.tolerations import tolerate_protection
+from webhooks.garden.shoot.parts import ip_families, kubernetes_version, pools
+from webhooks.garden.write import Write
+from webhooks.shapes import child, items
+
+GARDEN = "garden"
+_PODS_OF_KUBELET = 110
+_MOST_PODS = 1 << 20
+_RESERVED = {"cpu": "80m", "memory": "1Gi", "pid": "20k"}
+
+
+def set_defaults(write: Write) -> None:
+    spec = child(write.new, "spec")
+    kubernetes = child(spec, "kubernetes")
+    child(kubernetes, "kubeAPIServer")
+    child(spec, "networking")
+    _set_maintenance(write, spec)
+    if write.namespace == GARDEN:
+        tolerate_protection(items(spec, "tolerations"))
+    if pools(spec):
+        _set_control_plane(kubernetes)
+        _set_controller_manager(write, spec, kubernetes)
+        _set_kubelets(spec, kubernetes)
+        _set_components(spec)
+    if not write.is_deleting:
+        agree_on_profile(spec)
+
+
+def agree_on_profile(spec: Object) -> None:
+    """`cloudProfile` and `cloudProfileName`, which it replaces, name the same CloudProfile."""
+    name, reference = text(spec.get("cloudProfileName")), mapping(spec.get("cloudProfile"))
+    if not reference and name:
+        spec["cloudProfile"] = {"kind": CLOUD_PROFILES.kind, "name": name}
+        return
+    if reference and not reference.get("kind"):
+        reference["kind"] = CLOUD_PROFILES.kind
+    if reference.get("kind") == CLOUD_PROFILES.kind:
+        spec["cloudProfileName"] = reference.get("name")
+    elif reference:
+        spec.pop("cloudProfileName", None)
+
+
+def _default(parent: Object, field: str, value: object) -> None:
+    if parent.get(field) is None:
+        parent[field] = value
+
+
+def set_defaults_of_version(write: Write) -> None:
+    """For `mutations`, when the full version is known."""
+    kubernetes = child(child(write.new, "spec"), "kubernetes")
+    version = kubernetes_version(write.spec)
+    _default(kubernetes, "enableStaticTokenKubeconfig", version is not None and version < (1, 26))
+    if pools(write.spec):
+        is_old = version is not None and version < (1, 27)
+        _default(child(kubernetes, "kubeControllerManager"), "nodeMonitorGracePeriod", "2m0s" if is_old else "40s")
+
+
+def _set_maintenance(write: Write, spec: Object) -> None:
+    maintenance = child(spec, "maintenance")
+    updates = maintenance.get("autoUpdate")
+    if updates is None:
+        updates = maintenance["autoUpdate"] = {"kubernetesVersion": True}
+    if pools(spec):
+        _default(updates, "machineImageVersion", True)
+    if maintenance.get("timeWindow") is None:
+        before = at(write.old_spec, "maintenance", "timeWindow")
+        maintenance["timeWindow"] = before if isinstance(before, dict) else _some_hour()
+
+
+def _some_hour() -> Object:
+    hour = random.randrange(23)  # noqa: S311 - so that not all clusters are maintained at once
+    return {"begin": f"{hour:02}0000+0000", "end": f"{hour + 1:02}0000+0000"}
+
+
+def _set_control_plane(kubernetes: Object) -> None:
+    for field in ("defaultNotReadyTolerationSeconds", "defaultUnreachableTolerationSeconds"):
+        _default(child(kubernetes, "kubeAPIServer"), field, 300)
+    _default(child(kubernetes, "kubeScheduler"), "profile", "balanced")
+    proxy = child(kubernetes, "kubeProxy")
+    _default(proxy, "mode", "IPTables")
+    _default(proxy, "enabled", True)
+
+
+def _set_controller_manager(write: Write, spec: Object, kubernetes: Object) -> None:
+    manager = child(kubernetes, "kubeControllerManager")
+    before = at(write.old_spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
+    _default(manager, "nodeCIDRMaskSize", before or _node_mask(spec))
+
+
+def _node_mask(spec: Object) -> int:
+    """A node has twice as many addresses as it may have Pods."""
+    if ip_families(spec) == ["IPv6"]:
+        return 64
+    own = (at(worker, "kubernetes", "kubelet", "maxPods") for _, worker in pools(spec))
+    given: list[int] = [
+        at(spec, "kubernetes", "kubelet", "maxPods") or _PODS_OF_KUBELET,
+        *(each for each in own if each),
+    ]
+    pods = min(max(*given, 1), _MOST_PODS)
+    return 32 - ceil(log2(2 * pods))
+
+
+def _set_kubelets(spec: Object, kubernetes: Object) -> None:
+    kubelet = child(kubernetes, "kubelet")
+    _default(kubelet, "imageGCHighThresholdPercent", 50)
+    _default(kubelet, "imageGCLowThresholdPercent", 40)
+    _default(kubelet, "serializeImagePulls", True)
+    reserved = child(kubelet, "kubeReserved")
+    for resource, amount in _RESERVED.items():
+        _default(reserved, resource, amount)
+    own = [at(worker, "kubernetes", "kubelet") for _, worker in pools(spec)]
+    for each in (kubelet, *(one for one in own if one is not None)):
+        _default(each, "failSwapOn", True)
+        if each["failSwapOn"] is False and at(each, "featureGates", "NodeSwap") is True:
+            _default(child(each, "memorySwap"), "swapBehavior", "LimitedSwap")
+
+
+def _set_components(spec: Object) -> None:
+    dashboard = child(child(spec, "addons"), "kubernetesDashboard")
+    _default(dashboard, "enabled", False)
+    _default(dashboard, "authenticationMode", "token")
+    _default(child(child(child(spec, "systemComponents"), "coreDNS"), "autoscaling"), "mode", "horizontal")
+    _default(child(child(child(spec, "provider"), "workersSettings"), "sshAccess"), "enabled", True)

@@ -1,0 +1,176 @@
+"""The domain of a Shoot, and who serves it.
+
+Everybody gets a domain below a default domain of the garden; who brings a domain brings a provider for it, the primary
+one. Both are settled when the Shoot gets its Seed. Reads `SECRETS`, `PROJECTS`, `SHOOTS`.
+"""
+
+from collections.abc import Iterator
+
+from gardener.garden.domains import UNMANAGED, domain_and_parents, is_below
+from gardener.garden.resources import SHOOTS
+from kube.names import dns_subdomain_problems
+from kube.objects import Object, mappings, text
+from kube.paths import mapping_at
+from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, required
+from webhooks.garden.common.domains import default_domains
+from webhooks.garden.common.references import key_of
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.parts import project_name, seed_name
+from webhooks.garden.write import Write
+from webhooks.shapes import child
+
+_DOMAIN, _PROVIDERS = "spec.dns.domain", "spec.dns.providers"
+
+
+def domain_of(shoot_spec: Object) -> str:
+    return text(mapping_at(shoot_spec, "dns").get("domain"))
+
+
+def providers(shoot_spec: Object) -> list[Object]:
+    return mappings(mapping_at(shoot_spec, "dns").get("providers"))
+
+
+def primary(shoot_spec: Object) -> Object | None:
+    return next((each for each in providers(shoot_spec) if each.get("primary") is True), None)
+
+
+def is_unmanaged(shoot_spec: Object) -> bool:
+    chosen = primary(shoot_spec) or next(iter(providers(shoot_spec)), {})
+    return chosen.get("type") == UNMANAGED
+
+
+# --- mutation
+
+
+def set_dns(write: Write) -> None:
+    """When there is a Seed: a domain, and a primary provider for one that is not ours."""
+    if write.is_deleting or not write.spec.get("seedName"):
+        return
+    if write.is_update and write.old_spec.get("seedName"):
+        _keep_primary(write)
+        return
+    ours = [each.domain for each in default_domains(write.garden)]
+    project = project_name(write)
+    if not domain_of(write.spec) and not is_unmanaged(write.spec) and ours and project and write.name:
+        child(child(write.new, "spec"), "dns")["domain"] = f"{write.name}.{project}.{ours[0]}"
+    domain, found = domain_of(write.spec), providers(write.spec)
+    if domain and found and primary(write.spec) is None and not _is_default(domain, ours):
+        found[0]["primary"] = True
+
+
+def _keep_primary(write: Write) -> None:
+    """A provider that loses the flag, and nothing else, keeps it."""
+    before = primary(write.old_spec)
+    if before is not None and primary(write.spec) is None:
+        for each in providers(write.spec):
+            if _identity(each) == _identity(before):
+                each["primary"] = True
+                return
+
+
+def _identity(provider: Object) -> tuple[str, str]:
+    return text(provider.get("type")), text(provider.get("secretName"))
+
+
+def _is_default(domain: str, ours: list[str]) -> bool:
+    return any(is_below(domain, each) for each in ours)
+
+
+# --- form
+
+
+def dns_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    domain = domain_of(write.spec)
+    if domain:
+        yield from invalid_for(_DOMAIN, domain, dns_subdomain_problems(domain))
+    chosen = primary(write.spec)
+    if chosen is not None and chosen.get("type") not in {None, UNMANAGED} and not domain:
+        yield required(_DOMAIN, f'domain must be set when primary provider type is not set to "{UNMANAGED}"')
+    seen: set[tuple[str, str]] = set()
+    primaries = 0
+    for index, provider in enumerate(providers(write.spec)):
+        path = f"{_PROVIDERS}[{index}]"
+        primaries += provider.get("primary") is True
+        if provider.get("primary") is True and primaries > 1:
+            yield forbidden(f"{path}.primary", "multiple primary DNS providers are not supported")
+        yield from _provider_errors(path, provider)
+        identity = _identity(provider)
+        if all(identity) and identity in seen:
+            yield duplicate(path, f"{identity[1]}-{identity[0]}")
+        seen.add(identity)
+
+
+def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
+    kind, secret = text(provider.get("type")), text(provider.get("secretName"))
+    if kind == UNMANAGED and secret:
+        yield invalid(f"{path}.secretName", secret, f'secretName must not be set when type is "{UNMANAGED}"')
+    if secret and not kind:
+        yield required(f"{path}.type", "type must be set when secretName is set")
+
+
+# --- with the garden's domains
+
+
+def domain_errors(write: Write) -> Iterator[Finding]:
+    """For `references`."""
+    domain, ours = domain_of(write.spec), [each.domain for each in default_domains(write.garden)]
+    chosen = primary(write.spec)
+    if domain and _is_default(domain, ours) and chosen is not None and chosen.get("type") != UNMANAGED:
+        index = providers(write.spec).index(chosen)
+        detail = "primary dns provider must not be set when default domain is used"
+        yield invalid(f"{_PROVIDERS}[{index}].primary", True, detail)
+    if domain and (write.is_create or not seed_name(write.old) or not domain_of(write.old_spec)):
+        yield from _scheme_errors(write, domain, ours)
+    if write.spec.get("seedName"):
+        if not domain and not is_unmanaged(write.spec):
+            detail = f"shoot domain field {_DOMAIN} must be set if provider != {UNMANAGED} and assigned to a seed"
+            yield required(_DOMAIN, detail)
+        yield from _secondary_errors(write.spec)
+    yield from _taken(write, domain)
+
+
+def _scheme_errors(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
+    project = project_name(write)
+    below = [each for each in ours if is_below(domain, each)]
+    if below and all(domain != f"{write.name}.{project}.{each}" for each in below):
+        detail = "<shoot-name>.<project-name>.<default-domain>"
+        yield invalid(_DOMAIN, domain, f"shoot uses a default domain but does not match expected scheme: {detail}")
+
+
+def _secondary_errors(shoot_spec: Object) -> Iterator[FieldError]:
+    for index, provider in enumerate(providers(shoot_spec)):
+        if provider.get("primary") is not True and not is_unmanaged(shoot_spec):
+            for field in ("type", "secretName"):
+                if not provider.get(field):
+                    yield required(
+                        f"{_PROVIDERS}[{index}].{field}", f"non-primary DNS providers must specify a {field}"
+                    )
+
+
+def _taken(write: Write, domain: str) -> Iterator[Finding]:
+    """Of all Shoots of the garden, none has this domain, one above it, or one below it."""
+    if not domain:
+        return
+    own = f"{write.namespace}/{write.name}"
+    others = [*write.garden.by(SHOOTS, "belowDomain", domain)]
+    others += [shoot for each in domain_and_parents(domain) for shoot in write.garden.by(SHOOTS, "domain", each)]
+    if any(key_of(shoot) != own for shoot in others):
+        yield Denial(
+            f"the domain {domain} is used by another shoot, or contains or is contained in such a domain", _DOMAIN
+        )
+
+
+# --- changes
+
+
+def dns_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: with a Seed, the primary provider stays, and so does its type."""
+    before, now = primary(write.old_spec), primary(write.spec)
+    if not seed_name(write.old) or before is None:
+        return
+    if now is None:
+        yield forbidden(_PROVIDERS, "removing a primary provider is not allowed")
+    elif now.get("type") != before.get("type"):
+        index = providers(write.spec).index(now)
+        yield forbidden(f"{_PROVIDERS}[{index}].type", "changing primary provider type is not allowed")

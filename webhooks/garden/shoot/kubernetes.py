@@ -1,0 +1,66 @@
+"""Versions of Kubernetes: they rise, by one minor version at a time, and pools are not ahead of the control plane."""
+
+from collections.abc import Iterator
+
+from gardener.garden.versions import Version, parse_version
+from kube.objects import Object, text
+from kube.paths import at
+from kube.validation import FieldError, forbidden, invalid
+from webhooks.garden.findings import Finding
+from webhooks.garden.shoot.parts import VERSION, kubernetes_version, pools, pools_by_name
+from webhooks.garden.write import Write
+
+_SKEW_SINCE = (1, 28)
+"""From then on kubelet may be three minor versions behind; two before."""
+
+
+def versions(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    given = text(at(write.spec, "kubernetes", "version"))
+    control_plane = kubernetes_version(write.spec)
+    if given and control_plane is None:
+        yield invalid(VERSION, given, "must be a version such as 1.30.5")
+    for path, worker in pools(write.spec):
+        own = text(at(worker, "kubernetes", "version"))
+        if not own:
+            continue
+        parsed = parse_version(own)
+        if parsed is None:
+            yield invalid(f"{path}.kubernetes.version", own, "must be a version such as 1.30.5")
+        elif control_plane is not None:
+            yield from _skew(f"{path}.kubernetes.version", parsed, control_plane)
+
+
+def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldError]:
+    most = 3 if control_plane >= _SKEW_SINCE else 2
+    if pool > control_plane:
+        yield forbidden(path, "kubernetes version of a pool must not be higher than that of the control plane")
+    elif pool.major != control_plane.major or control_plane.minor - pool.minor > most:
+        yield forbidden(
+            path, f"kubernetes version of a pool must be at most {most} minor versions behind the control plane"
+        )
+
+
+def version_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`."""
+    yield from _change(VERSION, kubernetes_version(write.old_spec), kubernetes_version(write.spec), skips=False)
+    before = pools_by_name(write.old_spec)
+    for path, worker in pools(write.spec):
+        old = before.get(text(worker.get("name")), {})
+        was, now = _own(old), _own(worker)
+        if old and (was or now):
+            was, now = was or kubernetes_version(write.old_spec), now or kubernetes_version(write.spec)
+            yield from _change(f"{path}.kubernetes.version", was, now, skips=True)
+
+
+def _own(worker: Object) -> Version | None:
+    return parse_version(text(at(worker, "kubernetes", "version")))
+
+
+def _change(path: str, old: Version | None, new: Version | None, *, skips: bool) -> Iterator[FieldError]:
+    if old is None or new is None:
+        return
+    if new < old:
+        yield forbidden(path, "kubernetes version downgrade is not supported")
+    elif not skips and (new.major, new.minor) > (old.major, old.minor + 1):
+        yield forbidden(path, "kubernetes version upgrade cannot skip a minor version")

@@ -1,0 +1,102 @@
+"""Labels by which the extensions of a Shoot find it, and that those extensions are there.
+
+Reads `CONTROLLER_REGISTRATIONS`.
+"""
+
+from collections.abc import Iterator
+
+from gardener.garden.domains import UNMANAGED
+from kube.objects import mapping, mappings, text
+from kube.paths import at, mappings_at
+from webhooks.garden.common.extensions import (
+    CONTAINER_RUNTIME,
+    DNS_RECORD,
+    EXTENSION,
+    NETWORKING,
+    OPERATING_SYSTEM_CONFIG,
+    PROVIDER,
+    Need,
+    registered,
+    set_extension_labels,
+    unregistered,
+)
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.dns import primary, providers
+from webhooks.garden.shoot.parts import pools
+from webhooks.garden.write import Write
+
+
+def set_labels(write: Write) -> None:
+    """An image that is filled in by this very request gets its label with the next one."""
+    set_extension_labels(write.new, _labels(write))
+
+
+def _labels(write: Write) -> Iterator[str]:
+    yield PROVIDER + text(at(write.spec, "provider", "type"))
+    if network := text(at(write.spec, "networking", "type")):
+        yield NETWORKING + network
+    for provider in providers(write.spec):
+        if provider.get("type") not in {None, "", UNMANAGED}:
+            yield DNS_RECORD + text(provider.get("type"))
+    yield from (EXTENSION + each for each in _extensions(write))
+    for _, worker in pools(write.spec):
+        for runtime in mappings_at(worker, "cri", "containerRuntimes"):
+            yield CONTAINER_RUNTIME + text(runtime.get("type"))
+        if image := text(at(worker, "machine", "image", "name")):
+            yield OPERATING_SYSTEM_CONFIG + image
+
+
+def _extensions(write: Write) -> set[str]:
+    """Those that all Shoots have, and its own, without what it has turned off."""
+    has_pools = bool(pools(write.spec))
+    for_all = {
+        kind
+        for (of, kind), each in registered(write.garden).items()
+        if of == "Extension" and each.globally_enabled and (has_pools or each.workerless)
+    }
+    own = {text(each.get("type")): each.get("disabled") is True for each in mappings(write.spec.get("extensions"))}
+    return for_all - {kind for kind, off in own.items() if off} | {kind for kind, off in own.items() if not off}
+
+
+# --- what must be registered
+
+
+def extension_errors(write: Write) -> Iterator[Finding]:
+    """For `references`."""
+    yield from unregistered(write.garden, "Shoot", _needs(write))
+    if pools(write.spec):
+        return
+    known = registered(write.garden)
+    for index, extension in enumerate(mappings(write.spec.get("extensions"))):
+        found = known.get(("Extension", kind := text(extension.get("type"))))
+        if found is not None and not found.workerless:
+            path = f"spec.extensions[{index}].type"
+            told = f'given Shoot is workerless and uses non-supported extension type: {path} ("{kind}")'
+            yield Denial(told, path)
+
+
+def _needs(write: Write) -> Iterator[Need]:
+    spec = write.spec
+    found = pools(spec)
+    if found:
+        provider = text(at(spec, "provider", "type"))
+        for kind in ("ControlPlane", "Infrastructure", "Worker"):
+            yield Need(kind, provider, f"{kind.lower()} type", "spec.provider.type")
+        yield Need("Network", text(at(spec, "networking", "type")), "networking type", "spec.networking.type")
+    chosen = primary(spec)
+    if chosen is not None and chosen.get("type") != UNMANAGED:
+        path = f"spec.dns.providers[{providers(spec).index(chosen)}].type"
+        yield Need("DNSRecord", text(chosen.get("type")), "dns provider type", path)
+    for index, extension in enumerate(mappings(spec.get("extensions"))):
+        yield Need("Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type")
+    for path, worker in found:
+        for index, runtime in enumerate(mappings_at(worker, "cri", "containerRuntimes")):
+            where = f"{path}.cri.containerRuntimes[{index}].type"
+            yield Need("ContainerRuntime", text(runtime.get("type")), "container runtime type", where)
+        image = mapping(at(worker, "machine", "image"))
+        yield Need(
+            "OperatingSystemConfig",
+            text(image.get("name")),
+            "operating system type",
+            f"{path}.machine.image.name",
+        )

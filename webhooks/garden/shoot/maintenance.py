@@ -1,0 +1,152 @@
+"""The maintenance time window, and hibernation: schedules, and when a cluster may go to sleep."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from functools import cache, lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from gardener.garden.cron import Cron, Every, parse_cron
+from gardener.garden.windows import LONGEST, SHORTEST, Window, parse_moment
+from kube.clock import format_duration
+from kube.objects import Object, mapping, mappings, text
+from kube.paths import at, mapping_at
+from kube.validation import FieldError, duplicate, forbidden, invalid, required
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.parts import is_to_hibernate, rotation_phase, status
+from webhooks.garden.write import Write
+
+_WINDOW = "spec.maintenance.timeWindow"
+_SCHEDULES = "spec.hibernation.schedules"
+_LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+"""All days that there are come within a few years from here."""
+
+
+# --- maintenance
+
+
+def window_errors(write: Write) -> Iterator[Finding]:
+    window = mapping_at(write.spec, "maintenance", "timeWindow")
+    if not window:
+        return
+    moments = {}
+    for field in ("begin", "end"):
+        try:
+            moments[field] = parse_moment(text(window.get(field)))
+        except ValueError as error:
+            yield invalid(f"{_WINDOW}.{field}", text(window.get(field)), f"{error}")
+    if len(moments) == 2:
+        length = Window(moments["begin"], moments["end"]).length
+        shown = format_duration(length.total_seconds())
+        if length < SHORTEST:
+            yield invalid(_WINDOW, shown, f"time window must not be smaller than {_duration(SHORTEST)}")
+        if length > LONGEST:
+            yield invalid(_WINDOW, shown, f"time window must not be greater than {_duration(LONGEST)}")
+
+
+def _duration(length: timedelta) -> str:
+    return format_duration(length.total_seconds())
+
+
+# --- schedules
+
+
+def schedule_errors(write: Write) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, schedule in enumerate(_schedules(write.spec)):
+        path = f"{_SCHEDULES}[{index}]"
+        if not schedule.get("start") and not schedule.get("end"):
+            yield required(f"{path}.start/end", "either start or end has to be provided")
+        for field in ("start", "end"):
+            yield from _cron_errors(f"{path}.{field}", text(schedule.get(field)), seen)
+        location = text(schedule.get("location"))
+        if location and _zone(location) is None and _knows_zones():
+            yield invalid(f"{path}.location", location, f"not a valid location: unknown time zone {location}")
+
+
+def _schedules(spec: Object) -> list[Object]:
+    return mappings(at(spec, "hibernation", "schedules"))
+
+
+def _cron_errors(path: str, expression: str, seen: set[str]) -> Iterator[FieldError]:
+    if not expression:
+        return
+    try:
+        parse_cron(expression)
+    except ValueError as error:
+        yield invalid(path, expression, f"not a valid cron spec: {error}")
+    if expression in seen:
+        yield duplicate(path, expression)
+    seen.add(expression)
+
+
+def _zone(location: str) -> ZoneInfo | timezone | None:
+    if location in {"", "UTC"}:
+        return UTC
+    try:
+        return ZoneInfo(location)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+@cache
+def _knows_zones() -> bool:
+    """Whether the host has the database of time zones; images without it are made."""
+    return bool(available_timezones())
+
+
+def schedule_warnings(write: Write) -> Iterator[str]:
+    """About expressions that no time fits, and clusters that sleep when they are to be maintained."""
+    for index, schedule in enumerate(_schedules(write.spec)):
+        for field in ("start", "end"):
+            expression = text(schedule.get(field))
+            try:
+                cron = parse_cron(expression)
+            except ValueError:
+                continue
+            if not _ever_comes(cron):
+                yield f'{_SCHEDULES}[{index}].{field}: "{expression}" is no time that ever comes'
+            elif field == "start" and isinstance(cron, Cron) and _falls_into_window(write, schedule, cron):
+                yield f"{_SCHEDULES}[{index}].start: the cluster goes to sleep in its maintenance time window"
+
+
+@lru_cache(maxsize=1024)
+def _ever_comes(cron: Cron | Every) -> bool:
+    return cron.next(_LEAP_YEAR) is not None
+
+
+def _falls_into_window(write: Write, schedule: Object, cron: Cron) -> bool:
+    window, zone = mapping_at(write.spec, "maintenance", "timeWindow"), _zone(text(schedule.get("location")))
+    try:
+        found = Window(parse_moment(text(window.get("begin"))), parse_moment(text(window.get("end"))))
+    except ValueError:
+        return False
+    offset = write.now.astimezone(zone).utcoffset() or timedelta()
+    moments = (timedelta(hours=hour, minutes=minute) - offset for hour, minute in cron.times())
+    return any(found.contains(moment) for moment in moments)
+
+
+# --- hibernation
+
+
+def hibernation_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: whether the cluster may go to sleep now."""
+    if is_to_hibernate(write.old_spec) or not is_to_hibernate(write.spec):
+        return
+    path = "spec.hibernation.enabled"
+    constraints = mappings(status(write.old).get("constraints"))
+    possible = next((mapping(each) for each in constraints if each.get("type") == "HibernationPossible"), None)
+    if possible is not None and possible.get("status") != "True":
+        told = f"'HibernationPossible' constraint is '{text(possible.get('status'))}': {text(possible.get('message'))}"
+        yield Denial(told, path)
+    for what in ("etcdEncryptionKey", "serviceAccountKey"):
+        phase = rotation_phase(write.old, what)
+        if phase in {"Preparing", "Completing"}:
+            yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
+
+
+def availability_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: a cluster that sleeps cannot become highly available."""
+    path = ("controlPlane", "highAvailability")
+    sleeps = is_to_hibernate(write.spec) or status(write.old).get("hibernated") is True
+    if sleeps and at(write.spec, *path) is not None and at(write.old_spec, *path) is None:
+        yield forbidden("spec.controlPlane.highAvailability.failureTolerance.type", "cannot be set while hibernated")

@@ -1,0 +1,79 @@
+"""Networks of a Shoot: their form, what the Seed fills in, and that they are apart from those of the Seed.
+
+Reads `SEEDS`.
+"""
+
+from collections.abc import Iterator
+
+from gardener.garden.networks import cidr_errors, family_errors, overlap, parsed
+from gardener.garden.resources import SEEDS
+from kube.addresses import IPNetwork
+from kube.objects import Object, mapping, spec, text, texts
+from kube.paths import at, mapping_at
+from kube.validation import invalid, required
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.parts import ip_families, pools
+from webhooks.garden.write import Write
+from webhooks.shapes import child
+
+_FIELDS = ("nodes", "pods", "services")
+
+
+def set_networks(write: Write) -> None:
+    """What the Seed proposes, where nothing is given."""
+    seed = _seed(write)
+    if seed is None or write.is_deleting:
+        return
+    networking = child(child(write.new, "spec"), "networking")
+    proposed = mapping_at(spec(seed), "networks", "shootDefaults")
+    for field in ("pods", "services") if pools(write.spec) else ("services",):
+        if not networking.get(field) and proposed.get(field):
+            networking[field] = proposed[field]
+
+
+def _seed(write: Write) -> Object | None:
+    name = text(write.spec.get("seedName"))
+    return write.garden.need(SEEDS, name) if name else None
+
+
+def _networks(shoot_spec: Object) -> dict[str, str]:
+    networking = mapping(shoot_spec.get("networking"))
+    return {f"spec.networking.{field}": text(networking.get(field)) for field in _FIELDS if networking.get(field)}
+
+
+def network_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    networks = _networks(write.spec)
+    if pools(write.spec) and not at(write.spec, "networking", "type"):
+        yield required("spec.networking.type", "must provide a networking type")
+    for path, network in networks.items():
+        yield from cidr_errors(path, network)
+    yield from family_errors(networks, ip_families(write.spec))
+
+
+def disjoint(write: Write) -> Iterator[Finding]:
+    """For `references`: with a Seed all networks are known, and apart from one another and from those of the Seed."""
+    seed = _seed(write)
+    if seed is None:
+        return
+    networks = _networks(write.spec)
+    for field in ("pods", "services") if pools(write.spec) else ("services",):
+        if f"spec.networking.{field}" not in networks:
+            error = required(f"spec.networking.{field}", f"{field} is required")
+            yield Denial(str(error), error.path)
+    own = parsed(networks)
+    for path, network in own.items():
+        others = {**_of_seed(seed), **{other: each for other, each in own.items() if other < path}}
+        for other, taken in others.items():
+            if overlap(network, taken):
+                error = invalid(path, networks[path], f'must not overlap with "{other}" ("{taken}")')
+                yield Denial(str(error), path)
+
+
+def _of_seed(seed: Object) -> dict[str, IPNetwork]:
+    networks = mapping_at(spec(seed), "networks")
+    named = {f"networks.{field} of the Seed": text(networks.get(field)) for field in _FIELDS}
+    blocked = {
+        f"networks.blockCIDRs[{i}] of the Seed": each for i, each in enumerate(texts(networks.get("blockCIDRs")))
+    }
+    return parsed({**named, **blocked})

@@ -1,0 +1,221 @@
+"""What a Shoot takes from its cloud profile must be there, usable, and available in the zones of the pool.
+
+Nothing is looked at that does not change: see `ratcheted`. Reads what `profile` reads.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from gardener.garden import profiles
+from gardener.garden.profiles import is_expired
+from gardener.garden.versions import Version, parse_constraint, parse_version
+from kube.objects import Object, mapping, mappings, text, texts
+from kube.paths import at, mapping_at
+from kube.quantities import parse_quantity
+from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.parts import VERSION, Pool, kubernetes_version, pools, pools_by_name
+from webhooks.garden.shoot.profile import Offer, architecture, architectures, offer_of, profile_of
+from webhooks.garden.write import Write
+
+
+class _Chosen(NamedTuple):
+    """From where, and when, a Shoot chooses."""
+
+    offer: Offer
+    region: str
+    now: datetime
+
+    @property
+    def zones(self) -> dict[str, Object]:
+        return self.offer.zones.get(self.region, {})
+
+
+def offered(write: Write) -> Iterator[Finding]:
+    """For `references`."""
+    profile = profile_of(write, write.spec)
+    if profile is None:
+        yield Denial(
+            f"could not find the cloud profile of the Shoot: {_named(write.spec)} not found", "spec.cloudProfile"
+        )
+        return
+    for error in _errors(write, profile):
+        yield Denial(str(error), error.path)
+
+
+def _named(spec: Object) -> str:
+    resource, name = profiles.profile_of(spec)
+    return f'{resource.kind} "{name}"'
+
+
+def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
+    spec = write.spec
+    given = text(at(spec, "provider", "type"))
+    if given != profile.get("type"):
+        detail = (
+            f'provider type in shoot must equal provider type of referenced CloudProfile: "{text(profile.get("type"))}"'
+        )
+        yield invalid("spec.provider.type", given, detail)
+    chosen = _Chosen(offer_of(profile), text(spec.get("region")), write.now)
+    if chosen.region not in chosen.offer.zones:
+        yield not_supported("spec.region", chosen.region, sorted(chosen.offer.zones))
+    yield from _version_errors(chosen, VERSION, text(at(spec, "kubernetes", "version")), is_new=write.is_create)
+    known = pools_by_name(write.old_spec)
+    for pool in pools(spec):
+        yield from _pool_errors(chosen, spec, pool, is_new=pool.name not in known)
+
+
+def _version_errors(chosen: _Chosen, path: str, version: str, *, is_new: bool) -> Iterator[FieldError]:
+    """Those that have one already may keep an expired one, or go to it."""
+    versions = chosen.offer.versions
+    if version not in versions or (is_new and is_expired(versions[version], chosen.now)):
+        allowed = [name for name, each in versions.items() if not (is_new and is_expired(each, chosen.now))]
+        yield not_supported(path, version, sorted(allowed, key=lambda each: parse_version(each) or Version(0, 0, 0)))
+
+
+def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+    path, worker = pool
+    version = text(at(worker, "kubernetes", "version"))
+    if version:
+        yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=is_new)
+    yield from _zone_errors(chosen, text(spec.get("region")), path, texts(worker.get("zones")))
+    yield from _machine_type_errors(chosen, path, worker)
+    yield from _image_errors(chosen, spec, path, worker, is_new=is_new)
+    yield from _volume_errors(chosen, f"{path}.volume", mapping(worker.get("volume")), worker)
+    for index, data in enumerate(mappings(worker.get("dataVolumes"))):
+        yield from _volume_errors(chosen, f"{path}.dataVolumes[{index}]", data, worker)
+
+
+def _zone_errors(chosen: _Chosen, region: str, path: str, zones: Iterable[str]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, zone in enumerate(zones):
+        where = f"{path}.zones[{index}]"
+        if not chosen.zones:
+            yield invalid(
+                where, region, "this region does not support availability zones, please do not configure them"
+            )
+        elif zone not in chosen.zones:
+            yield not_supported(where, zone, sorted(chosen.zones))
+        elif zone in seen:
+            yield duplicate(where, zone)
+        seen.add(zone)
+
+
+def _machine_type_errors(chosen: _Chosen, path: str, worker: Object) -> Iterator[FieldError]:
+    machine = mapping(worker.get("machine"))
+    name, path = text(machine.get("type")), f"{path}.machine.type"
+    types = chosen.offer.machine_types
+    found = types.get(name)
+    if found is None or found.get("usable") is False:
+        usable = sorted(each for each, machine_type in types.items() if machine_type.get("usable") is not False)
+        yield not_supported(path, name, usable)
+        return
+    if architecture(found) != architecture(machine):
+        yield invalid(
+            path, name, f"machine type {name} has architecture {architecture(found)}, not {architecture(machine)}"
+        )
+    yield from _unavailable(chosen, path, name, "unavailableMachineTypes", worker)
+
+
+def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Object) -> Iterator[FieldError]:
+    wanted = [zone for zone in texts(worker.get("zones")) if name in texts(mapping(chosen.zones.get(zone)).get(field))]
+    if wanted:
+        yield invalid(path, name, f"is not available in the zones {', '.join(wanted)} of the pool")
+
+
+# --- images
+
+
+def _image_errors(chosen: _Chosen, spec: Object, path: str, worker: Object, *, is_new: bool) -> Iterator[FieldError]:
+    machine = mapping(worker.get("machine"))
+    image = mapping(machine.get("image"))
+    name, version, path = text(image.get("name")), text(image.get("version")), f"{path}.machine.image"
+    if not name:
+        yield required(path, "the cloud profile has no image for this pool: name one")
+        return
+    images = chosen.offer.images
+    found = chosen.offer.image_versions.get((name, version))
+    if found is None or (is_new and is_expired(found, chosen.now)):
+        field = "version" if name in images else "name"
+        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(chosen, images))
+        return
+    if architecture(machine) not in architectures(found):
+        detail = (
+            f"image {name}:{version} has architectures {', '.join(architectures(found))}, not {architecture(machine)}"
+        )
+        yield invalid(f"{path}.version", version, detail)
+    yield from _kubelet_errors(f"{path}.version", found, spec, worker)
+    yield from _runtime_errors(path.removesuffix(".machine.image"), found, mapping(worker.get("cri")))
+
+
+def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:
+    return [
+        f"{name}:{text(version.get('version'))}"
+        for name, image in images.items()
+        for version in mappings(image.get("versions"))
+        if not is_expired(version, chosen.now)
+    ]
+
+
+def _kubelet_errors(path: str, image_version: Object, spec: Object, worker: Object) -> Iterator[FieldError]:
+    constraint = text(image_version.get("kubeletVersionConstraint"))
+    kubelet = parse_version(text(at(worker, "kubernetes", "version"))) or kubernetes_version(spec)
+    if not constraint or kubelet is None:
+        return
+    try:
+        suits = parse_constraint(constraint)(kubelet)
+    except ValueError:
+        return  # A finding about the profile, not about this Shoot.
+    if not suits:
+        yield forbidden(path, f"the image works with kubelet {constraint} only, which the version of the pool is not")
+
+
+def _runtime_errors(path: str, image_version: Object, cri: Object) -> Iterator[FieldError]:
+    name = text(cri.get("name"))
+    supported = {text(each.get("name")): each for each in mappings(image_version.get("cri"))} or {"containerd": {}}
+    if not name:
+        return
+    if name not in supported:
+        yield not_supported(f"{path}.cri.name", name, sorted(supported))
+        return
+    runtimes = {text(each.get("type")) for each in mappings(supported[name].get("containerRuntimes"))}
+    for index, runtime in enumerate(mappings(cri.get("containerRuntimes"))):
+        if text(runtime.get("type")) not in runtimes:
+            where = f"{path}.cri.containerRuntimes[{index}].type"
+            yield not_supported(where, text(runtime.get("type")), sorted(runtimes))
+
+
+# --- volumes
+
+
+def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object) -> Iterator[FieldError]:
+    name, types = text(volume.get("type")), chosen.offer.volume_types
+    found = types.get(name)
+    if name and (found is None or found.get("usable") is False):
+        usable = sorted(each for each, volume_type in types.items() if volume_type.get("usable") is not False)
+        yield not_supported(f"{path}.type", name, usable)
+        return
+    if name:
+        yield from _unavailable(chosen, f"{path}.type", name, "unavailableVolumeTypes", worker)
+    machine_type = chosen.offer.machine_types.get(text(at(worker, "machine", "type")))
+    least = [mapping(found).get("minSize")]
+    if path.endswith(".volume"):
+        storage = mapping_at(machine_type or {}, "storage")
+        least += [storage.get("minSize")] if storage.get("type") in {None, name} else []
+    yield from _size_errors(f"{path}.size", volume.get("size"), least)
+
+
+def _size_errors(path: str, size: object, least: Iterable[object]) -> Iterator[FieldError]:
+    given = _bytes(size)
+    for minimum in least:
+        if given is not None and (bound := _bytes(minimum)) is not None and given < bound:
+            yield invalid(path, text(size), f"must not be less than {minimum}")
+
+
+def _bytes(size: object) -> Decimal | None:
+    try:
+        return parse_quantity(size) if isinstance(size, str | int) else None
+    except ValueError:
+        return None

@@ -1,0 +1,73 @@
+"""How rules read a Shoot."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gardener.garden.resources import PROJECTS
+from gardener.garden.versions import Version, parse_version
+from kube.objects import Object, mapping, mappings, metadata, spec, text
+from kube.paths import at, mapping_at
+from webhooks.garden.write import Write
+
+WORKERS = "spec.provider.workers"
+VERSION = "spec.kubernetes.version"
+WORKERLESS = "this field should not be set for workerless Shoot clusters"
+
+
+class Pool(NamedTuple):
+    path: str
+    worker: Object
+
+    @property
+    def name(self) -> str:
+        return text(self.worker.get("name"))
+
+
+def pools(shoot_spec: Object) -> list[Pool]:
+    workers = mappings(mapping(shoot_spec.get("provider")).get("workers"))
+    return [Pool(f"{WORKERS}[{index}]", worker) for index, worker in enumerate(workers)]
+
+
+def pools_by_name(shoot_spec: Object) -> dict[str, Object]:
+    return {pool.name: pool.worker for pool in pools(shoot_spec)}
+
+
+def kubelets(shoot_spec: Object) -> Iterator[tuple[str, Object]]:
+    """All settings of kubelet, each with its path."""
+    yield "spec.kubernetes.kubelet", mapping_at(shoot_spec, "kubernetes", "kubelet")
+    for path, worker in pools(shoot_spec):
+        yield f"{path}.kubernetes.kubelet", mapping_at(worker, "kubernetes", "kubelet")
+
+
+def kubernetes_version(shoot_spec: Object) -> Version | None:
+    return parse_version(text(at(shoot_spec, "kubernetes", "version")))
+
+
+def is_to_hibernate(shoot_spec: Object) -> bool:
+    return at(shoot_spec, "hibernation", "enabled") is True
+
+
+def status(shoot: Object) -> Object:
+    return mapping(shoot.get("status"))
+
+
+def rotation_phase(shoot: Object, what: str) -> str:
+    return text(at(status(shoot), "credentials", "rotation", what, "phase"))
+
+
+def ip_families(shoot_spec: Object) -> list[str]:
+    return at(shoot_spec, "networking", "ipFamilies") or ["IPv4"]
+
+
+def project_of(write: Write) -> Object | None:
+    """The project whose namespace this is."""
+    return next(iter(write.garden.by(PROJECTS, "namespace", write.namespace)), None)
+
+
+def project_name(write: Write) -> str:
+    project = project_of(write)
+    return "" if project is None else text(metadata(project).get("name"))
+
+
+def seed_name(shoot: Object) -> str:
+    return text(spec(shoot).get("seedName"))

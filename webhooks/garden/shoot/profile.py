@@ -1,0 +1,151 @@
+"""The cloud profile of a Shoot, and what is filled in from it: full versions, and images of machines.
+
+Reads `CLOUD_PROFILES`, `NAMESPACED_CLOUD_PROFILES`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from gardener.garden import profiles
+from gardener.garden.profiles import image_versions, is_expired, kubernetes_versions
+from gardener.garden.versions import Version, has_prefix, parse_version
+from kube.objects import Object, mapping, mappings, text, texts
+from kube.paths import at, mapping_at, mappings_at
+from webhooks.garden.derived import Derived
+from webhooks.garden.shoot.parts import kubernetes_version, pools, pools_by_name
+from webhooks.garden.write import Write
+from webhooks.shapes import child
+
+_FULL = 3
+"""Parts of a version of Kubernetes."""
+
+
+def profile_of(write: Write, shoot_spec: Object) -> Object | None:
+    """The spec of the profile, with what the project changes in it; None: there is none (yet)."""
+    resource, name = profiles.profile_of(shoot_spec)
+    found = write.garden.need(resource, name, write.namespace if resource.namespaced else "")
+    return None if found is None else profiles.offered(resource, found) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What there is in a profile, by name."""
+
+    versions: dict[str, Object]
+    images: dict[str, Object]
+    image_versions: dict[tuple[str, str], Object]
+    machine_types: dict[str, Object]
+    volume_types: dict[str, Object]
+    zones: dict[str, dict[str, Object]]
+    """By region."""
+
+
+def _offer(profile: Object) -> Offer:
+    return Offer(
+        versions=kubernetes_versions(profile),
+        images=_by_name(profile.get("machineImages")),
+        image_versions=image_versions(profile),
+        machine_types=_by_name(profile.get("machineTypes")),
+        volume_types=_by_name(profile.get("volumeTypes")),
+        zones={name: _by_name(region.get("zones")) for name, region in _by_name(profile.get("regions")).items()},
+    )
+
+
+def _by_name(entries: object) -> dict[str, Object]:
+    return {text(each.get("name")): each for each in mappings(entries)}
+
+
+offer_of = Derived(_offer, most=16)
+
+
+def architecture(machine: Object) -> str:
+    return text(machine.get("architecture")) or "amd64"
+
+
+def architectures(image_version: Object) -> list[str]:
+    return texts(image_version.get("architectures")) or ["amd64"]
+
+
+# --- versions of Kubernetes
+
+
+def set_versions(write: Write) -> None:
+    """`1.30`, `1` or nothing becomes the highest such version that is neither expired nor a preview."""
+    if write.is_deleting:
+        return
+    kubernetes = child(child(write.new, "spec"), "kubernetes")
+    given = text(kubernetes.get("version"))
+    if not given and write.is_update:
+        given = kubernetes["version"] = text(at(write.old_spec, "kubernetes", "version"))
+    partial = [] if _is_full(given) else [kubernetes]
+    partial += [own for own in _of_pools(write.spec) if not _is_full(text(own.get("version")))]
+    if not partial:
+        return
+    offered = list(_usable(profile_of(write, write.spec) or {}, write.now))
+    for each in partial:
+        most = None if each is kubernetes else kubernetes_version(write.spec)
+        if (highest := _highest(offered, text(each.get("version")), most)) is not None:
+            each["version"] = highest
+
+
+def _of_pools(shoot_spec: Object) -> Iterator[Object]:
+    for _, worker in pools(shoot_spec):
+        own = mapping(worker.get("kubernetes"))
+        if own.get("version") is not None:
+            yield own
+
+
+def _is_full(version: str) -> bool:
+    return version.count(".") + 1 >= _FULL
+
+
+def _usable(profile: Object, now: datetime) -> Iterator[str]:
+    for version in mappings_at(profile, "kubernetes", "versions"):
+        if version.get("classification") != "preview" and not is_expired(version, now):
+            yield text(version.get("version"))
+
+
+def _highest(offered: Iterable[str], prefix: str, most: Version | None) -> str | None:
+    found = [(parsed, each) for each in offered if has_prefix(each, prefix) and (parsed := parse_version(each))]
+    return max((each for each in found if most is None or each[0] <= most), default=(None, None))[1]
+
+
+# --- images
+
+
+def set_images(write: Write) -> None:
+    """A pool without image, or without version of it, has what it had before, or else what the profile has first."""
+    if write.is_deleting:
+        return
+    wanting = [pool.worker for pool in pools(write.spec) if not at(pool.worker, "machine", "image", "version")]
+    if not wanting:
+        return
+    profile = profile_of(write, write.spec) or {}
+    before = pools_by_name(write.old_spec)
+    for worker in wanting:
+        machine = child(worker, "machine")
+        given, old = mapping(machine.get("image")), mapping_at(before, text(worker.get("name")), "machine", "image")
+        name = text(given.get("name"))
+        if old.get("version") and name in {"", old.get("name")}:
+            machine["image"] = {**old, **{field: value for field, value in given.items() if value}}
+        elif (found := _default_image(profile, name, architecture(machine), write.now)) is not None:
+            machine["image"] = {**given, **found}
+
+
+def _default_image(profile: Object, name: str, wanted: str, now: datetime) -> Object | None:
+    for image in mappings(profile.get("machineImages")):
+        offered = [each for each in mappings(image.get("versions")) if wanted in architectures(each)]
+        if offered and name in {"", image.get("name")}:
+            latest = _latest_image(offered, now)
+            return None if latest is None else {"name": image.get("name"), "version": latest}
+    return None
+
+
+def _latest_image(offered: Iterable[Object], now: datetime) -> str | None:
+    ranked = [
+        (not is_expired(each, now), each.get("classification") != "deprecated", parsed, text(each.get("version")))
+        for each in offered
+        if each.get("classification") != "preview" and (parsed := parse_version(text(each.get("version"))))
+    ]
+    return max(ranked)[-1] if ranked else None

@@ -1,0 +1,161 @@
+"""Quotas of bindings: how much all Shoots that use them may have together, and how long they live.
+
+Reads `QUOTAS`, `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `SHOOTS`, and what `profile` reads.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from gardener import keys
+from gardener.garden.resources import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from kube.clock import parse_time
+from kube.objects import Object, annotations, mapping, mappings, metadata, spec, text
+from kube.paths import at
+from kube.quantities import parse_quantity
+from kube.validation import invalid
+from webhooks.garden.common.credentials import scope_of
+from webhooks.garden.common.references import key_of
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.parts import WORKERS, pools, pools_by_name
+from webhooks.garden.shoot.profile import profile_of
+from webhooks.garden.shoot.references import binding_of
+from webhooks.garden.write import Write
+
+_EXPIRATION_PATH = f"metadata.annotations[{keys.SHOOT_EXPIRATION}]"
+_METRICS = ("cpu", "gpu", "memory", "storage.standard", "storage.premium", "loadbalancer")
+_CLASSES = ("standard", "premium")
+
+
+def quota_of_new(write: Write) -> Iterator[Finding]:
+    """For `references`."""
+    if write.is_create:
+        yield from _exceeded(write)
+
+
+def quota_of_change(write: Write) -> Iterator[Finding]:
+    """For `changes`: only of one that may need more than before."""
+    if not write.is_deleting and (_gets_ingress(write) or _has_other_pools(write)):
+        yield from _exceeded(write)
+
+
+def _gets_ingress(write: Write) -> bool:
+    return _has_ingress(write.spec) and not _has_ingress(write.old_spec)
+
+
+def _has_ingress(shoot_spec: Object) -> bool:
+    return at(shoot_spec, "addons", "nginxIngress", "enabled") is True
+
+
+def _has_other_pools(write: Write) -> bool:
+    before = pools_by_name(write.old_spec)
+    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in pools(write.spec))
+
+
+def _size(worker: Object) -> tuple[object, ...]:
+    return at(worker, "machine", "type"), worker.get("maximum"), worker.get("volume")
+
+
+def _quotas(write: Write) -> Iterator[Object]:
+    binding = binding_of(write, write.spec)
+    for reference in mappings(mapping(binding).get("quotas")):
+        namespace = text(reference.get("namespace")) or write.namespace
+        found = write.garden.get(QUOTAS, text(reference.get("name")), namespace)
+        if found is not None:
+            yield found
+
+
+# --- usage
+
+
+def _exceeded(write: Write) -> Iterator[Finding]:
+    for quota in _quotas(write):
+        limits = mapping(spec(quota).get("metrics"))
+        used = _usage(write, write.spec)
+        for other in _others(write, quota):
+            theirs = _usage(replace(write, namespace=text(metadata(other).get("namespace"))), spec(other))
+            used = {name: amount + theirs[name] for name, amount in used.items()}
+        over = [name for name in _METRICS if name in limits and _above(used[name], limits[name])]
+        if over:
+            listed = "".join(f"{name} " for name in over)
+            yield Denial(f"quota limits exceeded. Unable to allocate further {listed}", WORKERS)
+
+
+def _above(used: Decimal, limit: object) -> bool:
+    bound = _amount(limit)
+    return bound is not None and used > bound
+
+
+def _others(write: Write, quota: Object) -> Iterator[Object]:
+    """The other Shoots that use a binding with this quota."""
+    key, own = key_of(quota), f"{write.namespace}/{write.name}"
+    for resource, index in ((SECRET_BINDINGS, "secretBinding"), (CREDENTIALS_BINDINGS, "credentialsBinding")):
+        for binding in write.garden.by(resource, "quota", key):
+            if scope_of(quota) == "project" and metadata(binding).get("namespace") != write.namespace:
+                continue
+            yield from (shoot for shoot in write.garden.by(SHOOTS, index, key_of(binding)) if key_of(shoot) != own)
+
+
+def _usage(write: Write, shoot_spec: Object) -> dict[str, Decimal]:
+    """What a Shoot in the namespace of the request may have at most; what its profile does not know counts nothing."""
+    profile = profile_of(write, shoot_spec) or {}
+    machines = {text(each.get("name")): each for each in mappings(profile.get("machineTypes"))}
+    volumes = {text(each.get("name")): each for each in mappings(profile.get("volumeTypes"))}
+    used = dict.fromkeys(_METRICS, Decimal(0))
+    for _, worker in pools(shoot_spec):
+        count = Decimal(worker.get("maximum") or 0)
+        machine = mapping(machines.get(text(at(worker, "machine", "type"))))
+        for name in ("cpu", "gpu", "memory"):
+            used[name] += count * (_amount(machine.get(name)) or 0)
+        storage, volume = mapping(machine.get("storage")), mapping(worker.get("volume"))
+        found = mapping(volumes.get(text(volume.get("type"))))
+        kind = text(storage.get("class")) or text(found.get("class"))
+        if kind in _CLASSES:
+            used[f"storage.{kind}"] += count * (_amount(volume.get("size")) or _amount(storage.get("size")) or 0)
+    used["loadbalancer"] += 2 if _has_ingress(shoot_spec) else 1
+    return used
+
+
+def _amount(value: object) -> Decimal | None:
+    try:
+        return parse_quantity(value) if isinstance(value, str | int) else None
+    except ValueError:
+        return None
+
+
+# --- lifetime
+
+
+def expiration_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    written = annotations(write.new).get(keys.SHOOT_EXPIRATION)
+    if written is not None and _time(written) is None:
+        yield invalid(_EXPIRATION_PATH, written, "must be a time such as 2026-01-31T12:00:00Z")
+
+
+def lifetime_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: how far the end may be put off."""
+    written = annotations(write.new).get(keys.SHOOT_EXPIRATION, "")
+    until = _time(written)
+    if until is None or written == annotations(write.old).get(keys.SHOOT_EXPIRATION):
+        return
+    lifetimes = (spec(quota).get("clusterLifetimeDays") for quota in _quotas(write))
+    days = min((each for each in lifetimes if isinstance(each, int)), default=None)
+    if days is not None and _is_after(until, write.now, days):
+        told = f"requested shoot expiration time is too long. Can only be extended by {days} day(s)"
+        yield Denial(told, _EXPIRATION_PATH)
+
+
+def _is_after(until: datetime, now: datetime, days: int) -> bool:
+    try:
+        return until > now + timedelta(days=days)
+    except OverflowError:
+        return days < 0
+
+
+def _time(written: str) -> datetime | None:
+    try:
+        return parse_time(written)
+    except ValueError:
+        return None

@@ -1,0 +1,209 @@
+"""Where a Shoot runs: the Seed that the scheduler, or a user with the right to it, has chosen.
+
+Reads `SEEDS`, `SHOOTS`, `PROJECTS`, and what `profile` reads.
+"""
+
+from collections.abc import Iterator
+
+from gardener import keys
+from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.garden.shoots import last_operation
+from kube.objects import (
+    Object,
+    annotations,
+    finalizers,
+    is_deleting,
+    labels,
+    mappings,
+    matches_label_selector,
+    metadata,
+    spec,
+    text,
+    texts,
+)
+from kube.paths import at, mapping_at
+from kube.quantities import parse_quantity
+from kube.validation import forbidden
+from webhooks.garden.common.references import exists
+from webhooks.garden.common.tolerations import pair
+from webhooks.garden.findings import Denial, Finding
+from webhooks.garden.shoot.parts import project_of, seed_name, status
+from webhooks.garden.shoot.profile import profile_of
+from webhooks.garden.write import Limit, Write
+
+SEED_NAME = "spec.seedName"
+_PROTECTED_FINALIZERS = (keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION)
+_ZONES_OF_HA = 3
+
+
+def _is_bound_anew(write: Write) -> bool:
+    return bool(write.spec.get("seedName")) and write.changed("spec", "seedName")
+
+
+def seed_errors(write: Write) -> Iterator[Finding]:
+    """For `references`: whether the Seed takes the Shoot."""
+    name = text(write.spec.get("seedName"))
+    yield from exists(write.garden, SEED_NAME, SEEDS, name)
+    seed = write.garden.get(SEEDS, name) if name else None
+    if seed is None or not _is_bound_anew(write):
+        return
+    for reason in _reasons(write, seed):
+        yield Denial(reason, SEED_NAME)
+
+
+def _reasons(write: Write, seed: Object) -> Iterator[str]:
+    name = text(metadata(seed).get("name"))
+    if is_deleting(seed):
+        yield f"cannot use seed '{name}' to schedule the shoot: seed is marked to be deleted"
+    if not _tolerates(write.spec, seed):
+        yield "forbidden to use a seed whose taints are not tolerated by the shoot"
+    selector = mapping_at(profile_of(write, write.spec) or {}, "seedSelector")
+    if not _matches(selector, seed):
+        yield f"forbidden to use seed '{name}' because it does not match the seed selector of the cloud profile"
+    types = texts(selector.get("providerTypes"))
+    if types and not {"*", text(at(spec(seed), "provider", "type"))} & set(types):
+        yield f"forbidden to use seed '{name}' because its provider type is not supported by the cloud profile"
+    zones = texts(at(spec(seed), "provider", "zones"))
+    tolerance = at(write.spec, "controlPlane", "highAvailability", "failureTolerance", "type")
+    if tolerance == "zone" and len(zones) < _ZONES_OF_HA:
+        yield (
+            f"cannot schedule shoot '{write.name}' with failure tolerance of zone on seed '{name}', which has"
+            f" {len(zones)} zones"
+        )
+
+
+def _tolerates(shoot_spec: Object, seed: Object) -> bool:
+    tolerated = {pair(each) for each in mappings(shoot_spec.get("tolerations"))}
+    taints = (pair(taint) for taint in mappings(spec(seed).get("taints")))
+    return all(taint in tolerated or (taint[0], "") in tolerated for taint in taints)
+
+
+def _matches(selector: Object, seed: Object) -> bool:
+    try:
+        return matches_label_selector(selector, labels(seed))
+    except ValueError:
+        return False
+
+
+def capacity(write: Write) -> Iterator[Limit]:
+    """For `limits`: how many Shoots the Seed has room for."""
+    name = text(write.spec.get("seedName"))
+    seed = write.garden.get(SEEDS, name) if _is_bound_anew(write) else None
+    room = _shoots(at(status(seed), "allocatable", "shoots")) if seed is not None else None
+    if room is not None:
+        yield Limit(
+            resource=SHOOTS,
+            field_selector=f"{SEED_NAME}={name}",
+            most=room - 1,
+            denial=(
+                f"cannot schedule shoot '{write.name}' on seed '{name}' that already has the maximum number of"
+                f" shoots scheduled on it ({room})"
+            ),
+            path=SEED_NAME,
+        )
+
+
+def _shoots(value: object) -> int | None:
+    try:
+        return int(parse_quantity(value)) if isinstance(value, str | int) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+# --- changes
+
+
+def seed_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: leaving a Seed, moving to another, and what must not change meanwhile."""
+    before, now = seed_name(write.old), text(write.spec.get("seedName"))
+    if before and not now:
+        yield Denial(f"{SEED_NAME} is already set to '{before}' and cannot be changed to 'nil'", SEED_NAME)
+    if before and now and before != now:
+        yield from _move(write, before, now)
+    yield from _frozen(write, before)
+
+
+def _move(write: Write, before: str, now: str) -> Iterator[Finding]:
+    for name, which in ((before, "old"), (now, "new")):
+        seed = write.garden.get(SEEDS, name)
+        if seed is not None and not spec(seed).get("backup"):
+            text_ = f'cannot change seed name because backup is not configured for {which} seed "{name}"'
+            yield Denial(text_, SEED_NAME)
+    if _without_seed(write.spec) != _without_seed(write.old_spec):
+        yield Denial("nothing else in spec may change when the shoot moves to another seed", SEED_NAME)
+
+
+def _without_seed(shoot_spec: Object) -> Object:
+    return {field: value for field, value in shoot_spec.items() if field != "seedName"}
+
+
+def _frozen(write: Write, seed: str) -> Iterator[Finding]:
+    if write.is_deleting or _without_seed(write.spec) == _without_seed(write.old_spec):
+        return
+    if (reason := _moving(write.old)) is not None:
+        yield Denial(reason, "spec")
+    found = write.garden.get(SEEDS, seed) if seed else None
+    if found is not None and is_deleting(found):
+        yield Denial(f"cannot update shoot '{write.name}' on seed '{seed}' already marked for deletion", "spec")
+
+
+def _moving(shoot: Object) -> str | None:
+    """Why nothing may change while the control plane moves."""
+    wanted, actual = seed_name(shoot), text(status(shoot).get("seedName"))
+    if wanted and actual and wanted != actual:
+        return "shoot spec cannot be changed because shoot has been rescheduled to a new seed"
+    operation = last_operation(shoot)
+    kind, state = text(operation.get("type")), text(operation.get("state"))
+    if kind == "Migrate" or (kind == "Restore" and state != "Succeeded"):
+        return f"cannot change shoot spec during {kind} operation that is in state {state}"
+    return None
+
+
+def moving(write: Write) -> Iterator[Finding]:
+    """For `deletions`."""
+    kind, state = (text(last_operation(write.new).get(field)) for field in ("type", "state"))
+    wanted, actual = seed_name(write.new), text(status(write.new).get("seedName"))
+    if kind == "Migrate" or (kind == "Restore" and state != "Succeeded") or (wanted and actual and wanted != actual):
+        yield Denial(
+            f"cannot delete shoot '{write.name}' while its control plane moves to another seed ({kind} {state})"
+        )
+
+
+def annotation_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: on a Seed in deletion, only the deletion of the Shoot can be confirmed."""
+    seed = write.garden.get(SEEDS, seed_name(write.old)) if seed_name(write.old) else None
+    if seed is None or not is_deleting(seed) or write.is_deleting:
+        return
+    before, now = annotations(write.old), annotations(write.new)
+    free = {keys.CONFIRM_DELETION, keys.DELETION_CONFIRMED_BY}
+    if {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)} - free:
+        yield Denial(
+            f"cannot change annotations of a shoot on seed '{seed_name(write.old)}' in deletion, but its confirmation"
+        )
+
+
+def finalizer_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`: what controllers add cannot be there from the beginning."""
+    if write.is_create:
+        for index, name in enumerate(finalizers(write.new)):
+            if name in _PROTECTED_FINALIZERS:
+                yield forbidden(f"metadata.finalizers[{index}]", f'finalizer "{name}" cannot be added on creation')
+
+
+def finalizer_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: the finalizer goes when everything of the cluster is gone."""
+    operation = last_operation(write.old)
+    own = keys.GARDENER_FINALIZER
+    gone = own in finalizers(write.old) and own not in finalizers(write.new)
+    done = (operation.get("type"), operation.get("state"), operation.get("progress")) == ("Delete", "Succeeded", 100)
+    if gone and status(write.old).get("technicalID") and operation and not done:
+        reason = "because shoot deletion has not completed successfully yet"
+        yield Denial(f'finalizer "{own}" cannot be removed {reason}', "metadata.finalizers")
+
+
+def project_in_deletion(write: Write) -> Iterator[Finding]:
+    """For `references`."""
+    project = project_of(write) if write.is_create else None
+    if project is not None and is_deleting(project):
+        name = text(metadata(project).get("name"))
+        yield Denial(f"cannot create shoot '{write.name}' in project '{name}' that is already marked for deletion")

@@ -1,0 +1,125 @@
+"""Pools of worker nodes, and what a Shoot without any may not have."""
+
+from collections.abc import Iterator
+
+from gardener.garden.certificates import bundle_errors
+from kube.names import label_name_problems
+from kube.objects import Object, mapping, mappings, text, texts
+from kube.paths import at
+from kube.validation import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    invalid_for,
+    label_errors,
+    not_supported,
+    required,
+    toleration_errors,
+)
+from webhooks.garden.findings import Finding
+from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, pools
+from webhooks.garden.write import Write
+
+_ARCHITECTURES = ("amd64", "arm64")
+_NOT_WORKERLESS = (
+    ("addons",),
+    ("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"),
+    ("kubernetes", "kubeScheduler"),
+    ("kubernetes", "kubeProxy"),
+    ("kubernetes", "kubelet"),
+    ("kubernetes", "clusterAutoscaler"),
+    ("kubernetes", "verticalPodAutoscaler"),
+    ("kubernetes", "kubeAPIServer", "defaultNotReadyTolerationSeconds"),
+    ("kubernetes", "kubeAPIServer", "defaultUnreachableTolerationSeconds"),
+    ("maintenance", "autoUpdate", "machineImageVersion"),
+    ("networking", "type"),
+    ("networking", "providerConfig"),
+    ("networking", "pods"),
+    ("networking", "nodes"),
+    ("provider", "controlPlaneConfig"),
+    ("provider", "infrastructureConfig"),
+    ("provider", "workersSettings"),
+    ("systemComponents",),
+)
+
+
+def workerless(write: Write) -> Iterator[Finding]:
+    if not pools(write.spec):
+        for path in _NOT_WORKERLESS:
+            if at(write.spec, *path) is not None:
+                yield forbidden(".".join(("spec", *path)), WORKERLESS)
+
+
+def worker_errors(write: Write) -> Iterator[Finding]:
+    found = pools(write.spec)
+    for pool in found:
+        yield from _pool_errors(pool)
+    if found and not any(_has_system_components(pool.worker) and pool.worker.get("maximum") for pool in found):
+        detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
+        yield forbidden(WORKERS, detail)
+
+
+def _has_system_components(worker: Object) -> bool:
+    return at(worker, "systemComponents", "allow") is not False
+
+
+def _pool_errors(pool: Pool) -> Iterator[FieldError]:
+    path, worker = pool
+    maximum: int = worker.get("maximum") or 0
+    if _has_system_components(worker) and 0 < maximum < len(texts(worker.get("zones"))):
+        detail = "maximum node count should be greater than or equal to the number of zones specified for this pool"
+        yield forbidden(f"{path}.maximum", detail)
+    architecture = text(at(worker, "machine", "architecture"))
+    if architecture and architecture not in _ARCHITECTURES:
+        yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
+    for field in ("maxSurge", "maxUnavailable"):
+        yield from _share_errors(f"{path}.{field}", worker.get(field))
+    yield from label_errors(f"{path}.labels", mapping(worker.get("labels")))
+    for name in mapping(worker.get("annotations")):
+        yield from invalid_for(f"{path}.annotations", name, label_name_problems(name.lower()))
+    yield from _taint_errors(f"{path}.taints", mappings(worker.get("taints")))
+    yield from bundle_errors(f"{path}.caBundle", text(worker.get("caBundle")))
+    yield from _volume_errors(path, worker)
+    yield from _duplicates(f"{path}.zones", texts(worker.get("zones")))
+    runtimes = [text(each.get("type")) for each in mappings(at(worker, "cri", "containerRuntimes"))]
+    yield from _duplicates(f"{path}.cri.containerRuntimes", runtimes, field=".type")
+
+
+def _share_errors(path: str, value: object) -> Iterator[FieldError]:
+    """A number, or a percentage."""
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+    if isinstance(value, str):
+        digits = value.removesuffix("%")
+        if not value.endswith("%") or not digits.isascii() or not digits.isdigit():
+            yield invalid(path, value, "must be a number, or a percentage such as 10%")
+        elif len(digits) > 3 or int(digits) > 100:
+            yield invalid(path, value, "must not be greater than 100%")
+
+
+def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        key, effect = text(taint.get("key")), text(taint.get("effect"))
+        yield from toleration_errors(f"{path}[{index}]", {"key": key, "value": taint.get("value")})
+        if (key, effect) in seen:
+            yield duplicate(f"{path}[{index}]", f"{key}:{effect}")
+        seen.add((key, effect))
+
+
+def _volume_errors(path: str, worker: Object) -> Iterator[FieldError]:
+    volumes = mappings(worker.get("dataVolumes"))
+    names = [text(each.get("name")) for each in volumes]
+    if volumes and not worker.get("volume"):
+        yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
+    yield from _duplicates(f"{path}.dataVolumes", names, field=".name")
+    wanted = text(worker.get("kubeletDataVolumeName"))
+    if wanted and wanted not in names:
+        yield invalid(f"{path}.kubeletDataVolumeName", wanted, "must be the name of a data volume of the pool")
+
+
+def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[FieldError]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            yield duplicate(f"{path}[{index}]{field}", value)

@@ -1,0 +1,1 @@
+"""ShootStates: what a Shoot takes along to another Seed."""

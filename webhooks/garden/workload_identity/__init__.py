@@ -1,0 +1,1 @@
+"""WorkloadIdentities: credentials that are issued as tokens."""

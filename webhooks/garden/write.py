@@ -1,0 +1,163 @@
+"""A request to write an object of the garden API, as rules see it.
+
+Rules are pure functions of a `Write`: they read the object, the one that it replaces, who asks, and other objects of
+the garden by `write.garden`, which answers from memory. Nothing here, and no rule, talks to an API server.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol, Self
+
+from kube.objects import Object, is_deleting, mapping, spec
+from kube.resources import Resource
+from webhooks.admission import User
+from webhooks.garden.findings import Finding
+
+SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+
+
+class Garden(Protocol):
+    """What rules may ask about other objects; only of kinds that the descriptor of the kind `reads`.
+
+    The objects are shared: nobody changes them.
+    """
+
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        """None: there is no such object, as far as is known yet."""
+
+    def need(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        """As `get`, for what the object refers to: if it is not there, a moment is waited for it."""
+
+    def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
+        """All objects, or those of a namespace."""
+
+    def by(self, resource: Resource, index: str, value: str) -> Iterable[Object]:
+        """The objects that an index of `webhooks.garden.lookups` finds."""
+
+
+class NoGarden:
+    """For rules that are checked without a cluster: nothing is known."""
+
+    def get(self, *_: object) -> None:
+        return None
+
+    def need(self, *_: object) -> None:
+        return None
+
+    def list(self, *_: object) -> Iterable[Object]:
+        return ()
+
+    def by(self, *_: object) -> Iterable[Object]:
+        return ()
+
+
+NO_GARDEN = NoGarden()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One request.
+
+    Attributes:
+        operation: `CREATE`, `UPDATE` or `DELETE`.
+        name: empty where the API server has not made it up yet (`generateName`, in mutations only).
+        new: the object as it would be stored; mutations change it in place. For DELETE: what is deleted.
+        old: what is stored; empty for CREATE.
+    """
+
+    operation: str
+    namespace: str = ""
+    name: str = ""
+    user: User
+    new: Object
+    old: Object
+    subresource: str = ""
+    garden: Garden = NO_GARDEN
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def is_create(self) -> bool:
+        return self.operation == "CREATE"
+
+    @property
+    def is_update(self) -> bool:
+        return self.operation == "UPDATE"
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether the stored object is being deleted and waits for its finalizers."""
+        return is_deleting(self.old) or is_deleting(self.new)
+
+    @property
+    def spec(self) -> Object:
+        return spec(self.new)
+
+    @property
+    def old_spec(self) -> Object:
+        return spec(self.old)
+
+    def changed(self, *path: str) -> bool:
+        """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
+        return bool(_at(self.new, path) != _at(self.old, path))
+
+    def of_old(self) -> Self:
+        """As if the stored object had been sent unchanged."""
+        return replace(self, new=self.old)
+
+
+def _at(obj: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        obj = mapping(obj).get(name)
+    return obj
+
+
+def is_service_account(user: str) -> bool:
+    return user.startswith(SERVICE_ACCOUNT_PREFIX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What the requesting user must be allowed to do, beside the request itself.
+
+    Attributes:
+        name, namespace: of the object on which `verb` is to be done.
+        denial: the text of the refusal.
+        path: the field that names the object. Who may not read an object is not told either whether it exists: other
+            findings at the path are dropped.
+    """
+
+    verb: str
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    denial: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """How many other objects of a kind there may be already. They are counted by asking the API server: caches lag.
+
+    Attributes:
+        most: less than zero: not even this one may be.
+        denial: the text of the refusal.
+        path: the field that makes this object one of them.
+    """
+
+    resource: Resource
+    field_selector: str
+    most: int
+    denial: str
+    path: str
+
+
+Mutation = Callable[[Write], None]
+"""Changes `write.new` in place."""
+Rule = Callable[[Write], Iterable[Finding]]
+"""What is wrong."""
+Rights = Callable[[Write], Iterable[Right]]
+Limits = Callable[[Write], Iterable[Limit]]
+Warnings = Callable[[Write], Iterable[str]]
+Labels = Mapping[str, str]
