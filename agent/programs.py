@@ -3,12 +3,13 @@
 What a program consists of is imported only if it is the one: its schema, its control loops, and what it serves.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from config import resource_manager
+from config import controller_manager, resource_manager
 from process.program import Program
 
 if TYPE_CHECKING:
+    from config.controller_manager.schema import ControllerManagerConfiguration
     from config.resource_manager.schema import ResourceManagerConfiguration
     from process.program import Compose
 
@@ -19,11 +20,23 @@ def _resource_manager() -> "Compose[ResourceManagerConfiguration]":
     return compose
 
 
-PROGRAMS = (
+def _controller_manager() -> "Compose[ControllerManagerConfiguration]":
+    from agent.controller_manager.app import compose
+
+    return compose
+
+
+PROGRAMS: tuple[Program[Any], ...] = (
     Program(
         name="resource-manager-agent",
         summary="Applies what ManagedResources in the source cluster hold to the target cluster, and keeps it so.",
         component=resource_manager.COMPONENT,
         compose=_resource_manager,
+    ),
+    Program(
+        name="controller-manager",
+        summary="Maintains Projects, Seeds, Shoots and what they refer to in the garden cluster.",
+        component=controller_manager.COMPONENT,
+        compose=_controller_manager,
     ),
 )

@@ -39,6 +39,10 @@ class Table(Generic[C, X]):
 
         return enter
 
+    def always(self, load: Load[X]) -> Load[X]:
+        """Enters a controller that nothing switches off."""
+        return self.enabled_by(lambda _: True)(load)
+
     def load(self, config: C) -> Sequence[Declare[X]]:
         """Import what is enabled. To be called at the start as well: to import takes time that a new leader has not."""
         return [load() for is_enabled, load in self._entries if is_enabled(config)]

@@ -1,0 +1,156 @@
+"""The kinds of the garden API, as the controllers that work on them see them.
+
+A kind that several controllers need has one view here, so that they share one watch.
+Indexes find the users of an object; unless it is said otherwise, by its key (see `gardener.garden.users`).
+"""
+
+from gardener.garden import users
+from gardener.garden.credentials import Credentials
+from gardener.garden.garden_secrets import SELECTOR, GardenSecret
+from gardener.garden.resources import (
+    BACKUP_BUCKETS,
+    CLOUD_PROFILES,
+    CONTROLLER_DEPLOYMENTS,
+    CONTROLLER_INSTALLATIONS,
+    CONTROLLER_REGISTRATIONS,
+    CREDENTIALS_BINDINGS,
+    EXPOSURE_CLASSES,
+    MANAGED_SEEDS,
+    NAMESPACED_CLOUD_PROFILES,
+    PROJECTS,
+    QUOTAS,
+    SECRET_BINDINGS,
+    SEEDS,
+    SHOOTS,
+    WORKLOAD_IDENTITIES,
+)
+from gardener.garden.shoots import references, seeds_of
+from kube.cache import View, without_managed_fields
+from kube.client import Form
+from kube.objects import Key, Object, key, mapping, spec, text
+from kube.paths import at
+from kube.resources import NAMESPACES, SECRETS, Resource
+
+BY_SEED = "seed"
+"""The index by the name of the Seed; of Shoots, both of the one that they are on and of the one that they leave."""
+BY_REGISTRATION = "registration"
+"""The index of ControllerInstallations by the name of the ControllerRegistration."""
+BY_NAMESPACE = "namespace"
+"""The index by the namespace; of Projects, by the one that belongs to it."""
+BY_DEPLOYMENT = "deployment"
+"""Of ControllerRegistrations."""
+BY_PARENT = "parent"
+"""Of NamespacedCloudProfiles."""
+BY_CLOUD_PROFILE = "cloudProfile"
+"""Of Shoots, as the next ones are."""
+BY_NAMESPACED_CLOUD_PROFILE = "namespacedCloudProfile"
+BY_SECRET_BINDING = "secretBinding"
+BY_CREDENTIALS_BINDING = "credentialsBinding"
+BY_EXPOSURE_CLASS = "exposureClass"
+BY_REFERENCE = "reference"
+"""By kind and key of the Secrets and ConfigMaps that they refer to."""
+BY_SHOOT = "shoot"
+"""Of ManagedSeeds, by the Shoot that they run on."""
+BY_SECRET = "secret"
+"""Of bindings of both kinds, as the next ones are."""
+BY_WORKLOAD_IDENTITY = "workloadIdentity"
+BY_QUOTA = "quota"
+
+
+def _seed(obj: Object) -> list[str]:
+    return [text(spec(obj).get("seedName"))]
+
+
+def _installation(installation: Object) -> Object:
+    """What extensions keep in its status may be large."""
+    mapping(installation.get("status")).pop("providerStatus", None)
+    return without_managed_fields(installation)
+
+
+def _seed_of_installation(installation: Object) -> list[str]:
+    return [text(at(installation, "spec", "seedRef", "name"))]
+
+
+def _registration_of_installation(installation: Object) -> list[str]:
+    return [text(at(installation, "spec", "registrationRef", "name"))]
+
+
+def managed_shoot(managed_seed: Object) -> Key:
+    """The Shoot that it runs on."""
+    return Key(key(managed_seed).namespace, text(at(managed_seed, "spec", "shoot", "name")))
+
+
+def _managed_shoots(managed_seed: Object) -> tuple[Key, ...]:
+    return (managed_shoot(managed_seed),)
+
+
+def _references(shoot: Object) -> list[tuple[Resource, Key]]:
+    namespace = key(shoot).namespace
+    return [(resource, Key(namespace, name)) for resource, name in references(shoot)]
+
+
+def _namespace(secret: GardenSecret | None) -> list[str]:
+    return [] if secret is None else [secret.namespace]
+
+
+def _namespace_of_credentials(found: Credentials) -> list[str]:
+    """Of what bindings refer to."""
+    return [found.namespace] if found.namespace else []
+
+
+def namespace_of(obj: Object) -> list[str]:
+    return [key(obj).namespace]
+
+
+def _namespace_of_project(project: Object) -> list[str]:
+    return [name] if (name := text(spec(project).get("namespace"))) else []
+
+
+_OF_BINDINGS = (
+    (BY_SECRET, users.secrets),
+    (BY_WORKLOAD_IDENTITY, users.workload_identities),
+    (BY_QUOTA, users.quotas),
+)
+
+_OF_CREDENTIALS = ((BY_NAMESPACE, _namespace_of_credentials),)
+
+BACKUP_BUCKETS_VIEW = View(BACKUP_BUCKETS, without_managed_fields, indexes=((BY_SEED, _seed),))
+CLOUD_PROFILES_VIEW = View(CLOUD_PROFILES, without_managed_fields)
+CONTROLLER_DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, without_managed_fields, form=Form.METADATA)
+"""They may contain whole charts."""
+CONTROLLER_INSTALLATIONS_VIEW = View(
+    CONTROLLER_INSTALLATIONS,
+    _installation,
+    indexes=((BY_SEED, _seed_of_installation), (BY_REGISTRATION, _registration_of_installation)),
+)
+CONTROLLER_REGISTRATIONS_VIEW = View(
+    CONTROLLER_REGISTRATIONS, without_managed_fields, indexes=((BY_DEPLOYMENT, users.controller_deployments),)
+)
+CREDENTIALS_BINDINGS_VIEW = View(CREDENTIALS_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
+EXPOSURE_CLASSES_VIEW = View(EXPOSURE_CLASSES, without_managed_fields)
+GARDEN_SECRETS_VIEW = View(SECRETS, GardenSecret.of, label_selector=SELECTOR, indexes=((BY_NAMESPACE, _namespace),))
+MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, _managed_shoots),))
+NAMESPACED_CLOUD_PROFILES_VIEW = View(
+    NAMESPACED_CLOUD_PROFILES, without_managed_fields, indexes=((BY_PARENT, users.parents),)
+)
+NAMESPACES_VIEW = View(NAMESPACES, without_managed_fields)
+PROJECTS_VIEW = View(PROJECTS, without_managed_fields, indexes=((BY_NAMESPACE, _namespace_of_project),))
+QUOTAS_VIEW = View(QUOTAS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
+SECRET_BINDINGS_VIEW = View(SECRET_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
+SECRETS_VIEW = View(SECRETS, Credentials.of, form=Form.METADATA, indexes=_OF_CREDENTIALS)
+SEEDS_VIEW = View(SEEDS, without_managed_fields)
+SHOOTS_VIEW = View(
+    SHOOTS,
+    without_managed_fields,
+    indexes=(
+        (BY_NAMESPACE, namespace_of),
+        (BY_SEED, seeds_of),
+        (BY_CLOUD_PROFILE, users.cloud_profiles),
+        (BY_NAMESPACED_CLOUD_PROFILE, users.namespaced_cloud_profiles),
+        (BY_SECRET_BINDING, users.secret_bindings),
+        (BY_CREDENTIALS_BINDING, users.credentials_bindings),
+        (BY_EXPOSURE_CLASS, users.exposure_classes),
+        (BY_REFERENCE, _references),
+    ),
+)
+WORKLOAD_IDENTITIES_VIEW = View(WORKLOAD_IDENTITIES, Credentials.of, form=Form.METADATA, indexes=_OF_CREDENTIALS)

@@ -1,0 +1,28 @@
+"""What the controller manager consists of, beside what all programs do; see `process.composition`."""
+
+from collections.abc import Sequence
+
+from agent.controller_manager import metrics
+from agent.controller_manager.context import Context
+from agent.controller_manager.controllers import CONTROLLERS
+from config.controller_manager.schema import ControllerManagerConfiguration
+from kube.loop import ControlLoop
+from process.composition import Composition
+from process.controllers import Controllers
+from process.garden_api.api import recognized
+from process.runner import Groups
+
+
+def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
+    """Raises: OSError: the address of a server is taken."""
+    config, garden = base.config, base.clusters["garden"]
+    CONTROLLERS.load(config)
+
+    async def control_loops() -> Sequence[ControlLoop]:
+        context = Context(
+            config=config, garden=garden, api=await recognized(garden.client), recorder=base.recorders["garden"]
+        )
+        metrics.garden.follow(garden.caches.stores)
+        return [declare(context) for declare in CONTROLLERS.load(config)]
+
+    return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)])

@@ -1,0 +1,1 @@
+"""Bastions: deleted when they expire, rot or lose their Shoot; and their heartbeat."""

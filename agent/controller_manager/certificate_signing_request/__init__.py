@@ -1,0 +1,1 @@
+"""Approves the client certificates of gardenlets."""

@@ -1,0 +1,76 @@
+"""One CertificateSigningRequest, from its arrival to the approval."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from agent.controller_manager.certificate_signing_request import rules
+from kube.cache import Store, without_managed_fields
+from kube.client import Client
+from kube.clock import parse_time
+from kube.controller import Done, ReconcileError, Result, TerminalError
+from kube.errors import NotFound
+from kube.objects import Key, Object, metadata, text
+from kube.paths import at
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
+from kube.signing_requests import (
+    APPROVED,
+    KUBE_APISERVER_CLIENT,
+    MalformedRequestError,
+    is_pending,
+    parse,
+    signer_of,
+    with_decision,
+)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+def pending(csr: Object) -> Object | None:
+    """What is kept of a request: the whole of it while there is something to decide."""
+    if signer_of(csr) != KUBE_APISERVER_CLIENT or not is_pending(csr):
+        return None
+    return without_managed_fields(csr)
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    client: Client
+    requests: Store[Object | None]
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, key: Key) -> Result:
+        csr = self.requests.get(key)
+        if csr is None or self.clock() - parse_time(metadata(csr)["creationTimestamp"]) > rules.OLDEST:
+            return Done()
+        try:
+            request = parse(csr)
+        except MalformedRequestError as error:
+            raise TerminalError(f"unable to parse csr: {error}") from error
+        if reason := rules.why_not(request):
+            log.info("A request for a client certificate is not that of a gardenlet", reason=reason)
+            return Done()
+        await self._check_right(csr)
+        await self._approve(csr)
+        return Done()
+
+    async def _check_right(self, csr: Object) -> None:
+        """Raises ReconcileError: the right may still be given."""
+        kind = SUBJECT_ACCESS_REVIEWS
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": rules.review(csr)}
+        answer = await self.client.create(kind, body)
+        if at(answer, "status", "allowed") is not True:
+            reason = text(at(answer, "status", "reason"))
+            raise ReconcileError(f"recognized CSR but SubjectAccessReview was not allowed: {reason}")
+
+    async def _approve(self, csr: Object) -> None:
+        approved = with_decision(csr, APPROVED, rules.REASON, rules.MESSAGE)
+        try:
+            # Its resourceVersion makes sure that this is the request that was looked at, still undecided.
+            written = await self.client.replace(CERTIFICATE_SIGNING_REQUESTS, approved, subresource="approval")
+        except NotFound:
+            return
+        self.requests.observe(written)
+        log.info("Approved the client certificate of a gardenlet", user=text(at(csr, "spec", "username")))

@@ -1,0 +1,62 @@
+"""What a gardenlet may have signed: a client certificate that makes it one of the seeds, and nothing else.
+
+The signer puts into the certificate what was asked for, so what does not belong there is not approved, whatever it is.
+Nothing is ever denied: many others use the same signer.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+
+from gardener import keys
+from kube.objects import Object, mapping, spec, text, texts
+from kube.signing_requests import Asked, SigningRequest
+
+USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
+REASON = "AutoApproved"
+MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
+OLDEST = timedelta(hours=1)
+"""Age at which nobody waits for an approval any more: by then gardenlets ask anew."""
+
+
+def why_not(request: SigningRequest) -> str:
+    """Why it is not the request of a gardenlet; empty: it is."""
+    asked = request.asked
+    if asked.organizations != (keys.SEEDS_GROUP,):
+        return f'its organization is not "{keys.SEEDS_GROUP}" alone: {_listed(asked.organizations)}'
+    if names := _alternative_names(asked):
+        return f"it asks for more than a subject: {_listed(names)}"
+    if sorted(request.usages) != sorted(USAGES):
+        return f"its usages are not {_listed(sorted(USAGES))}: {_listed(request.usages)}"
+    if len(asked.common_names) != 1 or not asked.common_names[0].startswith(keys.SEED_USER_PREFIX):
+        return f'its common name does not begin with "{keys.SEED_USER_PREFIX}": {_listed(asked.common_names)}'
+    if keys.SEEDS_GROUP in request.groups and asked.common_names[0] != request.username:
+        return f"a gardenlet asks for the certificate of another one: {_listed(asked.common_names)}"
+    return ""
+
+
+def review(csr: Object) -> Object:
+    """The spec of the SubjectAccessReview: whether whoever made the request may have it approved like this."""
+    said = spec(csr)
+    who = {
+        "user": text(said.get("username")),
+        "uid": text(said.get("uid")),
+        "groups": texts(said.get("groups")),
+        "extra": mapping(said.get("extra")),
+    }
+    attributes = {
+        "group": "certificates.k8s.io",
+        "resource": "certificatesigningrequests",
+        "subresource": "seedclient",
+        "verb": "create",
+    }
+    return {**{field: value for field, value in who.items() if value}, "resourceAttributes": attributes}
+
+
+def _alternative_names(asked: Asked) -> list[str]:
+    names = [f"DNS:{name}" for name in asked.dns_names] + [f"IP:{address}" for address in asked.ip_addresses]
+    return sorted([*names, *asked.others])
+
+
+def _listed(names: Iterable[str]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)

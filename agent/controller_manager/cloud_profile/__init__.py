@@ -1,0 +1,1 @@
+"""Keeps CloudProfiles that NamespacedCloudProfiles or Shoots refer to."""

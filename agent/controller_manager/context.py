@@ -1,0 +1,30 @@
+"""What control loops get: the seam between the process and the controllers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from config.controller_manager.schema import ControllerManagerConfiguration
+from kube.events import EventRecorder
+from process.clusters import Cluster
+from process.garden_api.api import GardenApi
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What control loops are made from."""
+
+    config: ControllerManagerConfiguration
+    garden: Cluster
+    api: GardenApi
+    """What is done differently in a garden with the original's API server."""
+    recorder: EventRecorder
+    clock: Callable[[], datetime] = utc_now
+
+    @property
+    def dry_run(self) -> bool:
+        return self.config.controllers.dry_run

@@ -1,0 +1,1 @@
+"""Keeps ControllerDeployments that ControllerRegistrations refer to."""

@@ -1,0 +1,1 @@
+"""What follows from ControllerRegistrations: ControllerInstallations, finalizers, and rights of extensions."""

@@ -1,0 +1,1 @@
+"""Keeps ControllerRegistrations and Seeds as long as they have ControllerInstallations."""

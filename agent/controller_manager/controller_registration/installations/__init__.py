@@ -1,0 +1,1 @@
+"""Each Seed has a ControllerInstallation for each ControllerRegistration that it needs."""

@@ -1,0 +1,197 @@
+"""Which extensions a Seed needs, and which ControllerRegistrations provide them."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gardener import conditions
+from gardener.garden.domains import UNMANAGED, Domain, is_below
+from kube.objects import Object, condition, is_deleting, labels, mappings, matches_label_selector, spec, text
+from kube.paths import at, mapping_at, mappings_at
+
+
+class Extension(NamedTuple):
+    kind: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShootNeeds:
+    """What a Shoot needs of its Seed. Most Shoots of a Seed need the same."""
+
+    extensions: frozenset[Extension]
+    disabled: frozenset[str]
+    """Types of extensions that it does without, though they are enabled for all Shoots."""
+    is_workerless: bool
+
+
+# --- what is needed
+
+
+def needs_of_shoot(shoot: Object, default_domains: Sequence[Domain]) -> ShootNeeds:
+    whole = spec(shoot)
+    listed = mappings(whole.get("extensions"))
+    disabled = frozenset(text(each.get("type")) for each in listed if each.get("disabled") is True)
+    pools = mappings_at(whole, "provider", "workers")
+    needed = {("Extension", text(each.get("type"))) for each in listed} - {("Extension", each) for each in disabled}
+    needed |= set(_of_pools(whole, pools)) if pools else set()
+    needed |= {("DNSRecord", each) for each in _dns_providers(whole, default_domains)}
+    return ShootNeeds(
+        extensions=frozenset(Extension(kind, of_type) for kind, of_type in needed if of_type),
+        disabled=disabled,
+        is_workerless=not pools,
+    )
+
+
+def _of_pools(whole: Object, pools: Iterable[Object]) -> Iterator[tuple[str, str]]:
+    provider = text(mapping_at(whole, "provider").get("type"))
+    for kind in ("ControlPlane", "Infrastructure", "Worker"):
+        yield kind, provider
+    yield "Network", text(mapping_at(whole, "networking").get("type"))
+    for pool in pools:
+        yield "OperatingSystemConfig", text(at(pool, "machine", "image", "name"))
+        for runtime in mappings_at(pool, "cri", "containerRuntimes"):
+            yield "ContainerRuntime", text(runtime.get("type"))
+
+
+def _dns_providers(whole: Object, default_domains: Sequence[Domain]) -> Iterator[str]:
+    """Types: of the primary provider, and of who serves the default domain that the Shoot's domain is below."""
+    for provider in mappings_at(whole, "dns", "providers"):
+        if provider.get("primary") is True and provider.get("type") != UNMANAGED:
+            yield text(provider.get("type"))
+    domain = text(at(whole, "dns", "domain"))
+    serving = next((each.provider for each in default_domains if is_below(domain, each.domain)), UNMANAGED)
+    if serving != UNMANAGED:
+        yield serving
+
+
+def needed_extensions(
+    seed: Object,
+    *,
+    shoots: Collection[ShootNeeds],
+    buckets: Iterable[str],
+    entries: Iterable[str],
+    registrations: Iterable[Object],
+    internal_domain: Domain | None,
+) -> set[Extension]:
+    """All that the Seed needs.
+
+    `shoots` is what those need that are on the Seed or are leaving it; `buckets` are the provider types of its
+    BackupBuckets, `entries` those of the buckets of its BackupEntries.
+    """
+    needed = {Extension("BackupBucket", each) for each in buckets}
+    needed |= {Extension("BackupEntry", each) for each in entries}
+    if not is_deleting(seed):
+        needed |= set(_of_seed(seed))
+    if shoots:
+        needed |= set(_for_shoots(seed, internal_domain))
+    enabled = list(_globally_enabled(registrations))
+    for shoot in shoots:
+        needed |= shoot.extensions
+        needed |= {
+            Extension("Extension", each)
+            for each, supports_workerless in enabled
+            if each not in shoot.disabled and (supports_workerless or not shoot.is_workerless)
+        }
+    return {each for each in needed if each.type}
+
+
+def _of_seed(seed: Object) -> Iterator[Extension]:
+    yield Extension("DNSRecord", text(at(seed, "spec", "dns", "provider", "type")))
+    provider = text(at(seed, "spec", "provider", "type"))
+    for kind in ("ControlPlane", "Infrastructure", "Worker"):
+        yield Extension(kind, provider)
+
+
+def _for_shoots(seed: Object, internal_domain: Domain | None) -> Iterator[Extension]:
+    """What any Shoot needs, whatever it is like."""
+    yield Extension("ControlPlane", text(at(seed, "spec", "provider", "type")))
+    backup = text(at(seed, "spec", "backup", "provider"))
+    yield Extension("BackupBucket", backup)
+    yield Extension("BackupEntry", backup)
+    if internal_domain is not None and internal_domain.provider != UNMANAGED:
+        yield Extension("DNSRecord", internal_domain.provider)
+
+
+def _globally_enabled(registrations: Iterable[Object]) -> Iterator[tuple[str, bool]]:
+    """Types, and whether they support workerless Shoots."""
+    for registration in registrations:
+        for each in mappings_at(registration, "spec", "resources"):
+            if each.get("kind") == "Extension" and each.get("globallyEnabled") is True:
+                yield text(each.get("type")), each.get("workerlessSupported") is True
+
+
+# --- who provides it
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    registrations: frozenset[str]
+    problems: tuple[str, ...]
+    """What is said of ControllerRegistrations that are named and can't be judged; their installations stay."""
+
+
+def missing(needed: Iterable[Extension], registrations: Iterable[Object]) -> list[Extension]:
+    """What nobody provides."""
+    return sorted(set(needed) - {each for registration in registrations for each in provided(registration)})
+
+
+def provided(registration: Object) -> Iterator[Extension]:
+    for each in mappings_at(registration, "spec", "resources"):
+        yield Extension(text(each.get("kind")), text(each.get("type")))
+
+
+def wanted_registrations(
+    seed: Object,
+    *,
+    needed: Collection[Extension],
+    registrations: Mapping[str, Object],
+    required: Iterable[str],
+    has_shoots: bool,
+) -> Wanted:
+    """Those that provide what is needed, that are `required` since their extensions still have objects in the Seed, or
+    that say so by their policy.
+    """
+    named = {
+        name
+        for name, registration in registrations.items()
+        if _by_policy(registration, seed, has_shoots=has_shoots)
+        or any(each in needed for each in provided(registration))
+    }
+    problems = [
+        f"ControllerRegistration with name {name} not found" for name in sorted(set(required) - registrations.keys())
+    ]
+    wanted = set()
+    for name in sorted(named | (set(required) & registrations.keys())):
+        try:
+            if _selects(registrations[name], seed):
+                wanted.add(name)
+        except ValueError as error:
+            problems.append(f"spec.deployment.seedSelector of ControllerRegistration {name}: {error}")
+            wanted.add(name)
+    return Wanted(frozenset(wanted), tuple(problems))
+
+
+def _by_policy(registration: Object, seed: Object, *, has_shoots: bool) -> bool:
+    match at(registration, "spec", "deployment", "policy"):
+        case "Always":
+            return not is_deleting(registration) and not is_deleting(seed)
+        case "AlwaysExceptNoShoots":
+            return not is_deleting(registration) and has_shoots
+        case _:
+            return False
+
+
+def _selects(registration: Object, seed: Object) -> bool:
+    """Raises ValueError: the selector can't be understood."""
+    selector = at(registration, "spec", "deployment", "seedSelector")
+    return selector is None or matches_label_selector(selector, labels(seed))
+
+
+def is_required(installation: Object) -> bool:
+    """Whether the Seed still has objects of the extensions that it installs."""
+    found = condition(installation, conditions.REQUIRED)
+    return found is not None and found.get("status") == "True"

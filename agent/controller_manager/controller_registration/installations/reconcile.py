@@ -1,0 +1,260 @@
+"""One pass over a Seed: it gets the ControllerInstallations that it needs, and loses the others.
+
+What is needed comes from caches. Before one is deleted, though, it is computed again from what the API server has now:
+a Shoot that has just come to the Seed may not be in a cache yet, and to remove an extension that it needs would
+harm it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
+from agent.controller_manager.controller_registration.installations.demand import Demand, seeds_of
+from agent.controller_manager.controller_registration.installations.desired import (
+    Deployment,
+    Desired,
+    chosen,
+    deployment_of,
+    names_for,
+    registration_of,
+    seed_of,
+)
+from agent.controller_manager.controller_registration.installations.needs import (
+    ShootNeeds,
+    Wanted,
+    is_required,
+    missing,
+    needed_extensions,
+    wanted_registrations,
+)
+from gardener.garden import seeds as garden_seeds
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.garden_secrets import GardenSecret
+from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
+from kube.cache import Store
+from kube.client import Client, Selection
+from kube.controller import Done, ReconcileError, Result
+from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.objects import Key, Object, is_deleting, key, metadata, spec, text, uid
+from kube.paths import at
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """What is known of the garden."""
+
+    seeds: Store[Object]
+    namespaces: Store[Object]
+    secrets: Store[GardenSecret | None]
+    registrations: Store[Object]
+    deployments: Store[Deployment]
+    installations: Store[Object]
+    buckets: Store[Object]
+
+
+class Reconciler:
+    def __init__(self, *, client: Client, known: Stores, demand: Demand) -> None:
+        self._client = client
+        self._known = known
+        self._demand = demand
+
+    async def reconcile(self, key: Key) -> Result:
+        seed = self._known.seeds.get(key)
+        if seed is None:
+            return Done()
+        if not is_prepared(key.name, namespaces=self._known.namespaces, secrets=self._known.secrets):
+            log.debug("The namespace of the Seed is not prepared yet")
+            return Done()  # what is missing leads to a pass when it comes
+        registrations = {found.name: registration for found, registration in self._known.registrations.items()}
+        installations = [installation for _, installation in self._known.installations.by_index(BY_SEED, key.name)]
+        shoots, buckets = self._demand.of_shoots(key.name), self._demand.buckets_of_entries(key.name)
+        wanted = self._wanted(seed, registrations, installations, shoots=shoots, buckets=buckets)
+        errors: list[Exception] = [ReconcileError(problem) for problem in wanted.problems]
+        errors += await self._deploy(seed, registrations, installations, wanted)
+        errors += await self._remove(seed, registrations, installations, wanted)
+        if errors:
+            raise ExceptionGroup("not all ControllerInstallations are as they should be", errors)
+        return Done()
+
+    # --- what is wanted
+
+    def _wanted(
+        self,
+        seed: Object,
+        registrations: Mapping[str, Object],
+        installations: Iterable[Object],
+        *,
+        shoots: Collection[ShootNeeds],
+        buckets: Collection[str],
+    ) -> Wanted:
+        """Raises ReconcileError: something is needed that nobody provides."""
+        needed = needed_extensions(
+            seed,
+            shoots=shoots,
+            buckets=[_provider(bucket) for _, bucket in self._known.buckets.by_index(BY_SEED, key(seed).name)],
+            entries=self._providers(buckets),
+            registrations=registrations.values(),
+            internal_domain=self._demand.internal_domain,
+        )
+        if lacking := missing(needed, registrations.values()):
+            raise ReconcileError(
+                "; ".join(
+                    f'need to install an extension controller for "{each}" but no appropriate ControllerRegistration'
+                    " found"
+                    for each in lacking
+                )
+            )
+        return wanted_registrations(
+            seed,
+            needed=needed,
+            registrations=registrations,
+            required={registration_of(each) for each in installations if is_required(each)},
+            has_shoots=bool(shoots),
+        )
+
+    def _providers(self, buckets: Iterable[str]) -> Iterable[str]:
+        """Of BackupBuckets, by their names."""
+        for name in sorted(buckets):
+            bucket = self._known.buckets.get(Key("", name))
+            if bucket is None:
+                log.info("A BackupEntry names a BackupBucket that does not exist", bucket=name)
+            else:
+                yield _provider(bucket)
+
+    # --- making and changing
+
+    async def _deploy(
+        self, seed: Object, registrations: Mapping[str, Object], installations: Iterable[Object], wanted: Wanted
+    ) -> list[Exception]:
+        """Returns what went wrong: one that can't be deployed does not stop the others."""
+        errors: list[Exception] = []
+        present = chosen(installations)
+        errors += [
+            ReconcileError(f'ControllerRegistration "{name}" does not exist')
+            for name, installation in sorted(present.items())
+            if name not in registrations and not is_required(installation)
+        ]
+        for name in sorted(wanted.registrations):
+            if is_deleting(registrations[name]):
+                continue
+            try:
+                await self._deploy_one(seed, registrations[name], present.get(name))
+            except (KubeError, ReconcileError) as error:
+                errors.append(error)
+        return errors
+
+    async def _deploy_one(self, seed: Object, registration: Object, installation: Object | None) -> None:
+        desired = Desired(seed, registration, self._deployment(registration))
+        if installation is None:
+            await self._create(desired)
+            return
+        name = key(installation).name
+        if is_deleting(installation):
+            raise ReconcileError(
+                f'cannot deploy new ControllerInstallation for "{key(registration).name}" because the deletion of the'
+                " old ControllerInstallation is still pending"
+            )
+        patch = desired.patch(installation)
+        if patch is not None:
+            self._known.installations.observe(await self._client.patch(CONTROLLER_INSTALLATIONS, name, patch))
+
+    def _deployment(self, registration: Object) -> tuple[str, Deployment] | None:
+        name = deployment_of(registration)
+        if not name:
+            return None
+        deployment = self._known.deployments.get(Key("", name))
+        if deployment is None:
+            raise ReconcileError(
+                "cannot deploy ControllerInstallation because the referenced ControllerDeployment cannot be retrieved:"
+                f' controllerdeployments.core.gardener.cloud "{name}" not found'
+            )
+        return name, deployment
+
+    async def _create(self, desired: Desired) -> None:
+        """Its name follows from ControllerRegistration and Seed, so that there can't be two by mistake."""
+        registration, seed = key(desired.registration).name, key(desired.seed).name
+        for name in names_for(registration, seed):
+            known = self._known.installations.get(Key("", name))
+            if known is not None:
+                continue
+            try:
+                self._known.installations.observe(
+                    await self._client.create(CONTROLLER_INSTALLATIONS, desired.new(name))
+                )
+                return
+            except AlreadyExists:
+                present = await self._client.find(CONTROLLER_INSTALLATIONS, name)
+                if present is None or (registration_of(present), seed_of(present)) == (registration, seed):
+                    return  # the change that has not been seen yet leads to a pass
+        raise ReconcileError(f"all names for an installation of {registration} are taken; delete one that is not used")
+
+    # --- removing
+
+    async def _remove(
+        self, seed: Object, registrations: Mapping[str, Object], installations: Iterable[Object], wanted: Wanted
+    ) -> list[Exception]:
+        """Returns what went wrong."""
+        unwanted = [
+            installation
+            for installation in installations
+            if not is_deleting(installation)
+            and registration_of(installation) in registrations.keys() - wanted.registrations
+        ]
+        if not unwanted:
+            return []
+        errors: list[Exception] = []
+        try:
+            wanted = await self._wanted_now(seed, registrations)
+        except (KubeError, ReconcileError) as error:
+            return [error]
+        for installation in unwanted:
+            if registration_of(installation) in wanted.registrations:
+                continue
+            meta = metadata(installation)
+            try:
+                await self._client.delete(
+                    CONTROLLER_INSTALLATIONS,
+                    meta["name"],
+                    uid=uid(installation),
+                    resource_version=meta["resourceVersion"],
+                )
+            except NotFound:
+                pass
+            except KubeError as error:
+                errors.append(error)
+        return errors
+
+    async def _wanted_now(self, seed: Object, registrations: Mapping[str, Object]) -> Wanted:
+        """The same as from caches, from what the API server has."""
+        name = key(seed).name
+        shoots: dict[Key, Object] = {}
+        for field in ("spec.seedName", "status.seedName"):
+            found = await self._client.list(SHOOTS, Selection(field_selector=f"{field}={name}"))
+            shoots |= {key(shoot): shoot for shoot in found if name in seeds_of(shoot)}
+        entries = await self._client.list(BACKUP_ENTRIES, Selection(field_selector=f"spec.seedName={name}"))
+        selection = Selection(field_selector=f"spec.seedRef.name={name}")
+        installations = await self._client.list(CONTROLLER_INSTALLATIONS, selection)
+        return self._wanted(
+            seed,
+            registrations,
+            installations,
+            shoots={self._demand.of_shoot(shoot) for shoot in shoots.values()},
+            buckets={text(spec(entry).get("bucketName")) for entry in entries},
+        )
+
+
+def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSecret | None]) -> bool:
+    """Whether the Seed has its namespace, with a copy of each Secret that is to be in it."""
+    namespace = garden_seeds.namespace_of(seed)
+    if namespaces.get(Key("", namespace)) is None:
+        return False
+    copies = {copy.name for copy, _ in secrets.by_index(BY_NAMESPACE, namespace)}
+    return all(source.name in copies for source, _ in secrets.by_index(BY_NAMESPACE, NAMESPACE))
+
+
+def _provider(bucket: Object) -> str:
+    return text(at(bucket, "spec", "provider", "type"))

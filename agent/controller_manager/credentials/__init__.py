@@ -1,0 +1,1 @@
+"""Labels of Secrets and WorkloadIdentities that bindings refer to, and the finalizer that keeps them."""

@@ -1,0 +1,1 @@
+"""Deletes Events before the API server does, but for those of Shoots."""

@@ -1,0 +1,1 @@
+"""Keeps ExposureClasses that Shoots refer to."""

@@ -1,0 +1,174 @@
+"""What a pass reads of the garden and writes into it.
+
+All is decided by caches, and what can't be undone is decided once more by what the API server itself says.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
+from agent.controller_manager.confirmed_deletion import delete_confirmed
+from gardener import keys
+from gardener.garden.managed_seed_set.membership import Membership, membership_of
+from gardener.garden.managed_seed_set.objects import owner_reference
+from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica
+from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
+from kube.cache import Store
+from kube.client import Client, Form, Selection
+from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.objects import Key, Object, controller_of, key, labels, metadata, selector_text, spec, uid
+from kube.resources import Resource
+from kube.write_mode import WriteMode
+from process.garden_api.api import GardenApi
+
+_STATUS_ATTEMPTS = 5
+
+
+class SetIsGone(Exception):
+    """Somebody has removed it, finalizer or not: nothing is done for it any more."""
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Garden:
+    client: Client
+    api: GardenApi
+    sets: Store[Object]
+    shoots: Store[Object]
+    managed_seeds: Store[Object]
+    seeds: Store[Object]
+    clock: Callable[[], datetime]
+
+    # --- reading
+
+    def membership(self, seed_set: Object) -> Membership:
+        """Raises ValueError: the selector can't be evaluated."""
+        namespace = key(seed_set).namespace
+        return membership_of(seed_set, (shoot for _, shoot in self.shoots.by_index(BY_NAMESPACE, namespace)))
+
+    def replica(self, shoot: Object) -> Replica:
+        own = key(shoot)
+        return Replica(shoot=shoot, managed_seed=self.managed_seeds.get(own), seed=self.seeds.get(Key("", own.name)))
+
+    def is_known_to_be_used(self, seed: str) -> bool:
+        return bool(self.shoots.by_index(BY_SEED, seed))
+
+    async def is_used(self, seed: str) -> bool:
+        """Whether a Shoot is on the Seed, or has not left it yet."""
+        for field in ("spec.seedName", "status.seedName"):
+            selection = Selection(field_selector=f"{field}={seed}")
+            page = await self.client.list_page(SHOOTS, selection, form=Form.METADATA, limit=1)
+            if page.get("items"):
+                return True
+        return False
+
+    async def knows_all(self, seed_set: Object, membership: Membership) -> bool:
+        """Whether the caches hold the Shoots that there are."""
+        selection = Selection(key(seed_set).namespace, selector_text(spec(seed_set).get("selector") or {}))
+        there = {
+            uid(shoot)
+            async for page in self.client.pages(SHOOTS, selection, form=Form.METADATA)
+            for shoot in page
+            if (controller_of(shoot) or {}).get("uid") == uid(seed_set)
+        }
+        return there == {uid(shoot) for shoot in membership.owned}
+
+    # --- writing
+
+    async def adopt(self, seed_set: Object, shoot: Object) -> None:
+        owners = [*(metadata(shoot).get("ownerReferences") or []), owner_reference(seed_set)]
+        await self._patch(SHOOTS, shoot, {"ownerReferences": owners})
+
+    async def mark(self, replica: Replica, revision: str) -> bool:
+        """Says of what nobody knows that it was made from a revision. Whether there was something to say."""
+        unmarked = [
+            (resource, obj)
+            for resource, obj in ((SHOOTS, replica.shoot), (MANAGED_SEEDS, replica.managed_seed))
+            if obj is not None and not labels(obj).get(REVISION_LABEL)
+        ]
+        for resource, obj in unmarked:
+            await self._patch(resource, obj, {"labels": {REVISION_LABEL: revision}})
+        return bool(unmarked)
+
+    async def retry(self, shoot: Object) -> None:
+        own = key(shoot)
+        self.shoots.observe(await self.api.operate(SHOOTS, own.name, keys.OPERATION_RETRY, namespace=own.namespace))
+
+    async def try_to_create(self, shoot: Object) -> None:
+        """Raises KubeError: it would be refused."""
+        await self.client.create(SHOOTS, shoot, mode=WriteMode(dry_run=True))
+
+    async def create_shoot(self, shoot: Object) -> None:
+        self.shoots.observe(await self.client.create(SHOOTS, shoot))
+
+    async def create_managed_seed(self, managed_seed: Object) -> None:
+        try:
+            self.managed_seeds.observe(await self.client.create(MANAGED_SEEDS, managed_seed))
+        except AlreadyExists:
+            return  # by an earlier pass, of which the cache has not heard
+
+    async def delete_managed_seed(self, managed_seed: Object) -> None:
+        own, version = key(managed_seed), metadata(managed_seed)["resourceVersion"]
+        try:
+            await self.client.delete(
+                MANAGED_SEEDS, own.name, namespace=own.namespace, uid=uid(managed_seed), resource_version=version
+            )
+        except NotFound:
+            return
+
+    async def delete_shoot(self, shoot: Object) -> None:
+        """Raises Conflict: there is a ManagedSeed or a Seed after all."""
+        own = key(shoot)
+
+        async def is_due(live: Object) -> bool:
+            others = (
+                await self.client.find(MANAGED_SEEDS, own.name, namespace=own.namespace),
+                await self.client.find(SEEDS, own.name),
+            )
+            if any(others) or controller_of(live) != controller_of(shoot):
+                raise Conflict(409, message=f"what belongs to shoot {own} has changed")
+            return True
+
+        await delete_confirmed(self.client, SHOOTS, shoot, now=self.clock(), is_due=is_due)
+
+    async def write_status(self, seed_set: Object, wanted: Object) -> Object:
+        """Fields of the status; None removes one. Nothing is written if nothing changes.
+
+        Raises: SetIsGone: there is no such set any more.
+        """
+        own, attempts = key(seed_set), _STATUS_ATTEMPTS
+        while True:
+            present = seed_set.get("status") or {}
+            changed = {field: value for field, value in wanted.items() if present.get(field) != value}
+            if not changed:
+                return seed_set
+            patch = {"metadata": {"resourceVersion": metadata(seed_set)["resourceVersion"]}, "status": changed}
+            try:
+                written = await self.client.patch(
+                    MANAGED_SEED_SETS, own.name, patch, namespace=own.namespace, subresource="status"
+                )
+            except Conflict:
+                attempts -= 1
+                live = await self.client.find(MANAGED_SEED_SETS, own.name, namespace=own.namespace)
+                if live is None or uid(live) != uid(seed_set):
+                    raise SetIsGone from None
+                if not attempts:
+                    raise
+                seed_set = live
+            except NotFound:
+                raise SetIsGone from None
+            else:
+                self.sets.observe(written)
+                return written
+
+    async def replace(self, resource: Resource, obj: Object) -> None:
+        """A Shoot, or a ManagedSeed."""
+        self._store(resource).observe(await self.client.replace(resource, obj))
+
+    async def _patch(self, resource: Resource, obj: Object, meta: Object) -> None:
+        own, version = key(obj), metadata(obj)["resourceVersion"]
+        body: Object = {"metadata": {**meta, "resourceVersion": version, "uid": uid(obj)}}
+        self._store(resource).observe(await self.client.patch(resource, own.name, body, namespace=own.namespace))
+
+    def _store(self, resource: Resource) -> Store[Object]:
+        return self.shoots if resource == SHOOTS else self.managed_seeds

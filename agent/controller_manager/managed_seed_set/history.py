@@ -1,0 +1,93 @@
+"""The ControllerRevisions of a set: made, found again, and removed when they are too many.
+
+They are read when they are needed, which is seldom: so there is no watch on those of all StatefulSets.
+"""
+
+from dataclasses import dataclass
+
+from gardener.garden.managed_seed_set import revisions
+from gardener.garden.managed_seed_set.revisions import History
+from kube.client import Client, Selection
+from kube.controller import ReconcileError
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import Object, integer, key, mapping, metadata, spec, text, uid
+from kube.paths import mapping_at
+from kube.resources import CONTROLLER_REVISIONS
+
+_MOST_COLLISIONS = 50
+"""In one pass."""
+
+
+def is_kept(seed_set: Object) -> bool:
+    """Whether changed templates are to reach the replicas that there are."""
+    return isinstance(mapping_at(spec(seed_set), "updateStrategy").get("rollingUpdate"), dict)
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Keeper:
+    client: Client
+
+    async def keep(self, seed_set: Object) -> History:
+        """The revisions; that of the templates as they are is the newest."""
+        status, templates = mapping(seed_set.get("status")), revisions.templates_of(seed_set)
+        collisions = status.get("collisionCount")
+        known = await self._all(seed_set)
+        found, number = revisions.equal(known, templates), revisions.next_number(known)
+        if found is None:
+            found, collisions = await self._create(seed_set, templates, number=number, collisions=collisions)
+            known.append(found)
+        elif integer(found.get("revision")) != number - 1:
+            found = await self._renumber(found, number)
+            known = [*(each for each in known if uid(each) != uid(found)), found]
+        update = key(found).name
+        return History(
+            known, update=update, current=text(status.get("currentRevision")) or update, collisions=collisions
+        )
+
+    async def forget(self, seed_set: Object, history: History, live: set[str]) -> None:
+        """Removes those of the past that are too many. Args: live: names of revisions that are not past."""
+        limit = integer(spec(seed_set).get("revisionHistoryLimit"))
+        for each in revisions.outlived(history.revisions, live, limit=limit):
+            own, version = key(each), text(metadata(each).get("resourceVersion"))
+            try:
+                await self.client.delete(
+                    CONTROLLER_REVISIONS, own.name, namespace=own.namespace, uid=uid(each), resource_version=version
+                )
+            except NotFound:
+                continue
+
+    async def _all(self, seed_set: Object) -> list[Object]:
+        pages = self.client.pages(CONTROLLER_REVISIONS, Selection(key(seed_set).namespace))
+        return revisions.owned(seed_set, [each async for page in pages for each in page])
+
+    async def _create(
+        self, seed_set: Object, templates: Object, *, number: int, collisions: int | None
+    ) -> tuple[Object, int | None]:
+        """The new revision, and how often a name was taken."""
+        for _ in range(_MOST_COLLISIONS):
+            wanted = revisions.new_revision(seed_set, templates, number=number, collisions=collisions)
+            try:
+                return await self.client.create(CONTROLLER_REVISIONS, wanted), collisions
+            except AlreadyExists:
+                collisions = (collisions or 0) + 1
+        raise ReconcileError(f"no name is left for a new revision of {key(seed_set)}")
+
+    async def _renumber(self, revision: Object, number: int) -> Object:
+        own, version = key(revision), metadata(revision)["resourceVersion"]
+        body: Object = {"metadata": {"resourceVersion": version}, "revision": number}
+        return await self.client.patch(CONTROLLER_REVISIONS, own.name, body, namespace=own.namespace)
+
+
+# --- what replicas are made from
+
+
+def kept_templates(history: History | None, revision: str) -> Object | None:
+    return history.templates(revision) if history is not None else None
+
+
+def templates_to_make(seed_set: Object, history: History | None, revision: str) -> tuple[Object, str]:
+    """The templates of a revision, with its name; those of the set, if nobody has kept them."""
+    kept = kept_templates(history, revision)
+    if kept is not None:
+        return kept, revision
+    return revisions.templates_of(seed_set), history.update if history is not None else ""

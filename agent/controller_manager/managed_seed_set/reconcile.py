@@ -1,0 +1,229 @@
+"""One pass over a ManagedSeedSet: what is to be done next is decided, done, and written into the status.
+
+If the process ends anywhere in between, the next pass finds what was done in the objects themselves. But for one thing:
+the number of a replica would be forgotten with its Shoot. Therefore it is in the status before the Shoot is created. A
+Shoot that would be refused costs no number, since the API server is asked about it before that.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agent.controller_manager.managed_seed_set.actions import UpdateRejected, carry_out
+from agent.controller_manager.managed_seed_set.garden import Garden, SetIsGone
+from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, templates_to_make
+from agent.controller_manager.managed_seed_set.telling import Teller
+from config.controller_manager.controllers import ManagedSeedSet
+from gardener import keys
+from gardener.garden.managed_seed_set.membership import Membership
+from gardener.garden.managed_seed_set.objects import shoot_of
+from gardener.garden.managed_seed_set.pending import Pending
+from gardener.garden.managed_seed_set.replicas import Replica, ordinal_of, priority_of
+from gardener.garden.managed_seed_set.revisions import History, rollout_of
+from gardener.garden.managed_seed_set.status import after, counted, of_revisions, with_said
+from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, NoneDeletable, Situation, Step, decide
+from gardener.garden.resources import MANAGED_SEED_SETS
+from gardener.garden.users import listed
+from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
+from kube.errors import AlreadyExists, Conflict, KubeError
+from kube.events import EventRecorder
+from kube.finalizers import ensure_finalizer, remove_finalizer
+from kube.objects import Key, Object, finalizers, integer, is_deleting, key, mapping, selector_text, spec
+
+_NUMBERED = frozenset({Action.CREATE_SHOOT, Action.DELETE_MANAGED_SEED, Action.DELETE_SHOOT})
+"""What is done because there are too few or too many."""
+
+
+class _Behind(Exception):
+    """The caches do not hold all that there is."""
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    garden: Garden
+    keeper: Keeper
+    settings: ManagedSeedSet
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    _tellers: dict[Key, Teller] = field(default_factory=dict)
+
+    async def reconcile(self, own: Key) -> Result:
+        seed_set = self.garden.sets.get(own)
+        if seed_set is None:
+            self._tellers.pop(own, None)
+            return Done()
+        if not is_deleting(seed_set):
+            seed_set = await ensure_finalizer(self.garden.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
+            self.garden.sets.observe(seed_set)
+        elif keys.GARDENER_FINALIZER not in finalizers(seed_set):
+            return Done()
+        teller = self._tellers.setdefault(own, Teller(self.recorder))
+        teller.begin()
+        try:
+            return await self._pass(seed_set, teller)
+        except SetIsGone:
+            return Done()
+        except (_Behind, Conflict):
+            teller.suspend()
+            return Requeue()
+        except (KubeError, ReconcileError, ValueError) as error:
+            reason = "UpdateRejected" if isinstance(error, UpdateRejected) else "ReconcileError"
+            teller.tell(seed_set, "Warning", reason, str(error))
+            what = "deletion" if is_deleting(seed_set) else "creation or update"
+            raise ReconcileError(f"could not reconcile ManagedSeedSet {own} {what}: {error}") from error
+
+    async def _pass(self, seed_set: Object, teller: Teller) -> Result:
+        membership = await self._members(seed_set)
+        history = None
+        if is_kept(seed_set) and not is_deleting(seed_set):
+            history = await self.keeper.keep(seed_set)
+            membership = await self._marked(seed_set, membership, history)
+        situation = self._situation(seed_set, [self.garden.replica(shoot) for shoot in membership.owned], history)
+        _tell_odd(teller, seed_set, membership, situation.replicas)
+        decision = await self._decide(seed_set, membership, situation)
+        if isinstance(decision, Idle) and is_deleting(seed_set):
+            return await self._leave(seed_set)
+        if isinstance(decision, Step):
+            if decision.action is not Action.WAIT or _is_new(decision, situation):
+                teller.tell(seed_set, "Normal", decision.event, decision.message, number=decision.retries)
+            try:
+                seed_set = await self._carry_out(seed_set, situation, decision, history)
+            except (KubeError, ReconcileError) as error:
+                status = self._status(seed_set, situation, history)
+                if isinstance(error, UpdateRejected):
+                    status["conditions"] = with_said(seed_set, situation, decision, refusal=str(error))
+                await self.garden.write_status(seed_set, status)
+                raise
+        status = self._status_after(seed_set, situation, history, decision)
+        await self.garden.write_status(seed_set, status)
+        if isinstance(decision, NoneDeletable):
+            raise ReconcileError("no deletable replicas found")
+        if history is not None:
+            live = {revision for replica in situation.replicas for revision in replica.revisions}
+            await self.keeper.forget(seed_set, history, live | {history.update, status["currentRevision"]})
+        again_after = decision.again_after if isinstance(decision, Step) else None
+        return RequeueAfter(min(self.settings.sync_period, again_after or self.settings.sync_period))
+
+    # --- looking
+
+    async def _members(self, seed_set: Object) -> Membership:
+        membership = self.garden.membership(seed_set)
+        if is_deleting(seed_set) or not membership.adoptable:
+            return membership
+        for shoot in membership.adoptable:
+            await self.garden.adopt(seed_set, shoot)
+        return self.garden.membership(seed_set)
+
+    async def _marked(self, seed_set: Object, membership: Membership, history: History) -> Membership:
+        """Replicas that were made when nobody kept track of the templates count as made from the current ones."""
+        marked = [await self.garden.mark(self.garden.replica(shoot), history.current) for shoot in membership.owned]
+        return self.garden.membership(seed_set) if any(marked) else membership
+
+    def _situation(self, seed_set: Object, replicas: list[Replica], history: History | None) -> Situation:
+        own, status = key(seed_set), mapping(seed_set.get("status"))
+        return Situation(
+            namespace=own.namespace,
+            name=own.name,
+            replicas=replicas,
+            target=0 if is_deleting(seed_set) else integer(spec(seed_set).get("replicas")),
+            pending=Pending.of(status),
+            next_number=integer(status.get("nextReplicaNumber")),
+            used_seeds={replica.name for replica in replicas if self.garden.is_known_to_be_used(replica.name)},
+            now=self.clock(),
+            max_retries=self.settings.max_shoot_retries,
+            pause=self.settings.sync_period,
+            is_asked=self.garden.api.needs_work(seed_set),
+            rollout=None if history is None else rollout_of(seed_set, history),
+        )
+
+    async def _decide(self, seed_set: Object, membership: Membership, situation: Situation) -> Decision:
+        """Decided by the caches; what can't be undone, once more by what the API server says.
+
+        Raises _Behind.
+        """
+        decision = decide(situation)
+        while isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED:
+            if not await self.garden.is_used(decision.name):
+                break
+            situation = replace(situation, used_seeds={*situation.used_seeds, decision.name})
+            decision = decide(situation)
+        ends = isinstance(decision, Idle) and is_deleting(seed_set)
+        counts = isinstance(decision, Step) and decision.action in _NUMBERED
+        if (ends or counts) and not await self.garden.knows_all(seed_set, membership):
+            raise _Behind
+        return decision
+
+    # --- acting
+
+    async def _carry_out(self, seed_set: Object, situation: Situation, step: Step, history: History | None) -> Object:
+        """The set, as it is after that."""
+        if step.action is Action.CREATE_SHOOT:
+            return await self._create_shoot(seed_set, situation, step, history)
+        replica = next(each for each in situation.replicas if each.name == step.name)
+        await carry_out(self.garden, seed_set, replica, step, history)
+        return seed_set
+
+    async def _create_shoot(
+        self, seed_set: Object, situation: Situation, step: Step, history: History | None
+    ) -> Object:
+        revision = situation.rollout.of_new(ordinal_of(step.name)) if situation.rollout is not None else ""
+        shoot = shoot_of(seed_set, step.name, *templates_to_make(seed_set, history, revision))
+        noted = self._status_after(seed_set, situation, history, step)
+        try:
+            await self.garden.try_to_create(shoot)
+        except AlreadyExists as error:
+            # The next pass takes the next number.
+            await self.garden.write_status(seed_set, {"nextReplicaNumber": noted["nextReplicaNumber"]})
+            raise ReconcileError(f"shoot {key(shoot)} exists already and does not belong to the set") from error
+        seed_set = await self.garden.write_status(seed_set, noted)
+        await self.garden.create_shoot(shoot)
+        return seed_set
+
+    def _status(self, seed_set: Object, situation: Situation, history: History | None) -> Object:
+        """What holds whatever is done next."""
+        status = counted(seed_set, situation.replicas)
+        if self.garden.api.has_own_fields:
+            status["selector"] = selector_text(mapping(spec(seed_set).get("selector")))
+        return status | (of_revisions(history, situation.replicas) if history is not None else {})
+
+    def _status_after(
+        self, seed_set: Object, situation: Situation, history: History | None, decision: Decision
+    ) -> Object:
+        status = self._status(seed_set, situation, history) | after(decision, situation)
+        if history is not None:
+            status["conditions"] = with_said(seed_set, situation, decision)
+        return status
+
+    async def _leave(self, seed_set: Object) -> Result:
+        left = await remove_finalizer(self.garden.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
+        if left is not None:
+            self.garden.sets.observe(left)
+        return Done()
+
+
+# --- telling
+
+
+def _is_new(step: Step, situation: Situation) -> bool:
+    """Whether something else was waited for until now."""
+    before = situation.pending
+    return before is None or (before.name, before.reason, before.retries) != (step.name, step.reason, step.retries)
+
+
+def _tell_odd(teller: Teller, seed_set: Object, membership: Membership, replicas: Sequence[Replica]) -> None:
+    if membership.foreign:
+        names = listed(sorted(key(shoot) for shoot in membership.foreign))
+        message = f"Shoots that match the selector but do not belong to the set are ignored: {names}"
+        teller.tell(seed_set, "Warning", "ForeignObjectMatchesSelector", message)
+    for obj in _objects(replicas):
+        try:
+            priority_of(obj)
+        except ValueError as error:
+            teller.tell(obj, "Warning", "InvalidPriority", str(error))
+
+
+def _objects(replicas: Sequence[Replica]) -> Iterator[Object]:
+    for replica in replicas:
+        yield replica.shoot
+        if replica.managed_seed is not None:
+            yield replica.managed_seed

@@ -1,0 +1,46 @@
+"""One pass over a NamespacedCloudProfile: its status says what Shoots choose from."""
+
+from agent.controller_manager.protection import Protection
+from gardener.garden import profiles
+from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
+from gardener.garden.users import parents
+from kube.cache import Store
+from kube.client import Client
+from kube.controller import Result
+from kube.objects import Key, Object, is_deleting, mapping, metadata, spec
+
+
+class Reconciler:
+    """Args: parents: the CloudProfiles."""
+
+    def __init__(
+        self, *, client: Client, profiles: Store[Object], parents: Store[Object], protection: Protection
+    ) -> None:
+        self._client = client
+        self._profiles = profiles
+        self._parents = parents
+        self._protection = protection
+
+    async def reconcile(self, name: Key) -> Result:
+        result = await self._protection.reconcile(name)
+        profile = self._profiles.get(name)
+        if profile is not None and not is_deleting(profile):
+            await self._render(profile)
+        return result
+
+    async def _render(self, profile: Object) -> None:
+        parent = next((found for each in parents(profile) if (found := self._parents.get(each))), None)
+        if parent is None:
+            return  # it is rendered when the parent comes
+        rendered = {
+            **mapping(profile.get("status")),
+            "cloudProfileSpec": profiles.merged(spec(parent), spec(profile)),
+            "observedGeneration": metadata(profile).get("generation"),
+        }
+        if rendered == profile.get("status"):
+            return
+        # A patch would leave fields that are not in the parent any more.
+        written = await self._client.replace(
+            NAMESPACED_CLOUD_PROFILES, {**profile, "status": rendered}, subresource="status"
+        )
+        self._profiles.observe(written)

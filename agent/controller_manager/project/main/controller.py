@@ -1,0 +1,92 @@
+"""The controller `project`: namespaces, quotas and rights of Projects are as their specs want them.
+
+Projects         that change, but for their status
+Namespaces       the Project whose namespace it is, or who controls it
+ResourceQuotas   the Project of the namespace
+RoleBindings, ClusterRoleBindings, ClusterRoles
+                 the Project that controls it
+Shoots           that are gone: the Project of the namespace, if it waits for that
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from agent.controller_manager.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.context import Context
+from agent.controller_manager.project.main import quota
+from agent.controller_manager.project.main.events import Events
+from agent.controller_manager.project.main.rbac import Present, controlling_project
+from agent.controller_manager.project.main.reconcile import Reconciler
+from agent.controller_manager.project.main.rights import BY_PROJECT, KINDS
+from agent.controller_manager.project.main.stores import Stores
+from gardener.garden.resources import PROJECTS
+from gardener.keys import GARDENER_FINALIZER
+from kube.cache import Change, Store, View
+from kube.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.objects import Key, Object, finalizers, is_deleting, metadata
+from kube.resources import RESOURCE_QUOTAS
+
+_OF_METADATA = ("deletionTimestamp", "generation", "labels", "uid")
+
+
+def _project_of(present: Present | None) -> tuple[str, ...]:
+    return () if present is None else (present.project,)
+
+
+_QUOTAS_VIEW = View(RESOURCE_QUOTAS, quota.limits_only, field_selector=f"metadata.name={quota.NAME}")
+_RIGHTS_VIEWS = {kind: View(kind, Present.of_project, indexes=((BY_PROJECT, _project_of),)) for kind in KINDS}
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.project, context.garden
+    loop = ControlLoop("project", kind=PROJECTS, workers=settings.concurrent_syncs)
+    projects = loop.watch(garden.caches, PROJECTS_VIEW, enqueue(when=_is_changed))
+    in_namespace = partial(_with_namespace, projects)
+    stores = Stores(
+        projects=projects,
+        namespaces=loop.watch(garden.caches, NAMESPACES_VIEW, enqueue_mapped(partial(_of_namespace, projects))),
+        quotas=loop.watch(
+            garden.caches, _QUOTAS_VIEW, enqueue_mapped(lambda change: in_namespace(change.key.namespace))
+        ),
+        shoots=loop.watch(garden.caches, SHOOTS_VIEW, enqueue_mapped(partial(_waiting, projects), when=_is_gone)),
+        rights={
+            kind: loop.watch(garden.caches, view, enqueue_mapped(_controlling)) for kind, view in _RIGHTS_VIEWS.items()
+        },
+    )
+    reconciler = Reconciler(client=garden.client, stores=stores, told=Events(context.recorder), quotas=settings.quotas)
+    return loop.reconciled_by(reconciler)
+
+
+def _is_changed(change: Change[Object]) -> bool:
+    """Leaves out changes of the status, and what the first pass writes."""
+    old, new = change.old, change.new
+    if change.initial or old is None or new is None:
+        return True
+    return _changing(old) != _changing(new) or GARDENER_FINALIZER not in finalizers(new)
+
+
+def _changing(project: Object) -> Object:
+    return {field: metadata(project).get(field) for field in _OF_METADATA}
+
+
+def _is_gone(change: Change[Object]) -> bool:
+    return change.new is None
+
+
+def _with_namespace(projects: Store[Object], namespace: str) -> list[Key]:
+    return [own for own, _ in projects.by_index(BY_NAMESPACE, namespace)]
+
+
+def _of_namespace(projects: Store[Object], change: Change[Object]) -> set[Key]:
+    controllers = {controlling_project(each) for each in (change.old, change.new) if each is not None}
+    return {*_with_namespace(projects, change.key.name), *(Key("", name) for name in controllers if name)}
+
+
+def _waiting(projects: Store[Object], change: Change[Object]) -> Iterator[Key]:
+    for own, project in projects.by_index(BY_NAMESPACE, change.key.namespace):
+        if is_deleting(project):
+            yield own
+
+
+def _controlling(change: Change[Present | None]) -> set[Key]:
+    return {Key("", each.project) for each in (change.old, change.new) if each is not None}

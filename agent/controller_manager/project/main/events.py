@@ -1,0 +1,37 @@
+"""Events about Projects."""
+
+from collections.abc import Iterable
+
+from kube.events import EventRecorder, EventType
+from kube.objects import Key, Object, key
+
+REPORTER = "project-controller"
+
+RECONCILED = "NamespaceReconcileSuccessful"
+RECONCILE_FAILED = "NamespaceReconcileFailed"
+NOT_EMPTY = "NamespaceNotEmpty"
+MARKED_FOR_DELETION = "NamespaceMarkedForDeletion"
+DELETION_FAILED = "NamespaceDeletionFailed"
+
+
+class Events:
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._warned: dict[Key, frozenset[tuple[str, str]]] = {}
+
+    def tell(self, project: Object, reason: str, message: str) -> None:
+        self._write(project, "Normal", reason, message)
+
+    def warn(self, project: Object, reason: str, messages: Iterable[str]) -> None:
+        """Warn of what the pass before has not warned of."""
+        warnings = frozenset((reason, message) for message in messages)
+        for new in sorted(warnings - self._warned.get(key(project), frozenset())):
+            self._write(project, "Warning", *new)
+        self._warned[key(project)] = warnings
+
+    def forget(self, own: Key) -> None:
+        """The Project is as it is to be, or gone."""
+        self._warned.pop(own, None)
+
+    def _write(self, project: Object, type_: EventType, reason: str, message: str) -> None:
+        self._recorder.event(project, type_, reason, message, reporter=REPORTER)

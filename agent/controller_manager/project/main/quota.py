@@ -1,0 +1,75 @@
+"""The ResourceQuota in the namespace of a Project, as the configuration wants it.
+
+The configuration gives the resources that are limited, and the limits to begin with. Limits that are there already
+stay, since operators raise them for single Projects.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.controller_manager.project.main.namespace import owner_reference, with_owner
+from config.controller_manager.controllers import QuotaConfiguration
+from config.shared import LabelSelector
+from kube.objects import Object, annotations, labels, mapping, mappings, matches_label_selector, metadata, spec
+from kube.resources import RESOURCE_QUOTAS
+
+NAME = "gardener"
+_KEPT = ("annotations", "labels", "name", "namespace", "ownerReferences", "uid")
+
+
+def configured(quotas: Iterable[QuotaConfiguration], project: Object) -> Mapping[str, Any] | None:
+    """The first whose selector matches the Project; None: none does, and what there is stays as it is."""
+    return next((each.config for each in quotas if _selects(each.project_selector, labels(project))), None)
+
+
+def _selects(selector: LabelSelector, having: Mapping[str, str]) -> bool:
+    expressions = [
+        {"key": each.key, "operator": each.operator, "values": list(each.values)} for each in selector.match_expressions
+    ]
+    wanted = {"matchLabels": dict(selector.match_labels), "matchExpressions": expressions}
+    return matches_label_selector(wanted, having)
+
+
+def limits_only(present: Object) -> Object:
+    """What is kept of a ResourceQuota: neither what is used, which changes all the time, nor its version."""
+    meta = {field: value for field, value in metadata(present).items() if field in _KEPT}
+    return {"metadata": meta, "spec": {"hard": mapping(spec(present).get("hard"))}}
+
+
+def new_quota(config: Mapping[str, Any], project: Object, namespace: str) -> Object:
+    marks = {"labels": labels(config), "annotations": annotations(config)}
+    return {
+        "apiVersion": RESOURCE_QUOTAS.api_version,
+        "kind": RESOURCE_QUOTAS.kind,
+        "metadata": {
+            "name": NAME,
+            "namespace": namespace,
+            **{field: value for field, value in marks.items() if value},
+            "ownerReferences": [owner_reference(project, blocks=True)],
+        },
+        "spec": {"hard": _limits(config)},
+    }
+
+
+def change_of(present: Object, config: Mapping[str, Any], project: Object) -> Object:
+    """A merge patch without resourceVersion; empty if all is as it is to be."""
+    meta: Object = {}
+    for field, wanted, having in (
+        ("labels", labels(config), labels(present)),
+        ("annotations", annotations(config), annotations(present)),
+    ):
+        missing = {name: value for name, value in wanted.items() if having.get(name) != value}
+        if missing:
+            meta[field] = missing
+    owners = with_owner(present, project)
+    if owners != mappings(metadata(present).get("ownerReferences")):
+        meta["ownerReferences"] = owners
+    limits, existing = _limits(config), mapping(spec(present).get("hard"))
+    hard = {name: value for name, value in limits.items() if name not in existing}
+    hard |= dict.fromkeys(existing.keys() - limits.keys())
+    change: Object = {"metadata": meta} if meta else {}
+    return {**change, "spec": {"hard": hard}} if hard else change
+
+
+def _limits(config: Mapping[str, Any]) -> Object:
+    return mapping(spec(config).get("hard"))

@@ -1,0 +1,229 @@
+"""One pass over a Project: its namespace, its quota and the rights in it; or, if it is deleted, its end.
+
+Each pass looks at all of it, so it makes no difference after which write a former one ended: what was made is known by
+its name and by the uid of the Project that it carries. A namespace is only deleted if it carries it, and if the API
+server itself says that there is no Shoot in it.
+
+What cannot be put right is told by an Event and the phase `Failed`; a conflict with another writer is neither.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+from agent.controller_manager.api import BY_NAMESPACE
+from agent.controller_manager.project.main import events, quota
+from agent.controller_manager.project.main.events import Events
+from agent.controller_manager.project.main.namespace import (
+    WAITING,
+    namespace_of,
+    new_namespace,
+    problem,
+    release,
+    taking,
+)
+from agent.controller_manager.project.main.rights import Rights
+from agent.controller_manager.project.main.stores import Stores
+from config.controller_manager.controllers import QuotaConfiguration
+from gardener.garden import users
+from gardener.garden.resources import PROJECTS, SHOOTS
+from gardener.keys import GARDENER_FINALIZER
+from kube.client import Client, Form, Selection
+from kube.controller import Done, ReconcileError, Result, TerminalError, failure_of
+from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from kube.finalizers import ensure_finalizer, remove_finalizer
+from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
+from kube.paths import at
+from kube.resources import NAMESPACES, RESOURCE_QUOTAS
+from kube.status import StatusWriter
+
+PENDING, READY, FAILED, TERMINATING = "Pending", "Ready", "Failed", "Terminating"
+
+
+class Reconciler:
+    def __init__(self, *, client: Client, stores: Stores, told: Events, quotas: Sequence[QuotaConfiguration]) -> None:
+        self._client = client
+        self._stores = stores
+        self._events = told
+        self._quotas = quotas
+        self._rights = Rights(client=client, stores=stores.rights)
+        self._status = StatusWriter(client, stores.projects, PROJECTS)
+
+    async def reconcile(self, own: Key) -> Result:
+        """Raises: TerminalError: the namespace has to be changed first; other errors: to be tried again."""
+        project = self._stores.projects.get(own)
+        if project is None or (is_deleting(project) and GARDENER_FINALIZER not in finalizers(project)):
+            self._events.forget(own)
+        elif is_deleting(project):
+            await self._end(project)
+        else:
+            await self._set_up(project)
+        return Done()
+
+    # --- setting up
+
+    async def _set_up(self, project: Object) -> None:
+        project = await ensure_finalizer(self._client, PROJECTS, project, GARDENER_FINALIZER)
+        self._stores.projects.observe(project)
+        if not at(project, "status", "phase"):
+            project = await self._write_phase(project, PENDING)
+        name = namespace_of(project)
+        try:
+            is_told = await self._ensure_namespace(project)
+            project = await self._name_namespace(project)
+        except (KubeError, ReconcileError) as error:
+            await self._fail(project, events.RECONCILE_FAILED, [error])
+        success = f'Successfully reconciled namespace "{name}" for project'
+        if is_told:
+            self._events.tell(project, events.RECONCILED, success)
+        outcomes = [
+            await _attempt("Error while setting up ResourceQuota", self._ensure_quota, project, name),
+            await _attempt(
+                f'Error while reconciling RBAC resources for namespace "{name}"', self._rights.ensure, project, name
+            ),
+            await _attempt(
+                "Error while deleting stale RBAC rules for extension roles", self._rights.remove_stale, project, name
+            ),
+        ]
+        errors = [outcome for outcome in outcomes if outcome is not None]
+        if errors:
+            await self._fail(project, events.RECONCILE_FAILED, errors)
+        if not is_told and at(project, "status", "phase") != READY:
+            self._events.tell(project, events.RECONCILED, success)
+        self._events.forget(key(project))
+        await self._write_phase(project, READY)
+
+    async def _ensure_namespace(self, project: Object) -> bool:
+        """Whether anything had to be written."""
+        name = namespace_of(project)
+        namespace = self._stores.namespaces.get(Key("", name))
+        if namespace is None:
+            try:
+                self._stores.namespaces.observe(await self._client.create(NAMESPACES, new_namespace(project)))
+                return True
+            except AlreadyExists:  # too new to be known
+                namespace = await self._client.get(NAMESPACES, name)
+        if why := problem(namespace, project):
+            raise TerminalError(why)  # namespaces are watched
+        return await self._change_namespace(namespace, taking(namespace, project))
+
+    async def _change_namespace(self, namespace: Object, change: Object) -> bool:
+        if change:
+            meta = {**change, "resourceVersion": metadata(namespace)["resourceVersion"]}
+            written = await self._client.patch(NAMESPACES, key(namespace).name, {"metadata": meta})
+            self._stores.namespaces.observe(written)
+        return bool(change)
+
+    async def _name_namespace(self, project: Object) -> Object:
+        if text(spec(project).get("namespace")):
+            return project
+        meta = {"resourceVersion": metadata(project)["resourceVersion"]}
+        body = {"metadata": meta, "spec": {"namespace": namespace_of(project)}}
+        written = await self._client.patch(PROJECTS, key(project).name, body)
+        self._stores.projects.observe(written)
+        return written
+
+    async def _ensure_quota(self, project: Object, namespace: str) -> None:
+        config = quota.configured(self._quotas, project)
+        if config is None:
+            return
+        own, store = Key(namespace, quota.NAME), self._stores.quotas
+        present = store.get(own)
+        if present is None:
+            try:
+                new = quota.new_quota(config, project, namespace)
+                store.observe(await self._client.create(RESOURCE_QUOTAS, new))
+                return
+            except AlreadyExists:  # too new to be known
+                present = await self._client.get(RESOURCE_QUOTAS, own.name, namespace=own.namespace)
+        if change := quota.change_of(present, config, project):
+            version = metadata(present).get("resourceVersion") or str(store.version(own))
+            body = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": version}}
+            store.observe(await self._client.patch(RESOURCE_QUOTAS, own.name, body, namespace=own.namespace))
+
+    # --- the end
+
+    async def _end(self, project: Object) -> None:
+        name = text(spec(project).get("namespace"))
+        try:
+            is_free = not name or await self._free(project, name)
+        except Conflict:
+            raise
+        except KubeError as error:
+            why = f'Failed to release project namespace "{name}": {error}'
+            await self._fail(project, events.DELETION_FAILED, [ReconcileError(why)])
+        if is_free:
+            # What was made for the Project goes with it, by its owner references.
+            written = await remove_finalizer(self._client, PROJECTS, project, GARDENER_FINALIZER)
+            if written is not None:
+                self._stores.projects.observe(written)
+
+    async def _free(self, project: Object, name: str) -> bool:
+        """Whether nothing of the namespace holds the Project any more; what does is watched."""
+        namespace = self._stores.namespaces.get(Key("", name))
+        step = release(namespace, project)
+        if shoots := await self._shoots_in(name, asks=step is not WAITING):
+            why = f'Cannot release namespace "{name}" because it still contains Shoots: {users.listed(shoots)}'
+            self._events.warn(project, events.NOT_EMPTY, [why])
+        elif step.is_done:
+            with suppress(NotFound):
+                await self._change_namespace(namespace or {}, step.change)
+            return True
+        else:
+            if step.deletes and namespace is not None:
+                with suppress(NotFound):
+                    await self._client.delete(NAMESPACES, name, uid=uid(namespace))
+            if step.deletes or at(project, "status", "phase") != TERMINATING:
+                message = f'Successfully marked project namespace "{name}" for deletion'
+                self._events.tell(project, events.MARKED_FOR_DELETION, message)
+        await self._write_phase(project, TERMINATING)
+        return False
+
+    async def _shoots_in(self, namespace: str, *, asks: bool) -> list[Key]:
+        """Args: asks: whether the API server is asked if none are known."""
+        known = [own for own, _ in self._stores.shoots.by_index(BY_NAMESPACE, namespace)]
+        if known or not asks:
+            return known
+        found = await self._client.list(SHOOTS, Selection(namespace=namespace), form=Form.METADATA)
+        return sorted(map(key, found))
+
+    # --- what came of it
+
+    async def _write_phase(self, project: Object, phase: str) -> Object:
+        generation = metadata(project).get("generation")
+
+        def observed(status: Object) -> Object:
+            return {**status, "phase": phase, "observedGeneration": generation}
+
+        try:
+            return await self._status.update(project, observed)
+        except NotFound:  # somebody has taken the finalizer off
+            return project
+
+    async def _fail(self, project: Object, reason: str, errors: Sequence[Exception]) -> NoReturn:
+        serious = [error for error in errors if not _is_conflict(error)]
+        if serious:
+            self._events.warn(project, reason, map(str, serious))
+            await self._write_phase(project, FAILED)
+        raise ExceptionGroup("the Project is not as it is to be", errors) if errors[1:] else errors[0]
+
+
+async def _attempt(
+    what: str, work: Callable[[Object, str], Awaitable[None]], project: Object, namespace: str
+) -> Exception | None:
+    """Why it failed; errors of this program are raised."""
+    try:
+        await work(project, namespace)
+    except Exception as error:
+        failure = failure_of(error)
+        if failure.is_panic:
+            raise
+        return error if _is_conflict(error) else ReconcileError(f"{what}: {failure.text}")
+    return None
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Whether it is only that somebody else has written at the same time."""
+    if isinstance(error, ExceptionGroup):
+        return all(map(_is_conflict, error.exceptions))
+    return isinstance(error, Conflict) and not isinstance(error, AlreadyExists)

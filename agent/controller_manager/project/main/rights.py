@@ -1,0 +1,77 @@
+"""Writes roles and bindings: creates what is missing, changes what differs, removes what no member needs any more.
+
+What is right costs no request. Each object is written for itself, so one that fails keeps nobody else from his rights.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from agent.controller_manager.project.main.rbac import Present, Wanted, wanted_bindings, wanted_roles
+from kube.cache import Store
+from kube.client import Client
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import Key, Object, key
+from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, Resource
+
+KINDS = (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES)
+BY_PROJECT = "project"
+
+
+class Rights:
+    """Args: stores: of what Projects control, for each of `KINDS`."""
+
+    def __init__(self, *, client: Client, stores: Mapping[Resource, Store[Present | None]]) -> None:
+        self._client = client
+        self._stores = stores
+
+    async def ensure(self, project: Object, namespace: str) -> None:
+        """Raises an ExceptionGroup of what could not be written."""
+        await _all(self._write(wanted) for wanted in wanted_roles(project, namespace))
+        await _all(self._write(wanted) for wanted in wanted_bindings(project, namespace))
+
+    async def remove_stale(self, project: Object, namespace: str) -> None:
+        """Remove what belongs to extension roles that no member has any more. Raises as `ensure`."""
+        wanted = {(each.resource, each.key) for each in wanted_roles(project, namespace)}
+        wanted |= {(each.resource, each.key) for each in wanted_bindings(project, namespace)}
+        for resource in (ROLE_BINDINGS, CLUSTER_ROLES):
+            found = self._extensions(resource, project)
+            await _all(self._delete(resource, own, each) for own, each in found if (resource, own) not in wanted)
+
+    def _extensions(self, resource: Resource, project: Object) -> Iterator[tuple[Key, Present]]:
+        for own, present in self._stores[resource].by_index(BY_PROJECT, key(project).name):
+            if present is not None and present.is_extension_of(project):
+                yield own, present
+
+    async def _write(self, wanted: Wanted) -> None:
+        present = self._stores[wanted.resource].get(wanted.key)
+        if present is None:
+            try:
+                await self._create(wanted)
+                return
+            except AlreadyExists:  # what no Project controls yet, or what is too new to be known
+                live = await self._client.get(wanted.resource, wanted.key.name, namespace=wanted.key.namespace)
+                present = Present.of(live)
+        if wanted.is_rebound(present):
+            await self._delete(wanted.resource, wanted.key, present)
+            await self._create(wanted)
+        elif change := wanted.change_of(present):
+            meta = {**change.get("metadata", {}), "resourceVersion": present.version}
+            body = {**change, "metadata": meta}
+            written = await self._client.patch(wanted.resource, wanted.key.name, body, namespace=wanted.key.namespace)
+            self._stores[wanted.resource].observe(written)
+
+    async def _create(self, wanted: Wanted) -> None:
+        self._stores[wanted.resource].observe(await self._client.create(wanted.resource, wanted.body()))
+
+    async def _delete(self, resource: Resource, own: Key, present: Present) -> None:
+        with suppress(NotFound):
+            await self._client.delete(resource, own.name, namespace=own.namespace, uid=present.uid)
+
+
+async def _all(writes: Iterable[Coroutine[Any, Any, None]]) -> None:
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    errors = [result for result in results if isinstance(result, Exception)]
+    if errors:
+        raise ExceptionGroup("rights could not be written", errors)

@@ -1,0 +1,155 @@
+"""In-use protection: an object that others refer to is not deleted before the last of them has gone.
+
+    shoots = Users(loop, caches, SHOOTS_VIEW, BY_EXPOSURE_CLASS)
+    Protection(context, exposure_classes, users=(shoots,), held_by=..., event="Normal", reporter=...)
+
+Objects get a finalizer. Of one in deletion an Event names the users, once for each list of them. Users are watched, so
+nothing is tried again and again: with the last user the finalizer goes. Watches of several kinds tell things in any
+order. So the API server is asked for users that the caches have not heard of yet, at the begin of a deletion, and
+before the finalizer goes: nothing brings back what has gone.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+
+import structlog
+
+from agent.controller_manager.context import Context
+from gardener.keys import GARDENER_FINALIZER
+from kube.cache import Caches, Change, Store, View
+from kube.client import Client, Selection
+from kube.controller import Done, Result
+from kube.events import EventType
+from kube.finalizers import ensure_finalizer, remove_finalizer
+from kube.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
+from kube.objects import Key, Object, finalizers, is_deleting, key, uid
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+REASON = "ResourceReferenced"
+
+
+class Users:
+    """Objects of a kind that may refer to what is protected by a control loop, which watches them.
+
+    Args:
+        index: of the view, by keys of what an object refers to.
+        by_name: it is by names instead; what is protected has no namespace.
+        nearby: they refer to objects of their own namespace only.
+    """
+
+    def __init__(
+        self,
+        loop: ControlLoop,
+        caches: Caches,
+        view: View[Object],
+        index: str,
+        *,
+        by_name: bool = False,
+        nearby: bool = False,
+    ) -> None:
+        self._index = index
+        self._by_name = by_name
+        self._nearby = nearby
+        self._references = dict(view.indexes)[index]
+        self._store = loop.watch(caches, view, enqueue_mapped(self._concerned))
+
+    def of(self, used: Key) -> list[Key]:
+        """Those that refer to an object, in their order."""
+        return [name for name, _ in self._store.by_index(self._index, self._value(used))]
+
+    async def look(self, client: Client, used: Key) -> None:
+        """Have the cache know of those that refer to an object now."""
+        selection = Selection(namespace=used.namespace if self._nearby else "")
+        async for page in client.pages(self._store.view.resource, selection):
+            for obj in page:
+                if self._value(used) in self._references(obj):
+                    self._store.observe(obj)
+
+    def _value(self, used: Key) -> Hashable:
+        return used.name if self._by_name else used
+
+    def _concerned(self, change: Change[Object]) -> list[Key]:
+        """What an object refers to since the change, and what it does not refer to any more."""
+        old, new = (set() if obj is None else set(self._references(obj)) for obj in (change.old, change.new))
+        return [value if isinstance(value, Key) else Key("", str(value)) for value in old ^ new]
+
+
+class Protection:
+    """It is a reconciler by itself, for kinds of which nothing else is to be done.
+
+    Args:
+        store: of the objects.
+        users: all who may refer to them.
+        held_by: why an object in deletion may not go yet, naming its users; empty: it may.
+        event: type of the Event that tells it; None: it is only logged.
+        reporter: of the Events.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        store: Store[Object],
+        *,
+        users: Sequence[Users],
+        held_by: Callable[[Key], str],
+        finalizer: str = GARDENER_FINALIZER,
+        event: EventType | None = None,
+        reporter: str = "",
+    ) -> None:
+        self._client = context.garden.client
+        self._recorder = context.recorder
+        self._store = store
+        self._resource = store.view.resource
+        self._users = users
+        self._finalizer = finalizer
+        self._held_by = held_by
+        self._event = event
+        self._reporter = reporter
+        self._told: dict[Key, tuple[str, str]] = {}
+        """Of objects that are held: uid, and what was said last."""
+
+    async def reconcile(self, name: Key) -> Result:
+        obj = self._store.get(name)
+        if obj is None or not is_deleting(obj):
+            self._told.pop(name, None)
+        if obj is not None:
+            await (self._release(obj) if is_deleting(obj) else self._ensure(obj))
+        return Done()
+
+    async def _ensure(self, obj: Object) -> None:
+        self._store.observe(await ensure_finalizer(self._client, self._resource, obj, self._finalizer))
+
+    async def _release(self, obj: Object) -> None:
+        """Takes the finalizer off an object in deletion, unless it has users."""
+        if self._finalizer not in finalizers(obj):
+            return
+        name = key(obj)
+        if name not in self._told or not self._held_by(name):
+            for users in self._users:
+                await users.look(self._client, name)
+        if reason := self._held_by(name):
+            self._tell(obj, reason)
+            return
+        left = await remove_finalizer(self._client, self._resource, obj, self._finalizer)
+        self._told.pop(name, None)
+        if left is not None:
+            self._store.observe(left)
+
+    def _tell(self, obj: Object, reason: str) -> None:
+        name, message = key(obj), (uid(obj), reason)
+        if self._told.get(name) == message:
+            return
+        self._told[name] = message
+        log.info("The deletion waits for users", reason=reason)
+        if self._event is not None:
+            self._recorder.event(obj, self._event, REASON, reason, reporter=self._reporter)
+
+
+def enqueue_unprotected(finalizer: str = GARDENER_FINALIZER) -> EventHandler[Object]:
+    """Objects that lack the finalizer, are being deleted or have gone."""
+
+    def concerns(change: Change[Object]) -> bool:
+        obj = change.new
+        return obj is None or is_deleting(obj) or finalizer not in finalizers(obj)
+
+    return enqueue(when=concerns)

@@ -1,0 +1,1 @@
+"""Keeps Quotas that bindings refer to, and labels them."""

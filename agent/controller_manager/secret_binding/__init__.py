@@ -1,0 +1,1 @@
+"""Keeps SecretBindings that Shoots refer to; see `credentials` for what becomes of the Secrets."""

@@ -1,0 +1,1 @@
+"""Seeds: the Secrets that their gardenlets may read, and what is said about them by others than their gardenlets."""

@@ -1,0 +1,1 @@
+"""The condition BackupBucketsReady of Seeds says how their BackupBuckets are."""

@@ -1,0 +1,41 @@
+"""The controller `seed-backupbuckets-check`.
+
+BackupBuckets   that come, go, or have another error: their Seed
+Seeds           whose condition somebody else has changed
+"""
+
+from agent.controller_manager.api import BACKUP_BUCKETS_VIEW, SEEDS_VIEW
+from agent.controller_manager.context import Context
+from agent.controller_manager.seed.backup_buckets_check.reconcile import Reconciler
+from agent.controller_manager.seed.backup_buckets_check.rules import error_of, seed_of
+from agent.controller_manager.seed.status import SeedConditions, condition_changed
+from gardener.conditions import BACKUP_BUCKETS_READY
+from gardener.garden.resources import SEEDS
+from kube.cache import Change
+from kube.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.objects import Key, Object
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, caches = context.config.controllers.seed_backup_buckets_check, context.garden.caches
+    loop = ControlLoop(
+        "seed-backupbuckets-check",
+        kind=SEEDS,
+        workers=settings.concurrent_syncs,
+        time_limit=settings.time_limit,
+        max_backoff=settings.sync_period,
+    )
+    seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=condition_changed(BACKUP_BUCKETS_READY)))
+    buckets = loop.watch(caches, BACKUP_BUCKETS_VIEW, enqueue_mapped(_seeds, when=_matters))
+    conditions = SeedConditions(context, seeds, thresholds=settings.condition_thresholds)
+    return loop.reconciled_by(Reconciler(seeds=seeds, buckets=buckets, conditions=conditions))
+
+
+def _matters(change: Change[Object]) -> bool:
+    old, new = change.old, change.new
+    return old is None or new is None or (seed_of(old), error_of(old)) != (seed_of(new), error_of(new))
+
+
+def _seeds(change: Change[Object]) -> list[Key]:
+    names = {seed_of(bucket) for bucket in (change.old, change.new) if bucket is not None} - {""}
+    return [Key("", name) for name in sorted(names)]

@@ -1,0 +1,1 @@
+"""The condition ExtensionsReady of Seeds says how their ControllerInstallations are."""

@@ -1,0 +1,81 @@
+"""The controller `seed-lifecycle`.
+
+Seeds         that come, are reported on, or get another phase
+Leases        that come or go, and all of lost Seeds
+ManagedSeeds  of lost Seeds, if they come
+Shoots        of lost Seeds, that do not say so yet
+"""
+
+from datetime import datetime
+from functools import partial
+
+from agent.controller_manager.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.context import Context
+from agent.controller_manager.seed.lifecycle import rules
+from agent.controller_manager.seed.lifecycle.reconcile import Reconciler
+from gardener import conditions
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.resources import SEEDS
+from gardener.garden.seeds import LEASE_NAMESPACE, phase_of
+from kube.cache import Change, Store, View
+from kube.conditions import conditions_of
+from kube.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.objects import Key, Object, condition
+from kube.paths import at
+from kube.resources import LEASES
+
+_LEASES_VIEW = View(LEASES, rules.renewal_of, namespace=LEASE_NAMESPACE)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, caches = context.config.controllers.seed, context.garden.caches
+    loop = ControlLoop(
+        "seed-lifecycle", kind=SEEDS, workers=settings.concurrent_syncs, max_backoff=settings.sync_period
+    )
+    seeds = loop.watch(caches, SEEDS_VIEW, enqueue(when=_seed_matters))
+    leases = loop.watch(caches, _LEASES_VIEW, enqueue_mapped(partial(_of_lease, seeds)))
+    managed_seeds = loop.watch(caches, MANAGED_SEEDS_VIEW, enqueue_mapped(partial(_of_managed_seed, seeds)))
+    shoots = loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(partial(_of_shoot, context, seeds)))
+    return loop.reconciled_by(
+        Reconciler(context, seeds=seeds, leases=leases, managed_seeds=managed_seeds, shoots=shoots)
+    )
+
+
+def _seed_matters(change: Change[Object]) -> bool:
+    old, new = change.old, change.new
+    return new is not None and (old is None or change.initial or _kept(old) != _kept(new))
+
+
+def _kept(seed: Object) -> tuple[object, ...]:
+    return (
+        rules.is_reported(seed),
+        condition(seed, conditions.GARDENLET_READY),
+        rules.certificate_expires(seed),
+        at(seed, "status", "phase"),
+        phase_of(conditions_of(seed)),
+    )
+
+
+def _is_unknown(seeds: Store[Object], name: str) -> bool:
+    seed = seeds.get(Key("", name))
+    return seed is not None and rules.is_unknown(seed)
+
+
+def _of_lease(seeds: Store[Object], change: Change[datetime | None]) -> list[Key]:
+    """Regular renewals are seen when it is time to look."""
+    name, old, new = change.key.name, change.old, change.new
+    is_renewed = old is not None and new is not None and old < new
+    return [] if is_renewed and not _is_unknown(seeds, name) else [Key("", name)]
+
+
+def _of_managed_seed(seeds: Store[Object], change: Change[Object]) -> list[Key]:
+    name = change.key.name
+    is_new = change.old is None and change.key.namespace == NAMESPACE
+    return [Key("", name)] if is_new and _is_unknown(seeds, name) else []
+
+
+def _of_shoot(context: Context, seeds: Store[Object], change: Change[Object]) -> list[Key]:
+    shoot = change.new
+    if shoot is None or not _is_unknown(seeds, rules.seed_of(shoot)):
+        return []
+    return [] if rules.is_abandoned(shoot, now=context.clock()) else [Key("", rules.seed_of(shoot))]

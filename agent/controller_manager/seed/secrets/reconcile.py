@@ -1,0 +1,141 @@
+"""One pass over a Seed: its namespace, and the copies in it."""
+
+import contextlib
+from collections.abc import Awaitable, Iterable, Mapping
+
+import structlog
+
+from agent.controller_manager.api import BY_NAMESPACE
+from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
+from gardener import keys
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.garden_secrets import GardenSecret
+from gardener.garden.resources import SEEDS
+from gardener.garden.seeds import namespace_of
+from kube.cache import Store
+from kube.client import Client
+from kube.controller import Done, ReconcileError, Result
+from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.objects import Key, Object, controller_of, is_deleting, key, labels, metadata, uid
+from kube.resources import NAMESPACES, SECRETS
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+ROLE_SEED = "seed"
+
+
+class Reconciler:
+    def __init__(
+        self,
+        *,
+        client: Client,
+        seeds: Store[Object],
+        secrets: Store[GardenSecret | None],
+        namespaces: Store[Object],
+    ) -> None:
+        self._client = client
+        self._seeds = seeds
+        self._secrets = secrets
+        self._namespaces = namespaces
+
+    async def reconcile(self, key: Key) -> Result:
+        seed = self._seeds.get(key)
+        if seed is None:
+            return Done()
+        if not await self._prepare_namespace(seed):
+            log.info("The namespace of the Seed is being deleted; it is made anew afterwards")
+            return Done()
+        namespace = namespace_of(key.name)
+        sources, copies = self._by_name(NAMESPACE), self._by_name(namespace)
+        outdated = [
+            source for name, source in sources.items() if name not in copies or copies[name].digest != source.digest
+        ]
+        unwanted = [copy for name, copy in copies.items() if name not in sources]
+        errors = await _failures(
+            "failed to sync garden secrets", (self._write(source, namespace) for source in outdated)
+        )
+        errors += await _failures(
+            "failed to clean up secrets in seed namespace", (self._delete(copy) for copy in unwanted)
+        )
+        if errors:
+            raise ExceptionGroup("not all Secrets are as they should be", errors)
+        return Done()
+
+    def _by_name(self, namespace: str) -> Mapping[str, GardenSecret]:
+        return {found.name: secret for found, secret in self._secrets.by_index(BY_NAMESPACE, namespace) if secret}
+
+    # --- the namespace
+
+    async def _prepare_namespace(self, seed: Object) -> bool:
+        """Whether something can be written to it. Raises ReconcileError: it belongs to somebody else."""
+        name = namespace_of(key(seed).name)
+        present = self._namespaces.get(Key("", name))
+        if present is None:
+            try:
+                self._namespaces.observe(await self._client.create(NAMESPACES, _namespace(name, seed)))
+                return True
+            except AlreadyExists:
+                present = await self._client.get(NAMESPACES, name)
+        controller = controller_of(present)
+        if controller is None or controller.get("uid") != uid(seed):
+            raise ReconcileError(f'namespace "{name}" is not controlled by seed "{key(seed).name}"')
+        if is_deleting(present):
+            return False
+        if labels(present).get(keys.ROLE) != ROLE_SEED:
+            body = {
+                "metadata": {
+                    "resourceVersion": metadata(present)["resourceVersion"],
+                    "labels": {keys.ROLE: ROLE_SEED},
+                }
+            }
+            self._namespaces.observe(await self._client.patch(NAMESPACES, name, body))
+        return True
+
+    # --- copies
+
+    async def _write(self, source: GardenSecret, namespace: str) -> None:
+        wanted = copy_of(source, namespace)
+        try:
+            self._secrets.observe(await self._client.create(SECRETS, wanted))
+            return
+        except AlreadyExists:
+            present = await self._client.get(SECRETS, source.name, namespace=namespace)
+        if has_to_be_made_anew(present, wanted):
+            await self._client.delete(
+                SECRETS,
+                source.name,
+                namespace=namespace,
+                uid=uid(present),
+                resource_version=metadata(present)["resourceVersion"],
+            )
+            self._secrets.observe(await self._client.create(SECRETS, wanted))
+        else:
+            self._secrets.observe(await self._client.replace(SECRETS, updated(present, wanted)))
+
+    async def _delete(self, copy: GardenSecret) -> None:
+        with contextlib.suppress(NotFound):
+            await self._client.delete(SECRETS, copy.name, namespace=copy.namespace, uid=copy.uid)
+
+
+async def _failures(what: str, attempts: Iterable[Awaitable[None]]) -> list[ReconcileError]:
+    """One Secret that can't be written does not keep the others from it."""
+    problems = []
+    for attempt in attempts:
+        try:
+            await attempt
+        except KubeError as error:
+            problems.append(str(error))
+    return [ReconcileError(f"{what}: {'; '.join(problems)}")] if problems else []
+
+
+def _namespace(name: str, seed: Object) -> Object:
+    owner = SEEDS.reference(name=key(seed).name, uid=uid(seed))
+    return {
+        "apiVersion": NAMESPACES.api_version,
+        "kind": NAMESPACES.kind,
+        "metadata": {
+            "name": name,
+            "labels": {keys.ROLE: ROLE_SEED},
+            "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
+        },
+    }

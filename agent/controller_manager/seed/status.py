@@ -1,0 +1,84 @@
+"""Writing conditions of Seeds.
+
+Several controllers and the gardenlet do, each its own; `status.phase` sums them up and is written along.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from agent.controller_manager.context import Context
+from config.controller_manager.controllers import ConditionThreshold
+from gardener.conditions import progressing_until, softened
+from gardener.garden.resources import SEEDS
+from gardener.garden.seeds import phase_of
+from kube.cache import Change, Store
+from kube.conditions import Condition, conditions_of, with_conditions
+from kube.controller import Done, RequeueAfter, Result
+from kube.errors import NotFound
+from kube.loop import Predicate
+from kube.objects import Object, condition, mapping
+from kube.status import Compute, StatusWriter
+
+_SOON = 0.05
+"""Seconds after a limit is reached until it is exceeded."""
+
+
+def condition_changed(kind: str) -> Predicate[Object]:
+    """Of Seeds: that it is another one, whoever has written it."""
+
+    def is_another(change: Change[Object]) -> bool:
+        old, new = change.old, change.new
+        return old is not None and new is not None and condition(old, kind) != condition(new, kind)
+
+    return is_another
+
+
+class SeedConditions:
+    """Args: thresholds: for how long what is bad counts as progressing, by type; others: not at all."""
+
+    def __init__(
+        self, context: Context, seeds: Store[Object], *, thresholds: Sequence[ConditionThreshold] = ()
+    ) -> None:
+        complete = {"complete": _with_phase} if context.api.has_own_fields else {}
+        self._writer = StatusWriter(context.garden.client, seeds, SEEDS, **complete)
+        self._thresholds = {each.type: each.duration for each in thresholds}
+        self._clock = context.clock
+
+    async def write(self, seed: Object, found: Condition) -> Object | None:
+        """The Seed with the condition; None: it is gone. Raises KubeError."""
+        now = self._clock()
+
+        def compute(status: Object) -> Object:
+            return {**status, "conditions": with_conditions(conditions_of({"status": status}), [found], now=now)}
+
+        return await self._update(seed, compute)
+
+    async def sum_up(self, seed: Object) -> None:
+        """Puts the phase right: somebody may have written conditions who does not know of it. Raises KubeError."""
+        await self._update(seed, lambda status: status)
+
+    async def soften_and_write(self, seed: Object, found: Condition) -> Result:
+        """Writes what was found, unless it is bad news and its threshold is not exceeded; then looks again."""
+        threshold, now = self._thresholds.get(found.type, 0.0), self._clock()
+        if found.status != "True":
+            status = softened(found.status, condition(seed, found.type), threshold=threshold, now=now)
+            found = Condition(found.type, status, found.reason, found.message)
+        written = await self.write(seed, found)
+        until = progressing_until(condition(written or {}, found.type) or {}, threshold=threshold)
+        return Done() if until is None else RequeueAfter(_seconds(until, self._clock) + _SOON)
+
+    async def _update(self, seed: Object, compute: Compute) -> Object | None:
+        try:
+            return await self._writer.update(seed, compute)
+        except NotFound:
+            return None
+
+
+def _seconds(until: datetime, clock: Callable[[], datetime]) -> float:
+    return max((until - clock()).total_seconds(), 0.0)
+
+
+def _with_phase(seed: Object) -> Object:
+    """The status of a Seed, from the whole."""
+    status = mapping(seed.get("status"))
+    return {**status, "phase": phase_of(conditions_of(seed))}

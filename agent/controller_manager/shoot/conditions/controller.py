@@ -1,0 +1,55 @@
+"""The controller `shoot-conditions`: copies the conditions of a Seed to the Shoot that it runs on.
+
+Shoots         that come; a moment later, since their status is written in a second request when they are restored
+ManagedSeeds   that come, go or name another Shoot
+Seeds          that come, go or get other conditions
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from agent.controller_manager.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
+from agent.controller_manager.context import Context
+from agent.controller_manager.shoot.conditions.reconcile import Reconciler, conditions
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.resources import SHOOTS
+from kube.cache import Change, Store
+from kube.loop import ControlLoop, Queue, enqueue_mapped
+from kube.objects import Key, Object
+from kube.queue import CHANGE, RESYNC
+
+_SETTLING_SECONDS = 0.5
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.shoot_conditions, context.garden
+    loop = ControlLoop("shoot-conditions", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, _enqueue_new)
+    managed_seeds = loop.watch(garden.caches, MANAGED_SEEDS_VIEW, enqueue_mapped(_shoots_of))
+    seeds = loop.watch(
+        garden.caches, SEEDS_VIEW, enqueue_mapped(partial(_shoot_of_seed, managed_seeds), when=_has_other_conditions)
+    )
+    return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots, managed_seeds=managed_seeds, seeds=seeds))
+
+
+def _enqueue_new(queue: Queue, change: Change[Object]) -> None:
+    if change.initial and change.new is not None:
+        queue.add(change.key, RESYNC)
+    elif change.old is None:
+        queue.add_after(change.key, _SETTLING_SECONDS, CHANGE)
+
+
+def _shoots_of(change: Change[Object]) -> set[Key]:
+    return {managed_shoot(managed_seed) for managed_seed in (change.old, change.new) if managed_seed is not None}
+
+
+def _has_other_conditions(change: Change[Object]) -> bool:
+    if change.old is None or change.new is None:
+        return True
+    return conditions(change.old) != conditions(change.new)
+
+
+def _shoot_of_seed(managed_seeds: Store[Object], change: Change[Object]) -> Iterator[Key]:
+    managed_seed = managed_seeds.get(Key(NAMESPACE, change.key.name))
+    if managed_seed is not None:
+        yield managed_shoot(managed_seed)

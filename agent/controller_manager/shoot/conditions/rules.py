@@ -1,0 +1,27 @@
+"""Which conditions a Shoot has: its own, and those of the Seed that runs on it."""
+
+from collections.abc import Sequence
+
+from kube.objects import Object
+
+OWN = frozenset(
+    {
+        "APIServerAvailable",
+        "ControlPlaneHealthy",
+        "ObservabilityComponentsHealthy",
+        "EveryNodeReady",
+        "SystemComponentsHealthy",
+    }
+)
+"""Of every Shoot; the gardenlet writes them."""
+
+
+def merged(present: Sequence[Object], of_seed: Sequence[Object]) -> list[Object]:
+    """What a Shoot shows, given the conditions of its Seed: each in its place, new ones at the end, no others."""
+    added = {each.get("type"): each for each in of_seed}
+    result = [
+        added.pop(kind) if kind in added else condition
+        for condition in present
+        if (kind := condition.get("type")) in OWN or kind in added
+    ]
+    return [*result, *added.values()]

@@ -1,0 +1,1 @@
+"""Hibernates and wakes Shoots by the schedules that users give them."""

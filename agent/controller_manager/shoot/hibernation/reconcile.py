@@ -1,0 +1,91 @@
+"""One pass over a Shoot with schedules: what was due is done, and the next time is waited for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from gardener.garden.hibernation import Activation, Entry, due, earliest, entries, gives_up, upcoming
+from gardener.garden.resources import SHOOTS
+from kube.cache import Store
+from kube.client import Client
+from kube.clock import format_time
+from kube.controller import Done, RequeueAfter, Result
+from kube.errors import Forbidden, Invalid, NotFound
+from kube.events import EventRecorder
+from kube.objects import Key, Object, is_deleting, key, metadata
+from kube.paths import at
+
+_REPORTER = "shoot-hibernation-controller"
+_HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to schedule")
+_WOKEN_UP = ("WokenUp", "WakeUpFailed", "Waking up cluster due to schedule")
+_INVALID = "InvalidHibernationSchedule"
+_AFTER = 0.1
+"""Seconds after the time that a schedule names."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    client: Client
+    shoots: Store[Object]
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    deadline: timedelta
+    """How late something may still be done."""
+    version: str
+    """Of this program."""
+
+    async def reconcile(self, key: Key) -> Result:
+        shoot = self.shoots.get(key)
+        if shoot is None or is_deleting(shoot):
+            return Done()
+        try:
+            scheduled = entries(shoot)
+        except ValueError as error:
+            self.recorder.event(shoot, "Warning", _INVALID, f"No schedule can be followed: {error}", reporter=_REPORTER)
+            log.warning("The schedules of the Shoot can't be followed until they are corrected", error=str(error))
+            return Done()
+        now = self.clock()
+        if not gives_up(shoot, version=self.version):
+            activation = due(scheduled, after=earliest(shoot, now=now, deadline=self.deadline), now=now)
+            if activation is not None:
+                await self._carry_out(shoot, activation, now)
+        return self._wait(scheduled)
+
+    async def _carry_out(self, shoot: Object, activation: Activation, now: datetime) -> None:
+        reason, refused, text = _HIBERNATED if activation.hibernates else _WOKEN_UP
+        try:
+            shoot = await self._set(shoot, activation)
+            # Written also if the Shoot is as it should be: what is done must not be done again after a wake-up by hand.
+            await self._write(shoot, {"status": {"lastHibernationTriggerTime": format_time(now)}}, subresource="status")
+        except NotFound:
+            return
+        except (Forbidden, Invalid) as error:
+            # It is not tried over and over: what stands in the way is for people to remove.
+            self.recorder.event(shoot, "Warning", refused, f"{text} was refused: {error}", reporter=_REPORTER)
+            log.warning("What the schedule asks for was refused", error=str(error))
+            return
+        self.recorder.event(shoot, "Normal", reason, text, reporter=_REPORTER)
+        log.info(text, scheduled_for=format_time(activation.moment))
+
+    async def _set(self, shoot: Object, activation: Activation) -> Object:
+        if at(shoot, "spec", "hibernation", "enabled") is activation.hibernates:
+            return shoot
+        return await self._write(shoot, {"spec": {"hibernation": {"enabled": activation.hibernates}}})
+
+    async def _write(self, shoot: Object, change: Object, *, subresource: str = "") -> Object:
+        own = key(shoot)
+        body = {"metadata": {"resourceVersion": metadata(shoot)["resourceVersion"]}, **change}
+        written = await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace, subresource=subresource)
+        self.shoots.observe(written)
+        return written
+
+    def _wait(self, scheduled: Sequence[Entry]) -> Result:
+        now = self.clock()
+        following = upcoming(scheduled, now=now)
+        if following is None:
+            return Done()
+        return RequeueAfter((following.moment - now).total_seconds() + _AFTER)

@@ -1,0 +1,1 @@
+"""Maintains Shoots in their time windows: versions, and a reconciliation once a day."""

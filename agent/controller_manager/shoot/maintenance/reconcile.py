@@ -1,0 +1,162 @@
+"""One pass over a Shoot: maintenance, if it is time for it; then it waits for the next occurrence of the window.
+
+What is written, in this order:
+
+    status.lastMaintenance   what is about to change; it marks the Shoot as maintained in this occurrence of the window
+    the Shoot                versions, operation, tasks; in a pass without changes it is reconciled all the same
+    status.lastMaintenance   that it has succeeded
+
+Changes are tried in a dry run before: what the API server refuses then is not tried again before the next occurrence. A
+conflict is no refusal: what was planned is planned anew.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from gardener import keys
+from gardener.garden.maintenance.plan import Plan, Restarts, plan
+from gardener.garden.maintenance.report import MAINTENANCE_FAILED, begun, description, ended, messages, refused
+from gardener.garden.maintenance.schedule import Uniform, is_asked_for, is_due, seconds_until_next
+from gardener.garden.profiles import offered, profile_of
+from gardener.garden.resources import SHOOTS
+from kube.cache import Store
+from kube.client import Client
+from kube.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge
+from kube.events import EventRecorder
+from kube.objects import Key, Object, is_deleting, key, metadata, spec
+from kube.paths import mapping_at
+from kube.resources import Resource
+from kube.write_mode import WriteMode
+
+_REPORTER = "shoot-maintenance-controller"
+_REFUSALS = (BadRequest, Forbidden, Invalid, TooLarge)
+_DRY_RUN = WriteMode(dry_run=True)
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    client: Client
+    shoots: Store[Object]
+    profiles: Mapping[Resource, Store[Object]]
+    """By their kind."""
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    uniform: Uniform
+    restarts: Restarts
+    dry_run: bool
+    """Only what would be done is logged."""
+
+    async def reconcile(self, key: Key) -> Result:
+        shoot = self.shoots.get(key)
+        if shoot is None or is_deleting(shoot):
+            return Done()
+        now = self.clock()
+        if is_due(shoot, now):
+            drawn = plan(shoot, self._profile(shoot), now=now, restarts=self.restarts)
+            if drawn.problem:
+                log.warning("The machine images of the Shoot can't be maintained", error=drawn.problem)
+            if self.dry_run:
+                _log_plan(drawn)
+            else:
+                try:
+                    await self._carry_out(shoot, drawn, now)
+                except NotFound:
+                    return Done()
+        return RequeueAfter(seconds_until_next(shoot, self.clock(), self.uniform))
+
+    def _profile(self, shoot: Object) -> Object:
+        """What the Shoot chooses from: the spec of its profile, with what the project changes in it."""
+        resource, name = profile_of(spec(shoot))
+        found = self.profiles[resource].get(Key(key(shoot).namespace if resource.namespaced else "", name))
+        content = offered(resource, found or {})
+        if not content:
+            raise ReconcileError(f'the {resource.kind} "{name}" of the Shoot does not exist, or has no content yet')
+        return content
+
+    async def _carry_out(self, shoot: Object, drawn: Plan, now: datetime) -> None:
+        present = shoot
+        if drawn.is_change:
+            if error := await self._refusal(drawn):
+                await self._give_up(shoot, refused(error, now))
+                return
+            present = await self._report(shoot, begun(drawn, now))
+        await self._conclude(await self._apply(present, drawn), drawn)
+        for message in messages(drawn):
+            self.recorder.event(shoot, message.type, message.reason, message.text, reporter=_REPORTER)
+
+    # --- changes
+
+    async def _refusal(self, drawn: Plan) -> str:
+        """Why the API server does not take the changes; empty: it does."""
+        try:
+            await self.client.replace(SHOOTS, drawn.maintained, mode=_DRY_RUN)
+        except _REFUSALS as error:
+            return str(error)
+        return ""
+
+    async def _apply(self, present: Object, drawn: Plan) -> Object:
+        """The Shoot as written, whose status may be newer than that which was planned with."""
+        version = metadata(present)["resourceVersion"]
+        maintained = {**drawn.maintained, "metadata": {**metadata(drawn.maintained), "resourceVersion": version}}
+        if _is_written(present, maintained):
+            return present
+        try:
+            written = await self.client.replace(SHOOTS, maintained)
+        except (Conflict, NotFound):
+            raise
+        except KubeError as error:
+            self.recorder.event(present, "Warning", MAINTENANCE_FAILED, f"{error}", reporter=_REPORTER)
+            raise
+        self.shoots.observe(written)
+        return written
+
+    async def _give_up(self, shoot: Object, last: Object) -> None:
+        """Until the next occurrence of the window, or until somebody asks for maintenance again."""
+        log.warning("Shoot maintenance failed", error=last["failureReason"])
+        written = await self._report(shoot, last)
+        if is_asked_for(shoot):
+            own, version = key(shoot), metadata(written)["resourceVersion"]
+            body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
+            self.shoots.observe(await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace))
+
+    # --- status
+
+    async def _conclude(self, present: Object, drawn: Plan) -> None:
+        """Reports the end, also of a Shoot that somebody changes meanwhile: a later pass would know nothing of it."""
+        last = mapping_at(present, "status", "lastMaintenance")
+        while mapping_at(present, "status", "lastMaintenance") == last:
+            try:
+                await self._report(present, ended(last, changed=drawn.is_change))
+                return
+            except Conflict:
+                own = key(present)
+                present = await self.client.get(SHOOTS, own.name, namespace=own.namespace)
+
+    async def _report(self, shoot: Object, last: Object) -> Object:
+        """The Shoot with this `status.lastMaintenance`."""
+        before = mapping_at(shoot, "status", "lastMaintenance")
+        if before == last:
+            return shoot
+        own, gone = key(shoot), dict.fromkeys(before.keys() - last.keys())
+        body = {
+            "metadata": {"resourceVersion": metadata(shoot)["resourceVersion"]},
+            "status": {"lastMaintenance": {**gone, **last}},
+        }
+        written = await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace, subresource="status")
+        self.shoots.observe(written)
+        return written
+
+
+def _is_written(present: Object, maintained: Object) -> bool:
+    return all(present.get(part) == maintained.get(part) for part in ("metadata", "spec"))
+
+
+def _log_plan(drawn: Plan) -> None:
+    told = description(drawn) if drawn.is_change else "no changes but for a reconciliation"
+    log.info("The Shoot would be maintained", changes=told)

@@ -1,0 +1,1 @@
+"""Shoots that use credentials with a Quota live as long as that allows."""

@@ -1,0 +1,51 @@
+"""The controller `shoot-reference`: what Shoots refer to gets a finalizer, and loses it with the last of them.
+
+Shoots                  that come, go, refer to something else, or whose finalizers change
+Secrets and ConfigMaps  that change: the Shoots that refer to them
+"""
+
+from functools import partial
+
+from agent.controller_manager.api import BY_REFERENCE, SHOOTS_VIEW
+from agent.controller_manager.context import Context
+from agent.controller_manager.shoot.reference.reconcile import BY_NAMESPACE, Reconciler
+from agent.controller_manager.shoot.reference.rules import Referable, concerns
+from gardener.garden.resources import SHOOTS
+from kube.cache import Change, Store, View
+from kube.client import Form
+from kube.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.objects import Key, Object
+from kube.resources import CONFIG_MAPS, SECRETS, Resource
+
+
+def _protected_in(found: Referable) -> tuple[str, ...]:
+    return (found.namespace,) if found.is_protected else ()
+
+
+_VIEWS = tuple(
+    View(resource, Referable.of, form=Form.METADATA, indexes=((BY_NAMESPACE, _protected_in),), streams=True)
+    for resource in (SECRETS, CONFIG_MAPS)
+)
+
+
+def declare(context: Context) -> ControlLoop:
+    settings, garden = context.config.controllers.shoot_reference, context.garden
+    loop = ControlLoop("shoot-reference", kind=SHOOTS, workers=settings.concurrent_syncs)
+    shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue(when=_matters))
+    referable = {
+        view.resource: loop.watch(garden.caches, view, enqueue_mapped(partial(_users, shoots, view.resource)))
+        for view in _VIEWS
+    }
+    return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots, referable=referable))
+
+
+def _matters(change: Change[Object]) -> bool:
+    if change.initial or change.old is None or change.new is None:
+        return True
+    return concerns(change.old) != concerns(change.new)
+
+
+def _users(shoots: Store[Object], resource: Resource, change: Change[Referable]) -> list[Key]:
+    if change.initial:
+        return []  # all Shoots are looked at in the beginning
+    return [key for key, _ in shoots.by_index(BY_REFERENCE, (resource, change.key))]

@@ -1,0 +1,89 @@
+"""One pass over a Shoot: what it refers to is protected, and what no Shoot of its namespace refers to is released."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.controller_manager.api import BY_REFERENCE
+from agent.controller_manager.shoot.reference.rules import Referable
+from gardener import keys
+from gardener.garden.resources import SHOOTS
+from gardener.garden.shoots import is_abandoned, references
+from kube.cache import Store
+from kube.client import Client
+from kube.controller import Done, ReconcileError, Result
+from kube.finalizers import ensure_finalizer, remove_finalizer
+from kube.objects import Key, Object, is_deleting, metadata
+from kube.resources import Resource
+
+BY_NAMESPACE = "namespace"
+"""The index of what is protected."""
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    client: Client
+    shoots: Store[Object]
+    referable: Mapping[Resource, Store[Referable]]
+
+    async def reconcile(self, key: Key) -> Result:
+        """Raises ReconcileError: something could not be protected or released; all else was."""
+        problems = await self._release(key.namespace)
+        shoot = self.shoots.get(key)
+        if shoot is not None and is_abandoned(shoot):
+            await self._let_go(shoot)
+        elif shoot is not None:
+            problems += await self._protect(key, shoot)
+        if problems:
+            raise ReconcileError("; ".join(problems))
+        return Done()
+
+    # --- what nobody refers to
+
+    async def _release(self, namespace: str) -> list[str]:
+        problems = []
+        for resource, store in self.referable.items():
+            for key, found in store.by_index(BY_NAMESPACE, namespace):
+                if found.role is None and not self._is_referred_to(resource, key):
+                    problems += await self._write(resource, key, found, remove=True)
+        return problems
+
+    def _is_referred_to(self, resource: Resource, key: Key) -> bool:
+        return any(not is_abandoned(shoot) for _, shoot in self.shoots.by_index(BY_REFERENCE, (resource, key)))
+
+    # --- what the Shoot refers to
+
+    async def _protect(self, key: Key, shoot: Object) -> list[str]:
+        """Shoots get the finalizer last and lose it last: with it, this controller hears of their end."""
+        problems, has_protected = [], False
+        for resource, name in references(shoot):
+            referred = Key(key.namespace, name)
+            found = self.referable[resource].get(referred)
+            if found is None:
+                problems.append(f"{resource.kind} {referred} does not exist, and the Shoot refers to it")
+            elif not found.role:
+                has_protected = True
+                problems += await self._write(resource, referred, found)
+        if problems:
+            return problems
+        if not has_protected:
+            await self._let_go(shoot)
+        elif not is_deleting(shoot):
+            self.shoots.observe(await ensure_finalizer(self.client, SHOOTS, shoot, keys.REFERENCE_PROTECTION))
+        return []
+
+    async def _let_go(self, shoot: Object) -> None:
+        if written := await remove_finalizer(self.client, SHOOTS, shoot, keys.REFERENCE_PROTECTION):
+            self.shoots.observe(written)
+
+    async def _write(self, resource: Resource, key: Key, found: Referable, *, remove: bool = False) -> list[str]:
+        """Of Secrets nothing but metadata is kept, whatever the answer holds."""
+        store = self.referable[resource]
+        obj = found.as_object(key.name, store.version(key))
+        change = remove_finalizer if remove else ensure_finalizer
+        try:
+            written = await change(self.client, resource, obj, keys.REFERENCE_PROTECTION)
+        except ReconcileError as error:
+            return [f"{resource.kind} {key}: {error}"]
+        if written is not None and written is not obj:
+            store.observe({"metadata": metadata(written)})
+        return []

@@ -1,0 +1,1 @@
+"""Operations of Shoots that met a rate limit of the infrastructure are retried."""

@@ -1,0 +1,53 @@
+"""The labels of a Shoot that follow from its status: how it is, and the Seeds that it is on or leaves.
+
+The webhooks keep the labels of Seeds when a Shoot is written; a write of its status can't change labels.
+"""
+
+from collections.abc import Iterator
+
+from gardener import keys
+from gardener.garden.shoots import SUCCEEDED, last_errors, last_operation
+from kube.names import label_name_problems
+from kube.objects import Object, labels, mappings, spec, text
+from kube.paths import at
+
+_WORST_FIRST = ("unhealthy", "unknown", "progressing", "healthy")
+_OF_CONDITION = {"True": "healthy", "Progressing": "progressing", "Unknown": "unknown", "False": "unhealthy"}
+
+
+def status(shoot: Object) -> str:
+    """The value of the label."""
+    operation, errors = last_operation(shoot), last_errors(shoot)
+    if not operation:
+        return "healthy"
+    has_succeeded = operation.get("state") == SUCCEEDED
+    without_errors = "unhealthy" if errors else "healthy"
+    match operation.get("type"):
+        case "Create" if not has_succeeded:
+            return without_errors
+        case "Delete":
+            return without_errors
+    if operation.get("state") == "Processing":
+        return _worst(without_errors, *_of_conditions(shoot))
+    return _worst("healthy" if has_succeeded else "unhealthy", *_of_conditions(shoot))
+
+
+def _of_conditions(shoot: Object) -> Iterator[str]:
+    for condition in mappings(at(shoot, "status", "conditions")):
+        yield _OF_CONDITION.get(text(condition.get("status")), "unknown")
+
+
+def _worst(*statuses: str) -> str:
+    return min(statuses, key=_WORST_FIRST.index)
+
+
+def needed_labels(shoot: Object) -> dict[str, str | None]:
+    """What is to change about the labels; None for one that is to go."""
+    having = labels(shoot)
+    names = {text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName"))} - {""}
+    wanted = {f"{keys.SEED_LABEL_PREFIX}{name}": "true" for name in sorted(names)}
+    wanted = {name: value for name, value in wanted.items() if not label_name_problems(name)}
+    wanted[keys.SHOOT_STATUS] = status(shoot)
+    changes: dict[str, str | None] = {n: value for n, value in wanted.items() if having.get(n) != value}
+    outdated = (n for n in having if n.startswith(keys.SEED_LABEL_PREFIX) and n not in wanted)
+    return changes | dict.fromkeys(outdated)
