@@ -1,13 +1,19 @@
 """`kubectl mr`: ManagedResources for people, as Flux and its kin have made them expect it.
 
     commands/    a module a command: its flags, and what it reads; thin
+    garden/      the other plugin, `kubectl gardener`
+    plugin       what the command lines of both have in common
     options      the flags that commands share
     session      from flags to a cluster; errors, in words that help, and exit codes
+    transport    HTTP that takes little to import
     style        what may be coloured, tables, trees; plain functions from values to text
     output       data on stdout (text, JSON, YAML, names), progress on stderr
     states       what state a ManagedResource is in, in one word and a message
     live         objects as they are in the cluster, and their health
+    agents       what their Leases tell of them
     desired      objects as they ought to be: out of Secrets, by the rules of the agent
+    preview      what the agent would do to objects, by dry runs
+    revisions    versions that were applied, and are kept
     changes      what differs between two objects, by path
     packing      manifests into Secrets and out of them
     files        manifests in files and directories

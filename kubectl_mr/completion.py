@@ -1,7 +1,7 @@
 """Names for the shell. It waits for them, so they come soon or not at all, and errors are nobody's business here.
 
 kubectl completes `kubectl mr` by a program `kubectl_complete-mr`, which gets the words so far as its arguments; the
-last line that it prints says what the shell is to do with the others.
+last line that it prints says what the shell is to do with the others. So it is for the other plugin.
 """
 
 import asyncio
@@ -9,10 +9,16 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
 
 from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Form, Selection
+from kube.resources import Resource
 from kubectl_mr.session import Where, open_session
 
 _NO_FILES = ":4"
@@ -21,29 +27,107 @@ _MOST = 500
 
 
 def names_of_managed_resources(flags: Mapping[str, Any], incomplete: str) -> list[str]:
+    return names_of(MANAGED_RESOURCES, flags, incomplete)
+
+
+def names_of(resource: Resource, flags: Mapping[str, Any], incomplete: str) -> list[str]:
+    """Of the objects of a kind, in the namespace that the flags name if they are in one."""
     where = Where(kubeconfig=flags.get("kubeconfig"), context=flags.get("context"), namespace=flags.get("namespace"))
     try:
-        return sorted(name for name in asyncio.run(_names(where)) if name.startswith(incomplete) and name.isprintable())
+        return sorted(
+            name for name in asyncio.run(_names(resource, where)) if name.startswith(incomplete) and name.isprintable()
+        )
     except Exception:  # noqa: BLE001 - no completion is the answer to whatever goes wrong
         return []
 
 
-async def _names(where: Where) -> list[str]:
+async def _names(resource: Resource, where: Where) -> list[str]:
     async with asyncio.timeout(_SECONDS), open_session(where) as session:
-        selection = Selection(namespace=session.namespace)
-        page = await session.source.client.list_page(MANAGED_RESOURCES, selection, form=Form.METADATA, limit=_MOST)
+        selection = Selection(namespace=session.namespace if resource.namespaced else "")
+        page = await session.source.client.list_page(resource, selection, form=Form.METADATA, limit=_MOST)
         return [item["metadata"]["name"] for item in page["items"]]
 
 
 def for_kubectl() -> None:
-    """`kubectl_complete-mr`: by the same way as for bash."""
-    from kubectl_mr.__main__ import app
+    """`kubectl_complete-mr`."""
+    from kubectl_mr.__main__ import PLUGIN, app
 
-    words = ["kubectl-mr", *sys.argv[1:]]
-    os.environ["_KUBECTL_MR_COMPLETE"] = "complete_bash"
-    os.environ["COMP_WORDS"] = shlex.join(word for word in words if word)
-    os.environ["COMP_CWORD"] = str(len(words) - 1)
-    try:
-        app(prog_name="kubectl-mr")
-    finally:
-        print(_NO_FILES)
+    _tell_kubectl(app, PLUGIN.program)
+
+
+def for_kubectl_gardener() -> None:
+    """`kubectl_complete-gardener`."""
+    from kubectl_mr.garden.__main__ import PLUGIN, app
+
+    _tell_kubectl(app, PLUGIN.program)
+
+
+def _tell_kubectl(app: click.Command, program: str) -> None:
+    *words, incomplete = sys.argv[1:] or [""]
+    for item in ShellComplete(app, {}, program, _variable(program)).get_completions(words, incomplete):
+        # Files are of the type 'file' and have no names.
+        if item.type == "plain":
+            print(item.value)
+    print(_NO_FILES)
+
+
+def _variable(program: str) -> str:
+    """By which the scripts ask it, after click's rule."""
+    return f"_{program.upper().replace('-', '_')}_COMPLETE"
+
+
+# --- of the program itself
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Of the completion of a shell, in the home directory."""
+
+    script: str
+    """With a place for the name of the program."""
+    loaded_by: str = ""
+    """The file of the shell that has to name the script; none: the shell finds it."""
+    before: str = ""
+
+
+_PLACES = {
+    "bash": _Place(".bash_completions/{}.sh", loaded_by=".bashrc"),
+    "zsh": _Place(".zfunc/{}.zsh", loaded_by=".zshrc", before="autoload -Uz compinit && compinit && "),
+    "fish": _Place(".config/fish/completions/{}.fish"),
+}
+
+
+def show(command: click.Command, program: str) -> None:
+    """The script for the shell that $SHELL names. Raises click.UsageError: there is none for it."""
+    click.echo(_script(command, program, _shell()))
+
+
+def install(command: click.Command, program: str) -> None:
+    """The same into a file that the shell loads when it starts; a second time changes nothing."""
+    shell = _shell()
+    place = _PLACES[shell]
+    file = Path.home() / place.script.format(program)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_script(command, program, shell))
+    if place.loaded_by:
+        start = Path.home() / place.loaded_by
+        line = f"{place.before}source {shlex.quote(str(file))}"
+        known = start.read_text() if start.exists() else ""
+        if line not in known.splitlines():
+            start.write_text(f"{known}\n{line}\n")
+    click.echo(f"{shell} completion installed in {file}; it is there in new shells")
+
+
+def _shell() -> str:
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in _PLACES:
+        raise click.UsageError(
+            f"there is no completion for the shell {shell or 'of $SHELL'!r}; there is for {', '.join(_PLACES)}"
+        )
+    return shell
+
+
+def _script(command: click.Command, program: str, shell: str) -> str:
+    made_by = get_completion_class(shell)
+    assert made_by is not None
+    return made_by(command, {}, program, _variable(program)).source()

@@ -9,9 +9,13 @@ from gardener import keys
 from gardener.managed_resource.autoscaling import Scaled, is_scaled, scaled_by_hpa, scaled_by_hvpa, together
 from gardener.managed_resource.decode import DecodeResult, decode_secrets
 from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.inventory import Inventory
 from gardener.managed_resource.merge import Overwrite, merge
-from gardener.managed_resource.plan import LIMITS, Basis, Plan, Wanted, kinds_of, plan, secret_names
+from gardener.managed_resource.messages import refusal_message
+from gardener.managed_resource.plan import LIMITS, Basis, Plan, Wanted, defined_groups, kinds_of, plan
+from gardener.managed_resource.references import secret_names
+from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
 from gardener.responsibility import parse_origin
 from kube.client import Client
@@ -61,7 +65,7 @@ async def plan_of(
         Basis(tuple(sorted(injected.items())), versions),
         data,
         decoded,
-        await find_all(discovery, kinds_of(decoded)),
+        await find_all(discovery, kinds_of(decoded), explain=unserved_error, awaited=defined_groups(decoded)),
         labels=injected_labels(injected, managed_by=managed_by or managed_by_of(managed_resource)),
     )
 
@@ -89,7 +93,10 @@ def managed_by_of(managed_resource: Object) -> str:
 
 
 class Merging:
-    """How the agent would write the objects of one ManagedResource."""
+    """How the agent would write the objects of one ManagedResource.
+
+    Raises: UserError: its annotation for ignored fields is wrong.
+    """
 
     def __init__(self, managed_resource: Object, scaled: Scaled) -> None:
         spec = managed_resource.get("spec") or {}
@@ -100,6 +107,9 @@ class Merging:
         self._equivalences = Equivalences(spec.get("equivalences") or ())
         self.inventory = Inventory((managed_resource.get("status") or {}).get("resources") or (), self._equivalences)
         self._scaled = scaled
+        self._ignored = IgnoredFields.of(managed_resource)
+        if problems := self._ignored.problems:
+            raise UserError(f"ManagedResource {self._key}: {refusal_message(problems)}")
 
     def merged(self, wanted: Wanted, live: Object | None) -> Object:
         """Raises MergeError."""
@@ -112,6 +122,7 @@ class Merging:
             overwrite=self._overwrite,
             horizontally_scaled=is_scaled(manifest, self._scaled.horizontally, self._equivalences),
             vertically_scaled=is_scaled(manifest, self._scaled.vertically, self._equivalences),
+            ignored=self._ignored.pointers(wanted.reference),
         )
 
     def _origin(self, live: Object | None) -> str:

@@ -1,7 +1,6 @@
 """What a command can't go on with."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class UserError(Exception):
@@ -13,8 +12,20 @@ class UserError(Exception):
         self.hint = hint
 
 
-def not_found(kind: str, name: str, known: Iterable[str], *, where: str) -> UserError:
-    """Something that does not exist; names that are nearly the same are told."""
+def not_found(kind: str, name: str, known: Iterable[str], *, where: str, remedy: str) -> UserError:
+    """Something that does not exist; names that are nearly the same are told.
+
+    Names are compared alone: what all share, their namespace, would make all of them similar.
+
+    Args:
+        kind: of what is missing.
+        name: of what is missing.
+        known: the names that exist.
+        where: what goes before each name.
+        remedy: what to do if no name is similar.
+    """
+    from difflib import get_close_matches  # only here: few calls end so
+
     close = get_close_matches(name, list(known), n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"look at all of them: kubectl mr get {where}"
-    return UserError(f"{kind} {name} not found", hint=hint)
+    hint = f"did you mean {' or '.join(where + found for found in close)}?" if close else remedy
+    return UserError(f"{kind} {where}{name} not found", hint=hint)

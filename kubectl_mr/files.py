@@ -27,12 +27,13 @@ class Text:
     content: bytes
 
 
-def read(paths: Iterable[Path]) -> list[Text]:
+def read(paths: Iterable[Path], kustomizations: Iterable[Path] = ()) -> list[Text]:
     """Files, files of directories by name, what kustomizations build, `-` for standard input.
 
     Raises: UserError: something can't be read, or there is nothing.
     """
     found = [text for path in paths for text in _read(path)]
+    found += [Text(str(path), _kustomized(path)) for path in kustomizations]
     if not found:
         raise UserError("there are no manifests", hint=f"files must end in one of {' '.join(sorted(_SUFFIXES))}")
     return found
@@ -76,7 +77,7 @@ def objects_in(texts: Iterable[Text]) -> list[Object]:
     for text in texts:
         decoded = decode_secrets([(Key("", text.name), {text.name: text.content})])
         objects += [item.object for item in decoded.objects]
-        problems += [f"{text.name}: document {error.index + 1}: {error.message}" for error in decoded.errors]
+        problems += [f"{text.name}: index {error.index}: {error.message}" for error in decoded.errors]
     if problems:
         raise UserError("some documents cannot be read:", details=problems)
     return objects

@@ -3,26 +3,26 @@
 from collections.abc import Iterable, Iterator
 
 from kube.client import Client
-from kube.errors import KubeError
 from kube.objects import Object
 from kube.resources import Resource
+from kube.served import AGGREGATED
 from kubectl_mr.errors import UserError
-
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 async def find(client: Client, name: str) -> Resource:
     """The kind of this name in its preferred version.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or the API server is too old.
         KubeError: the API server could not be asked.
     """
     groups: list[Object] = []
     for path in ("/api", "/apis"):
-        answer = await client.read(path, accept=_AGGREGATED)
-        if not answer.get("kind") == "APIGroupDiscoveryList":
-            raise KubeError("the API server is too old to tell all its kinds at once")
+        answer = await client.read(path, accept=AGGREGATED)
+        if answer.get("kind") != "APIGroupDiscoveryList":
+            raise UserError(
+                "the API server is too old to tell all its kinds at once: it needs Kubernetes 1.27 or newer"
+            )
         groups += answer.get("items") or []
     found = matching(name, groups)
     if found is None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from process.version import version
+from process.version import DISTRIBUTION, version
 
 PLUGIN = "mr"
 PROGRAM = "kubectl-mr"
@@ -30,7 +30,7 @@ _LICENSE = Path(__file__).parents[1] / "LICENSE"
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _NOT_NEEDED = (
     # Found beside the plugin where this project is worked on, and followed from imports that are not made.
-    *("greenlet", "hypothesis", "kubernetes_asyncio", "matplotlib", "mypy", "numpy", "opentelemetry"),
+    *("cel_expr_python", "google", "greenlet", "hypothesis", "kubernetes_asyncio", "matplotlib", "mypy", "numpy"),
     *("PIL", "playwright", "pytest", "setuptools", "tkinter", "uvloop"),
 )
 
@@ -107,9 +107,10 @@ def pack(archive: Path) -> str:
         where = [f"--{each}path={directory / each}" for each in ("dist", "work", "spec")]
         command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level=ERROR", "--onedir", "--strip"]
         command += [f"--name={PROGRAM}", "--collect-submodules=kubectl_mr.commands", *excluded, *where]
+        command += [f"--copy-metadata={DISTRIBUTION}"]  # has the version
         _run([*command, str(Path(__file__).with_name("__main__.py"))])
         made = directory / "dist" / PROGRAM
-        _run([str(made / PROGRAM), "--help"])
+        _run([str(made / PROGRAM), "get", "--help"])  # imports what talks to a cluster
         with tarfile.open(archive, "w:gz") as tar:
             tar.add(_LICENSE, "LICENSE")
             tar.add(made, PROGRAM)

@@ -12,6 +12,7 @@ from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, key, metadata, uid
 from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
 from kubectl_mr.session import Cluster, gathered
+from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Word
 
 _AT_ONCE = 16
 
@@ -42,6 +43,22 @@ async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object 
 
 def by_key(found: Iterable[Live]) -> dict[str, Live]:
     return {key_of_reference(live.reference): live for live in found}
+
+
+# --- health as a word in colour
+
+_HEALTH = {
+    Health.HEALTHY: GREEN,
+    Health.PROGRESSING: BLUE,
+    Health.UNHEALTHY: RED,
+    Health.MISSING: RED,
+    Health.DELETING: YELLOW,
+    Health.UNKNOWN: YELLOW,
+}
+
+
+def health_word(status: HealthStatus) -> Word:
+    return Word(status.health.value, _HEALTH[status.health])
 
 
 # --- what objects own

@@ -1,57 +1,131 @@
-"""The flags that commands share; the same letters as those of kubectl."""
+"""The parameters that commands share; the same letters as those of kubectl.
 
+click, not typer: typer imports pydantic to read a flag, 0.1 s of CPU for each call, which is more than kubectl takes.
+"""
+
+from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Any, TypeVar
 
-import typer
+import click
 
 from kubectl_mr.output import Form, Output
 
-_CLUSTER = "Cluster"
+E = TypeVar("E", bound=Enum)
+F = TypeVar("F", bound=Callable[..., Any])
 
-KubeconfigFlag = Annotated[
-    Path | None,
-    typer.Option(
-        "--kubeconfig",
-        metavar="FILE",
-        help="Path of the kubeconfig; default: $KUBECONFIG, or ~/.kube/config.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-ContextFlag = Annotated[
-    str | None, typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.", rich_help_panel=_CLUSTER)
-]
-NamespaceFlag = Annotated[
-    str | None,
-    typer.Option(
-        "--namespace", "-n", metavar="NAME", help="Namespace; default: that of the context.", rich_help_panel=_CLUSTER
-    ),
-]
-AllNamespacesFlag = Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")]
-TargetFlag = Annotated[
-    Path | None,
-    typer.Option(
-        "--target-kubeconfig",
-        metavar="FILE",
-        help="Kubeconfig of the cluster that the objects are applied to, if it is another one.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-OutputFlag = Annotated[Output | None, typer.Option("--output", "-o", help="Another form of output.")]
-FormFlag = Annotated[Form | None, typer.Option("--output", "-o", help="Another form of output.")]
-TimeoutFlag = Annotated[
-    str, typer.Option("--timeout", metavar="DURATION", help="For how long to wait, such as 90s or 5m.")
-]
+FILE = click.Path(path_type=Path)
 
 
-def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
+class OneOf(click.Choice[E]):
+    """The members of an enumeration, written as their values."""
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:  # noqa: ARG002 - as click calls it
+        return str(choice.value if isinstance(choice, Enum) else choice)
+
+
+def complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """The names of ManagedResources, for the shell; nothing if they can't be had at once."""
     from kubectl_mr.completion import names_of_managed_resources
 
     return names_of_managed_resources(ctx.params, incomplete)
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The ManagedResource.", autocompletion=complete_name)]
-Names = Annotated[
-    list[str], typer.Argument(metavar="NAME...", help="The ManagedResources.", autocompletion=complete_name)
-]
+# --- which ManagedResources
+
+name = click.argument("name", help="The ManagedResource.", shell_complete=complete_name)
+names = click.argument(
+    "names", nargs=-1, metavar="[NAME]...", help="The ManagedResources.", shell_complete=complete_name
+)
+all_here = click.option("--all", "all_here", is_flag=True, help="All ManagedResources of the namespace.")
+
+
+def all_namespaces(parameter: str) -> Callable[[F], F]:
+    return click.option("--all-namespaces", "-A", parameter, is_flag=True, help="All namespaces.")
+
+
+# --- input and output
+
+paths = click.option(
+    "--filename",
+    "-f",
+    "paths",
+    type=FILE,
+    multiple=True,
+    metavar="DIR|FILE",
+    help="Manifests; may be given several times, - is standard input.",
+)
+
+
+def required_paths(metavar: str) -> Callable[[F], F]:
+    return click.option(
+        "--filename",
+        "-f",
+        "paths",
+        type=FILE,
+        multiple=True,
+        required=True,
+        metavar=metavar,
+        help="Manifests; may be given several times.",
+    )
+
+
+kustomizations = click.option(
+    "--kustomize",
+    "-k",
+    "kustomizations",
+    type=FILE,
+    multiple=True,
+    metavar="DIR",
+    help="Manifests that a kustomization builds.",
+)
+output = click.option("--output", "-o", "form", type=OneOf(Output), help="Another form of output.")
+form = click.option("--output", "-o", "form", type=OneOf(Form), help="Another form of output.")
+form_of_objects = click.option(
+    "--output", "-o", "form", type=OneOf(Form), default=Form.YAML.value, show_default=True, help="The form of output."
+)
+
+
+def timeout(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--timeout",
+        metavar="DURATION",
+        default=default,
+        show_default=True,
+        help="For how long to wait, such as 90s or 5m.",
+    )
+
+
+wait = click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until they are ready.")
+
+# --- which cluster
+
+namespace = click.option("--namespace", "-n", metavar="NAME", help="Namespace; default: that of the context.")
+context = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+kubeconfig = click.option(
+    "--kubeconfig", type=FILE, metavar="FILE", help="Path of the kubeconfig; default: $KUBECONFIG, or ~/.kube/config."
+)
+user = click.option("--as", "user", metavar="USER", help="Act as this user, or ServiceAccount.")
+groups = click.option(
+    "--as-group", "groups", multiple=True, metavar="GROUP", help="And in this group; may be given several times."
+)
+target = click.option(
+    "--target-kubeconfig",
+    "target",
+    type=FILE,
+    metavar="FILE",
+    help="Kubeconfig of the cluster that the objects are applied to, if it is another one.",
+)
+cluster = (namespace, context, kubeconfig, user, groups)
+
+
+def all_of(decorators: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
+    """Decorators as one; the first is the outermost."""
+
+    def decorated(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorated

@@ -111,8 +111,8 @@ def failed(text: str, *details: str) -> None:
     _say(Word("✗", RED), text, *details)
 
 
-def crashed(error: BaseException) -> None:
-    failed("this is a defect of kubectl-mr:", *"".join(traceback.format_exception(error)).rstrip("\n").split("\n"))
+def crashed(program: str, error: BaseException) -> None:
+    failed(f"this is a defect of {program}:", *"".join(traceback.format_exception(error)).rstrip("\n").split("\n"))
 
 
 def _say(mark: Word, text: str, *details: str) -> None:

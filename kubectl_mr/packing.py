@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import brotli
 
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.decode import COMPRESSED_SUFFIX, split
+from gardener.managed_resource.decode import COMPRESSED_SUFFIX, LARGEST_SECRET, split
 from gardener.references.manifests import stamp
 from gardener.references.unique import make_unique
 from kube.objects import Object
@@ -19,8 +19,6 @@ from kube.yaml import DialectError
 from kubectl_mr.errors import UserError
 from kubectl_mr.files import Text, objects_in
 
-SECRET_LIMIT = 1 << 20
-"""Bytes that the values of a Secret may have in total."""
 DATA_KEY = f"objects.yaml{COMPRESSED_SUFFIX}"
 _SEPARATOR = b"---\n"
 _QUALITY = 9
@@ -64,7 +62,7 @@ def _is_manifest(chunk: bytes) -> bool:
     return any(line and not line.startswith((b"#", b"---")) for line in lines)
 
 
-def pack(documents: Sequence[bytes], *, limit: int = SECRET_LIMIT) -> list[Packed]:
+def pack(documents: Sequence[bytes], *, limit: int = LARGEST_SECRET) -> list[Packed]:
     """Raises UserError if a single document is too long."""
     return list(_pack(documents, limit))
 

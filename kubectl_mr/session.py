@@ -1,6 +1,6 @@
 """From flags to a cluster, and from errors to words that help and an exit code.
 
-    @on_cluster()       makes a command of a function that gets a session; its result is the exit code
+    @on_cluster()       makes a function for click of one that gets a session; its result is the exit code
     run(where, work)    does the same once, for a command that may also do without a cluster
 
 A kubeconfig on a person's computer may run plugins and name files: it is trusted.
@@ -9,24 +9,26 @@ A kubeconfig on a person's computer may run plugins and name files: it is truste
 import asyncio
 import contextlib
 import functools
-import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
+import click
 
 from gardener.kinds import MANAGED_RESOURCES
-from kube.client import Client, Form, Selection, Transport
+from kube.client import Client, Form, Selection
 from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
 from kube.errors import Forbidden, KindNotServed, KubeError, Unauthorized, Unreachable
 from kube.kubeconfig import ConfigurationError, read_kubeconfig
 from kube.objects import Key, Object, key, mappings
 from kubectl_mr import options, output
 from kubectl_mr.errors import UserError, not_found
+from kubectl_mr.transport import PlainTransport
+
+if TYPE_CHECKING:
+    from kube.discovery import Discovery
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -46,12 +48,20 @@ class Where:
     namespace: str | None = None
     target: Path | None = None
     """Of the cluster that the objects are applied to, if it is another one."""
+    user: str | None = None
+    """To impersonate, in both clusters."""
+    groups: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cluster:
     client: Client
-    discovery: Discovery
+
+    @functools.cached_property
+    def discovery(self) -> "Discovery":
+        from kube.discovery import Discovery  # only here: `get` needs none
+
+        return Discovery(self.client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +72,35 @@ class Session:
 
     async def managed_resource(self, name: str) -> Object:
         """Raises UserError that tells similar names."""
-        return await self.find(name) or await self._missing(name)
+        return await self.demand(self.key(name))
 
-    async def find(self, name: str) -> Object | None:
+    async def demand(self, wanted: Key) -> Object:
+        """Raises UserError that tells similar names."""
+        return await self.find(wanted) or await self._missing(wanted)
+
+    async def find(self, wanted: Key) -> Object | None:
         try:
-            return await self.source.client.find(MANAGED_RESOURCES, name, namespace=self.namespace)
+            return await self.source.client.find(MANAGED_RESOURCES, wanted.name, namespace=wanted.namespace)
         except KindNotServed:
             raise KindMissing from None
 
-    async def _missing(self, name: str) -> Object:
-        selection = Selection(namespace=self.namespace)
+    async def selected(self, names: Sequence[str], *, all_here: bool, everywhere: bool) -> list[Object]:
+        """Those that are named, or all of the namespace, or of all namespaces.
+
+        Raises: click.BadParameter: both are asked for, or neither is.
+        """
+        demand_selection(names, all_here=all_here, everywhere=everywhere)
+        if names:
+            return [await self.managed_resource(name) for name in names]
+        pages = self.pages("" if everywhere else self.namespace)
+        return [item async for page in pages for item in page]
+
+    async def _missing(self, wanted: Key) -> Object:
+        selection = Selection(namespace=wanted.namespace)
         known = await self.source.client.list(MANAGED_RESOURCES, selection, form=Form.METADATA)
         names = [key(obj).name for obj in known]
-        raise not_found(
-            "ManagedResource", f"{self.namespace}/{name}", [f"{self.namespace}/{n}" for n in names], where="-A"
-        )
+        remedy = "look at all of them: kubectl mr get -A"
+        raise not_found("ManagedResource", wanted.name, names, where=f"{wanted.namespace}/", remedy=remedy)
 
     async def pages(self, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
         """ManagedResources, so that thousands cost no more memory than a page. Raises KindMissing."""
@@ -89,6 +113,12 @@ class Session:
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
+
+
+def demand_selection(names: Sequence[str], *, all_here: bool, everywhere: bool) -> None:
+    """Raises click.BadParameter: both names and all are asked for, or neither is."""
+    if bool(names) == (all_here or everywhere):
+        raise click.BadParameter("either names, or --all, or -A for all namespaces", param_hint="NAME")
 
 
 class KindMissing(UserError):
@@ -123,40 +153,24 @@ def run(where: Where, work: Work, *, error_code: int = 1) -> None:
     end(guarded(lambda: asyncio.run(connected()), error_code=error_code))
 
 
-def _flag(name: str, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-_FLAGS = (
-    _flag("namespace", options.NamespaceFlag),
-    _flag("context", options.ContextFlag),
-    _flag("kubeconfig", options.KubeconfigFlag),
-    _flag("target", options.TargetFlag),
-)
-
-
 def on_cluster(
     *, target: bool = True, error_code: int = 1
 ) -> Callable[[Callable[..., Awaitable[int | None]]], Callable[..., None]]:
-    """Makes a command of what gets a session: the flags that name the cluster are added to those of its own.
+    """Makes of what gets a session a function for click, with the options that name the cluster.
 
     Args:
         target: whether the cluster that the objects are applied to may be another one.
         error_code: the exit code of failures.
     """
-    flags = _FLAGS if target else _FLAGS[:-1]
+    flags = options.all_of((*options.cluster, options.target) if target else options.cluster)
 
     def decorated(work: Callable[..., Awaitable[int | None]]) -> Callable[..., None]:
+        @functools.wraps(work)
         def command(**given: Any) -> None:
-            where = Where(**{flag.name: given.pop(flag.name) for flag in flags})
+            where = Where(**{field.name: given.pop(field.name) for field in fields(Where) if field.name in given})
             run(where, functools.partial(work, **given), error_code=error_code)
 
-        _, *own = inspect.signature(work).parameters.values()
-        # From these typer makes the command line.
-        command.__doc__ = work.__doc__
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *flags)}
-        cast("Any", command).__signature__ = inspect.Signature([*own, *flags])
-        return command
+        return flags(command)
 
     return decorated
 
@@ -168,7 +182,7 @@ def run_offline(work: Callable[[], int | None]) -> None:
 
 def end(code: int) -> None:
     if code:
-        raise typer.Exit(code)
+        raise click.exceptions.Exit(code)
 
 
 def guarded(work: Callable[[], int], *, error_code: int) -> int:
@@ -203,18 +217,22 @@ def _hint(error: Exception) -> str:
 
 @contextlib.asynccontextmanager
 async def open_session(where: Where) -> AsyncIterator[Session]:
+    if where.groups and not where.user:
+        raise UserError("--as-group needs a user", hint="name one by --as")
     file, context = chosen_kubeconfig(where)
     async with contextlib.AsyncExitStack() as stack:
-        source = await _cluster(stack, file, context.name)
-        target = source if where.target is None else await _cluster(stack, where.target, None)
+        source = await _cluster(stack, where, file, context.name)
+        target = source if where.target is None else await _cluster(stack, where, where.target, None)
         yield Session(source, target, where.namespace or context.namespace or _DEFAULT_NAMESPACE)
 
 
-async def _cluster(stack: contextlib.AsyncExitStack, file: Path, context: str | None) -> Cluster:
+async def _cluster(stack: contextlib.AsyncExitStack, where: Where, file: Path, context: str | None) -> Cluster:
     connection = load_kubeconfig(file, context=context, trusted=True)
-    transport = await stack.enter_async_context(Transport(connection))
+    transport = await stack.enter_async_context(PlainTransport(connection))
     client = Client(transport, user_agent=_USER_AGENT)
-    return Cluster(client, Discovery(client))
+    if where.user:
+        client = client.impersonating(where.user, where.groups)
+    return Cluster(client)
 
 
 # --- kubeconfigs
@@ -240,7 +258,7 @@ def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
         known += names
         name = where.context or str(document.get("current-context") or "")
         if name in names:
-            return file, _context(document, name, names[name])
+            return file, _context(document, name, names[name], is_told_whom=bool(where.user))
     if where.context:
         raise UserError(
             f"no context {where.context!r} in the kubeconfig", hint=f"there are: {', '.join(known) or 'none'}"
@@ -255,12 +273,14 @@ def candidates(variable: str) -> list[Path]:
     return files or [Path.home() / ".kube" / "config"]
 
 
-def _context(document: Any, name: str, entry: Any) -> Context:
+def _context(document: Any, name: str, entry: Any, *, is_told_whom: bool) -> Context:
     inner = entry.get("context") or {}
     users = {str(user.get("name")): user.get("user") or {} for user in mappings(document.get("users"))}
-    if users.get(str(inner.get("user") or ""), {}).get("as"):
+    if users.get(str(inner.get("user") or ""), {}).get("as") and not is_told_whom:
         # Going on would mean to act as somebody else than was meant.
-        raise UserError(f"the context {name!r} impersonates another user, which is not supported")
+        raise UserError(
+            f"the context {name!r} impersonates another user, which is not supported", hint="impersonate by --as"
+        )
     return Context(name, str(inner.get("namespace") or ""))
 
 

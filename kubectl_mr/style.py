@@ -7,6 +7,7 @@ decides whether there are colours at all. What goes out as text for people goes 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 from typing import Self
 
 from kube.clock import parse_time, short_duration
@@ -46,11 +47,21 @@ def _colored(piece: str) -> str:
 
 def table(rows: Sequence[Line], *, header: Line | None = None) -> list[Line]:
     """Rows of cells as lines, the columns aligned; the last cell of a row may be of any length."""
-    everything = [*([header] if header is not None else []), *rows]
-    if not everything:
-        return []
-    widths = [max(map(_width, column)) for column in zip(*everything, strict=True)]
-    return [_row(row, widths) for row in everything]
+    return Columns().lines([*([header] if header is not None else []), *rows])
+
+
+class Columns:
+    """A table that goes on: columns get wider when they have to, and stay so."""
+
+    def __init__(self) -> None:
+        self._widths: Sequence[int] = ()
+
+    def lines(self, rows: Sequence[Line]) -> list[Line]:
+        if not rows:
+            return []
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        self._widths = [max(pair) for pair in zip_longest(widths, self._widths, fillvalue=0)]
+        return [_row(row, self._widths) for row in rows]
 
 
 def _row(row: Line, widths: Sequence[int]) -> Line:
@@ -64,8 +75,12 @@ def _width(cell: str) -> int:
     return len(printable(cell))
 
 
-def cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
+def shortened(text: str, width: int) -> str:
+    """Without its middle if it is too long: messages begin with what they are about and end with the reason."""
+    if len(text) <= width:
+        return text
+    begin = width * 2 // 5
+    return f"{text[:begin]}…{text[len(text) - (width - begin - 1) :]}"
 
 
 # --- trees

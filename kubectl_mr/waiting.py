@@ -11,22 +11,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from gardener.keys import OPERATION, OPERATION_RECONCILE
-from gardener.overview.objects import Health, Live, listed_in
-from gardener.overview.states import State, is_observed, message_of, state_of
+from gardener.managed_resource.conditions import is_observed
+from gardener.overview.objects import Health, Live, as_told, listed_in
+from gardener.overview.states import State, brief, message_of, state_of, warnings_of
 from kube.clock import parse_duration
 from kube.errors import Unreachable
-from kube.objects import Object, annotations
+from kube.objects import Key, Object, annotations
 from kubectl_mr import output
 from kubectl_mr.errors import UserError
-from kubectl_mr.live import read_all
-from kubectl_mr.session import Session
-from kubectl_mr.style import Line, counted, cut, rendered
-from kubectl_mr.words import health_word, state_word
+from kubectl_mr.live import health_word, read_all
+from kubectl_mr.session import Session, gathered
+from kubectl_mr.style import Line, counted, rendered, shortened
+from kubectl_mr.words import state_word
 
 _INTERVAL = 1.0
 _SHOWN = 5
+"""Objects of one ManagedResource."""
+_PICTURED = 10
+"""ManagedResources that are drawn at once."""
+_AT_ONCE = 16
 _WIDTH = 160
 
 
@@ -46,22 +52,33 @@ class Progress:
     blocking: Sequence[Line] = ()
     hopeless: str = ""
     """Why waiting any longer makes no sense."""
+    warnings: str = ""
+    """What was warned of when it was applied."""
 
 
-async def wait_for(session: Session, names: Sequence[str], goal: Goal, *, timeout: float) -> int:
-    """Exit code 0 when all are there; 1 when it took too long, or can't come true."""
+async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeout: float, checksum: str = "") -> int:
+    """Exit code 0 when all are there; 1 when it took too long, or can't come true.
+
+    Args: checksum: of the data that has to be applied, if that is known: the agent may not have seen it yet.
+    """
     deadline = time.monotonic() + timeout
+    found: dict[Key, Progress] = {}
+    left = list(wanted)
     with _display() as draw:
         while True:
-            found = [await _progress(session, name, goal) for name in names]
-            draw(found)
-            left = [progress for progress in found if not progress.reached]
-            if not left or any(progress.hopeless for progress in left) or time.monotonic() >= deadline:
+            found |= zip(
+                left, await gathered(partial(_progress, session, goal, checksum), left, at_once=_AT_ONCE), strict=True
+            )
+            draw(list(found.values()))
+            left = [key for key in left if not found[key].reached]
+            if not left or any(found[key].hopeless for key in left) or time.monotonic() >= deadline:
                 break
             await asyncio.sleep(min(_INTERVAL, max(deadline - time.monotonic(), 0)))
-    for progress in found:
+    for progress in found.values():
         if progress.reached:
             output.done(f"{progress.name} is {goal}")
+            if progress.warnings:
+                output.warn(f"{progress.name}: {progress.warnings}")
         else:
             why = progress.hopeless or f"not {goal} after {timeout:g} s"
             output.failed(f"{progress.name}: {why}; {rendered(progress.line, colors=False)}")
@@ -70,35 +87,42 @@ async def wait_for(session: Session, names: Sequence[str], goal: Goal, *, timeou
     return 1 if left else 0
 
 
-async def _progress(session: Session, name: str, goal: Goal) -> Progress:
+async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key) -> Progress:
+    name = wanted.name if wanted.namespace == session.namespace else str(wanted)
     try:
-        managed_resource = await (session.find(name) if goal is Goal.DELETED else session.managed_resource(name))
+        managed_resource = await (session.find(wanted) if goal is Goal.DELETED else session.demand(wanted))
         if managed_resource is None:
             return Progress(name, reached=True, line=["gone"])
-        found = await read_all(session.target, listed_in(managed_resource)) if _needs_objects(managed_resource) else []
+        listed = listed_in(managed_resource) if _needs_objects(managed_resource) else []
+        found = as_told(managed_resource, await read_all(session.target, listed))
     except Unreachable as error:
         return Progress(name, reached=False, line=[f"the API server does not answer: {error}"])
-    return progress_of(name, managed_resource, found, goal)
+    return progress_of(name, managed_resource, found, goal, checksum=checksum)
 
 
 def _needs_objects(managed_resource: Object) -> bool:
     return state_of(managed_resource) in {State.PROGRESSING, State.UNHEALTHY, State.DELETING}
 
 
-def progress_of(name: str, managed_resource: Object, found: Sequence[Live], goal: Goal) -> Progress:
+def progress_of(
+    name: str, managed_resource: Object, found: Sequence[Live], goal: Goal, *, checksum: str = ""
+) -> Progress:
     """What one state and its objects mean for a goal."""
     state = state_of(managed_resource)
-    text = " ".join(message_of(managed_resource).split())
-    line: Line = [state_word(state), f": {cut(text, _WIDTH)}" if text else ""]
+    text = brief(message_of(managed_resource))
+    line: Line = [state_word(state), f": {shortened(text, _WIDTH)}" if text else ""]
     if goal is Goal.DELETED:
         left = [live for live in found if live.object is not None]
         hopeless = "" if state is State.DELETING else "it is not being deleted"
         line = [state_word(state), f", {counted(len(left), 'object')} left" if state is State.DELETING else ""]
         return Progress(name, reached=False, line=line, blocking=_lines(left), hopeless=hopeless)
-    reached = state is State.READY and is_observed(managed_resource) and not is_asked_for(managed_resource)
+    is_passed = is_observed(managed_resource) and not is_asked_for(managed_resource)
+    is_applied = checksum in {"", (managed_resource.get("status") or {}).get("secretsDataChecksum")}
+    reached = state is State.READY and is_passed and is_applied
     hopeless = {State.SUSPENDED: "it is suspended", State.DELETING: "it is being deleted"}.get(state, "")
     waited = [live for live in found if live.status.health is not Health.HEALTHY]
-    return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless)
+    warnings = warnings_of(managed_resource)
+    return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless, warnings=warnings)
 
 
 def is_asked_for(managed_resource: Object) -> bool:
@@ -111,7 +135,7 @@ def _lines(found: Sequence[Live]) -> list[Line]:
         [
             f"{live.name} ",
             health_word(live.status),
-            f": {cut(live.status.message, _WIDTH)}" if live.status.message else "",
+            f": {shortened(live.status.message, _WIDTH)}" if live.status.message else "",
         ]
         for live in found[:_SHOWN]
     ]
@@ -132,10 +156,10 @@ Draw = Callable[[Sequence[Progress]], None]
 
 def picture(found: Sequence[Progress]) -> list[Line]:
     lines: list[Line] = []
-    for progress in found:
+    for progress in found[:_PICTURED]:
         lines.append([f"{progress.name} ", *progress.line])
         lines += [["  ", *line] for line in progress.blocking]
-    return lines
+    return lines if len(found) <= _PICTURED else [*lines, [f"and {len(found) - _PICTURED} more"]]
 
 
 @contextmanager
@@ -167,7 +191,8 @@ def _drawn_anew() -> Iterator[Draw]:
     with Picture(console=console, transient=True, refresh_per_second=8) as picture_on_screen:
 
         def draw(found: Sequence[Progress]) -> None:
-            lines = [rendered(line, colors=output.has_colors(sys.stderr)) for line in picture(found)]
+            waited = [progress for progress in found if not progress.reached] or found
+            lines = [rendered(line, colors=output.has_colors(sys.stderr)) for line in picture(waited)]
             picture_on_screen.update(Group(Spinner("dots", text="waiting"), *(Text.from_ansi(line) for line in lines)))
 
         yield draw

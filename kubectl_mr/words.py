@@ -1,6 +1,5 @@
 """States and conditions as words in colour."""
 
-from gardener.overview.objects import Health, HealthStatus
 from gardener.overview.states import State
 from kubectl_mr.style import BLUE, DIM, GREEN, RED, YELLOW, Word
 
@@ -13,22 +12,10 @@ _STATES = {
     State.DELETING: YELLOW,
     State.PENDING: DIM,
 }
-_HEALTH = {
-    Health.HEALTHY: GREEN,
-    Health.PROGRESSING: BLUE,
-    Health.UNHEALTHY: RED,
-    Health.MISSING: RED,
-    Health.DELETING: YELLOW,
-    Health.UNKNOWN: YELLOW,
-}
 
 
 def state_word(state: State) -> Word:
     return Word(state.value, _STATES[state])
-
-
-def health_word(status: HealthStatus) -> Word:
-    return Word(status.health.value, _HEALTH[status.health])
 
 
 def status_word(status: str, *, good: str) -> Word:

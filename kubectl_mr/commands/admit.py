@@ -10,20 +10,21 @@ from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
+import click
 import jsonpatch
 import orjson
-import typer
 
 from config.errors import ConfigError
 from config.resource_manager import load
 from config.resource_manager.schema import ResourceManagerConfiguration
+from gardener.managed_resource.changes import changes
 from gardener.overview.objects import name_of
 from kube.objects import Object, key, labels
 from kube.resources import Resource
-from kubectl_mr import files, output
-from kubectl_mr.changes import changes, described
+from kubectl_mr import files, options, output
+from kubectl_mr.changes import described
 from kubectl_mr.errors import UserError
 from kubectl_mr.offline import Kinds, cluster_of
 from kubectl_mr.output import Form
@@ -45,25 +46,36 @@ _TEMPLATES = {
 }
 
 
+@click.command
+@options.required_paths("OBJECT")
+@click.option("--config", type=options.FILE, required=True, metavar="FILE", help="The configuration of the webhooks.")
+@click.option(
+    "--namespace-file",
+    "namespace_files",
+    type=options.FILE,
+    multiple=True,
+    metavar="FILE",
+    help="The Namespace, and whatever else webhooks look up in a cluster.",
+)
+@click.option("--old", type=options.FILE, metavar="FILE", help="The objects as they were: asks about an update.")
+@click.option(
+    "--mode",
+    type=options.OneOf(Mode),
+    default=Mode.RUNTIME.value,
+    show_default=True,
+    help="Whose selectors to use.",
+)
+@click.option(
+    "--output", "-o", "form", type=options.OneOf(Form), help="Print what becomes of the objects, instead of changes."
+)
 def command(
     *,
-    paths: Annotated[
-        list[Path], typer.Option("--filename", "-f", metavar="OBJECT", help="Manifests; may be given several times.")
-    ],
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration of the webhooks.")],
-    namespace_files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--namespace-file", metavar="FILE", help="The Namespace, and whatever else webhooks look up in a cluster."
-        ),
-    ] = None,
-    old: Annotated[
-        Path | None, typer.Option("--old", metavar="FILE", help="The objects as they were: asks about an update.")
-    ] = None,
-    mode: Annotated[Mode, typer.Option("--mode", help="Whose selectors to use.")] = Mode.RUNTIME,
-    form: Annotated[
-        Form | None, typer.Option("--output", "-o", help="Print what becomes of the objects, instead of changes.")
-    ] = None,
+    paths: Sequence[Path],
+    config: Path,
+    namespace_files: Sequence[Path],
+    old: Path | None,
+    mode: Mode,
+    form: Form | None,
 ) -> None:
     """Of a workload, the pod that it would make is shown, too. Exit code 1: something is refused."""
 
@@ -247,7 +259,7 @@ def _lines_of(step: Step) -> Iterator[Line]:
         yield ["  ", Word("✗ ", RED), f"{step.webhook} refuses: {step.refusal}"]
     elif step.note:
         yield ["  ", Word(f"- {step.webhook}: {step.note}", DIM)]
-    elif found := changes(step.before, step.after):
+    elif found := list(changes(step.before, step.after)):
         yield ["  ", Word("✔ ", GREEN), f"{step.webhook} changes"]
         for change in found:
             yield from (["    ", *line] for line in described(change))

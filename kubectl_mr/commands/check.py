@@ -1,25 +1,29 @@
 """`kubectl mr check`: whether all is there that ManagedResources need, and what to do where it is not."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+import click
 from cryptography import x509
 
+from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.overview.states import State, state_of
-from kube.client import Selection
+from gardener.overview.states import State, state_of, warnings_of
+from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS, class_of, handles
 from kube.clock import parse_time
-from kube.errors import Forbidden, KindNotServed, KubeError, NotFound
-from kube.objects import Object, condition, key
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, SECRETS, Resource
+from kube.errors import ApiError, Forbidden, KindNotServed, KubeError, NotFound
+from kube.objects import Object, annotations, condition, key
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
 from kubectl_mr import options, output, webhook_entries
+from kubectl_mr.agents import LEASE, leases_in
+from kubectl_mr.output import Form
 from kubectl_mr.session import KindMissing, Session, on_cluster
 from kubectl_mr.style import BLUE, GREEN, RED, YELLOW, Line, Word, counted, short_list
 
 _DEFINITION = f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
-_LEASE = "gardener-resource-manager"
 _REVIEWS = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
@@ -31,6 +35,8 @@ class Level(StrEnum):
     GOOD = "good"
     WARNING = "warning"
     BAD = "bad"
+    UNKNOWN = "unknown"
+    """It can't be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +46,38 @@ class Finding:
     remedy: str = ""
 
 
+@click.command
+@options.all_namespaces("all_namespaces")
+@options.form
 @on_cluster(target=False)
-async def command(
-    session: Session, *, all_namespaces: options.AllNamespacesFlag = False, form: options.FormFlag = None
-) -> int:
+async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> int:
     """Agents and ManagedResources are looked for in one namespace, or with -A in all.
 
-    Exit code 1: something is missing.
+    Exit code 1: something is wrong, or can't be looked at.
     """
     found = await _all(session, "" if all_namespaces else session.namespace)
     if form is not None:
         output.show_data([{"level": f.level, "text": f.text, "remedy": f.remedy} for f in found], form)
     else:
         output.show(lines(found))
-    return 1 if any(finding.level is Level.BAD for finding in found) else 0
+    return 1 if any(finding.level in {Level.BAD, Level.UNKNOWN} for finding in found) else 0
 
 
-Check = Callable[[Session, str], Awaitable[list[Finding]]]
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Where to look, and what was found that other checks need.
+
+    Attributes:
+        namespace: empty: all.
+        classes: of agents that lead; None: of one that does not say.
+    """
+
+    session: Session
+    namespace: str
+    classes: set[str | None] = field(default_factory=set)
+
+
+Check = Callable[[_Look], Awaitable[list[Finding]]]
 
 
 async def _all(session: Session, namespace: str) -> list[Finding]:
@@ -70,19 +91,22 @@ async def _all(session: Session, namespace: str) -> list[Finding]:
         ("ManagedResources", _managed_resources),
         ("webhook configurations", _webhooks),
     )
+    look = _Look(session, namespace)
     for what, check in checks:
         try:
-            found += await check(session, namespace)
+            found += await check(look)
         except Forbidden:
-            found.append(Finding(Level.WARNING, f"{what}: you may not read them", "ask somebody who may"))
+            found.append(Finding(Level.UNKNOWN, f"{what}: you may not read them", "ask somebody who may"))
         except (KindNotServed, KindMissing):
             continue  # what is missing was told by the first check
+        except ApiError as error:
+            found.append(Finding(Level.UNKNOWN, f"{what} can't be read: {error}", "see the log of the API server"))
     return found
 
 
-async def _definition(session: Session, _: str) -> list[Finding]:
+async def _definition(look: _Look) -> list[Finding]:
     try:
-        definition = await session.source.client.get(CUSTOM_RESOURCE_DEFINITIONS, _DEFINITION)
+        definition = await look.session.source.client.get(CUSTOM_RESOURCE_DEFINITIONS, _DEFINITION)
     except NotFound:
         text = f"the CustomResourceDefinition {_DEFINITION} does not exist"
         return [Finding(Level.BAD, text, "kubectl apply -f manifests/crds, of this project")]
@@ -105,12 +129,12 @@ def definition_finding(definition: Object) -> Finding:
     return Finding(Level.GOOD, f"ManagedResources are served as {MANAGED_RESOURCES.version}")
 
 
-async def _permissions(session: Session, namespace: str) -> list[Finding]:
-    missing = []
+async def _permissions(look: _Look) -> list[Finding]:
+    missing, namespace = [], look.namespace
     for verb, resource in _NEEDED:
         attributes = {"verb": verb, "group": resource.group, "resource": resource.plural, "namespace": namespace}
         review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": {"resourceAttributes": attributes}}
-        answer = await session.source.client.create(_REVIEWS, review)
+        answer = await look.session.source.client.create(_REVIEWS, review)
         if not (answer.get("status") or {}).get("allowed"):
             missing.append(f"{verb} {resource.plural}")
     if missing:
@@ -123,15 +147,15 @@ def _in(namespace: str) -> str:
     return f"in namespace {namespace}" if namespace else "in all namespaces"
 
 
-async def _agents(session: Session, namespace: str) -> list[Finding]:
-    leases = await session.source.client.list(
-        LEASES, Selection(namespace=namespace, field_selector=f"metadata.name={_LEASE}")
-    )
-    now = datetime.now(UTC)
+async def _agents(look: _Look) -> list[Finding]:
+    namespace, now = look.namespace, datetime.now(UTC)
+    leases = await leases_in(look.session, namespace)
     if not leases:
-        text = f"no agent has a Lease {_LEASE} {_in(namespace)}"
-        return [Finding(Level.WARNING, text, "start one; without leader election, or with another Lease, all is well")]
-    return [lease_finding(lease, now) for lease in leases]
+        text = f"no agent has a Lease {LEASE} {_in(namespace)}"
+        return [Finding(Level.WARNING, text, "start one; without leader election, all is well")]
+    found = [(lease, lease_finding(lease, now)) for lease in leases]
+    look.classes.update(annotations(lease).get(keys.CLASS) for lease, told in found if told.level is Level.GOOD)
+    return [told for _, told in found]
 
 
 def lease_finding(lease: Object, now: datetime) -> Finding:
@@ -143,41 +167,83 @@ def lease_finding(lease: Object, now: datetime) -> Finding:
     if silent > 2 * (spec.get("leaseDurationSeconds") or 15):
         text = f"the agent in namespace {where} has not been heard of for {silent:.0f} s ({holder})"
         return Finding(Level.BAD, text, "is it running? See its log")
-    return Finding(Level.GOOD, f"an agent leads in namespace {where}")
+    own = annotations(lease).get(keys.CLASS)
+    return Finding(Level.GOOD, f"an agent leads in namespace {where}{f', for {_class(own)}' if own else ''}")
 
 
-async def _managed_resources(session: Session, namespace: str) -> list[Finding]:
+def _class(name: str) -> str:
+    if name == EVERY_CLASS:
+        return "every class"
+    return f"the class {name}" + (" (the default)" if name == DEFAULT_CLASS else "")
+
+
+async def _managed_resources(look: _Look) -> list[Finding]:
     states: dict[State, list[str]] = {}
-    async for page in session.pages(namespace):
+    pending: dict[str, list[str]] = {}
+    warned: list[str] = []
+    async for page in look.session.pages(look.namespace):
         for item in page:
-            states.setdefault(state_of(item), []).append(str(key(item)))
-    return state_findings(states)
+            state, name = state_of(item), str(key(item))
+            states.setdefault(state, []).append(name)
+            if state is State.PENDING:
+                pending.setdefault(class_of(item) or DEFAULT_CLASS, []).append(name)
+            if warnings_of(item):
+                warned.append(name)
+    return [*state_findings(states), *pending_findings(pending, look.classes), *warning_findings(warned)]
+
+
+def warning_findings(names: list[str]) -> list[Finding]:
+    text = f"applied with warnings: {short_list(names)}"
+    return [Finding(Level.WARNING, text, "kubectl mr describe tells them")] if names else []
 
 
 _REMEDIES = {
-    State.FAILED: "kubectl mr describe tells what to do",
-    State.UNHEALTHY: "kubectl mr describe tells what to do",
-    State.SUSPENDED: "kubectl mr resume, if nobody works on them any more",
-    State.PENDING: "is an agent running for their class?",
+    State.FAILED: (Level.BAD, "kubectl mr describe tells what to do"),
+    State.UNHEALTHY: (Level.BAD, "kubectl mr describe tells what to do"),
+    State.SUSPENDED: (Level.WARNING, "kubectl mr resume, if nobody works on them any more"),
 }
 
 
 def state_findings(states: dict[State, list[str]]) -> list[Finding]:
-    total = sum(map(len, states.values()))
-    found = [
-        Finding(Level.WARNING, f"{state.value.lower()}: {short_list(states[state])}", remedy)
-        for state, remedy in _REMEDIES.items()
-        if state in states
+    total, ready = sum(map(len, states.values())), len(states.get(State.READY, ()))
+    level = Level.GOOD if ready == total else Level.WARNING
+    return [
+        Finding(level, f"{ready} of {counted(total, 'ManagedResource')} ready"),
+        *(
+            Finding(level, f"{state.value.lower()}: {short_list(states[state])}", remedy)
+            for state, (level, remedy) in _REMEDIES.items()
+            if state in states
+        ),
     ]
-    ready = len(states.get(State.READY, ()))
-    return [Finding(Level.GOOD, f"{ready} of {counted(total, 'ManagedResource')} ready"), *found]
+
+
+def pending_findings(pending: Mapping[str, Sequence[str]], leading: AbstractSet[str | None]) -> Iterator[Finding]:
+    """Of ManagedResources that no agent has looked at yet.
+
+    Args:
+        pending: names, by their class.
+        leading: the classes of agents; None: of one that does not say.
+    """
+    own = sorted(name for name in leading if name)
+    for wanted, names in sorted(pending.items()):
+        text = f"pending, of {_class(wanted)}: {short_list(names)}"
+        if any(handles(name, wanted) for name in own):
+            yield Finding(Level.WARNING, text, "an agent is about to look at them; if it does not, see its log")
+        elif None in leading:
+            yield Finding(Level.WARNING, text, "is the agent of this class?")
+        elif own:
+            theirs = ", ".join(map(_class, own))
+            yield Finding(Level.BAD, text, f"set spec.class: the agents here are for {theirs}")
+        else:
+            yield Finding(Level.BAD, text, "start an agent of this class; -A shows agents in other namespaces")
 
 
 # --- webhooks
 
 
-async def _webhooks(session: Session, _: str) -> list[Finding]:
-    entries = await webhook_entries.read(session.source.client)
+async def _webhooks(look: _Look) -> list[Finding]:
+    client = look.session.source.client
+    entries = await webhook_entries.read(client)
     if not entries:
         return [Finding(Level.GOOD, "no webhooks of this project are registered")]
     found: list[Finding] = []
@@ -186,7 +252,7 @@ async def _webhooks(session: Session, _: str) -> list[Finding]:
         names = sorted({entry.configuration for entry in of_address})
         where = f"webhooks of {', '.join(names)} at {address}"
         try:
-            problem = await webhook_entries.problem_with(session.source.client, of_address[0])
+            problem = await webhook_entries.problem_with(client, of_address[0])
         except KubeError as error:
             problem = str(error)
         if problem:
@@ -217,7 +283,12 @@ def bundle_finding(names: Sequence[str], bundle: bytes, now: datetime) -> Findin
 
 # --- words
 
-_MARKS = {Level.GOOD: Word("✔ ", GREEN), Level.WARNING: Word("⚠ ", YELLOW), Level.BAD: Word("✗ ", RED)}
+_MARKS = {
+    Level.GOOD: Word("✔ ", GREEN),
+    Level.WARNING: Word("⚠ ", YELLOW),
+    Level.BAD: Word("✗ ", RED),
+    Level.UNKNOWN: Word("? ", RED),
+}
 
 
 def lines(found: Sequence[Finding]) -> Iterator[Line]:

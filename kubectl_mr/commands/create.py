@@ -1,51 +1,79 @@
 """`kubectl mr create`: a ManagedResource out of manifests, with its Secrets."""
 
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.adoption import is_unowned
+from gardener.managed_resource.plan import Plan
+from gardener.managed_resource.references import key_of_reference, secret_names
+from gardener.overview.objects import listed_in
 from kube.client import JSON_PATCH
-from kube.errors import AlreadyExists
+from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, key
 from kube.resources import SECRETS
-from kubectl_mr import files, options, output, packing
+from kubectl_mr import files, options, output, packing, preview
+from kubectl_mr.desired import plan_of
 from kubectl_mr.errors import UserError
+from kubectl_mr.live import read_all
 from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import counted, size
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
 
+_NAMED = 5
 
+
+class DryRun(StrEnum):
+    CLIENT = "client"
+    SERVER = "server"
+
+
+@click.command
+@click.argument("name", help="What it is to be called, and its Secret.")
+@options.paths
+@options.kustomizations
+@click.option(
+    "--class",
+    "resource_class",
+    metavar="NAME",
+    default="",
+    help="Which agent is to look after it; default: the usual one.",
+)
+@click.option("--keep-objects", is_flag=True, help="Keep the objects when it is deleted.")
+@click.option("--immutable", is_flag=True, help="Make the Secret immutable, with the hash of its content in its name.")
+@click.option("--update", is_flag=True, help="Change it if it exists.")
+@click.option("--dry-run", type=options.OneOf(DryRun), help="Only print what would be created, or what it would do.")
+@click.option("--wait", is_flag=True, help="Wait until it is ready.")
+@options.timeout("5m")
 @on_cluster()
 async def command(
     session: Session,
     *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called, and its Secret.")],
-    paths: Annotated[
-        list[Path],
-        typer.Option(
-            "--filename", "-f", metavar="DIR|FILE", help="Manifests; may be given several times, - is standard input."
-        ),
-    ],
-    resource_class: Annotated[
-        str, typer.Option("--class", metavar="NAME", help="Which agent is to look after it; default: the usual one.")
-    ] = "",
-    keep_objects: Annotated[bool, typer.Option("--keep-objects", help="Keep the objects when it is deleted.")] = False,
-    immutable: Annotated[
-        bool, typer.Option("--immutable", help="Make the Secret immutable, with the hash of its content in its name.")
-    ] = False,
-    update: Annotated[bool, typer.Option("--update", help="Change it if it exists.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be created, as YAML.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is ready.")] = False,
-    timeout: options.TimeoutFlag = "5m",
+    name: str,
+    paths: Sequence[Path],
+    kustomizations: Sequence[Path],
+    resource_class: str,
+    keep_objects: bool,
+    immutable: bool,
+    update: bool,
+    dry_run: DryRun | None,
+    wait: bool,
+    timeout: str,
 ) -> int:
     """A directory with a kustomization is built by kustomize or kubectl, of any other all files *.yaml, *.yml, *.json
     are taken.
+
+    With --dry-run client the manifests of Secret and ManagedResource are printed, with --dry-run server what the agent
+    would do to the objects, as by kubectl mr diff.
     """
     patience = seconds_of(timeout)
-    texts = files.read(paths)
+    if not paths and not kustomizations:
+        raise click.BadParameter("name manifests by -f or -k", param_hint="-f")
+    texts = files.read(paths or (), kustomizations or ())
     files.demand_applicable(files.objects_in(texts))
     packed = packing.pack(packing.documents_in(texts))
     made = packing.secrets(name, session.namespace, packed, immutable=immutable)
@@ -54,20 +82,58 @@ async def command(
     )
     if immutable:
         managed = packing.protected(managed, made)
-    if dry_run:
+    if dry_run is DryRun.CLIENT:
         output.show_objects([*made, managed], output.Form.YAML)
         return 0
-    await _store(session, made, managed, update=update)
-    sizes = f"{size(sum(p.unpacked_bytes for p in packed))} are {size(sum(len(p.value) for p in packed))} compressed"
-    output.done(f"ManagedResource {key(managed)} with {counted(sum(p.documents for p in packed), 'object')}; {sizes}")
-    return await wait_for(session, [name], Goal.READY, timeout=patience) if wait else 0
-
-
-async def _store(session: Session, made: list[Object], managed: Object, *, update: bool) -> None:
-    """Secrets first: an agent that sees the ManagedResource finds them."""
-    before = await session.find(key(managed).name)
+    before = await session.find(key(managed))
     if before is not None and not update:
         raise UserError(f"ManagedResource {key(managed)} exists already", hint="--update changes it")
+    if dry_run is DryRun.SERVER:
+        return 1 if await _preview(session, before, managed, made) else 0
+    plan = await _plan(session, managed, made)
+    if plan is not None:
+        await _tell_what_is_taken_over(session, before, plan)
+    await _store(session, before, made, managed, update=update)
+    sizes = f"{size(sum(p.unpacked_bytes for p in packed))} are {size(sum(len(p.value) for p in packed))} compressed"
+    output.done(f"ManagedResource {key(managed)} with {counted(sum(p.documents for p in packed), 'object')}; {sizes}")
+    if not wait:
+        return 0
+    checksum = plan.checksum if plan is not None else ""
+    return await wait_for(session, [key(managed)], Goal.READY, timeout=patience, checksum=checksum)
+
+
+async def _preview(session: Session, before: Object | None, managed: Object, made: list[Object]) -> bool:
+    """Shows what the agent would do; whether something could not be done."""
+    told = await preview.differences(session, {**(before or managed), "spec": managed["spec"]}, made)
+    output.show(preview.lines(told))
+    output.waiting(preview.summary(told))
+    return any(difference.what in preview.FAILURES for difference in told)
+
+
+async def _plan(session: Session, managed: Object, made: Sequence[Object]) -> Plan | None:
+    """What the agent will make of it; None if that can't be found out."""
+    try:
+        return await plan_of(managed, made, session.target.discovery)
+    except KubeError:
+        return None
+
+
+async def _tell_what_is_taken_over(session: Session, before: Object | None, plan: Plan) -> None:
+    """Objects that exist, and that nobody owns."""
+    listed = {key_of_reference(reference) for reference in listed_in(before or {})}
+    new = [wanted.reference for wanted in plan.wanted() if wanted.name not in listed and not wanted.problem]
+    found = [live for live in await read_all(session.target, new) if live.object and is_unowned(live.object)]
+    if found:
+        names = ", ".join(live.name for live in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        output.warn(
+            f"{counted(len(found), 'object')} existed without an owner: {names}{more}; "
+            f"taken over, unless annotated {keys.ADOPT}: {keys.ADOPT_NEVER}"
+        )
+
+
+async def _store(session: Session, before: Object | None, made: list[Object], managed: Object, *, update: bool) -> None:
+    """Secrets first: an agent that sees the ManagedResource finds them."""
     for secret in made:
         try:
             await session.source.client.create(SECRETS, secret)

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
 
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decode_secrets, decompress
 from kube.errors import NotFound
-from kube.objects import Key, key
+from kube.objects import Key
 from kube.resources import SECRETS
 from kube.yaml import DialectError
 from kubectl_mr import files, options, output
-from kubectl_mr.desired import values_of
 from kubectl_mr.errors import UserError
 from kubectl_mr.output import Form
+from kubectl_mr.revisions import contents_of
 from kubectl_mr.session import Session, Where, run, run_offline
 from process.printable import printable
 
@@ -23,19 +23,15 @@ _LONGEST = 64 << 20
 Values = Mapping[str, bytes]
 
 
-def command(
-    *,
-    what: Annotated[
-        str, typer.Argument(metavar="SECRET|FILE", help="Name of a Secret, path of a file, or - for standard input.")
-    ],
-    form: options.FormFlag = None,
-    namespace: options.NamespaceFlag = None,
-    context: options.ContextFlag = None,
-    kubeconfig: options.KubeconfigFlag = None,
-) -> None:
+@click.command
+@click.argument("what", metavar="SECRET|FILE", help="Name of a Secret, path of a file, or - for standard input.")
+@options.form
+@options.all_of(options.cluster)
+def command(*, what: str, form: Form | None, **cluster: Any) -> None:
     """Text comes as it was written, comments included; with -o, objects as they are understood.
 
-    A file is a compressed stream (*.br), or a manifest of a Secret. Whatever is secret in it is shown.
+    A file is a compressed stream (*.br), or a manifest of a Secret. Of a revision the manifests of that time are shown.
+    Whatever is secret in it is shown.
     """
     path = Path(what)
     if path == files.STANDARD_INPUT or path.is_file():
@@ -45,14 +41,14 @@ def command(
     async def work(session: Session) -> int:
         try:
             secret = await session.source.client.get(SECRETS, what, namespace=session.namespace)
+            return _print(contents_of(secret), form)
         except NotFound:
             raise UserError(
                 f"there is neither a file nor a Secret {session.namespace}/{what}",
                 hint="the Secrets of a ManagedResource: kubectl mr get -o wide",
             ) from None
-        return _print([(key(secret), values_of(secret))], form)
 
-    run(Where(kubeconfig=kubeconfig, context=context, namespace=namespace), work)
+    run(Where(**cluster), work)
 
 
 def values_in(texts: list[files.Text]) -> list[tuple[Key, Values]]:
@@ -65,7 +61,7 @@ def values_in(texts: list[files.Text]) -> list[tuple[Key, Values]]:
         secrets = [obj for obj in files.objects_in([text]) if obj.get("kind") == "Secret"]
         if not secrets:
             raise UserError(f"{text.name} holds no Secret", hint="decode reads manifests of Secrets, and files *.br")
-        found += [(key(secret), values_of(secret)) for secret in secrets]
+        found += [each for secret in secrets for each in contents_of(secret)]
     return found
 
 

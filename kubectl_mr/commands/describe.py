@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.plan import secret_names
+import click
+
+from gardener.conditions import READY, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
+from gardener.managed_resource.references import secret_names
 from gardener.overview.hints import hints
-from gardener.overview.objects import Live, listed_in
+from gardener.overview.objects import Live, as_told, listed_in
 from gardener.overview.states import State, message_of, state_of, suspension
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.errors import Forbidden
@@ -14,20 +16,24 @@ from kube.objects import Object, condition, is_deleting, key, metadata
 from kubectl_mr import options, output
 from kubectl_mr.commands.events import line_of, read_events
 from kubectl_mr.desired import Contents, read_contents
-from kubectl_mr.live import read_all
+from kubectl_mr.live import health_word, read_all
+from kubectl_mr.output import Form
 from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import BOLD, DIM, RED, Line, Word, age, size, table
-from kubectl_mr.words import health_word, state_word, status_word
+from kubectl_mr.words import state_word, status_word
 
 _EVENTS = 10
 
 
+@click.command
+@options.name
+@options.form
 @on_cluster()
-async def command(session: Session, *, name: options.Name, form: options.FormFlag = None) -> None:
+async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Objects are read to tell their health at this moment."""
     managed_resource = await session.managed_resource(name)
     contents = await _contents(session, managed_resource)
-    found = await read_all(session.target, listed_in(managed_resource))
+    found = as_told(managed_resource, await read_all(session.target, listed_in(managed_resource)))
     if form is not None:
         output.show_data(data(managed_resource, found), form)
         return
@@ -116,7 +122,10 @@ def _secret(secret: Object) -> str:
 
 def _conditions(managed_resource: Object, now: datetime) -> list[Line]:
     rows: list[Line] = []
-    for kind, good in ((RESOURCES_APPLIED, "True"), (RESOURCES_HEALTHY, "True"), (RESOURCES_PROGRESSING, "False")):
+    expected = {RESOURCES_APPLIED: "True", RESOURCES_HEALTHY: "True", RESOURCES_PROGRESSING: "False"}
+    if condition(managed_resource, READY):
+        expected[READY] = "True"
+    for kind, good in expected.items():
         found = condition(managed_resource, kind)
         if found is None:
             rows.append([kind, Word("-", DIM), "", "", ""])

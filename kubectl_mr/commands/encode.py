@@ -1,29 +1,31 @@
 """`kubectl mr encode`: manifests into compressed Secrets, for git or `kubectl apply -f -`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from kube.objects import key
-from kubectl_mr import files, output, packing
+from kubectl_mr import files, options, output, packing
 from kubectl_mr.output import Form
 from kubectl_mr.session import run_offline
 from kubectl_mr.style import counted, size
 
 
-def command(
-    *,
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files, directories, kustomizations; - is standard input.")
-    ],
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the Secret.")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")] = "",
-    immutable: Annotated[
-        bool, typer.Option("--immutable", help="Make it immutable, with the hash of its content in its name.")
-    ] = False,
-    form: Annotated[Form, typer.Option("--output", "-o", help="The form of output.")] = Form.YAML,
-) -> None:
+@click.command
+@click.argument(
+    "paths",
+    type=options.FILE,
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    help="Files, directories, kustomizations; - is standard input.",
+)
+@click.option("--name", required=True, metavar="NAME", help="Name of the Secret.")
+@click.option("--namespace", "-n", metavar="NAME", default="", help="Its namespace.")
+@click.option("--immutable", is_flag=True, help="Make it immutable, with the hash of its content in its name.")
+@options.form_of_objects
+def command(*, paths: Sequence[Path], name: str, namespace: str, immutable: bool, form: Form) -> None:
     """What does not fit into a Secret of 1 MiB becomes several, with numbers in their names.
 
     Needs no cluster. Documents are read first, so a typo is found here and not by the agent.

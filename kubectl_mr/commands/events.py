@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
+import click
 
 from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.events import count, in_order, last_seen
 from gardener.overview.objects import listed_in
 from kube.client import Selection
 from kube.objects import Object
@@ -16,25 +16,19 @@ from kubectl_mr.output import Output
 from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import GREEN, YELLOW, Line, Word, age, table
 
-_NEVER = "0000"
 
-
+@click.command
+@click.argument("name", required=False, help="Only of this one.", shell_complete=options.complete_name)
+@options.all_namespaces("all_namespaces")
+@click.option("--objects", is_flag=True, help="Also what was told about its objects; needs a NAME.")
+@options.output
 @on_cluster()
 async def command(
-    session: Session,
-    *,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Only of this one.", autocompletion=options.complete_name)
-    ] = None,
-    all_namespaces: options.AllNamespacesFlag = False,
-    objects: Annotated[
-        bool, typer.Option("--objects", help="Also what was told about its objects; needs a NAME.")
-    ] = False,
-    form: options.OutputFlag = None,
+    session: Session, *, name: str | None, all_namespaces: bool, objects: bool, form: Output | None
 ) -> None:
     """Events are forgotten by the API server after an hour, unless it was set up otherwise."""
     if objects and name is None:
-        raise typer.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
+        raise click.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
     if name is not None:
         managed_resource = await session.managed_resource(name)
         found = await read_events(session, [name])
@@ -67,11 +61,10 @@ def _place(event: Object, *, with_namespace: bool) -> Line:
 
 def line_of(event: Object, now: datetime) -> Line:
     """When, of what type, why, what."""
-    seen = age(_time(event) or None, now)
-    count = (event.get("series") or {}).get("count") or event.get("count") or 1
+    seen, times = age(last_seen(event) or None, now), count(event)
     kind = event.get("type") or ""
     return [
-        f"{seen} (x{count})" if count > 1 else seen,
+        f"{seen} (x{times})" if times > 1 else seen,
         Word(kind, YELLOW if kind == "Warning" else GREEN),
         event.get("reason") or "",
         " ".join((event.get("message") or "").split()),
@@ -96,14 +89,4 @@ async def _about_objects(session: Session, managed_resource: Object) -> list[Obj
             about = event.get("involvedObject") or {}
             if (about.get("kind"), about.get("namespace") or "", about.get("name")) in wanted:
                 found.append(event)
-    return found
-
-
-def in_order(events: Iterable[Object]) -> list[Object]:
-    return sorted(events, key=lambda event: _time(event) or _NEVER)
-
-
-def _time(event: Object) -> str:
-    last = (event.get("series") or {}).get("lastObservedTime") or event.get("lastTimestamp")
-    found: str = last or event.get("eventTime") or event.get("firstTimestamp") or ""
     return found

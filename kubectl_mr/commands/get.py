@@ -1,16 +1,15 @@
 """`kubectl mr get`: read page by page, so that thousands cost no more memory than one page and their rows."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
+import click
 
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.references import secret_names
 from gardener.overview.states import Wanted, brief, message_of, object_count, state_of, status_of
 from gardener.responsibility import class_of
 from kube.client import Selection
@@ -18,32 +17,39 @@ from kube.objects import Key, Object, key, metadata
 from kubectl_mr import options, output
 from kubectl_mr.output import Output
 from kubectl_mr.session import PAGE, KindMissing, Session, on_cluster
-from kubectl_mr.style import Line, age, cut, table
+from kubectl_mr.style import Columns, Line, age, shortened
 from kubectl_mr.words import state_word, status_word
 
-_SHORT_MESSAGE = 100
+_SHORT_MESSAGE = 120
 
 
+@click.command
+@click.argument("names", nargs=-1, metavar="[NAME]...", help="Only these.", shell_complete=options.complete_name)
+@options.all_namespaces("all_namespaces")
+@click.option(
+    "--status",
+    type=options.OneOf(Wanted),
+    multiple=True,
+    help="Only those in this state; may be given several times.",
+)
+@click.option("--selector", "-l", metavar="LABELS", default="", help="Only those with these labels.")
+@click.option("--watch", "-w", is_flag=True, help="Go on and show what changes.")
+@options.output
+@click.option("--headers/--no-headers", default=True, show_default=True, help="With a first line of names.")
 @on_cluster(target=False)
 async def command(
     session: Session,
     *,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Only these.", autocompletion=options.complete_name)
-    ] = None,
-    all_namespaces: options.AllNamespacesFlag = False,
-    status: Annotated[
-        list[Wanted] | None, typer.Option("--status", help="Only those in this state; may be given several times.")
-    ] = None,
-    selector: Annotated[
-        str, typer.Option("--selector", "-l", metavar="LABELS", help="Only those with these labels.")
-    ] = "",
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on and show what changes.")] = False,
-    form: options.OutputFlag = None,
-    headers: Annotated[bool, typer.Option("--headers/--no-headers", help="With a first line of names.")] = True,
+    names: Sequence[str],
+    all_namespaces: bool,
+    status: Sequence[Wanted],
+    selector: str,
+    watch: bool,
+    form: Output | None,
+    headers: bool,
 ) -> int:
     """`failed` are all that are not applied or not healthy."""
-    chosen = _Chosen(names or [], status or [], selector)
+    chosen = _Chosen(names, status, selector)
     view = _View(with_namespace=all_namespaces, wide=form is Output.WIDE, headers=headers)
     where = "" if all_namespaces else session.namespace
     if watch:
@@ -57,8 +63,8 @@ async def command(
 class _Chosen:
     """Which ManagedResources are asked for."""
 
-    names: list[str]
-    states: list[Wanted]
+    names: Sequence[str]
+    states: Sequence[Wanted]
     selector: str
 
     def includes(self, managed_resource: Object) -> bool:
@@ -88,17 +94,15 @@ class _View:
     wide: bool
     headers: bool
 
-    def lines(self, rows: list[Line]) -> list[Line]:
-        return table(rows, header=self._header() if self.headers else None)
-
-    def _header(self) -> Line:
+    def header(self) -> list[Line]:
+        if not self.headers:
+            return []
         first = ["NAMESPACE", "NAME"] if self.with_namespace else ["NAME"]
         more = ["CLASS", "SECRETS"] if self.wide else []
-        return [*first, "STATUS", "APPLIED", "HEALTHY", "PROGRESSING", "OBJECTS", *more, "AGE", "MESSAGE"]
+        return [[*first, "STATUS", "APPLIED", "HEALTHY", "PROGRESSING", "OBJECTS", *more, "AGE", "MESSAGE"]]
 
     def row(self, managed_resource: Object, *, now: datetime) -> Line:
         name = key(managed_resource)
-        secrets = secret_names(managed_resource)
         message = message_of(managed_resource)
         return [
             *([name.namespace] if self.with_namespace else []),
@@ -108,9 +112,13 @@ class _View:
             status_word(status_of(managed_resource, RESOURCES_HEALTHY), good="True"),
             status_word(status_of(managed_resource, RESOURCES_PROGRESSING), good="False"),
             str(object_count(managed_resource)),
-            *([class_of(managed_resource) or "-", ",".join(secrets) or "-"] if self.wide else []),
+            *(
+                [class_of(managed_resource) or "-", ",".join(secret_names(managed_resource)) or "-"]
+                if self.wide
+                else []
+            ),
             age(metadata(managed_resource).get("creationTimestamp"), now),
-            " ".join(message.split()) if self.wide else cut(brief(message), _SHORT_MESSAGE),
+            " ".join(message.split()) if self.wide else shortened(brief(message), _SHORT_MESSAGE),
         ]
 
 
@@ -118,7 +126,7 @@ async def _list(found: AsyncIterator[Object], view: _View) -> int:
     now = datetime.now(UTC)
     rows = [view.row(item, now=now) async for item in found]
     if rows:
-        output.show(view.lines(rows))
+        output.show(Columns().lines([*view.header(), *rows]))
     else:
         output.waiting("no ManagedResources")
     return 0
@@ -156,6 +164,7 @@ async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View)
     selection = Selection(namespace=namespace, label_selector=chosen.selector)
     watcher = Watcher(session.source.client, MANAGED_RESOURCES, selection, page_size=PAGE)
     shown: dict[Key, Line] = {}
+    columns = Columns()
     listed: list[Line] | None = []
     async with aclosing(watcher.events()) as events:
         async for event in events:
@@ -164,7 +173,7 @@ async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View)
             elif isinstance(event, ListEnds):
                 if event.resource_version is None:
                     raise KindMissing
-                output.show(view.lines(listed or []))
+                output.show(columns.lines([*view.header(), *(listed or [])]))
                 listed = None
             elif chosen.includes(event.object):
                 line = view.row(event.object, now=datetime.now(UTC))
@@ -173,7 +182,7 @@ async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View)
                 if listed is not None:
                     listed.append(line)
                 else:
-                    output.show(table([line]))
+                    output.show(columns.lines([line]))
 
 
 def _is_news(shown: dict[Key, Line], name: Key, line: Line | None) -> bool:

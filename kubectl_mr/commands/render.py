@@ -1,18 +1,19 @@
 """`kubectl mr render`: manifests, or ManagedResources with their Secrets, as they would be applied."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.merge import merge_ignored
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.references import secret_names
+from gardener.managed_resource.schema import schemas_in, unknown_fields
+from gardener.overview.objects import name_of
 from kube.objects import Object, key
-from kubectl_mr import files, output
+from kubectl_mr import files, options, output
 from kubectl_mr.desired import DEFAULT_MANAGED_BY, Contents, Merging, plan_of
 from kubectl_mr.errors import UserError
 from kubectl_mr.offline import Kinds
@@ -21,20 +22,25 @@ from kubectl_mr.packing import documents_in, managed_resource, pack, secrets
 from kubectl_mr.session import run_offline
 
 
-def command(
-    *,
-    paths: Annotated[
-        list[Path], typer.Option("--filename", "-f", metavar="DIR|FILE", help="Manifests; may be given several times.")
-    ],
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Of the ManagedResource, if there is none in the files.")
-    ] = "example",
-    namespace: Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")] = "garden",
-    managed_by: Annotated[
-        str, typer.Option("--managed-by", metavar="VALUE", help="controllers.managedResource.managedByLabelValue.")
-    ] = DEFAULT_MANAGED_BY,
-    form: Annotated[Form, typer.Option("--output", "-o", help="The form of output.")] = Form.YAML,
-) -> None:
+@click.command
+@options.required_paths("DIR|FILE")
+@click.option(
+    "--name",
+    metavar="NAME",
+    default="example",
+    show_default=True,
+    help="Of the ManagedResource, if there is none in the files.",
+)
+@click.option("--namespace", "-n", metavar="NAME", default="garden", show_default=True, help="Its namespace.")
+@click.option(
+    "--managed-by",
+    metavar="VALUE",
+    default=DEFAULT_MANAGED_BY,
+    show_default=True,
+    help="controllers.managedResource.managedByLabelValue.",
+)
+@options.form_of_objects
+def command(*, paths: Sequence[Path], name: str, namespace: str, managed_by: str, form: Form) -> None:
     """In the order in which it is applied, labels and annotations of the agent included, duplicates left out.
 
     If the files hold ManagedResources and their Secrets, what these ask for is rendered; else the files themselves,
@@ -47,6 +53,10 @@ def command(
         pairs = _managed(found) or [_made_of(texts, name, namespace)]
         objects, problems = asyncio.run(_rendered(pairs, managed_by))
         output.show_objects(objects, form)
+        schemas = schemas_in(definition for _, own in pairs for definition in _definitions(own))
+        for obj in objects:
+            for text in unknown_fields(obj, schemas):
+                output.warn(f"{name_of(obj)}: {text}")
         for problem in problems:
             output.failed(problem)
         return 1 if problems else 0

@@ -1,12 +1,13 @@
 """`kubectl mr resume`: the end of a suspension."""
 
-from typing import Annotated
+from collections.abc import Sequence
 
-import typer
+import click
 
 from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import State, state_of, suspension
+from kube.objects import Key, key
 from kubectl_mr import options, output
 from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
@@ -14,22 +15,30 @@ from kubectl_mr.waiting import Goal, seconds_of, wait_for
 _NOTES = dict.fromkeys((IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE))
 
 
+@click.command
+@options.names
+@options.all_here
+@options.all_namespaces("everywhere")
+@options.wait
+@options.timeout("1m")
 @on_cluster()
 async def command(
-    session: Session,
-    *,
-    names: options.Names,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until they are ready.")] = True,
-    timeout: options.TimeoutFlag = "1m",
+    session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, wait: bool, timeout: str
 ) -> int:
     """Whatever was changed meanwhile is put right; `kubectl mr diff` tells before what that is."""
     patience = seconds_of(timeout)
-    for name in names:
-        found = await session.managed_resource(name)
-        if state_of(found) is not State.SUSPENDED:
-            output.waiting(f"ManagedResource {session.key(name)} was not suspended")
+    waited: list[Key] = []
+    for found in await session.selected(names, all_here=all_here, everywhere=everywhere):
+        name = key(found)
+        if state_of(found) is State.SUSPENDED:
+            patch = {"metadata": {"annotations": _NOTES}}
+            await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+            output.begin(f"ManagedResource {name} was suspended {suspension(found)}")
+        elif names:
+            output.waiting(f"ManagedResource {name} was not suspended")
+        else:
             continue
-        patch = {"metadata": {"annotations": _NOTES}}
-        await session.source.client.patch(MANAGED_RESOURCES, name, patch, namespace=session.namespace)
-        output.begin(f"ManagedResource {session.key(name)} was suspended {suspension(found)}")
-    return await wait_for(session, names, Goal.READY, timeout=patience) if wait else 0
+        waited.append(name)
+    if not waited:
+        output.waiting("none was suspended")
+    return await wait_for(session, waited, Goal.READY, timeout=patience) if wait else 0

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import click
+
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, decompress
-from gardener.managed_resource.plan import secret_names
+from gardener.managed_resource.references import secret_names
 from gardener.overview.states import State, state_of
 from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key
@@ -13,6 +15,7 @@ from kube.resources import SECRETS
 from kube.yaml import DialectError
 from kubectl_mr import options, output
 from kubectl_mr.desired import values_of
+from kubectl_mr.output import Form
 from kubectl_mr.session import Session, gathered, on_cluster
 from kubectl_mr.style import BOLD, Line, Word, size, table
 from kubectl_mr.words import state_word
@@ -22,10 +25,11 @@ _LONGEST = 64 << 20
 _KINDS_SHOWN = 10
 
 
+@click.command
+@options.all_namespaces("all_namespaces")
+@options.form
 @on_cluster(target=False)
-async def command(
-    session: Session, *, all_namespaces: options.AllNamespacesFlag = False, form: options.FormFlag = None
-) -> None:
+async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> None:
     """Each Secret is read once, to be measured."""
     found = await _count(session, "" if all_namespaces else session.namespace)
     if form is not None:

@@ -1,16 +1,19 @@
 """`kubectl mr suspend`: the annotation that says hands off, with who, why and since when beside it."""
 
 import getpass
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
+import click
 
 from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
 from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.states import suspension
+from gardener.responsibility import is_ignored
 from kube.client import Client
 from kube.clock import format_time
 from kube.errors import KubeError
+from kube.objects import key
 from kube.resources import Resource
 from kubectl_mr import options, output
 from kubectl_mr.session import Session, on_cluster
@@ -18,26 +21,29 @@ from kubectl_mr.session import Session, on_cluster
 _REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
+@click.command
+@options.names
+@options.all_here
+@options.all_namespaces("everywhere")
+@click.option("--reason", "-r", required=True, metavar="TEXT", help="Why; others will want to know.")
 @on_cluster(target=False)
-async def command(
-    session: Session,
-    *,
-    names: options.Names,
-    reason: Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why; others will want to know.")],
-) -> None:
+async def command(session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, reason: str) -> None:
     """Nothing is done to the objects, even if others change them. Deleting a suspended ManagedResource deletes them."""
-    for name in names:
-        await session.managed_resource(name)
+    found = await session.selected(names, all_here=all_here, everywhere=everywhere)
     notes = {
         IGNORE: "true",
         IGNORE_REASON: reason,
         IGNORED_BY: await _own_name(session.source.client),
         IGNORED_SINCE: format_time(datetime.now(UTC)),
     }
-    for name in names:
+    for managed_resource in found:
+        name = key(managed_resource)
+        if not names and is_ignored(managed_resource):
+            output.waiting(f"ManagedResource {name} is suspended already, {suspension(managed_resource)}")
+            continue
         patch = {"metadata": {"annotations": notes}}
-        await session.source.client.patch(MANAGED_RESOURCES, name, patch, namespace=session.namespace)
-        output.done(f"ManagedResource {session.key(name)} is suspended; when you are done: kubectl mr resume {name}")
+        await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+        output.done(f"ManagedResource {name} is suspended; when you are done: kubectl mr resume {name.name}")
 
 
 async def _own_name(client: Client) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
+import click
 
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.keys import ORIGIN
@@ -20,25 +19,24 @@ from kubectl_mr import kinds, options, output
 from kubectl_mr.commands.tree import sources_of
 from kubectl_mr.desired import read_contents
 from kubectl_mr.errors import UserError
-from kubectl_mr.live import read_object
+from kubectl_mr.live import health_word, read_object
+from kubectl_mr.output import Form
 from kubectl_mr.session import Cluster, Session, on_cluster
 from kubectl_mr.style import Line, age, table
-from kubectl_mr.words import health_word, state_word
+from kubectl_mr.words import state_word
 
 _DEPTH = 10
 
 
+@click.command
+@click.argument("what", metavar="KIND/NAME", help="The object, such as deploy/storefront.")
+@options.form
 @on_cluster()
-async def command(
-    session: Session,
-    *,
-    what: Annotated[str, typer.Argument(metavar="KIND/NAME", help="The object, such as deploy/storefront.")],
-    form: options.FormFlag = None,
-) -> int:
+async def command(session: Session, *, what: str, form: Form | None) -> int:
     """Owners are followed upwards, so it may be a Pod as well. The namespace is that of the object."""
     kind, slash, name = what.partition("/")
     if not (kind and slash and name) or "/" in name:
-        raise typer.BadParameter("must be KIND/NAME, such as deploy/storefront", param_hint="KIND/NAME")
+        raise click.BadParameter("must be KIND/NAME, such as deploy/storefront", param_hint="KIND/NAME")
     trace = await _trace(session, kind, name)
     if form is not None:
         output.show_data(data(trace), form)

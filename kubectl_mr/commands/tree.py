@@ -3,31 +3,37 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import click
+
 from gardener import keys
 from gardener.managed_resource.decode import DecodeResult
 from gardener.managed_resource.references import in_its_namespace, key_of_reference, reference_of
-from gardener.overview.objects import Health, HealthStatus, Live, listed_in
+from gardener.overview.objects import Health, HealthStatus, Live, as_told, listed_in
 from gardener.overview.states import State, message_of, state_of
 from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.objects import Object, annotations, key, uid
 from kubectl_mr import options, output
 from kubectl_mr.desired import Contents, read_contents
-from kubectl_mr.live import OWNERS, Owned, by_key, owned_objects, read_all
+from kubectl_mr.live import OWNERS, Owned, by_key, health_word, owned_objects, read_all
+from kubectl_mr.output import Form
 from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import DIM, RED, Branch, Line, Word, tree
-from kubectl_mr.words import health_word, state_word
+from kubectl_mr.words import state_word
 
 _DEPTH = 4
 
 
+@click.command
+@options.name
+@options.form
 @on_cluster()
-async def command(session: Session, *, name: options.Name, form: options.FormFlag = None) -> None:
+async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Old ReplicaSets without pods are left out."""
     managed_resource = await session.managed_resource(name)
     contents = await read_contents(session.source.client, managed_resource)
     sources = await sources_of(contents.decoded(), session.target.discovery)
-    found = await read_all(session.target, everything(managed_resource, sources))
+    found = as_told(managed_resource, await read_all(session.target, everything(managed_resource, sources)))
     owners = [live for live in found if live.reference.get("kind") in OWNERS and live.object is not None]
     owned = await owned_objects(session.target, {live.reference.get("namespace") or "" for live in owners})
     root = build(managed_resource, contents, sources, by_key(found), owned)
@@ -44,7 +50,7 @@ class Source:
     reference: Object
     secret: str
     place: str
-    """Data key and number of the document."""
+    """Data key and index of the document, as in the conditions."""
     is_released: bool
 
 
@@ -59,7 +65,7 @@ async def sources_of(decoded: DecodeResult, discovery: Discovery) -> dict[str, S
             namespaced = None
         obj = in_its_namespace(item.object, namespaced=namespaced)
         reference = reference_of(obj, injected_labels={})
-        place = f"{item.data_key}, document {item.index + 1}"
+        place = f"{item.data_key}, index {item.index}"
         released = annotations(obj).get(keys.MODE) == keys.MODE_IGNORE
         found[key_of_reference(reference)] = Source(reference, item.secret.name, place, released)
     return found

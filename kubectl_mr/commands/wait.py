@@ -1,21 +1,32 @@
 """`kubectl mr wait`: until ManagedResources are ready, or gone."""
 
-from typing import Annotated
+from collections.abc import Sequence
 
-import typer
+import click
 
+from kube.objects import key
 from kubectl_mr import options
-from kubectl_mr.session import Session, on_cluster
+from kubectl_mr.session import Session, demand_selection, on_cluster
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
 
 
+@click.command
+@options.names
+@options.all_here
+@options.all_namespaces("everywhere")
+@click.option(
+    "--for", "goal", type=options.OneOf(Goal), default=Goal.READY.value, show_default=True, help="What to wait for."
+)
+@options.timeout("5m")
 @on_cluster()
 async def command(
-    session: Session,
-    *,
-    names: options.Names,
-    goal: Annotated[Goal, typer.Option("--for", help="What to wait for.")] = Goal.READY,
-    timeout: options.TimeoutFlag = "5m",
+    session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, goal: Goal, timeout: str
 ) -> int:
     """Tells what is still missing, and which objects block a deletion and why. Exit code 1 if it took too long."""
-    return await wait_for(session, names, goal, timeout=seconds_of(timeout))
+    patience = seconds_of(timeout)
+    demand_selection(names, all_here=all_here, everywhere=everywhere)
+    if names:
+        wanted = [session.key(name) for name in names]  # that are perhaps gone already
+    else:
+        wanted = [key(obj) for obj in await session.selected((), all_here=all_here, everywhere=everywhere)]
+    return await wait_for(session, wanted, goal, timeout=patience)

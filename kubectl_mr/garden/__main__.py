@@ -1,0 +1,25 @@
+"""The command line of `kubectl gardener`."""
+
+from typing import Never
+
+from kubectl_mr.plugin import Plugin
+
+COMMANDS = {"why": "Tell what an object waits for, what is wrong with it, and what comes next."}
+
+PLUGIN = Plugin("gardener", COMMANDS, package="kubectl_mr.garden.commands")
+
+
+@PLUGIN.group
+def app() -> None:
+    """Ask about what is in a garden.
+
+    Data goes to stdout, all else to stderr. Exit codes: 0 it was told, 1 it could not be, 2 the command line is wrong.
+    """
+
+
+def main() -> Never:
+    PLUGIN.main(app)
+
+
+if __name__ == "__main__":
+    main()

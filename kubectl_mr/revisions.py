@@ -1,0 +1,82 @@
+"""Revisions: versions of ManagedResources that were applied, and that the agent has kept as Secrets.
+
+Only their metadata are read to list them, so no values get here.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gardener import keys
+from gardener.managed_resource.history import (
+    CHANGE_CAUSE,
+    Revision,
+    is_revision,
+    kept_secrets,
+    ours,
+    selector_of,
+)
+from kube.client import Form, Selection
+from kube.objects import Key, Object, annotations, key, metadata
+from kube.resources import SECRETS
+from kubectl_mr.desired import values_of
+from kubectl_mr.errors import UserError
+from kubectl_mr.session import Session
+
+
+async def read_revisions(session: Session, managed_resource: Object) -> list[Object]:
+    """The metadata of their Secrets, the oldest first. Raises KubeError."""
+    own = key(managed_resource)
+    selection = Selection(own.namespace, label_selector=f"{keys.HISTORY_OF}={selector_of(own.name)}")
+    found = await session.source.client.list(SECRETS, selection, form=Form.METADATA)
+    by_number = {each.number: secret for secret in found if (each := Revision.of(secret))}
+    return [by_number[each.number] for each in ours([Revision.of(secret) for secret in found], managed_resource)]
+
+
+def number_of(revision: Object) -> int:
+    return Revision.of(revision).number
+
+
+def digest_of(revision: Object) -> str:
+    return Revision.of(revision).digest
+
+
+def applied_digest(managed_resource: Object) -> str:
+    """Of what the last complete pass has applied; empty if there was none."""
+    return str((managed_resource.get("status") or {}).get("secretsDataChecksum") or "")
+
+
+def current(revisions: Sequence[Object], managed_resource: Object) -> int:
+    """The number of the one that is applied; 0 if it is none of them."""
+    applied = applied_digest(managed_resource)
+    return next((number_of(each) for each in reversed(revisions) if digest_of(each) == applied), 0)
+
+
+def json_of(revision: Object, *, applied: int) -> Object:
+    """What there is to tell of it, without its content."""
+    notes = annotations(revision)
+    found: Object = {
+        "revision": number_of(revision),
+        "applied": number_of(revision) == applied,
+        "time": metadata(revision).get("creationTimestamp"),
+        "digest": digest_of(revision),
+        "sourceSecrets": [name for name in (notes.get(keys.SOURCE_SECRETS) or "").split(",") if name],
+        "cause": notes.get(CHANGE_CAUSE),
+        "notKept": notes.get(keys.NOT_KEPT),
+        "secret": key(revision).name,
+    }
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def contents_of(secret: Object) -> list[tuple[Key, Mapping[str, bytes]]]:
+    """The data of a Secret, or of those that are kept in it. Raises UserError."""
+    if not is_revision(secret):
+        return [(key(secret), values_of(secret))]
+    namespace = key(secret).namespace
+    return [(Key(namespace, key(kept).name), values_of(kept)) for kept in kept_in(secret)]
+
+
+def kept_in(secret: Object) -> list[Object]:
+    """The Secrets that a revision holds. Raises UserError."""
+    try:
+        return kept_secrets(secret)
+    except ValueError as error:
+        raise UserError(f"Secret {key(secret)}: {error}") from error
