@@ -6,19 +6,24 @@ import sys
 import time
 from collections.abc import Sequence
 
-from devcluster import assets
+from devcluster import assets, versions
 from devcluster.cluster import Cluster
-from devcluster.demo import story
+from devcluster.demo import stage
+from devcluster.demo.garden import GardenDemo
+from devcluster.demo.story import Story
 from devcluster.errors import DevclusterError
+from devcluster.garden.box import Garden
 from kube.errors import KubeError
 from process.printable import LINES, printable
 
 _EXAMPLES = """
 examples:
   python -m devcluster up --nodes 3
+  python -m devcluster up --garden --demo-data --name garden
   python -m devcluster exec -- kubectl get nodes
   export KUBECONFIG="$(python -m devcluster kubeconfig)"
   python -m devcluster down
+  python -m devcluster up --name old --kubernetes-version 1.28
   python -m devcluster demo
 
 The first `up` builds the control plane, which needs Go and takes about 5 minutes, unless KUBEBUILDER_ASSETS names a
@@ -40,15 +45,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    assets.find_or_build()
+    if options.demo_data and not options.garden:
+        raise DevclusterError("--demo-data needs --garden")
+    wanted = options.kubernetes_version
+    assets.find_or_build(wanted)
     was_up = Cluster.running(options.name) is not None
     # What is built is not part of the time that a start takes.
     start = time.monotonic()
-    cluster = Cluster(name=options.name, nodes=options.nodes, owner=0).start()
+    nodes = options.nodes if options.nodes is not None else int(not options.garden)
+    cluster = Cluster(name=options.name, nodes=nodes, owner=0, release=wanted).start()
+    found = cluster.api.get("/version")["gitVersion"]
+    if was_up and wanted and found != f"v{wanted}":
+        raise DevclusterError(
+            f"the cluster {options.name!r} is up already, with Kubernetes {found}; take it down first, or choose "
+            "another --name"
+        )
+    if options.garden:
+        _make_garden(Garden(cluster), demo_data=options.demo_data)
     how = "is up already" if was_up else f"came up after {time.monotonic() - start:.1f} s"
-    print(f"the cluster {options.name!r} {how}, at {cluster.url}")
+    print(f"the cluster {options.name!r} {how}, with Kubernetes {found}, at {cluster.url}")
     print(f"export KUBECONFIG={cluster.kubeconfig}")
     return 0
+
+
+def _make_garden(garden: Garden, *, demo_data: bool) -> None:
+    if not garden.is_installed:
+        garden.install()
+    if demo_data:
+        garden.add_demo_data()
 
 
 def _down(options: argparse.Namespace) -> int:
@@ -87,13 +111,13 @@ def _exec(options: argparse.Namespace) -> int:
         raise DevclusterError(f"{command[0]}: {error.strerror}") from error
 
 
-def _build(_: argparse.Namespace) -> int:
-    print(assets.find_or_build().apiserver.parent)
+def _build(options: argparse.Namespace) -> int:
+    print(assets.find_or_build(options.kubernetes_version).apiserver.parent)
     return 0
 
 
 def _demo(options: argparse.Namespace) -> int:
-    story.run(name=options.name, once=options.once)
+    stage.run(GardenDemo if options.garden else Story, name=options.name, once=options.once)
     return 0
 
 
@@ -120,14 +144,24 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     up = command("up", _up, "start a cluster that runs in the background until `down`")
-    up.add_argument("--nodes", type=_node_count, default=1, help="how many nodes (default: %(default)s)")
+    up.add_argument("--nodes", type=_node_count, help="how many nodes (default: 1, for a garden 0)")
+    up.add_argument("--garden", action="store_true", help="serve the garden API, with its webhooks and roles")
+    up.add_argument("--demo-data", action="store_true", help="with --garden: a cloud profile, extensions, a project")
     command("down", _down, "stop a cluster and remove all that it holds")
     command("status", _status, "say whether a cluster is up (exit code 0) or not (1), and what it runs")
     command("kubeconfig", _kubeconfig, "print the path of a cluster's kubeconfig")
     run = command("exec", _exec, "run a command with KUBECONFIG set to a cluster's")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command and its arguments")
-    command("build", _build, "find or build the programs, and print their directory")
+    build = command("build", _build, "find or build the programs, and print their directory")
+    for each in (up, build):
+        each.add_argument(
+            "--kubernetes-version",
+            type=_release,
+            metavar="VERSION",
+            help=f"of {', '.join(versions.PATCHES)} (default: what KUBEBUILDER_ASSETS names, or the last of these)",
+        )
     demo = command("demo", _demo, "show the agent at work in a cluster of its own, until Ctrl-C", cluster="demo")
+    demo.add_argument("--garden", action="store_true", help="show the garden API instead")
     demo.add_argument("--once", action="store_true", help="end by itself when everything was shown")
     return parser
 
@@ -136,6 +170,13 @@ def _name(text: str) -> str:
     if not (text.replace("-", "").isalnum() and text.isascii() and len(text) <= 30):
         raise argparse.ArgumentTypeError(f"{text!r} is not up to 30 letters, digits and dashes")
     return text
+
+
+def _release(text: str) -> str:
+    try:
+        return versions.release(text)
+    except DevclusterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _node_count(text: str) -> int:

@@ -5,13 +5,18 @@ to be there, the others make the cluster better), the user's cache directory, a 
 """
 
 import os
+import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster import build
 from devcluster.errors import DevclusterError
+from devcluster.versions import NEWEST
 
 _VARIABLE = "KUBEBUILDER_ASSETS"
+_FIRST_WITH_GATEWAY = (3, 6)
+_VERSION_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +29,24 @@ class Assets:
     scheduler: Path | None
     kwok: Path | None
 
+    def etcd_has_gateway(self) -> bool:
+        """Whether etcd takes JSON, too, on a Unix socket; before 3.6 it ends if it is to."""
+        try:
+            answer = subprocess.run(
+                [self.etcd, "--version"], capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False
+            ).stdout
+        except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+            return True  # it fails when it is started, if at all
+        version = re.search(r"etcd Version: (\d+)\.(\d+)", answer)
+        return version is None or (int(version[1]), int(version[2])) >= _FIRST_WITH_GATEWAY
 
-def find_or_build() -> Assets:
+
+def find_or_build(release: str | None = None) -> Assets:
+    """Args: release: of Kubernetes, which is built then; without it, what the variable names, or the newest."""
     named = os.environ.get(_VARIABLE)
-    if named:
+    if named and release is None:
         return _in_directory(Path(named).expanduser(), source=f"{_VARIABLE}={named}")
-    directory = build.cached_or_built()
+    directory = build.cached_or_built(release or NEWEST)
     return _in_directory(directory, source=f"the cache {directory}")
 
 

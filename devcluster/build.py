@@ -1,13 +1,15 @@
-"""Builds the control plane from Go modules, once a user: the only step that needs Go and the network.
+"""Builds the control plane from Go modules, once a user and release: the only step that needs Go and the network.
 
 `controlplane/` is a Go module whose two programs become five: `controlplane` is etcd, kube-apiserver,
 kube-controller-manager or kube-scheduler, depending on the name it is called by, and `kwok` is itself. Its go.sum
-pins every byte. The result is kept in the cache directory under a hash of all that it is made of, put there by one
-rename, so what is found there is complete. Who comes while another builds waits for the result.
+pins every byte. Other releases of Kubernetes are built from the same main program, in a module that is made for them
+(`versions`), and get the same kwok. Each result is kept in the cache directory under a hash of all that it is made of,
+put there by one rename, so what is found there is complete. Who comes while another builds waits for the result.
 """
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -17,21 +19,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from devcluster.errors import DevclusterError
 from devcluster.state import locked
+from devcluster.versions import NEWEST, go_mod
 
 MODULE = Path(__file__).with_name("controlplane")
 _SOURCES = ("go.mod", "go.sum", "main.go", "kwok/main.go")
-_PROGRAMS = (".", "./kwok")
+_MAIN = "main.go"
+_KWOK = "kwok"
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _VERSION = "k8s.io/component-base/version"
-_FLAGS = (
-    "-trimpath",
-    f"-ldflags=-s -w -X {_VERSION}.gitVersion=v1.36.3 -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36",
-)
 _REMEDY = (
     "The control plane is built once with Go (1.26 or newer; it takes about 5 minutes, 2 GB of memory, and 5 GB of "
     "disk for Go's own caches). Install Go, or set KUBEBUILDER_ASSETS to a directory that has etcd and "
@@ -44,25 +45,43 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "resource-manager-devcluster"
 
 
-def cached_or_built() -> Path:
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What `go build` is called with, and where."""
+
+    directory: Path
+    flags: tuple[str, ...]
+    programs: tuple[str, ...]
+
+
+def cached_or_built(release: str = NEWEST) -> Path:
     """The directory with all programs; builds them if need be, which takes minutes and tells so on stderr.
 
     Raises DevclusterError if Go is missing, too old, or fails.
     """
     cache = cache_directory()
-    target = cache / _fingerprint()
+    target = cache / _fingerprint(release)
     if target.exists():
         return target
     cache.mkdir(parents=True, exist_ok=True)
+    kwok = None if release == NEWEST else cached_or_built() / _KWOK
     with _locked_with_notice(cache / f"{target.name}.lock"):
         if not target.exists():
-            _build(target)
+            _build(target, release, kwok)
     return target
 
 
-def _fingerprint() -> str:
-    digest = hashlib.sha256(repr(_FLAGS).encode())
-    for source in _SOURCES:
+def _flags(release: str) -> tuple[str, ...]:
+    major, minor, _ = release.split(".")
+    told = {"gitVersion": f"v{release}", "gitMajor": major, "gitMinor": minor}
+    flags = "-trimpath", " ".join(("-ldflags=-s -w", *(f"-X {_VERSION}.{name}={text}" for name, text in told.items())))
+    # Without the cloud providers that old releases have in them: nobody has a cloud here.
+    return flags if release == NEWEST else (*flags, "-tags=providerless", "-mod=mod")
+
+
+def _fingerprint(release: str) -> str:
+    digest = hashlib.sha256(repr(_flags(release)).encode())
+    for source in _SOURCES if release == NEWEST else (_MAIN,):
         digest.update((MODULE / source).read_bytes())
     return digest.hexdigest()[:16]
 
@@ -78,38 +97,58 @@ def _locked_with_notice(lock: Path) -> Iterator[None]:
         yield
 
 
-def _build(target: Path) -> None:
+def _build(target: Path, release: str, kwok: Path | None) -> None:
+    """Args: kwok: one that is built already; None: it is built, too."""
     if shutil.which("go") is None:
         raise DevclusterError(f"Go is not installed. {_REMEDY}")
     scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
-        with Progress(sys.stderr.isatty()) as progress:
+        with Progress(release, sys.stderr.isatty()) as progress, _module(release, progress) as module:
             progress.phase("looking for modules")
-            progress.total = _count_packages(progress)
-            progress.phase("compiling")
+            total = _count_packages(module, progress)
+            progress.phase("compiling", total)
             output = f"-o={scratch}{os.sep}"
-            _go(["build", "-v", *_FLAGS, output, *_PROGRAMS], progress)
+            _go(["build", "-v", *module.flags, output, *module.programs], module.directory, progress)
         for name in _NAMES:
             (scratch / name).symlink_to("controlplane")
+        if kwok is not None:
+            (scratch / _KWOK).hardlink_to(kwok)
         scratch.chmod(0o755)
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _count_packages(progress: "Progress") -> int:
-    """How many packages the programs consist of; fetches the modules they come from."""
-    return len(_go(["list", "-deps", *_PROGRAMS], progress))
+@contextlib.contextmanager
+def _module(release: str, progress: "Progress") -> Iterator[Module]:
+    """The pinned one, or one that is made for the release."""
+    if release == NEWEST:
+        yield Module(MODULE, _flags(release), (".", f"./{_KWOK}"))
+        return
+    with tempfile.TemporaryDirectory(prefix="controlplane-") as name:
+        directory = Path(name)
+        progress.phase("looking for the release")
+        found = _go(["list", "-m", "-json", f"k8s.io/kubernetes@v{release}"], directory, progress)
+        own = _go(["mod", "edit", "-json", json.loads("\n".join(found))["GoMod"]], directory, progress)
+        (directory / "go.mod").write_text(go_mod(release, json.loads("\n".join(own))))
+        shutil.copy(MODULE / _MAIN, directory)
+        yield Module(directory, _flags(release), (".",))
 
 
-def _go(arguments: list[str], progress: "Progress") -> list[str]:
-    """Runs Go in the module and gives the lines of its output; its messages move the progress on."""
+def _count_packages(module: Module, progress: "Progress") -> int:
+    """How many packages are to be compiled, since Go's cache lacks them; fetches the modules they come from."""
+    stale = "-f={{if .Stale}}{{.ImportPath}}{{end}}"
+    return len(_go(["list", "-deps", *module.flags, stale, *module.programs], module.directory, progress))
+
+
+def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str]:
+    """Runs Go there and gives the lines of its output; its messages move the progress on."""
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
     messages: deque[str] = deque(maxlen=15)
     with (
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
-            ["go", *arguments], cwd=MODULE, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
+            ["go", *arguments], cwd=directory, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
         ) as process,
     ):
         assert process.stderr is not None
@@ -129,17 +168,19 @@ def _go(arguments: list[str], progress: "Progress") -> list[str]:
 class Progress:
     """Tells on stderr how far a build is: one line redrawn on a terminal, elsewhere a line every 15 seconds."""
 
-    def __init__(self, terminal: bool) -> None:
-        self.total = 0
+    def __init__(self, release: str, terminal: bool) -> None:
+        self._release = release
         self._terminal = terminal
         self._phase = ""
+        self._total: int | None = None
         self._steps = 0
         self._start = time.monotonic()
         self._done = threading.Event()
         self._drawing = threading.Thread(target=self._draw, daemon=True)
 
     def __enter__(self) -> Self:
-        self._show("building the control plane; this happens once and takes about 5 minutes\n")
+        what = f"the control plane of Kubernetes {self._release}"
+        self._show(f"building {what}; this happens once and takes about 5 minutes\n")
         self._drawing.start()
         return self
 
@@ -151,16 +192,18 @@ class Progress:
         if kind is None:
             self._show(f"built the control plane in {self._elapsed()}\n")
 
-    def phase(self, name: str) -> None:
-        self._phase, self._steps = name, 0
+    def phase(self, name: str, total: int | None = None) -> None:
+        self._phase, self._total, self._steps = name, total, 0
 
     def step(self) -> None:
         self._steps += 1
 
     def line(self) -> str:
-        if not self.total:
+        if self._total is None:
             return f"{self._elapsed()}  {self._phase}: {self._steps} fetched"
-        return f"{self._elapsed()}  {self._phase}: {min(self._steps, self.total)} of up to {self.total} packages"
+        if self._steps >= self._total:
+            return f"{self._elapsed()}  linking: all {self._total} packages are compiled"
+        return f"{self._elapsed()}  {self._phase}: {self._steps} of {self._total} packages"
 
     def _draw(self) -> None:
         while not self._done.wait(0.5 if self._terminal else 15):

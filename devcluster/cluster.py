@@ -40,12 +40,18 @@ _numbers = itertools.count(1)
 class Cluster:
     """A control plane. Blocking; in a coroutine use `async with`, and asyncio.to_thread for the methods that wait."""
 
-    def __init__(self, *, name: str | None = None, nodes: int = 0, owner: int | None = None) -> None:
-        """`owner` is the id of the process to live as long as: this one unless told otherwise, 0 for none."""
+    def __init__(
+        self, *, name: str | None = None, nodes: int = 0, owner: int | None = None, release: str | None = None
+    ) -> None:
+        """`owner` is the id of the process to live as long as: this one unless told otherwise, 0 for none.
+
+        `release` is that of Kubernetes, as `1.30.14`; by default what `find_or_build` finds.
+        """
         self.name = name or f"{os.getpid()}-{next(_numbers)}"
         self.state = directory(self.name)
         self._nodes = nodes
         self._owner = os.getpid() if owner is None else owner
+        self._release = release
         self._files = Files(self.state)
 
     @classmethod
@@ -111,7 +117,7 @@ class Cluster:
 
         Raises DevclusterError if it does not come up; then nothing is left running.
         """
-        self._assets = find_or_build()  # may take minutes: before anything is held
+        self._assets = find_or_build(self._release)  # may take minutes: before anything is held
         sweep()
         with locked(start_lock(self.state)):
             if self.is_running():
@@ -164,10 +170,10 @@ class Cluster:
         supervisor.ask(self.state, "stop", name=ETCD, kill=kill)
 
     def compact(self) -> int:
-        """Etcd forgets all versions before the present one, which is returned."""
+        """Etcd forgets all versions before the present one, which is returned. Needs etcd 3.6."""
         with socket.socket(socket.AF_UNIX) as connected:
             connected.settimeout(_ETCD_SECONDS)
-            connected.connect(self._files.etcd_socket.removeprefix("unix://"))
+            connected.connect(str(self._files.etcd_socket))
             etcd = http.client.HTTPConnection("etcd")
             etcd.sock = connected
             revision = int(_asked(etcd, "/v3/kv/range", {"key": "AA=="})["header"]["revision"])
@@ -323,7 +329,7 @@ class Cluster:
 
     @cached_property
     def _assets(self) -> Assets:
-        return find_or_build()
+        return find_or_build(self._release)
 
 
 def _can_take_pods(node: Object) -> bool:

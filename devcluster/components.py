@@ -29,6 +29,9 @@ SCHEDULER = "kube-scheduler"
 KWOK = "kwok"
 ORDER = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
 """In which they start."""
+_ETCD_ADDRESS, _PEER_ADDRESS = "etcd:0", "peer:0"
+"""Sockets in the state directory, in which etcd runs; before 3.6 it takes no paths, only what looks like host and port.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,8 @@ class Files:
         return self.state / "etcd"
 
     @property
-    def etcd_socket(self) -> str:
-        return f"unix://{self.state}/etcd.sock"
+    def etcd_socket(self) -> Path:
+        return self.state / _ETCD_ADDRESS
 
     def log(self, component: str) -> Path:
         return self.logs / f"{component}.log"
@@ -98,12 +101,13 @@ def etcd(assets: Assets, files: Files) -> list[str]:
     return [
         str(assets.etcd),
         f"--data-dir={files.etcd_data}",
-        f"--listen-client-urls={files.etcd_socket}",
+        f"--listen-client-urls=unix://{_ETCD_ADDRESS}",
         # Has to be host and port, though it is told to nobody.
         "--advertise-client-urls=http://localhost:1",
-        f"--listen-peer-urls=unix://{files.state}/peer.sock",
+        f"--listen-peer-urls=unix://{_PEER_ADDRESS}",
         # The data live as long as the cluster; waiting for the disk would make every write ten times slower.
         "--unsafe-no-fsync",
+        *([] if assets.etcd_has_gateway() else ["--enable-grpc-gateway=false"]),
         "--log-level=warn",
     ]
 
@@ -112,7 +116,7 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
     pki = files.pki
     return [
         str(assets.apiserver),
-        f"--etcd-servers={files.etcd_socket}",
+        f"--etcd-servers=unix://{files.etcd_socket}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         "--permit-port-sharing",
@@ -120,6 +124,7 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         f"--tls-private-key-file={pki}/apiserver.key",
         f"--client-ca-file={files.ca}",
         f"--token-auth-file={files.tokens}",
+        "--enable-bootstrap-token-auth",
         "--authorization-mode=Node,RBAC",
         f"--service-account-issuer={AUDIENCES[0]}",
         f"--service-account-key-file={files.service_account_key}",

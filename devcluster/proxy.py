@@ -62,7 +62,7 @@ from devcluster.faults import (
 )
 from devcluster.kubeconfig import kubeconfig, token_credentials
 from devcluster.pki import Authority, write_private
-from kube.client import AbortingResponse
+from kube.transport import AbortingResponse
 from process.listener import Listener
 
 _HOST = "127.0.0.1"

@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.demo.program import Program
 from devcluster.local import HOST, free_ports
+from devcluster.program import Program
 from kube.objects import Object, key
 
 BAKERY, TREASURES = (Path(__file__).parent / name for name in ("bakery.yaml", "treasures.yaml"))

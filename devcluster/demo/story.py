@@ -1,34 +1,30 @@
 """The demo from top to bottom. Whoever reads this knows what it does; the rest of the package is how."""
 
 import shutil
-import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from devcluster import assets
 from devcluster.cluster import Cluster
-from devcluster.demo import admission, identity
+from devcluster.demo import admission, identity, plugin
 from devcluster.demo.admission import Webhooks
 from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_definitions
 from devcluster.demo.identity import Identity
-from devcluster.demo.program import Program
 from devcluster.demo.screen import Screen
-from devcluster.errors import DevclusterError
-from devcluster.local import wait_until
+from devcluster.demo.stage import Demo, shown
+from devcluster.local import HOST, free_ports, is_good
+from devcluster.program import Program
 from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED
+from gardener.managed_resource.conditions import IGNORED
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
 
-_NODES = 2
 _NAMESPACE = "garden"
 _EVENTS = f"/api/v1/namespaces/{_NAMESPACE}/events"
 _MANAGED_RESOURCES = f"{GROUP}/namespaces/{_NAMESPACE}/managedresources"
-_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-_PATIENCE_SECONDS = 60.0
 _GOOD = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
 
 
@@ -57,44 +53,17 @@ _MANUAL_CHANGES = (
 )
 
 
-def run(*, name: str, once: bool) -> None:
-    """Shows everything, then stays until Ctrl-C, or not with `once`. Nothing is left running in any case.
-
-    Raises DevclusterError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
-    """
-    if Cluster.running(name):
-        raise DevclusterError(f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another --name")
-    try:
-        # Both mean the same here; they are set since a shell lets its background jobs ignore Ctrl-C.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.default_int_handler)
-        with _stage(name) as demo:
-            demo.show()
-            if not once:
-                demo.stay()
-    except KeyboardInterrupt:
-        if once:
-            raise
+_SHOP = f"shop -n {_NAMESPACE}"
 
 
-@contextmanager
-def _stage(name: str) -> Iterator["Demo"]:
-    """Clears everything away at the end, whatever happened."""
-    demo = Demo(Cluster(name=name, nodes=_NODES), Screen())
-    try:
-        yield demo
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        demo.stop()
+class Story(Demo):
+    nodes = 2
 
-
-class Demo:
     def __init__(self, cluster: Cluster, screen: Screen) -> None:
-        self._cluster = cluster
-        self._screen = screen
-        self._programs: list[Program] = []
+        super().__init__(cluster, screen)
         self._identity = Identity(cluster, namespace=_NAMESPACE)
+        (port,) = free_ports(1)
+        self._status_page = {"bindAddress": HOST, "port": port}
 
     def show(self) -> None:
         self._start_control_plane()
@@ -107,27 +76,16 @@ class Demo:
         # Events are written a moment after the change that they tell of.
         self._wait_for("an Event that tells of the changes", lambda: self._told() > told)
         self._show_table(f"kubectl -n {_NAMESPACE} get events", _EVENTS)
+        self._use_the_plugin()
         webhooks = self._start_webhooks()
         self._let_webhooks_change_a_deployment()
         self._let_webhooks_keep_a_definition()
+        self._plugin(f"check -n {_NAMESPACE}")
         self._show_around(agent, webhooks)
 
-    def stay(self) -> None:
-        """Returns never; raises DevclusterError when a program ends."""
-        self._screen.heading("Everything stays up until Ctrl-C.")
-        while True:
-            for program in self._programs:
-                program.check()
-            if self._identity.follow():
-                self._screen.show("The agent has renewed its token.")
-            time.sleep(1)
-
-    def stop(self) -> None:
-        with self._screen.step("stopping everything", timed=False) as step:
-            for program in self._programs:
-                program.stop()
-            self._cluster.stop()
-            step.outcome = "everything is stopped, nothing is left"
+    def _attend(self) -> None:
+        if self._identity.follow():
+            self._screen.show("The agent has renewed its token.")
 
     # --- scenes
 
@@ -135,7 +93,7 @@ class Demo:
         assets.find_or_build()  # has a progress display of its own
         with self._screen.step("starting a control plane") as step:
             self._cluster.start()
-            step.outcome = f"a Kubernetes control plane with {_NODES} nodes is up at {self._cluster.url}"
+            step.outcome = f"a Kubernetes control plane with {self.nodes} nodes is up at {self._cluster.url}"
         with self._screen.step("creating the CustomResourceDefinition of ManagedResources", timed=False) as step:
             for crd in custom_resource_definitions():
                 self._api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
@@ -149,10 +107,14 @@ class Demo:
             "leaderElection": {"resourceNamespace": _NAMESPACE},
             "controllers": {"tokenRequestor": {"enabled": True}},
         }
-        agent = Program("agent", self._cluster, config, kubeconfig=self._identity.kubeconfig)
+        servers = {"statusPage": self._status_page}
+        agent = Program("agent", self._cluster, config, servers=servers, kubeconfig=self._identity.kubeconfig)
         with self._screen.step("starting the agent") as step:
             self._start(agent)
             step.outcome = f"the agent is ready; its log: {agent.log}"
+        with self._screen.step("waiting for its status page", timed=False) as step:
+            self._wait_for("the status page", lambda: is_good(self._page))
+            step.outcome = f"the agent shows a status page, to be looked at in a browser: {self._page}"
         with self._screen.step("waiting for a token that the agent requests for itself", timed=False) as step:
             self._wait_for("the agent's own token", self._identity.follow)
             self._identity.ask_for_renewal()
@@ -187,6 +149,18 @@ class Demo:
                 f"{section}.{name} was {before!r}, then {by_hand!r}, and was put right after {milliseconds:.0f} ms"
             )
 
+    def _use_the_plugin(self) -> None:
+        """Somebody tries something out, with the agent told to leave it alone meanwhile."""
+        self._screen.heading("Now kubectl mr, the plugin:")
+        self._plugin(f"tree {_SHOP}")
+        self._plugin(f"suspend {_SHOP} --reason 'trying another greeting'")
+        self._wait_for("the agent to leave it alone", self._is_shop_suspended)
+        change = _MANUAL_CHANGES[-1]
+        self._command(change.command)
+        self._api.patch(change.path, change.patch)
+        self._plugin(f"diff {_SHOP}", code=1)
+        self._plugin(f"resume {_SHOP}")
+
     def _start_webhooks(self) -> Program:
         self._screen.heading("Now the webhooks:")
         webhooks = Webhooks(self._cluster, namespace=_NAMESPACE)
@@ -203,7 +177,7 @@ class Demo:
 
     def _let_webhooks_change_a_deployment(self) -> None:
         file = admission.BAKERY
-        self._command(f"kubectl apply --filename={_shown(file)}")
+        self._command(f"kubectl apply --filename={shown(file)}")
         with self._screen.step("waiting for its pods", timed=False) as step:
             for collection, obj in admission.objects(file):
                 if obj["kind"] == "Deployment":
@@ -231,12 +205,13 @@ class Demo:
             step.outcome = "it is gone, since somebody has confirmed it"
 
     def _show_around(self, agent: Program, webhooks: Program) -> None:
+        self._screen.heading(f"To look around in a browser: {self._page}")
         self._screen.heading("To look around in another terminal:")
         missing = "" if shutil.which("kubectl") else "     # kubectl is not installed here"
         self._screen.show(f"""\
   export KUBECONFIG={self._cluster.kubeconfig}
   kubectl get managedresources --all-namespaces{missing}
-  kubectl -n {_NAMESPACE} get managedresource shop --output=yaml
+  {sys.executable} -m kubectl_mr describe {_SHOP}     # or: kubectl mr, where it is installed
   kubectl -n shop get all,configmaps
   kubectl -n shop delete deployment storefront     # it comes back
   kubectl -n {_NAMESPACE} delete managedresource vouchers     # its objects go, too
@@ -248,53 +223,23 @@ class Demo:
 
     # --- how
 
-    @property
-    def _api(self) -> Any:
-        return self._cluster.api
-
-    def _start(self, program: Program) -> None:
-        self._programs.append(program)
-        program.start()
-
-    def _command(self, text: str) -> None:
-        self._screen.heading(f"$ {text}")
-
-    def _show_table(self, command: str, path: str, *extra: str) -> None:
-        """The API server itself makes the table that kubectl shows, so kubectl need not be there.
-
-        `extra` are fields of the metadata to show first.
-        """
+    def _plugin(self, arguments: str, *, code: int = 0) -> None:
+        command = f"kubectl mr {arguments}"
         self._command(command)
-        table = self._api.request("GET", path, headers={"Accept": _TABLE})
-        columns = [i for i, column in enumerate(table["columnDefinitions"]) if not column["priority"]]
-        header = [*extra, *(table["columnDefinitions"][i]["name"].upper() for i in columns)]
-        rows = [
-            [
-                *(row["object"]["metadata"][name.lower()] for name in extra),
-                *("<none>" if row["cells"][i] is None else str(row["cells"][i]) for i in columns),
-            ]
-            for row in table["rows"]
-        ]
-        self._screen.table([header, *rows])
+        self._screen.show(plugin.output(self._cluster, command, code=code))
+
+    @property
+    def _page(self) -> str:
+        return f"http://{HOST}:{self._status_page['port']}/"
+
+    def _is_shop_suspended(self) -> bool:
+        applied = condition(self._api.get(f"{_MANAGED_RESOURCES}/shop"), RESOURCES_APPLIED) or {}
+        return bool(applied.get("reason") == IGNORED)
 
     def _told(self) -> int:
         """How often ManagedResources had something to tell."""
         events = self._api.get(_EVENTS)["items"]
         return sum(e.get("count") or 1 for e in events if e["involvedObject"]["kind"] == "ManagedResource")
-
-    def _wait_for(self, what: str, holds: Callable[[], bool], *, explain: Callable[[], str] = str) -> None:
-        """Returns once it holds; raises DevclusterError when a program ends, or when it takes too long."""
-
-        def holds_by_now() -> bool:
-            for program in self._programs:
-                program.check()
-            return holds()
-
-        def reasons() -> str:
-            logs = (f"{program.module}: {program.log_end()}" for program in self._programs)
-            return "\n".join(filter(None, [explain(), *logs]))
-
-        wait_until(holds_by_now, what=what, within=_PATIENCE_SECONDS, pause=0.002, explain=reasons)
 
     def _grows(self, collection: str, deployment: Object) -> bool:
         """Whether it would get more replicas than it has; not while the webhooks do not know its new namespace yet."""
@@ -333,11 +278,6 @@ class Demo:
     def _managed_resources(self) -> list[Object]:
         items: list[Object] = self._api.get(_MANAGED_RESOURCES)["items"]
         return items
-
-
-def _shown(file: Path) -> str:
-    """As somebody who stands in the project would name it."""
-    return str(file.relative_to(Path(__file__).parents[2]))
 
 
 def _bad_conditions(managed_resource: Object) -> list[str]:

@@ -68,12 +68,12 @@ class Program:
         wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
 
     def run(self, command: str, *arguments: str) -> None:
-        """A command beside the program, with the same file; raises DevclusterError when it fails."""
+        """A command of the administrator, with the same file; raises DevclusterError when it fails."""
         environment = {name: value for name, value in os.environ.items() if name != "TARGET_KUBECONFIG"}
         try:
             done = subprocess.run(
                 [sys.executable, "-m", self.module, command, "--config", str(self.config_file), *arguments],
-                env=environment | {"KUBECONFIG": str(self._kubeconfig)},
+                env=environment | {"KUBECONFIG": str(self._cluster.kubeconfig)},
                 capture_output=True,
                 text=True,
                 timeout=_COMMAND_SECONDS,

@@ -1,0 +1,198 @@
+"""The scenes of the controller manager: what happens in a garden by itself.
+
+The schedule of a Shoot knows minutes, so it is set first, a minute ahead; what it does is shown when it is done.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
+
+from devcluster.demo.stage import Demo, shown
+from devcluster.program import Program
+from gardener import keys
+from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, SEEDS, SHOOTS
+from kube.clock import format_micro_time, format_time
+from kube.objects import Object, condition, key, mapping, text
+from kube.paths import at
+from kube.resources import EVENTS, LEASES, ROLE_BINDINGS, Resource
+
+PROJECT, SEED = (Path(__file__).with_name(name) for name in ("project.yaml", "seed.yaml"))
+_TULIP = ("garden-dev", "tulip")
+_NEWER = "1.30.6"
+_MEADOW, _LEASES = "meadow", "gardener-system-seed-lease"
+_LOST_SECONDS, _SHOOTS_SECONDS = 5, 3
+_AHEAD = timedelta(seconds=20)
+"""A schedule has to be there some time before its minute begins."""
+_CONFIG: Object = {
+    "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
+    "kind": "ControllerManagerConfiguration",
+    "controllers": {"seed": {"monitorPeriod": f"{_LOST_SECONDS}s", "shootMonitorPeriod": f"{_SHOOTS_SECONDS}s"}},
+}
+
+
+class ControllerScenes(Demo):
+    def _show_controllers(self) -> None:
+        self._screen.heading("Now the controller manager:")
+        manager = Program("agent", self._cluster, _CONFIG)
+        with self._screen.step("starting the controller manager") as step:
+            self._start(manager)
+            step.outcome = f"the controller manager is ready; its log: {manager.log}"
+        sleeps = self._set_a_schedule()
+        self._let_a_project_come_into_being()
+        self._let_a_shoot_be_maintained()
+        self._let_a_deletion_wait_for_its_last_user()
+        self._let_the_shoot_sleep_and_wake(sleeps)
+        self._let_a_seed_be_lost()
+
+    # --- scenes
+
+    def _set_a_schedule(self) -> datetime:
+        """Returns when the Shoot is to sleep; it wakes a minute later."""
+        minute = timedelta(minutes=1)
+        sleeps = (datetime.now(UTC) + _AHEAD).replace(second=0, microsecond=0) + minute
+        start, end = (f"{moment.minute} {moment.hour} * * *" for moment in (sleeps, sleeps + minute))
+        patch = {"spec": {"hibernation": {"schedules": [{"start": start, "end": end}]}}}
+        self._patch(SHOOTS, patch, *_TULIP)
+        return sleeps
+
+    def _let_a_project_come_into_being(self) -> None:
+        self._command(f"kubectl apply --filename={shown(PROJECT)}")
+        (project,) = self._create(PROJECT)
+        name = key(project).name
+        with self._screen.step("waiting for its namespace and its roles", timed=False) as step:
+            self._wait_for("the Project to be ready", lambda: self._phase(name) == "Ready")
+            namespace = text(self._get(PROJECTS, name)["spec"].get("namespace"))
+            step.outcome = f"the Project has the namespace {namespace}, and its members have their rights there"
+        self._show_table(f"kubectl get rolebindings --namespace={namespace}", ROLE_BINDINGS.path(namespace=namespace))
+
+    def _let_a_shoot_be_maintained(self) -> None:
+        namespace, name = _TULIP
+        versions = self._get(CLOUD_PROFILES, "local")["spec"]["kubernetes"]["versions"]
+        newer = [*versions, {"version": _NEWER}]
+        self._patch(CLOUD_PROFILES, {"spec": {"kubernetes": {"versions": newer}}}, "", "local")
+        self._command(f"kubectl annotate shoot {name} --namespace={namespace} {keys.OPERATION}=maintain")
+        self._patch(SHOOTS, {"metadata": {"annotations": {keys.OPERATION: "maintain"}}}, *_TULIP)
+        with self._screen.step(f"waiting for Kubernetes {_NEWER}, which the profile has by now", timed=False) as step:
+            self._wait_for(
+                "the newer version",
+                lambda: at(self._get(SHOOTS, name, namespace), "spec", "kubernetes", "version") == _NEWER,
+            )
+            told = text(at(self._get(SHOOTS, name, namespace), "status", "lastMaintenance", "description"))
+            step.outcome = f"the Shoot was maintained: {told}"
+
+    def _let_a_deletion_wait_for_its_last_user(self) -> None:
+        profile, shoot = self._second_shoot()
+        path = CLOUD_PROFILES.path(name=key(profile).name)
+        self._wait_for("the profile to be protected", lambda: bool(self._api.get(path)["metadata"].get("finalizers")))
+        self._command(f"kubectl delete cloudprofile {key(profile).name}")
+        self._api.delete(path)
+        self._wait_for("an Event that tells why it stays", lambda: bool(self._told(key(profile).name)))
+        self._screen.show(self._told(key(profile).name))
+        where = key(shoot)
+        self._command(f"kubectl delete shoot {where.name} --namespace={where.namespace}     # confirmed before")
+        with self._screen.step("waiting for the profile to go") as step:
+            self._patch(
+                SHOOTS, {"metadata": {"annotations": {keys.CONFIRM_DELETION: "true"}}}, where.namespace, where.name
+            )
+            self._api.delete(SHOOTS.path(namespace=where.namespace, name=where.name))
+            self._wait_for("the profile to be gone", lambda: self._api.raw("GET", path)[0] == 404)
+            step.outcome = "its last user has gone, and so has the profile"
+
+    def _let_the_shoot_sleep_and_wake(self, sleeps: datetime) -> None:
+        namespace, name = _TULIP
+        self._screen.heading(f"The Shoot {name} is to sleep at {sleeps:%H:%M} UTC, and to wake a minute later:")
+        for awake, what in ((False, "sleeps"), (True, "is awake again")):
+            with self._screen.step(f"waiting until it {what}") as step:
+                self._wait_for(f"the Shoot to be so that it {what}", self._is_awake(awake), seconds=150)
+                at_ = text(at(self._get(SHOOTS, name, namespace), "status", "lastHibernationTriggerTime"))
+                step.outcome = f"it {what}, since {at_}"
+
+    def _let_a_seed_be_lost(self) -> None:
+        namespace, name = _TULIP
+        self._command(f"kubectl apply --filename={shown(SEED)}     # and then its gardenlet reports once")
+        self._create(SEED)
+        now = datetime.now(UTC)
+        self._report_once(now)
+        self._patch(SHOOTS, {"spec": {"seedName": _MEADOW}}, *_TULIP)
+        with self._screen.step("waiting for what becomes of a Seed that does not report") as step:
+            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, _MEADOW, "GardenletReady") == "Unknown")
+            self._wait_for(
+                "its Shoots to say so",
+                lambda: self._status(SHOOTS, name, "APIServerAvailable", namespace) == "Unknown",
+            )
+            found = mapping(condition(self._get(SHOOTS, name, namespace), "APIServerAvailable"))
+            step.outcome = f"its Shoot says so, too: APIServerAvailable is Unknown, {found.get('message')}"
+        self._show_table("kubectl get seeds", SEEDS.path())
+
+    # --- helpers
+
+    def _is_awake(self, awake: bool) -> Callable[[], bool]:
+        namespace, name = _TULIP
+        return lambda: (
+            at(self._get(SHOOTS, name, namespace), "spec", "hibernation", "enabled") is not awake
+            and at(self._get(SHOOTS, name, namespace), "status", "lastHibernationTriggerTime") is not None
+        )
+
+    def _second_shoot(self) -> tuple[Object, Object]:
+        """A profile of its own, and a Shoot that uses it."""
+        profile = {
+            "apiVersion": CLOUD_PROFILES.api_version,
+            "kind": CLOUD_PROFILES.kind,
+            "metadata": {"name": "annual"},
+            "spec": self._get(CLOUD_PROFILES, "local")["spec"],
+        }
+        self._api.create(CLOUD_PROFILES.path(), profile)
+        tulip = self._get(SHOOTS, _TULIP[1], _TULIP[0])["spec"]
+        shoot = {
+            "apiVersion": SHOOTS.api_version,
+            "kind": SHOOTS.kind,
+            "metadata": {"name": "poppy", "namespace": _TULIP[0]},
+            "spec": {
+                **{field: tulip[field] for field in ("credentialsBindingName", "region", "networking", "provider")},
+                "cloudProfile": {"kind": CLOUD_PROFILES.kind, "name": "annual"},
+                "kubernetes": {"version": _NEWER},
+            },
+        }
+        self._wait_for("the webhooks to know the profile", lambda: self._accepts(shoot))
+        self._api.create(SHOOTS.path(namespace=_TULIP[0]), shoot)
+        return profile, shoot
+
+    def _accepts(self, shoot: Object) -> bool:
+        status: int = self._api.raw("POST", f"{SHOOTS.path(namespace=_TULIP[0])}?dryRun=All", shoot)[0]
+        return status == 201
+
+    def _report_once(self, now: datetime) -> None:
+        """As the gardenlet of the Seed would."""
+        said = {"status": "True", "reason": "GardenletReady", "message": "Gardenlet is posting ready status."}
+        times = {"lastTransitionTime": format_time(now), "lastUpdateTime": format_time(now)}
+        status = {"conditions": [{"type": "GardenletReady", **said, **times}]}
+        lease = {"metadata": {"name": _MEADOW}, "spec": {"renewTime": format_micro_time(now)}}
+        self._api.create(LEASES.path(namespace=_LEASES), lease)
+        self._api.patch(SEEDS.path(name=_MEADOW, subresource="status"), {"status": status})
+
+    def _create(self, file: Path) -> list[Object]:
+        found = list(yaml.safe_load_all(file.read_bytes()))
+        for obj in found:
+            resource = {each.kind: each for each in (PROJECTS, SEEDS)}[obj["kind"]]
+            self._api.create(resource.path(), obj)
+        return found
+
+    def _get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        obj: Object = self._api.get(resource.path(namespace=namespace, name=name))
+        return obj
+
+    def _patch(self, resource: Resource, patch: Object, namespace: str, name: str) -> None:
+        self._api.patch(resource.path(namespace=namespace, name=name), patch)
+
+    def _phase(self, project: str) -> str:
+        return text(at(self._get(PROJECTS, project), "status", "phase"))
+
+    def _status(self, resource: Resource, name: str, condition_type: str, namespace: str = "") -> str:
+        return text(mapping(condition(self._get(resource, name, namespace), condition_type)).get("status"))
+
+    def _told(self, name: str) -> str:
+        """The message of the last Event about an object that is in no namespace."""
+        events = self._api.get(EVENTS.path(namespace="default"))["items"]
+        return next((text(each["message"]) for each in reversed(events) if each["involvedObject"]["name"] == name), "")

@@ -1,0 +1,32 @@
+"""`kubectl mr` in the demo: what somebody types, run without kubectl."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+
+_SECONDS = 60.0
+_COLUMNS = "110"
+
+
+def output(cluster: Cluster, command: str, *, code: int = 0) -> str:
+    """What a command prints, which begins with `kubectl mr`; raises DevclusterError if it ends with another code."""
+    arguments = shlex.split(command)[2:]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "kubectl_mr", *arguments],
+            env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": _COLUMNS, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DevclusterError(f"{command} takes longer than {_SECONDS:.0f} s") from error
+    if done.returncode != code:
+        raise DevclusterError(f"{command} ended with {done.returncode}: {done.stdout}")
+    return done.stdout.rstrip()

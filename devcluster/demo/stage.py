@@ -1,0 +1,139 @@
+"""The frame of a demo: it has a cluster and a screen, starts programs, stays until Ctrl-C, and leaves nothing."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from devcluster.cluster import Cluster
+from devcluster.demo.screen import Screen
+from devcluster.errors import DevclusterError
+from devcluster.local import wait_until
+from devcluster.program import Program
+
+_PATIENCE_SECONDS = 60.0
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+class Demo:
+    nodes = 0
+    """Of its cluster."""
+
+    def __init__(self, cluster: Cluster, screen: Screen) -> None:
+        self._cluster = cluster
+        self._screen = screen
+        self._programs: list[Program] = []
+
+    def show(self) -> None:
+        """Everything, from top to bottom."""
+        raise NotImplementedError
+
+    def _attend(self) -> None:
+        """What is to be done each second as long as it stays up."""
+
+    def stay(self) -> None:
+        """Returns never; raises DevclusterError when a program ends."""
+        self._screen.heading("Everything stays up until Ctrl-C.")
+        while True:
+            for program in self._programs:
+                program.check()
+            self._attend()
+            time.sleep(1)
+
+    def stop(self) -> None:
+        with self._screen.step("stopping everything", timed=False) as step:
+            for program in self._programs:
+                program.stop()
+            self._cluster.stop()
+            step.outcome = "everything is stopped, nothing is left"
+
+    # --- what scenes are made of
+
+    @property
+    def _api(self) -> Any:
+        return self._cluster.api
+
+    def _start(self, program: Program) -> None:
+        self._programs.append(program)
+        program.start()
+
+    def _command(self, text: str) -> None:
+        self._screen.heading(f"$ {text}")
+
+    def _show_table(self, command: str, path: str, *extra: str) -> None:
+        """The API server itself makes the table that kubectl shows, so kubectl need not be there.
+
+        `extra` are fields of the metadata to show first.
+        """
+        self._command(command)
+        table = self._api.request("GET", path, headers={"Accept": _TABLE})
+        columns = [i for i, column in enumerate(table["columnDefinitions"]) if not column["priority"]]
+        header = [*extra, *(table["columnDefinitions"][i]["name"].upper() for i in columns)]
+        rows = [
+            [
+                *(row["object"]["metadata"][name.lower()] for name in extra),
+                *("<none>" if row["cells"][i] is None else str(row["cells"][i]) for i in columns),
+            ]
+            for row in table["rows"]
+        ]
+        self._screen.table([header, *rows])
+
+    def _wait_for(
+        self,
+        what: str,
+        holds: Callable[[], bool],
+        *,
+        seconds: float = _PATIENCE_SECONDS,
+        explain: Callable[[], str] = str,
+    ) -> None:
+        """Returns once it holds; raises DevclusterError when a program ends, or when it takes too long."""
+
+        def holds_by_now() -> bool:
+            for program in self._programs:
+                program.check()
+            return holds()
+
+        def reasons() -> str:
+            logs = (f"{program.module}: {program.log_end()}" for program in self._programs)
+            return "\n".join(filter(None, [explain(), *logs]))
+
+        wait_until(holds_by_now, what=what, within=seconds, pause=0.002, explain=reasons)
+
+
+def run(demo: type[Demo], *, name: str, once: bool) -> None:
+    """Shows everything, then stays until Ctrl-C, or not with `once`. Nothing is left running in any case.
+
+    Raises DevclusterError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
+    """
+    if Cluster.running(name):
+        raise DevclusterError(f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another --name")
+    try:
+        # Both mean the same here; they are set since a shell lets its background jobs ignore Ctrl-C.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+        with _stage(demo, name) as staged:
+            staged.show()
+            if not once:
+                staged.stay()
+    except KeyboardInterrupt:
+        if once:
+            raise
+
+
+@contextmanager
+def _stage(demo: type[Demo], name: str) -> Iterator[Demo]:
+    """Clears everything away at the end, whatever happened."""
+    staged = demo(Cluster(name=name, nodes=demo.nodes), Screen())
+    try:
+        yield staged
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        staged.stop()
+
+
+def shown(file: Path) -> str:
+    """As somebody who stands in the project would name it."""
+    return str(file.relative_to(Path(__file__).parents[2]))

@@ -1,0 +1,6 @@
+"""A garden in a box: a control plane of this computer that serves the garden API.
+
+    python -m devcluster up --garden --demo-data
+
+`box` makes a garden of a cluster, `objects` is what is applied: definitions, manifests, and the data beside it.
+"""

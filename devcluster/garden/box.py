@@ -1,0 +1,112 @@
+"""Makes a garden of a cluster: its API, its roles, and the admission server, which ends with the cluster.
+
+The admission server works with the rights that the manifests give it, so that a right that is missing there shows here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from devcluster.cluster import Cluster
+from devcluster.garden import objects
+from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
+from devcluster.local import HOST, free_ports, wait_until
+from devcluster.program import Program
+from gardener.garden.resources import PROJECTS
+from kube.errors import ApiError
+from kube.objects import Object
+from webhooks.garden.conversion import PATH as CONVERSION_PATH
+
+WEBHOOKS = "webhooks"
+_CA_SECRET = "gardener-resource-manager-ca"
+_PATIENCE_SECONDS = 60.0
+
+
+class Garden:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its admission server runs, which comes last."""
+        server = self._cluster.component_states().get(WEBHOOKS)
+        return server is not None and server["exit"] is None
+
+    def install(self) -> Program:
+        """Returns the admission server when API servers ask it. Raises DevclusterError, KubeError."""
+        for obj in objects.roles():
+            self._apply(obj)
+        server = Admission(self._cluster)
+        server.make_certificates()
+        definitions = objects.definitions(server.conversion())
+        for obj in definitions:
+            self._apply(obj)
+        for obj in definitions:
+            self._wait_for(f"{obj['metadata']['name']} to be served", partial(self._is_served, obj))
+        server.program.start()
+        server.register()
+        self._wait_for("the API server to ask the webhooks", self._is_defaulted)
+        return server.program
+
+    def add_demo_data(self) -> None:
+        for obj in objects.demo_data():
+            self._apply(obj)
+
+    def _apply(self, obj: Object) -> None:
+        self._cluster.api.apply(objects.path(obj), obj)
+
+    def _is_served(self, definition: Object) -> bool:
+        """Whether its objects can be listed: the definition is established a moment before."""
+        spec = definition["spec"]
+        group, plural = spec["group"], spec["names"]["plural"]
+        versions = [version["name"] for version in spec["versions"] if version["served"]]
+        paths = (f"/apis/{group}/{version}/{plural}?limit=1" for version in versions)
+        return all(self._cluster.api.raw("GET", path)[0] == 200 for path in paths)
+
+    def _is_defaulted(self) -> bool:
+        """Whether the webhooks have a say: a Project gets a creator from them."""
+        project = {
+            "apiVersion": PROJECTS.api_version,
+            "kind": PROJECTS.kind,
+            "metadata": {"name": "probe"},
+            "spec": {"namespace": "garden-probe"},
+        }
+        try:
+            created = self._cluster.api.create(f"{PROJECTS.path()}?dryRun=All", project)
+        except ApiError:
+            return False
+        return "createdBy" in created["spec"]
+
+    def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
+        wait_until(holds, what=what, within=_PATIENCE_SECONDS)
+
+
+class Admission:
+    """The admission server: its certificates are in Secrets of the garden, and in a directory of the cluster's."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        (port,) = free_ports(1)
+        self._cluster = cluster
+        self._url = f"https://{HOST}:{port}"
+        self._certificates = cluster.state / "certificates"
+        server = {"bindAddress": HOST, "port": port, "tls": {"serverCertDir": str(self._certificates)}}
+        config = {
+            "leaderElection": {"resourceNamespace": NAMESPACE},
+            "gracefulShutdownTimeout": "1s",
+            "webhooks": {"garden": {"enabled": True}},
+        }
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
+        account = cluster.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{ADMISSION_ACCOUNT}", groups)
+        self.program = Program(WEBHOOKS, cluster, config, servers={"webhooks": server}, kubeconfig=account)
+
+    def make_certificates(self) -> None:
+        self.program.run("certificates", "--once", "--dns-name", HOST, "--directory", str(self._certificates))
+
+    def conversion(self) -> Object:
+        """How the API server asks for other versions of an object."""
+        ca = self._cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{_CA_SECRET}")["data"]["bundle.crt"]
+        client_config = {"url": self._url + CONVERSION_PATH, "caBundle": ca}
+        return {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
+
+    def register(self) -> None:
+        """Tells the API server what to ask, where, and whom to trust."""
+        self.program.run("configurations", "--url", self._url, "--ca-secret", f"{NAMESPACE}/{_CA_SECRET}", "--install")

@@ -1,0 +1,71 @@
+"""What is applied to a cluster to make it a garden, in order, each with its path."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from gardener.garden import resources
+from gardener.garden.definitions import custom_resource_definition
+from gardener.garden.kinds import DEFINITIONS
+from gardener.garden.kinds.controller_deployment import CONTROLLER_DEPLOYMENT
+from kube.objects import Object, key
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
+
+NAMESPACE = "garden"
+ADMISSION_ACCOUNT = "gardener-resource-manager-webhooks"
+CONTROLLER_MANAGER_ACCOUNT = "gardener-controller-manager"
+DEMO_DATA = Path(__file__).with_name("data.yaml")
+_MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
+_ROLES = ("garden/webhooks-role.yaml", "controller-manager/role.yaml", "controller-manager/seed-leases/role.yaml")
+_RBAC = "rbac.authorization.k8s.io"
+_RESOURCES = {
+    (each.api_version, each.kind): each
+    for each in (
+        NAMESPACES,
+        SECRETS,
+        CUSTOM_RESOURCE_DEFINITIONS,
+        Resource(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
+        Resource(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+        Resource(_RBAC, "v1", "Role", "roles", namespaced=True),
+        Resource(_RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True),
+        *(value for value in vars(resources).values() if isinstance(value, Resource)),
+    )
+}
+
+
+def path(obj: Object) -> str:
+    """Of the object itself."""
+    where = key(obj)
+    return _RESOURCES[obj["apiVersion"], obj["kind"]].path(namespace=where.namespace, name=where.name)
+
+
+def definitions(conversion: Object) -> list[Object]:
+    """The CustomResourceDefinitions.
+
+    Args:
+        conversion: `spec.conversion.webhook` of the kind that has two versions.
+    """
+    return [
+        custom_resource_definition(each, conversion=conversion if each is CONTROLLER_DEPLOYMENT else None)
+        for each in DEFINITIONS
+    ]
+
+
+def roles() -> Iterator[Object]:
+    """With namespaces, and with the rights of admission server and controller manager, as the manifests give them."""
+    for file in ("namespaces", "operators", "projects", "everybody", "seeds"):
+        yield from _read(_MANIFESTS / "base" / "garden" / f"{file}.yaml")
+    for file in _ROLES:
+        for obj in _read(_MANIFESTS / "instances" / file):
+            # In the manifests it is kustomize that fills in the namespace.
+            subjects = [{**subject, "namespace": NAMESPACE} for subject in obj.get("subjects", ())]
+            yield {**obj, "subjects": subjects} if subjects else obj
+
+
+def demo_data() -> Iterator[Object]:
+    return _read(DEMO_DATA)
+
+
+def _read(file: Path) -> Iterator[Object]:
+    yield from yaml.safe_load_all(file.read_bytes())

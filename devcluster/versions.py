@@ -1,0 +1,58 @@
+"""Which releases of Kubernetes can be built, and the Go module that a release is built from.
+
+The newest is pinned byte by byte in `controlplane/`. The module of any other release has the same main program and
+requires Kubernetes alone, so it is built of the versions that Kubernetes was released with: its own go.mod names them
+all. Go's checksum database tells whether the bytes are right.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from devcluster.errors import DevclusterError
+
+NEWEST = "1.36.3"
+"""As in `controlplane/go.mod`."""
+PATCHES = {
+    "1.28": "1.28.15",
+    "1.29": "1.29.15",
+    "1.30": "1.30.14",
+    "1.31": "1.31.4",
+    "1.32": "1.32.2",
+    "1.33": "1.33.13",
+    "1.34": "1.34.4",
+    "1.35": "1.35.8",
+    "1.36": NEWEST,
+}
+"""By minor version, oldest first: the release that stands for it. Of some releases, staging modules are missing."""
+_VERSION = re.compile(r"v?(\d+\.\d+)(\.\d+)?")
+_WITHOUT_VERSION = "v0.0.0"
+"""Kubernetes requires its staging modules so, which are published as v0.MINOR.PATCH."""
+
+
+def release(text: str) -> str:
+    """From `1.30` or `1.30.4`, with or without a `v`, to the release to build, as `1.30.14`.
+
+    Raises: DevclusterError: it is no version, or none of those that are supported.
+    """
+    found = _VERSION.fullmatch(text)
+    if found is None or found[1] not in PATCHES:
+        oldest, *_, newest = PATCHES
+        raise DevclusterError(f"{text!r} is none of the Kubernetes versions {oldest} to {newest}, such as {oldest}")
+    return f"{found[1]}{found[2]}" if found[2] else PATCHES[found[1]]
+
+
+def go_mod(release: str, own: Mapping[str, Any]) -> str:
+    """The go.mod of the control plane of a release, to which Go adds what is imported, in the versions of `own`.
+
+    Args: own: Kubernetes' own go.mod, as `go mod edit -json` prints it.
+    """
+    published = f"v0.{release.removeprefix('1.')}"
+    staging = [each["Path"] for each in own["Require"] if each["Version"] == _WITHOUT_VERSION]
+    lines = [
+        "module resource-manager.local/devcluster/controlplane",
+        f"go {own['Go']}",
+        f"require k8s.io/kubernetes v{release}",
+        *(f"replace {path} => {path} {published}" for path in staging),
+    ]
+    return "\n".join(lines) + "\n"
