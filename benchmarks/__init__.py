@@ -16,6 +16,8 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     nodes           many Nodes that join at once
     tokens          tokens of many ServiceAccounts over a lifetime
     webhooks        the admission server under load, against a bare one
+    garden          Shoots through the webhooks of the garden API: CPU, memory, `kubectl apply`
+    controlling     the controller manager: Projects, Shoots and Seeds, at rest and when something happens
     admission       Pods created through an API server with and without webhooks
     soak            a mixed load for a long time: whether anything grows (soak_load, soak_clients: the load;
                     soak_rules: the rules; soak_report; sampling: what is measured)

@@ -12,8 +12,11 @@ from typing import Any
 
 from benchmarks import (
     admission,
+    command_line,
+    controlling,
     fairness,
     garbage,
+    garden,
     handover,
     health,
     machine,
@@ -46,6 +49,9 @@ _SECTIONS = (
     "tokens",
     "webhooks",
     "admission",
+    "garden",
+    "controlling",
+    "cli",
 )
 _IMAGES = Path(__file__).parent / "images"
 _EXAMPLES = """\
@@ -146,8 +152,19 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
         "garbage": [lambda: garbage.measure(candidates=600 if quick else 10_000)],
         "nodes": [lambda: nodes.measure(count=20 if quick else 300)],
         "tokens": [lambda: tokens.measure(secrets=50 if quick else 2000, renewal=not quick)],
+        "cli": [lambda: command_line.measure(sizes=(20, 50) if quick else (200, 1000), calls=3 if quick else 9)],
         "admission": [lambda: admission.measure(pods=50 if quick else 150, rounds=2 if quick else 5)],
         "webhooks": [lambda: webhooks.measure(seconds=2 if quick else 5, rounds=1 if quick else 5)],
+        "garden": [
+            lambda: garden.measure(
+                seconds=2 if quick else 5,
+                rounds=1 if quick else 5,
+                shoots=100 if quick else 1000,
+                seeds=50,
+                applied=3 if quick else 15,
+            )
+        ],
+        "controlling": [_controlling(count, options) for count in ((50,) if quick else (500, 5000))],
         "policies": [
             lambda: network_policies.measure(
                 namespaces=namespaces, services=services, open_services=20, rest=options.rest
@@ -160,6 +177,13 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
 def _reconciling(size: Size, options: argparse.Namespace) -> Measure:
     drifted = 20 if options.quick else 100
     return lambda: reconciling.measure(count=size.count, size=size.objects, rest=options.rest, drifted=drifted)
+
+
+def _controlling(shoots: int, options: argparse.Namespace) -> Measure:
+    projects, periods = (5, (6.0, 4.0)) if options.quick else (50, (40.0, 60.0))
+    return lambda: controlling.measure(
+        projects=projects, shoots=shoots, seeds=20, rest=min(options.rest, 120.0), periods=periods
+    )
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

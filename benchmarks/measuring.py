@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.program import USER_AGENT, Agent
+from benchmarks.program import USER_AGENT, Agent, Program
 from benchmarks.workload import install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.local import wait_until
 from kube.cache import Caches
-from kube.client import Client, Transport
+from kube.client import Client
 from kube.connection import load_kubeconfig
+from kube.transport import Transport
 
 QUIET_SECONDS = 3.0
 """Until what follows a phase is over, such as health checks and events."""
@@ -62,7 +63,7 @@ async def start(agent: Agent) -> float:
     return began
 
 
-async def passed(agent: Agent, passes: int, controller: str = "managedresource", *, within: float = 600.0) -> None:
+async def passed(agent: Program, passes: int, controller: str = "managedresource", *, within: float = 600.0) -> None:
     """Returns when it has reconciled so often.
 
     Asks seldom enough: with many ManagedResources, an answer costs the agent a tenth of a second.
@@ -134,11 +135,12 @@ class Phase:
 
 
 class Meter:
-    """Measures phases one after the other."""
+    """Measures phases one after the other; `user_agent` is with what the user agent of its calls begins."""
 
-    def __init__(self, agent: Agent, audit: Audit) -> None:
+    def __init__(self, agent: Program, audit: Audit, *, user_agent: str = USER_AGENT) -> None:
         self._agent = agent
         self._audit = audit
+        self._user_agent = user_agent
         self.mark = 0
         self._cpu, self._began = 0.0, 0.0
 
@@ -152,7 +154,7 @@ class Meter:
 
     def calls(self) -> dict[tuple[str, str], int]:
         """Those of the agent, by verb and resource."""
-        return self._audit.count(since=self.mark, user_agent=USER_AGENT)
+        return self._audit.count(since=self.mark, user_agent=self._user_agent)
 
     async def stop(
         self,

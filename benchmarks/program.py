@@ -193,14 +193,40 @@ class Process:
         return int(found.split()[1]) / 1024
 
 
-class Agent(Process):
-    """For a cluster that is source and target; its files go into `directory`.
+class Program(Process):
+    """One of the programs of `python -m agent`, with ports of its own; its files go into `directory`.
+
+    Args:
+        settings: its configuration, but for the addresses of its servers.
+        kubeconfig: how it reaches its cluster.
+        name: of its files.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], *, directory: Path, kubeconfig: Path, name: str) -> None:
+        self._config = directory / f"{name}.json"
+        self._settings = settings
+        environment = {"KUBECONFIG": str(kubeconfig)}
+        log = directory / f"{name}.log"
+        super().__init__("agent", "--config", str(self._config), log=log, environment=environment)
+
+    def start(self) -> float:
+        self._probes, self._metrics = free_ports(2)
+        server = {"healthProbes": _bound(self._probes), "metrics": _bound(self._metrics)}
+        self._config.write_text(json.dumps({**self._settings, "server": server}))
+        return super().start()
+
+    def passes(self, controller: str = "managedresource") -> int:
+        """How often it has reconciled."""
+        return int(self.metric(f'controller_runtime_reconcile_total{{controller="{controller}"'))
+
+
+class Agent(Program):
+    """The resource manager of a cluster that is source and target.
 
     Args:
         controllers: blocks of the section `controllers` of its configuration, besides those that are always there.
         sections: other sections, in place of those that are always there.
         kubeconfig: how it reaches the cluster, if not as the administrator.
-        name: of its files.
     """
 
     def __init__(
@@ -213,25 +239,12 @@ class Agent(Process):
         kubeconfig: Path | None = None,
         name: str = "agent",
     ) -> None:
-        self._config = directory / f"{name}.json"
-        self._settings = {
+        settings = {
             **CONFIG,
             **(sections or {}),
             "controllers": {**CONFIG["controllers"], **(controllers or {})},
         }
-        environment = {"KUBECONFIG": str(kubeconfig or cluster.kubeconfig)}
-        log = directory / f"{name}.log"
-        super().__init__("agent", "--config", str(self._config), log=log, environment=environment)
-
-    def start(self) -> float:
-        self._probes, self._metrics = free_ports(2)
-        server = {"healthProbes": _bound(self._probes), "metrics": _bound(self._metrics)}
-        self._config.write_text(json.dumps(self._settings | {"server": server}))
-        return super().start()
-
-    def passes(self, controller: str = "managedresource") -> int:
-        """How often it has reconciled."""
-        return int(self.metric(f'controller_runtime_reconcile_total{{controller="{controller}"'))
+        super().__init__(settings, directory=directory, kubeconfig=kubeconfig or cluster.kubeconfig, name=name)
 
 
 def make_certificate(directory: Path) -> None:

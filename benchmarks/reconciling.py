@@ -16,6 +16,8 @@ from kube.objects import key
 
 _NAMESPACE, _BARE_NAMESPACE = "benchmark", "benchmark-bare"
 _DRIFT_SECONDS = 120.0
+_LAST_LOOK_SECONDS = 65.0
+"""By then each ManagedResource has been looked at once more because of the change."""
 
 
 async def measure(*, count: int, size: int, rest: float, drifted: int) -> Table:
@@ -46,6 +48,7 @@ async def _phases(meter: Meter, observer: Observer, work: Workload, *, rest: flo
     )
     phases.append(await meter.stop("change", at=at))
 
+    await asyncio.sleep(min(rest, _LAST_LOOK_SECONDS))
     meter.start()
     phases.append(await meter.stop("rest", quiet=rest, note=f"{rest:.0f} s"))
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kube.resources import Resource
+
 NAMESPACE = "benchmark"
 SERVICE_ACCOUNT = "without-token"
 SPREAD_NAMESPACE_ANNOTATIONS = {
@@ -61,8 +63,23 @@ def loads() -> list[Load]:
 
 
 def _review(obj: Mapping[str, Any], *, group: str, kind: str, resource: str, version: str = "v1") -> bytes:
-    kinds = {"group": group, "version": version, "kind": kind}
-    resources = {"group": group, "version": version, "resource": resource}
+    return review(obj, Resource(group, version, kind, resource, namespaced=True), user=_REPLICA_SET_CONTROLLER)
+
+
+_REPLICA_SET_CONTROLLER = {
+    "username": "system:serviceaccount:kube-system:replicaset-controller",
+    "uid": "5f1c7a3e-8b0e-4a57-9c56-0d2f1a4d8a11",
+    "groups": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+}
+
+
+def review(
+    obj: Mapping[str, Any], resource: Resource, *, user: Mapping[str, Any], old: Mapping[str, Any] | None = None
+) -> bytes:
+    """A creation, or with `old` an update."""
+    kinds = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    resources = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+    options = "CreateOptions" if old is None else "UpdateOptions"
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": kinds,
@@ -70,17 +87,13 @@ def _review(obj: Mapping[str, Any], *, group: str, kind: str, resource: str, ver
         "requestKind": kinds,
         "requestResource": resources,
         "name": obj["metadata"].get("name", ""),
-        "namespace": NAMESPACE,
-        "operation": "CREATE",
-        "userInfo": {
-            "username": "system:serviceaccount:kube-system:replicaset-controller",
-            "uid": "5f1c7a3e-8b0e-4a57-9c56-0d2f1a4d8a11",
-            "groups": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
-        },
+        "namespace": obj["metadata"].get("namespace", ""),
+        "operation": "CREATE" if old is None else "UPDATE",
+        "userInfo": user,
         "object": obj,
-        "oldObject": None,
+        "oldObject": old,
         "dryRun": False,
-        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+        "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
     }
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 

@@ -190,7 +190,7 @@ async def _repeating(act: Callable[[], Awaitable[None]], period: float) -> Async
 
 def _limits(program: str) -> str:
     """What the manifests request and allow it."""
-    documents = yaml.safe_load_all((_BASE / f"{program}.yaml").read_text())
+    documents = yaml.safe_load_all((_BASE / program / f"{program}.yaml").read_text())
     deployment = next(each for each in documents if each["kind"] == "Deployment")
     resources = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]
     requests, most = resources["requests"], resources["limits"]

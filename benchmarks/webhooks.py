@@ -21,7 +21,7 @@ from benchmarks.reviews import NAMESPACE, SERVICE_ACCOUNT, SPREAD_NAMESPACE_ANNO
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 
-_COLUMNS = (
+COLUMNS = (
     *("webhook", "at once", "requests/s", "CPU us (bare)", "ratio"),
     *("p50 ms", "p99 ms (bare)", "ratio", "RSS MiB"),
 )
@@ -39,8 +39,7 @@ class Round:
 
 
 async def measure(*, seconds: float, rounds: int) -> Table:
-    if shutil.which("wrk") is None:
-        raise DevclusterError("wrk is missing, which makes the load; it is a package of Debian: apt-get install wrk")
+    demand_wrk()
     async with Cluster() as cluster:
         with tempfile.TemporaryDirectory(prefix="webhooks-") as name:
             directory = Path(name)
@@ -54,7 +53,7 @@ async def measure(*, seconds: float, rounds: int) -> Table:
                     row
                     for load in loads()
                     for row in await asyncio.to_thread(
-                        _rows, bare, server, load, script=directory / "load.lua", seconds=seconds, rounds=rounds
+                        compared, bare, server, load, directory=directory, seconds=seconds, rounds=rounds
                     )
                 ]
     sizes = sorted(len(load.body) for load in loads())
@@ -63,7 +62,13 @@ async def measure(*, seconds: float, rounds: int) -> Table:
         "the same libraries that parses a review and answers with one patch. "
         f"Medians of {rounds} rounds of {seconds:g} s for each of both, by turns."
     )
-    return Table("Admission", _COLUMNS, rows, [note])
+    return Table("Admission", COLUMNS, rows, [note])
+
+
+def demand_wrk() -> None:
+    """Raises DevclusterError if it is missing."""
+    if shutil.which("wrk") is None:
+        raise DevclusterError("wrk is missing, which makes the load; it is a package of Debian: apt-get install wrk")
 
 
 def prepare(cluster: Cluster) -> None:
@@ -77,10 +82,21 @@ def prepare(cluster: Cluster) -> None:
     )
 
 
-def _rows(bare: Process, server: Process, load: Load, *, script: Path, seconds: float, rounds: int) -> list[list[str]]:
+def compared(
+    bare: Process,
+    server: Process,
+    load: Load,
+    *,
+    directory: Path,
+    seconds: float,
+    rounds: int,
+    at_once: Sequence[int] = (1, 16),
+) -> list[list[str]]:
+    """A row for each number of connections, in `COLUMNS`."""
+    script = directory / "load.lua"
     script.write_text(_script(load.body))
     rows = []
-    for connections in (1, 16):
+    for connections in at_once:
         both = [
             tuple(_round(each, load, script, connections=connections, seconds=seconds) for each in (bare, server))
             for _ in range(rounds)
