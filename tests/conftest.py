@@ -19,7 +19,7 @@ from devcluster.cluster import Cluster
 from kit.managed_resources import release
 from kit.rig import OWN_CLASS
 
-pytest_plugins = ["devcluster.pytest_plugin", "kit.fixtures"]
+pytest_plugins = ["devcluster.pytest_plugin", "kit.fixtures", "kit.garden"]
 
 # On a busy machine an example may take any time, and so may making it.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -68,6 +68,8 @@ class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells n
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
+        if Path(path).name.startswith("test_garden_"):
+            return "garden"  # all of them share one control plane
         return path if _has_fixture_of_module(Path(self.config.rootpath, path)) else nodeid
 
 

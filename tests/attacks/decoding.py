@@ -40,7 +40,7 @@ _UNIT = {"Mi": _MIB, "Gi": 1024 * _MIB}
 
 def memory_limit() -> int:
     """Bytes, as the manifest says."""
-    documents = yaml.safe_load_all((PROJECT / "manifests/base/agent.yaml").read_text())
+    documents = yaml.safe_load_all((PROJECT / "manifests/base/agent/agent.yaml").read_text())
     [deployment] = [document for document in documents if document["kind"] == "Deployment"]
     [agent] = deployment["spec"]["template"]["spec"]["containers"]
     text = agent["resources"]["limits"]["memory"]

@@ -27,7 +27,7 @@ WEBHOOKS = {"seccompProfile": {"enabled": True}, "kubernetesServiceHost": {"enab
 SERVICE_HOST = "/webhooks/kubernetes-service-host"
 
 BODY = 6_900_000
-_MANIFEST = PROJECT / "manifests" / "base" / "webhooks.yaml"
+_MANIFEST = PROJECT / "manifests" / "base" / "webhooks" / "webhooks.yaml"
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUIET_SECONDS = 2.0
 

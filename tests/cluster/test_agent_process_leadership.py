@@ -92,18 +92,17 @@ def test_what_changes_while_nobody_leads_is_made_good_by_the_successor_at_once(
     write("1")
     place.create(managed_resource("mr"))
     with AgentProcess(config, kubeconfig=cluster.kubeconfig) as first:
-        first.wait_for(lambda: applied() == "1", what="the first version", seconds=60)
+        first.wait_for(lambda: applied() == "1", what="the first version")
         with AgentProcess(config, kubeconfig=cluster.kubeconfig) as second:
             second.wait_for(
                 lambda: any(message.startswith("new leader elected") for message in second.messages()),
                 what="the first look at the Lease",
-                seconds=60,
             )
             assert first.stop() == 0
             write("2")
-            second.wait_for(lambda: applied() == "2", what="the second version", seconds=80)
+            second.wait_for(lambda: applied() == "2", what="the second version")
             place.delete("ManagedResource", "mr")
-            second.wait_for(lambda: not applied(), what="the removal", seconds=60)
+            second.wait_for(lambda: not applied(), what="the removal")
 
 
 def test_when_the_leader_is_killed_the_other_takes_over_when_the_lease_has_expired(

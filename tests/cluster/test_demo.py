@@ -31,6 +31,11 @@ def test_it_shows_what_agent_and_webhooks_do(name: str) -> None:
         assert re.search(r"^✔ spec.replicas was 2, then 0, and was put right after \d+ ms$", demo.text, re.MULTILINE)
         assert re.search(r"^✔ data.greeting was 'Welcome!', .* was put right after \d+ ms$", demo.text, re.MULTILINE)
         assert re.search(r"Normal +Reconciled +managedresource/shop", demo.text)
+        assert "$ kubectl mr suspend shop -n garden --reason 'trying another greeting'\n" in demo.text
+        assert re.search(r"^ +- Go away!$", demo.text, re.MULTILINE), demo.text
+        assert re.search(r"^✔ shop is ready$", demo.text, re.MULTILINE), demo.text
+        assert "✔ an agent leads in namespace garden, for the class resources (the default)\n" in demo.text
+        assert re.search(r"in a browser: http://127.0.0.1:\d+/$", demo.text, re.MULTILINE)
         for change in ("replicas +1 +2", "spread over +<none> +kubernetes.io/hostname"):
             assert re.search(rf"^{change}$", demo.text, re.MULTILINE), demo.text
         assert re.search(r"^token mounted from +<none> +kube-api-access-gardener$", demo.text, re.MULTILINE)

@@ -1,6 +1,7 @@
 """The programs are found where they should be, built once where not, and what is missing is said."""
 
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,13 +19,17 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler
 FAKE_GO = """#!/bin/sh
 # Stands for Go: says what packages it compiles, and leaves two programs where -o says, as soon as it may.
 echo "$*" >>"$GO_CALLS"
-case "$1" in
-list) printf 'a\\nb\\nc\\n' ;;
-build)
+case "$1 $2" in
+"list -m") echo '{"GoMod": "/cache/kubernetes.mod"}' ;;
+"mod edit") echo '{"Go": "1.22.0", "Require": [{"Path": "k8s.io/api", "Version": "v0.0.0"}]}' ;;
+list*) printf 'a\\nb\\nc\\n' ;;
+build*)
+    cat go.mod >"$GO_CALLS.mod"
     for argument; do case "$argument" in -o=*) out="${argument#-o=}" ;; esac; done
     printf 'a\\nb\\nc\\n' >&2
     while [ -e "$GO_HOLD" ]; do sleep 0.05; done
-    for program in controlplane kwok; do printf '#!/bin/sh\\n' >"$out$program"; chmod +x "$out$program"; done ;;
+    case "$*" in *./kwok) programs="controlplane kwok" ;; *) programs=controlplane ;; esac
+    for program in $programs; do printf '#!/bin/sh\\n' >"$out$program"; chmod +x "$out$program"; done ;;
 esac
 """
 
@@ -57,6 +62,31 @@ def test_what_is_built_is_kept_in_the_cache(go: Path, tmp_path: Path, capsys: py
     assert assets.find_or_build() == found
     assert calls(go) == ["list", "build"]
     assert capsys.readouterr().err == ""
+
+
+def test_releases_are_kept_side_by_side(go: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    newest = assets.find_or_build()
+    old = assets.find_or_build("1.30.14")
+    assert "built the control plane in" in capsys.readouterr().err
+    assert old.etcd.parent.parent == newest.etcd.parent.parent
+    assert {path.name for path in old.etcd.parent.iterdir()} == {*PROGRAMS, "controlplane"}
+    assert old.kwok is not None
+    assert newest.kwok is not None
+    assert old.kwok.samefile(newest.kwok)
+    assert not old.apiserver.samefile(newest.apiserver)
+    module = (go.parents[1] / "calls.mod").read_text()
+    assert "\nrequire k8s.io/kubernetes v1.30.14\n" in module
+
+    assert assets.find_or_build("1.30.14") == old
+    assert assets.find_or_build("1.36.3") == assets.find_or_build() == newest
+    assert calls(go) == ["list", "build", "list", "mod", "list", "build"]
+
+
+def test_a_release_that_is_named_is_built_whatever_directory_is_named(
+    go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "nothing"))
+    assert assets.find_or_build("1.30.14").etcd.is_relative_to(build.cache_directory())
 
 
 def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> None:
@@ -113,12 +143,25 @@ def test_a_named_directory_without_the_api_server_is_refused(tmp_path: Path, mon
 
 
 def test_the_progress_tells_time_phase_and_packages() -> None:
-    progress = build.Progress(terminal=False)
+    progress = build.Progress("1.36.3", terminal=False)
     progress.phase("looking for modules")
     progress.step()
     assert re.fullmatch(r"\d:\d\d  looking for modules: 1 fetched", progress.line())
-    progress.total = 3
-    progress.phase("compiling")
+    progress.phase("compiling", 3)
     for _ in range(2):
         progress.step()
-    assert re.fullmatch(r"\d:\d\d  compiling: 2 of up to 3 packages", progress.line())
+    assert re.fullmatch(r"\d:\d\d  compiling: 2 of 3 packages", progress.line())
+    progress.step()
+    assert re.fullmatch(r"\d:\d\d  linking: all 3 packages are compiled", progress.line())
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
+def test_packages_are_counted_that_are_really_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cache of Go that has some of them already."""
+    monkeypatch.setenv("GOCACHE", str(tmp_path))
+    progress = build.Progress("1.36.3", terminal=False)
+    module = build.Module(build.MODULE, ("-trimpath",), ("strconv",))
+    build._go(["build", *module.flags, "errors"], module.directory, progress)
+    progress.phase("compiling", build._count_packages(module, progress))
+    build._go(["build", "-v", *module.flags, *module.programs], module.directory, progress)
+    assert re.search(r"linking: all [2-9] packages are compiled", progress.line())

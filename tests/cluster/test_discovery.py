@@ -14,12 +14,12 @@ from kit.clock import FakeClock
 from kit.eventually import soon
 from kit.kinds import custom_resource, definition
 from kit.world import CountingClient
-from kube.client import Transport
 from kube.connection import load_kubeconfig
-from kube.discovery import Discovery
+from kube.discovery import Discovery, find_all
 from kube.errors import KindNotServed, NoStatus, NotFound
 from kube.objects import Object
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, Resource
+from kube.transport import Transport
 
 
 @pytest.fixture
@@ -98,6 +98,8 @@ async def test_a_missing_kind_is_asked_for_less_and_less_often(
     """That a group version is not served takes two answers: there is no document, and it is not in the list."""
     clock = FakeClock()
     discovery = Discovery(client, clock=clock)
+    await discovery.find("apps/v1", "Deployment")  # with all other group versions
+    clock.now += 1
     asked_at = []
     for second in range(2000):
         before = client.requests
@@ -110,7 +112,7 @@ async def test_a_missing_kind_is_asked_for_less_and_less_often(
     assert waits[-1] == 600
     assert waits == sorted(waits)
     assert len(asked_at) <= 16
-    wanted = len(asked_at) * calls
+    wanted = len(asked_at) * calls + 1
     assert client.requests == wanted
     # A call may be in the audit log a moment after its answer.
     await soon(lambda: sum(audit.count(user_agent=user_agent).values()) == wanted, "the calls in the audit log")
@@ -124,11 +126,11 @@ async def test_what_is_invalidated_is_asked_for_at_once(client: CountingClient) 
         discovery.invalidate("somebody.example.com")
         discovery.invalidate("example.com")
         discovery.invalidate("")
-    assert client.requests == 2
+    assert client.requests == 1
     discovery.invalidate("nobody.example.com")
     with pytest.raises(KindNotServed):
         await discovery.find("nobody.example.com/v1", "Widget")
-    assert client.requests == 4
+    assert client.requests == 3
 
 
 async def test_one_question_answers_for_all_kinds_of_a_version(client: CountingClient) -> None:
@@ -139,6 +141,42 @@ async def test_one_question_answers_for_all_kinds_of_a_version(client: CountingC
     assert found[0] == Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
     assert await discovery.find("v1", "Namespace") == Resource("", "v1", "Namespace", "namespaces", namespaced=False)
     assert client.requests == 2
+
+
+async def test_one_question_answers_for_all_groups(client: CountingClient) -> None:
+    discovery = Discovery(client, clock=FakeClock())
+    named = [
+        ("apps/v1", "Deployment"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ("networking.k8s.io/v1", "IngressClass"),
+        ("coordination.k8s.io/v1", "Lease"),
+    ]
+    found = await asyncio.gather(*(discovery.find(*each) for each in named))
+    assert [(each.api_version, each.kind, each.namespaced) for each in found] == [
+        (*named[0], True),
+        (*named[1], False),
+        (*named[2], False),
+        (*named[3], True),
+    ]
+    with pytest.raises(KindNotServed):
+        await discovery.find("nobody.example.com/v1", "Widget")
+    assert client.requests == 1
+
+
+async def test_a_kind_that_came_after_that_question_is_found(client: CountingClient, group: str) -> None:
+    clock = FakeClock()
+    discovery = Discovery(client, clock=clock)
+    await discovery.find("apps/v1", "Deployment")
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, widgets(group))
+
+    async def is_found() -> bool:
+        """Nobody tells of the CRD."""
+        clock.now += 1
+        with contextlib.suppress(KindNotServed, NoStatus):
+            return bool(await discovery.find(f"{group}/v1", "Widget"))
+        return False
+
+    await soon(is_found)
 
 
 async def test_subresources_and_what_can_not_be_read_are_no_kinds(client: CountingClient) -> None:
@@ -181,7 +219,7 @@ async def test_many_kinds_that_no_version_of_a_group_has_cost_no_more_than_one(c
     for number in range(1000):
         with pytest.raises(KindNotServed):
             await discovery.find_any_version("nobody.example.com/v1", f"Kind{number}")
-    assert client.requests == 3
+    assert client.requests == 2
 
 
 async def test_another_version_of_a_group_has_the_kind(client: CountingClient) -> None:
@@ -212,3 +250,55 @@ async def test_what_is_remembered_is_bounded(client: CountingClient, monkeypatch
     assert len(discovery._groups) <= 2
     discovery.forget()
     assert discovery.known("v1", "Pod") is None
+
+
+async def test_the_schema_of_a_kind_changes_with_its_definition(client: CountingClient, group: str) -> None:
+    discovery = Discovery(client)
+    crd = await client.create(CUSTOM_RESOURCE_DEFINITIONS, widgets(group))
+    widget = custom_resource(group, "Widget")
+    first = await discovery.schema(widget)
+    assert first
+    assert await discovery.schema(widget) == discovery.known_schema(widget) == first
+    labels = {"metadata": {"labels": {"touched": "yes"}}}
+    await client.patch(CUSTOM_RESOURCE_DEFINITIONS, crd["metadata"]["name"], labels)
+    discovery.invalidate(group)
+    assert discovery.known_schema(widget) is None
+    assert await discovery.schema(widget) == first
+    fields = {"spec": {"names": {"shortNames": ["wd"]}}}
+    await client.patch(CUSTOM_RESOURCE_DEFINITIONS, crd["metadata"]["name"], fields)
+    discovery.invalidate(group)
+    assert await discovery.schema(widget) not in {"", first}
+
+
+async def test_the_schema_of_a_built_in_kind_is_the_version_of_kubernetes(client: CountingClient) -> None:
+    discovery = Discovery(client)
+    assert (await discovery.schema(DEPLOYMENTS)).startswith("v1.")
+    assert discovery.known_schema(CONFIG_MAPS) == await discovery.schema(DEPLOYMENTS)
+    discovery.forget()
+    assert discovery.known_schema(CONFIG_MAPS) is None
+
+
+async def test_all_kinds_are_asked_for_at_once_and_seldom(client: CountingClient) -> None:
+    clock = FakeClock()
+    discovery = Discovery(client, clock=clock)
+    assert {DEPLOYMENTS, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS} <= set(await discovery.served())
+    asked = client.requests
+    clock.advance(29)
+    await discovery.served()
+    assert client.requests == asked
+    clock.advance(2)
+    await discovery.served()
+    assert client.requests == asked + 2
+
+
+async def test_only_the_first_of_many_kinds_that_are_not_served_are_explained(client: CountingClient) -> None:
+    explained: list[str] = []
+
+    def explain(error: KindNotServed, _: Sequence[Resource]) -> KindNotServed:
+        explained.append(error.kind)
+        return error
+
+    kinds = [("many.example.com/v1", f"Kind{number}") for number in range(100)]
+    found = await find_all(Discovery(client), kinds, explain=explain)
+    assert explained == [f"Kind{number}" for number in range(20)]
+    assert all(isinstance(each, KindNotServed) for each in found.values())

@@ -15,14 +15,16 @@ from kit.processes.agent import PROJECT, AgentProcess, configuration
 from kit.processes.webhooks import SECCOMP_PROFILE, WebhookProcess
 
 PROGRAMS = ["agent", "webhooks"]
-# As a loaded machine or a slow disk would: loading takes its time.
+# As a loaded machine or a slow disk would: loading takes its time. In short steps, since a signal that comes between two
+# instructions is handled before the next one, and does not interrupt a sleep that begins then.
 SLOW = """
 import runpy, sys, time
 
 def hook(event, details):
     if event == "import" and details[0] == "aiohttp":
         print("loading", flush=True)
-        time.sleep(60)
+        for _ in range(600):
+            time.sleep(0.1)
 
 sys.addaudithook(hook)
 sys.argv[1:] = ["--config", {config!r}]

@@ -102,7 +102,7 @@ def world(drained_cluster: Cluster) -> Iterator[WorkloadPlace]:
     with contextlib.suppress(AlreadyExists):
         drained_cluster.api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     with AgentProcess(CONFIG, kubeconfig=drained_cluster.kubeconfig) as agent:
-        agent.wait_until_ready(seconds=60)
+        agent.wait_until_ready()
         yield WorkloadPlace(drained_cluster, agent)
 
 

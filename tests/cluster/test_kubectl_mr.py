@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
@@ -89,7 +89,7 @@ def test_names_are_completed_by_the_shell(cluster: Cluster, namespace: str, mr: 
     environment = {
         **os.environ,
         "KUBECONFIG": str(cluster.kubeconfig),
-        "_KUBECTL_MR_COMPLETE": "complete_bash",
+        "_KUBECTL_MR_COMPLETE": "bash_complete",
         "COMP_WORDS": words,
         "COMP_CWORD": "4",
     }
@@ -97,7 +97,7 @@ def test_names_are_completed_by_the_shell(cluster: Cluster, namespace: str, mr: 
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.stdout.split() == ["shop-a", "shop-b"], done.stderr
+    assert done.stdout.split() == ["plain,shop-a", "plain,shop-b"], done.stderr
 
 
 def test_content_that_does_not_fit_into_a_secret_is_split_into_several(
@@ -138,13 +138,38 @@ def test_suspend_says_who_and_why_and_resume_forgets_it(cluster: Cluster, namesp
     assert "was not suspended" in mr("resume", "shop", "--no-wait").stderr
 
 
+def test_all_are_suspended_and_resumed_at_once(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    for name in ("one", "two"):
+        cluster.api.create(path, managed(name))
+    mr("suspend", "one", "-r", "the first reason")
+    told = mr("suspend", "--all", "-r", "the second reason").stderr
+    assert f"ManagedResource {namespace}/one is suspended already, by " in told
+    assert annotations(cluster.api.get(f"{path}/one"))["resources.gardener.cloud/ignore-reason"] == "the first reason"
+    assert annotations(cluster.api.get(f"{path}/two"))["resources.gardener.cloud/ignore-reason"] == "the second reason"
+    assert mr("reconcile", "--all").stderr.count("is suspended: left out") == 2
+    mr("resume", "--all", "--no-wait")
+    assert annotations(cluster.api.get(f"{path}/one")) == annotations(cluster.api.get(f"{path}/two")) == {}
+    mr("reconcile", "--all", "--no-wait")
+    for name in ("one", "two"):
+        assert annotations(cluster.api.get(f"{path}/{name}")) == {"gardener.cloud/operation": "reconcile"}
+
+
+def test_somebody_else_is_impersonated(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    cluster.api.create(MANAGED_RESOURCES.path(namespace=namespace), managed("shop"))
+    refused = mr("get", "--as", "jane", "--as-group", "one", "--as-group", "two", code=1)
+    assert 'User "jane" cannot list' in refused.stderr
+    assert "shop" in mr("get", "--as", "jane", "--as-group", "one", "--as-group", "system:masters").stdout
+
+
 def test_whoever_may_do_nothing_is_told_so(cluster: Cluster, namespace: str, mr: Mr) -> None:
     nobody = cluster.kubeconfig_for("nobody")
     result = mr("get", code=1, kubeconfig=nobody)
     assert 'User "nobody" cannot list resource "managedresources"' in result.stderr
     assert "► ask for this permission" in result.stderr
-    checked = mr("check", code=0, kubeconfig=nobody)
+    checked = mr("check", code=1, kubeconfig=nobody)
     assert "you may not list managedresources, patch managedresources, get secrets" in checked.stdout
+    assert "? ManagedResources: you may not read them" in checked.stdout
 
 
 def test_an_api_server_that_does_not_answer_is_told_in_words(tmp_path: Path, mr: Mr, cluster: Cluster) -> None:
@@ -167,7 +192,7 @@ def test_create_refuses_what_exists_and_updates_on_demand(cluster: Cluster, name
     [reference] = found["spec"]["secretRefs"]
     assert reference["name"].startswith("made-")
     assert list(annotations(found).values()) == [reference["name"]]
-    printed = mr("create", "other", "-f", "-", "--dry-run", stdin=one)
+    printed = mr("create", "other", "-f", "-", "--dry-run", "client", stdin=one)
     assert [obj["kind"] for obj in yaml.safe_load_all(printed.stdout)] == ["Secret", "ManagedResource"]
     assert mr("get", "-o", "name").stdout.count("\n") == 1
 
@@ -186,7 +211,7 @@ def test_tree_trace_and_diff_for_programs(rig: Rig, mr: Mr) -> None:
     trace = json.loads(mr("trace", pod, "-o", "json").stdout)
     assert [obj["name"].partition("/")[0] for obj in trace["objects"]] == ["Pod", "ReplicaSet", "Deployment"]
     assert trace["managedResource"] == f"{rig.namespace}/shop"
-    assert trace["secret"].startswith("shop, objects.yaml, document ")
+    assert trace["secret"].startswith("shop, objects.yaml, index ")
     assert json.loads(mr("diff", "shop", "-o", "json").stdout) == []
     assert "no differences" in mr("diff", "shop").stderr
     unmanaged = mr("trace", "serviceaccount/default", code=1)
@@ -234,14 +259,18 @@ def test_watching_shows_what_changes_until_it_is_ended(cluster: Cluster, namespa
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("NAME")
-        assert process.stdout.readline().startswith("first   Pending")
-        cluster.api.create(path, managed("second"))
-        assert process.stdout.readline().startswith("second   Pending")
-        cluster.api.patch(f"{path}/first", {"metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}}})
-        assert process.stdout.readline().startswith("first   Suspended")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        try:
+            assert process.stdout.readline().startswith("NAME    STATUS ")
+            assert process.stdout.readline().startswith("first   Pending ")
+            cluster.api.create(path, managed("second"))
+            assert process.stdout.readline().startswith("second   Pending ")
+            ignored = {"metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}}}
+            cluster.api.patch(f"{path}/first", ignored)
+            assert process.stdout.readline().startswith("first    Suspended ")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+        finally:
+            process.kill()
 
 
 def test_on_a_terminal_there_are_colors_and_progress_unless_unwanted(rig: Rig, mr: Mr) -> None:

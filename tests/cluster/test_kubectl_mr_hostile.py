@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from devcluster.cluster import Cluster
 from gardener.keys import ORIGIN
 from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.history import CHANGE_CAUSE, packed, revision_secret
 from kit.managed_resources import install_crd
 from kit.objects import ROLES, conditions, config_map, managed_resource, obj, reference, secret
 from kit.world import Place
@@ -38,6 +39,10 @@ def objects(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
     place.create(config_map("c", {"one": "a\n\x1b"}, annotations=marks))
     place.create(opaque)
     created = place.create(managed)
+    marked = {**created, "metadata": {**created["metadata"], "annotations": {CHANGE_CAUSE: EVIL}}}
+    for number, names in ((1, ["s"]), (2, [EVIL])):
+        content = packed([(name, {"objects.yaml": manifests.encode()}) for name in names])
+        place.create(revision_secret(marked, number=number, digest=EVIL, names=names, value=content))
     (condition,) = conditions(
         healthy="",
         progressing="",
@@ -100,10 +105,22 @@ def test_no_command_lets_others_write_to_the_terminal(cluster: Cluster, namespac
             *((f"role/{ROLE}", *here, "-o", form) for form in forms),
         ],
         "diff": [("mr", *here), *(("mr", *here, "-o", form) for form in forms)],
+        "history": [("mr", *here), *(("mr", *here, "-o", form) for form in (*forms, "name", "wide")), (EVIL, *here)],
+        "rollback": [
+            ("mr", *here, "--dry-run", "server"),
+            ("mr", *here, "--dry-run", "server", "--to", "1"),
+            ("mr", *here, "--to", "2"),
+            (EVIL, *here),
+        ],
         "events": [here, ("mr", "--objects", *here), *((*here, "-o", form) for form in (*forms, "name"))],
+        "logs": [("mr", *here)],
         "stats": [here, *((*here, "-o", form) for form in forms)],
         "check": [here, *((*here, "-o", form) for form in forms)],
-        "create": [("new", "-f", file, *here, "--dry-run"), ("new", "-f", bad, *here), ("new", "-f", odd, *here)],
+        "create": [
+            ("new", "-f", file, *here, "--dry-run", "client"),
+            ("new", "-f", bad, *here),
+            ("new", "-f", odd, *here),
+        ],
         "reconcile": [("mr", "--timeout", "0s", *here), (EVIL, *here)],
         "suspend": [("mr", "-r", EVIL, *here)],
         "resume": [("mr", "--timeout", "0s", *here)],

@@ -104,7 +104,7 @@ def test_a_kind_that_comes_late_is_used_at_once(rig: Rig, widgets: Widgets) -> N
     rig.until_failed("mr", f'no matches for kind "Widget" in version "{widgets.group}/v1"')
     assert rig.find("ConfigMap", "c")
     widgets.install()
-    rig.until_applied("mr", seconds=30)
+    rig.until_applied("mr")
     rig.until(widgets.find, "the object")
 
 

@@ -8,11 +8,25 @@ import pytest
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition
-from kit.objects import CONTAINERS, config_map, deployment, obj, role, secret, service, stateful_set
+from kit.managed_resources import with_gated_field, with_unknown_field
+from kit.objects import (
+    CLUSTER_ROLES,
+    CONTAINERS,
+    account,
+    config_map,
+    deployment,
+    obj,
+    role,
+    role_binding,
+    rule,
+    secret,
+    service,
+    stateful_set,
+)
 from kit.processes.agent import AgentProcess
 from kit.rig import Agent, Rig, stamped_by
 from kube.objects import Object, annotations, condition, finalizers
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, NAMESPACES, SERVICE_ACCOUNTS
 
 _OPERATION = "gardener.cloud/operation"
 _IGNORE = "resources.gardener.cloud/ignore"
@@ -150,6 +164,60 @@ def test_an_ignored_managed_resource_can_be_deleted(rig: Rig) -> None:
 # --- what it costs
 
 
+def like_ingress_nginx(rig: Rig) -> list[Object]:
+    """Objects of as many kinds as that project's manifests have."""
+    name, labels = rig.namespace, {"app": "controller"}
+    served_by = {"service": {"name": "admission", "namespace": rig.namespace}}
+    webhook = {"name": "v.example.com", "clientConfig": served_by, "sideEffects": "None", "failurePolicy": "Ignore"}
+    rules = [{**rule("nobody.example.com", "things"), "apiVersions": ["v1"], "operations": ["CREATE"]}]
+    subject = account("controller", rig.namespace)
+    jobs = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
+    return [
+        obj(NAMESPACES, f"{name}-other"),
+        *(obj(SERVICE_ACCOUNTS, each) for each in ("controller", "admission")),
+        *(role(each) for each in ("controller", "admission")),
+        *(role(f"{name}-{each}", kind=CLUSTER_ROLES) for each in ("controller", "admission")),
+        *(role_binding(each, subject) for each in ("controller", "admission")),
+        *(role_binding(f"{name}-{each}", subject, of=CLUSTER_ROLES) for each in ("controller", "admission")),
+        config_map("controller"),
+        service("controller", type="LoadBalancer", selector=labels),
+        service("admission", selector=labels),
+        deployment("controller", replicas=1),
+        *(obj(JOBS, each, spec={"template": jobs}) for each in ("create", "patch")),
+        obj("networking.k8s.io/v1 IngressClass", name, spec={"controller": "example.com/ingress"}),
+        obj(
+            "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+            name,
+            webhooks=[{**webhook, "rules": rules, "admissionReviewVersions": ["v1"]}],
+        ),
+    ]
+
+
+def test_a_bundle_that_is_the_first_to_use_its_kinds_costs_hardly_more_calls_than_objects(
+    cluster: Cluster, namespace: str, own_agent: Agent, audit: Audit
+) -> None:
+    """What there is of a kind comes with its watch, and what kinds there are in two answers."""
+    agent = Agent(cluster, resource_class=f"{own_agent.resource_class}-first")
+    start = audit.mark()
+    with agent.start() as process:
+        rig = Rig(cluster, namespace, agent, process)
+        rig.until(
+            lambda: any(
+                call.startswith("list customresourcedefinitions") for call in calls_of(agent, audit, since=start)
+            ),
+            "its own watches",
+        )
+        objects = like_ingress_nginx(rig)
+        assert len(objects) == 19
+        mark = audit.mark()
+        rig.write("mr", *objects)
+        rig.until(lambda: rig.condition("mr", "ResourcesHealthy").get("status") == "False", "its health")
+        calls = calls_of(agent, audit, since=mark)
+        assert len(calls) <= 30, calls
+        assert [call for call in calls if call.startswith("list") and "events" not in call] == []
+        rig.delete_managed_resource("mr")
+
+
 def calls_of(agent: Agent, audit: Audit, *, since: int) -> list[str]:
     def text(call: Call) -> str:
         return f"{call.verb} {call.resource} {call.namespace}/{call.name}"
@@ -158,14 +226,23 @@ def calls_of(agent: Agent, audit: Audit, *, since: int) -> list[str]:
 
 
 def all_sorts(rig: Rig) -> list[Object]:
-    """Objects full of defaults of the API server, and some that other controllers write to."""
+    """Objects full of defaults of the API server, some that other controllers write to, some that it warns of."""
     widgets = custom_resource(f"{rig.namespace}.example.com", "Widget")
     widget = obj(widgets, "w", namespace=rig.namespace, spec={"factor": 1.0, "numbers": [1, 2.5], "nothing": None})
     policy = obj("NetworkPolicy", "n", spec={"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]})
     template = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
     job = obj("CronJob", "j", spec={"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}})
     hidden = secret("by-text", stringData={"k": "v"})
-    kinds = [config_map("c"), service("s"), deployment("d", replicas=2), stateful_set("f"), role("r"), hidden]
+    warned_of = [with_unknown_field("unknown"), with_gated_field("gated")]
+    kinds = [
+        *warned_of,
+        config_map("c"),
+        service("s"),
+        deployment("d", replicas=2),
+        stateful_set("f"),
+        role("r"),
+        hidden,
+    ]
     return [definition(widgets), widget, obj("ServiceAccount", "a"), policy, job, *kinds]
 
 
@@ -181,23 +258,27 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
             rig.until_applied(name)
         rig.until(lambda: rig.get("Deployment", "d").get("status", {}).get("readyReplicas") == 2, "the Deployment")
         rig.until(lambda: is_told_healthy(rig, "mr"), "all to be healthy")
+        told = rig.until(lambda: rig.events("mr"), "an Event of the warnings")
+        warnings = rig.applied("mr")[2]
 
     mark = audit.mark()
     with agent.start() as process:
         rig = Rig(cluster, namespace, agent, process)
-        process.wait_for(lambda: min(passes(process).values()) >= 2, what="passes over each", seconds=60)
+        process.wait_for(lambda: min(passes(process).values()) >= 2, what="passes over each")
         time.sleep(2)
         calls = calls_of(agent, audit, since=mark)
         assert [call for call in calls if call.split()[0] not in {"get", "list"}] == []
 
         mark = audit.mark()
-        before = passes(process)
+        before = regular_looks(process)
         process.wait_for(
-            lambda: all(count >= before[name] + 2 for name, count in passes(process).items()),
-            what="the next passes",
+            lambda: all(count >= before[name] + 6 for name, count in regular_looks(process).items()),
+            what="three times the next looks at both",
         )
         time.sleep(1)
         assert calls_of(agent, audit, since=mark) == []
+        assert rig.applied("mr")[2] == warnings
+        assert rig.events("mr") == told
         for name in ("mr", "another"):
             rig.delete_managed_resource(name)
     name = f"widgets.{namespace}.example.com"
@@ -207,11 +288,17 @@ def test_neither_a_restart_nor_time_makes_it_write_or_read_anything(
 
 def passes(process: AgentProcess) -> dict[str, float]:
     """How many each controller has had over ManagedResources."""
+    return counts(process, 'controller_runtime_reconcile_total{{controller="{0}",result="requeue_after"}}')
+
+
+def regular_looks(process: AgentProcess) -> dict[str, float]:
+    """After how many each controller has put off the next one, be it after a pass or instead of a needless one."""
+    return counts(process, 'workqueue_retries_total{{controller="{0}",name="{0}"}}')
+
+
+def counts(process: AgentProcess, series: str) -> dict[str, float]:
     metrics = process.metrics()
-    return {
-        name: metrics.get(f'controller_runtime_reconcile_total{{controller="{name}",result="requeue_after"}}', 0.0)
-        for name in ("managedresource", "health", "health-progressing")
-    }
+    return {name: metrics.get(series.format(name), 0.0) for name in ("managedresource", "health", "health-progressing")}
 
 
 def is_told_healthy(rig: Rig, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -15,19 +15,33 @@ from kit.objects import (
     deployment,
     obj,
     role,
+    role_binding,
+    secret,
     service,
     service_warning,
     stateful_set,
 )
 from kit.rig import Agent, Rig
 from kit.world import Place
-from kube.clock import format_time
+from kube.clock import format_duration, format_time
 from kube.errors import NotFound
-from kube.objects import Object, is_deleting
+from kube.objects import Object, annotations, is_deleting
 
 _KEEP = "resources.gardener.cloud/keep-object"
 _FINALIZE_AFTER = "resources.gardener.cloud/finalize-deletion-after"
+_DESCRIPTION = "resources.gardener.cloud/description"
 _HOLD = "example.com/hold"
+
+
+def describes_the_agent(obj: Object) -> bool:
+    """Whether it says that changes of it are undone."""
+    return _DESCRIPTION in annotations(obj)
+
+
+def without_description(obj: Object) -> Object:
+    notes = {name: value for name, value in annotations(obj).items() if name != _DESCRIPTION}
+    changed = {"annotations": notes, "resourceVersion": "", "managedFields": []}
+    return {**obj, "metadata": {**obj["metadata"], **changed}}
 
 
 def held(obj: Object) -> Object:
@@ -98,6 +112,19 @@ def test_an_object_that_waits_for_others_is_pending_and_holds_up_nothing_else(ri
     assert rig.find("ConfigMap", "slow") is None
 
 
+@pytest.mark.parametrize("dropped", [True, False])
+def test_the_finalizer_that_holds_an_object_is_named(dropped: bool, rig: Rig) -> None:
+    rig.apply("mr", held(config_map("c")))
+    if dropped:
+        rig.write_secret("mr")
+    else:
+        rig.delete("ManagedResource", "mr")
+    text = f'"v1/ConfigMap/{rig.namespace}/c" is still pending: waits for example.com/hold'
+    rig.until_failed("mr", text, reason="DeletionPending")
+    let_go(rig, "ConfigMap", "c")
+    rig.until_gone("ConfigMap", "c")
+
+
 def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> None:
     rig.apply("mr", held(config_map("c", {"k": "1"})))
     before = rig.uid("ConfigMap", "c")
@@ -121,7 +148,9 @@ def test_an_object_is_kept_if_it_says_so_itself(value: str, stays: bool, dropped
         rig.until_applied("mr")
     else:
         rig.delete_managed_resource("mr")
-    assert (rig.find("ConfigMap", "c") is not None) == stays
+    live = rig.find("ConfigMap", "c")
+    assert (live is not None) == stays
+    assert live is None or not describes_the_agent(live)
     assert rig.find("ConfigMap", "d") is None
 
 
@@ -134,9 +163,12 @@ def test_what_counts_is_what_the_live_object_says(rig: Rig) -> None:
 
 def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig) -> None:
     rig.apply("mr", config_map("c"), service("s"), keepObjects=True)
-    before = rig.get("ConfigMap", "c"), rig.get("Service", "s")
+    before = [rig.get("ConfigMap", "c"), rig.get("Service", "s")]
     rig.delete_managed_resource("mr")
-    assert (rig.get("ConfigMap", "c"), rig.get("Service", "s")) == before
+    assert [without_description(rig.get(obj["kind"], obj["metadata"]["name"])) for obj in before] == [
+        without_description(obj) for obj in before
+    ]
+    assert not {obj["kind"] for obj in before if describes_the_agent(rig.get(obj["kind"], obj["metadata"]["name"]))}
 
 
 # --- finalizers
@@ -248,6 +280,80 @@ def test_no_volume_claims_are_left_over_whatever_the_control_plane_does_meanwhil
     rig.until(lambda: len(kept_claims(rig)) == 8, "the claims")
     rig.delete_managed_resource("mr")
     assert kept_claims(rig) == set()
+
+
+# --- what pods need until they end
+
+
+def used_by_pods() -> list[Object]:
+    return [config_map("c"), secret("s", {"k": "v"}), obj("ServiceAccount", "a"), role("r"), role_binding("b", to="r")]
+
+
+def missing(rig: Place, objects: Iterable[Object]) -> set[str]:
+    found = ((each["kind"], each["metadata"]["name"]) for each in objects)
+    return {name for kind, name in found if rig.find(kind, name) is None}
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_what_pods_may_need_goes_after_them(dropped: bool, rig: Rig) -> None:
+    used, others = used_by_pods(), [service("s"), service("t")]
+    rig.apply("mr", held(deployment("d")), *used, *others, config_map("stays"))
+    if dropped:
+        rig.write_secret("mr", config_map("stays"))
+    else:
+        rig.delete("ManagedResource", "mr")
+    rig.until(lambda: missing(rig, others) == {each["metadata"]["name"] for each in others}, "the others to go")
+    workload = f"apps/v1/Deployment/{rig.namespace}/d"
+    text = f'waiting for at most {format_duration(600)} until "{workload}" is gone together with all pods, which may need it'
+    message = rig.until_failed("mr", text, reason="DeletionPending")
+    assert message.count(text) == len(used) + (not dropped)
+    assert missing(rig, used) == set()
+    let_go(rig, "Deployment", "d")
+    if dropped:
+        rig.until_applied("mr")
+    else:
+        rig.until_gone("ManagedResource", "mr")
+    assert len(missing(rig, used)) == len(used)
+
+
+def test_pods_keep_their_config_map_while_they_end(rig: Rig, audit: Audit) -> None:
+    """Those of a real Deployment, which are held in the midst of ending, beyond a restart of the agent."""
+    own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
+    rig.write_secret("mr", deployment("d", replicas=1), config_map("c"))
+    with own.start():
+        rig.write_managed_resource("mr", resource_class=own.resource_class)
+        (pod,) = rig.until(lambda: rig.list("Pod"), "the pod")
+        name = pod["metadata"]["name"]
+        rig.patch("Pod", name, {"metadata": {"finalizers": [_HOLD]}})
+        rig.until_applied("mr")
+        mark = audit.mark()
+        rig.delete("ManagedResource", "mr")
+        rig.until_failed("mr", "together with all pods", reason="DeletionPending")
+    with own.start():
+        rig.until(lambda: is_deleting(rig.get("Pod", name)), "the pod to end")
+        rig.until_failed("mr", "together with all pods", reason="DeletionPending")
+        assert rig.find("ConfigMap", "c") is not None
+        let_go(rig, "Pod", name)
+        rig.until_gone("ManagedResource", "mr")
+    assert rig.find("ConfigMap", "c") is None
+    calls = audit.calls(since=mark, namespace=rig.namespace, verbs=("delete",))
+    assert sorted(call.name for call in calls if call.user == own.user) == ["c", "d"]
+
+
+@pytest.mark.parametrize("timeout", ["0s", "2s"])
+def test_nothing_waits_for_pods_longer_than_it_is_configured(timeout: str, rig: Rig) -> None:
+    """From the deletion of the workload on, whoever has been at work since."""
+    settings = {"syncPeriod": "15s", "workloadRemovalTimeout": timeout}
+    own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}", managedResource=settings)
+    rig.write_secret("mr", held(deployment("d")), config_map("c"))
+    with own.start():
+        rig.write_managed_resource("mr", resource_class=own.resource_class)
+        rig.until_applied("mr")
+        rig.delete("ManagedResource", "mr")
+        rig.until_gone("ConfigMap", "c")
+        assert rig.find("Deployment", "d") is not None
+        let_go(rig, "Deployment", "d")
+        rig.until_gone("ManagedResource", "mr")
 
 
 # --- Services

@@ -168,9 +168,16 @@ def often(config: dict[str, Any]) -> None:
 # --- rights that nothing here leads to for certain, and the test that does
 
 _TOO_NEW = "test_webhook_state.py::test_a_service_account_that_is_not_known_yet_is_read_once"
+_REPEATED = "test_event_recorder.py::test_a_repeated_event_is_counted_up"
+_LISTED = "../unit/kube/test_watch.py::test_what_does_not_come_in_a_stream_is_listed"
+_AUTOSCALERS = {
+    f"list {kind}": _LISTED for kind in ("horizontalpodautoscalers.autoscaling", "hvpas.autoscaling.k8s.io")
+}
 ELSEWHERE = {
-    # In this scenario it says nothing twice of an object of the target cluster.
-    f"kube-system:{AGENT}": {"patch events": "test_event_recorder.py::test_a_repeated_event_is_counted_up"},
+    # In these scenarios it says nothing twice, and this API server has no need of lists.
+    f"{GARDEN}:{AGENT}": {"patch events": _REPEATED, **_AUTOSCALERS},
+    f"{SHOOT}:{AGENT}": {"patch events": _REPEATED},
+    f"kube-system:{AGENT}": {"patch events": _REPEATED, **_AUTOSCALERS},
     # The webhook is faster than whoever makes an account and a pod of it.
     f"{GARDEN}:{WEBHOOKS}": {"get serviceaccounts": _TOO_NEW},
     f"kube-system:{WEBHOOKS}": {"get serviceaccounts": _TOO_NEW},

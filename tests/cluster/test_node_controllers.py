@@ -16,7 +16,7 @@ from agent.resource_manager.node.critical_components import controller as critic
 from agent.resource_manager.node.high_availability_config import controller as high_availability_config
 from config.resource_manager.controllers import Controllers, NodeAgentReconciliationDelay, NodeCriticalComponents
 from devcluster.cluster import Cluster
-from devcluster.faults import Ending, EndWatch, Rule
+from devcluster.faults import Delay, Ending, EndWatch, Rule
 from kit.controllers import counted, run_controller
 from kit.eventually import eventually, soon
 from kit.objects import obj, pod, resource_of, secret, workload
@@ -321,10 +321,43 @@ async def test_workloads_are_written_again_when_one_node_becomes_several(world: 
             strict = [f"{considered}/deployments/strict", f"{considered}/statefulsets/strict"]
             loose = [f"{considered}/deployments/loose", f"{considered}/statefulsets/loose"]
             await soon(lambda: touched() == strict)
-            world.node("second")
+            second = world.node("second")
             await soon(lambda: touched() == sorted(strict + loose))
             mark = audit.mark()
-            before = results("node-high-availability-config", "success")
-            world.node("third")
-            await soon(lambda: results("node-high-availability-config", "success") > before)
-            assert audit.calls(since=mark, user_agent=user_agent) == []
+            world.remove("Node", world.node("third"))
+            world.remove("Node", second)
+            await soon(lambda: touched() == sorted(strict * 2 + loose))
+            lists = audit.calls(since=mark, user_agent=user_agent, verbs=["list"])
+            assert [call.resource for call in lists].count("namespaces") == 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outdated"), [(1, "DoNotSchedule"), (2, "ScheduleAnyway")], ids=["one, two, one", "two, one, two"]
+)
+@pytest.mark.parametrize("list_seconds", [0.0, 1.5], ids=["between passes", "during a pass"])
+async def test_another_number_of_nodes_counts_even_for_a_moment(
+    world: NodePlace, tmp_path: Path, nodes: int, outdated: str, list_seconds: float
+) -> None:
+    """What was written at that moment is as for the other number."""
+    considered = f"ha-{world.id}"
+    world.make(obj("Namespace", considered, labels={CONSIDER: "true"}))
+    world.create(spread(DEPLOYMENTS, considered, "a", outdated))
+    for number in range(nodes):
+        world.node(f"n{number}")
+    async with proxied(world.cluster, tmp_path) as (proxy, _):
+        kubeconfig = tmp_path / "kubeconfig"
+        proxy.rules.add(Rule(fault=Delay(seconds=list_seconds), path="/namespaces$", times=1))
+        async with running(world.cluster, high_availability_config.declare, kubeconfig=kubeconfig):
+
+            def patches() -> int:
+                own = f"/namespaces/{considered}/"
+                return sum(each.request.method == "PATCH" and own in each.request.path for each in proxy.log)
+
+            if not list_seconds:
+                await soon(lambda: patches() == 1)
+            if nodes == 1:
+                world.remove("Node", world.node("n1"))
+            else:
+                world.remove("Node", f"n1-{world.id}")
+                world.node("n1")
+            await soon(lambda: patches() >= 2)

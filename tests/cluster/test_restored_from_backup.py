@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.faults import Answer, Rule
 from devcluster.proxy import FaultProxy
 from kit.eventually import soon
 from kit.managed_resources import install_crd
@@ -133,6 +134,29 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         await soon(equals_server, "a change after the restore")
         caches.other_past.clear()
         await client.patch(CONFIG_MAPS, "kept", {"data": {"at": "fourth"}}, namespace=place)
+
+
+@pytest.mark.parametrize("code", [429, 502, 503, 504])
+async def test_while_the_api_server_cannot_tell_yet_nothing_is_written(
+    own_cluster: Cluster, place: str, tmp_path: Path, code: int
+) -> None:
+    """As one that has just started, and fills its memory."""
+    async with caches_of(own_cluster, place, tmp_path) as (proxy, client, caches):
+        store = caches.acquire(VIEW)
+        await store.synced.wait()
+        put(own_cluster, place, "a", at="first")
+        await soon(lambda: store.get(Key(place, "a")), "the object")
+        await proxy.pause()
+        refused = Answer(name="not yet", code=code, reason="", message="storage is (re)initializing")
+        rule = Rule(fault=refused, methods=("GET",))
+        proxy.rules.add(rule)
+        await proxy.resume()
+        await soon(lambda: caches.in_doubt, "the doubt")
+        for _ in range(2):
+            with pytest.raises(KubeError, match="initializing"):
+                await client.patch(CONFIG_MAPS, "a", {"data": {"at": "second"}}, namespace=place)
+        proxy.rules.remove(rule)
+        await client.patch(CONFIG_MAPS, "a", {"data": {"at": "second"}}, namespace=place)
 
 
 async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluster, place: str, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ MANIFESTS = Path(__file__).parents[2] / "manifests"
 CONFIG: Object = yaml.safe_load((MANIFESTS / "instances/runtime/config.yaml").read_text())
 DEPLOYMENT: Object = next(
     document
-    for document in yaml.safe_load_all((MANIFESTS / "base/webhooks.yaml").read_text())
+    for document in yaml.safe_load_all((MANIFESTS / "base/webhooks/webhooks.yaml").read_text())
     if document["kind"] == "Deployment"
 )
 POD: Object = DEPLOYMENT["spec"]["template"]["spec"]
@@ -125,7 +125,7 @@ async def terminate(server: WebhookProcess) -> None:
     before_stop = await asyncio.create_subprocess_exec(*CONTAINER["lifecycle"]["preStop"]["exec"]["command"])
     assert await before_stop.wait() == 0
     server.signal(signal.SIGTERM)
-    await asyncio.to_thread(server.wait, seconds=30)
+    await asyncio.to_thread(server.wait)
 
 
 def is_changed(cluster: Cluster) -> bool:

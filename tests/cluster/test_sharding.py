@@ -11,7 +11,6 @@ from kit.shards import Shard, agents_by_class, agents_by_namespace, sharing
 from kit.world import WRITES
 from kube.objects import annotations, labels
 
-_SECONDS = 60.0
 _ORIGIN = "resources.gardener.cloud/origin"
 _MANAGED_BY = "resources.gardener.cloud/managed-by"
 
@@ -42,7 +41,7 @@ def share_out(shards: Sequence[Shard]) -> None:
     for shard, name in names:
         shard.rig.write(name, config_map(f"{name}-x"), config_map(f"{name}-y"))
     for shard, name in names:
-        shard.rig.until_applied(name, seconds=_SECONDS)
+        shard.rig.until_applied(name)
 
 
 def put_right(shards: Sequence[Shard]) -> None:
@@ -50,14 +49,14 @@ def put_right(shards: Sequence[Shard]) -> None:
     for shard in shards:
         shard.rig.patch("ConfigMap", f"{shard.name}-0-x", {"data": {"changed": "by hand"}})
     for shard in shards:
-        shard.rig.until_data(f"{shard.name}-0-x", {"k": "v"}, seconds=_SECONDS)
+        shard.rig.until_data(f"{shard.name}-0-x", {"k": "v"})
 
 
 def clear(shards: Sequence[Shard]) -> None:
     for shard in shards:
         shard.rig.delete("ManagedResource", f"{shard.name}-1")
     for shard in shards:
-        shard.rig.until_gone("ManagedResource", f"{shard.name}-1", seconds=_SECONDS)
+        shard.rig.until_gone("ManagedResource", f"{shard.name}-1")
         assert shard.rig.find("ConfigMap", f"{shard.name}-1-x") is None
 
 
@@ -84,7 +83,6 @@ def assert_stamps_and_leases(cluster: Cluster, lease_namespace: str, shards: Seq
         shard.rig.until(
             lambda s=shard: (s.rig.process.metric("rest_client_open_watches") or 0) >= 3,  # type: ignore[misc]
             "watches of ManagedResources, Secrets, ConfigMaps",
-            seconds=_SECONDS,
         )
 
 
@@ -115,7 +113,7 @@ def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None
     first, second = shards
     second.rig.write("greedy", config_map(f"{first.name}-0-x", {"k": "mine"}, namespace=first.rig.namespace))
     held = f"is held by ManagedResource {first.rig.namespace}/{first.name}-0"
-    second.rig.until_failed("greedy", held, seconds=_SECONDS)
+    second.rig.until_failed("greedy", held)
     live = first.rig.get("ConfigMap", f"{first.name}-0-x")
     assert live["data"] == {"k": "v"}
     assert annotations(live)[_ORIGIN] == f"{first.rig.namespace}/{first.name}-0"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from html import unescape
+from urllib.parse import quote
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_drift_that_was_put_right_is_told_with_the_paths_of_the_fields(world: Pa
 def test_a_replica_that_stands_by_tells_what_it_knows(world: PageWorld) -> None:
     port = free_port()
     with world.agent(page_port=port) as standby:
-        standby.wait_until_ready(seconds=60)
+        standby.wait_until_ready()
         page = words(world.page("/", port=port))
         assert "This replica: standby" in page
         assert f"the holder of Lease {world.garden}/gardener-resource-manager" in page
@@ -112,6 +113,24 @@ def test_a_replica_that_stands_by_tells_what_it_knows(world: PageWorld) -> None:
         assert "ResourcesApplied ✓ True" in own
         assert f"Deployment {world.berlin}/coredns" in own
         assert "Healthy 2 pods" not in own
+
+
+def object_path(world: PageWorld, owner: str, object_key: str) -> str:
+    return f"/managedresources/{world.berlin}/{owner}/objects/{quote(object_key, safe='')}"
+
+
+def test_an_object_is_shown_as_it_is_with_its_pods_and_events(world: PageWorld) -> None:
+    path = object_path(world, "gpu-operator", f"apps/Deployment/{world.berlin}/gpu-operator")
+    assert path in links(world.page(f"/managedresources/{world.berlin}/gpu-operator"))
+    page = world.page(path)
+    told = words(page)
+    assert f"Deployment {world.berlin}/ gpu-operator ! Unhealthy" in told
+    assert "1 pod Pod Health Phase Node Restarts Age Message gpu-operator-" in told
+    assert "ScalingReplicaSet" in told
+    assert f"value: {MARKER}" in page
+    secret = world.page(object_path(world, "coredns", f"/Secret/{world.berlin}/keys"))
+    assert "# Secrets are not shown." in secret
+    assert world.get(object_path(world, "coredns", f"/Secret/{world.berlin}/coredns-manifests"))[0] == 404
 
 
 # --- what is not
@@ -123,7 +142,8 @@ def test_no_page_tells_a_secret_or_the_value_of_a_field(world: PageWorld) -> Non
         path = left.pop()
         seen.add(path)
         page = world.page(path)
-        assert MARKER not in page, path
+        assert "/objects/" in path or MARKER not in page, path
+        assert "Secret" not in path or MARKER not in page, path
         assert page.count("<script") == page.count('<script src="/script-') == 1, path
         left |= {link for link in links(page) if link not in seen and "sort=" not in link}
     assert len(seen) > len(world.states())

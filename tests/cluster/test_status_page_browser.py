@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -73,6 +74,11 @@ def opened(browser: Browser, world: PageWorld) -> Iterator[Callable[..., Page]]:
     assert complaints == []
 
 
+def object_path(world: PageWorld) -> str:
+    object_key = quote(f"apps/Deployment/{world.berlin}/gpu-operator", safe="")
+    return f"/managedresources/{world.berlin}/gpu-operator/objects/{object_key}"
+
+
 def rows(page: Page) -> list[str]:
     return [row.inner_text() for row in page.locator("tbody tr:visible").all()]
 
@@ -105,6 +111,9 @@ def test_links_lead_from_a_state_to_a_managed_resource_and_its_objects(
     page.get_by_role("link", name=f"{world.berlin}/gpu-operator").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{world.berlin}/gpu-operator")
     assert "Deployment does not have minimum availability" in page.locator(".tree").inner_text()
+    page.get_by_role("link", name=f"{world.berlin}/gpu-operator").click()
+    expect(page.get_by_role("region", name="Pods")).to_contain_text("gpu-operator-")
+    page.get_by_role("link", name=f"{world.berlin}/gpu-operator").click()
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Recent changes").click()
     page.get_by_label("Only drift that was put right").check()
     page.get_by_role("button", name="Search").click()
@@ -207,7 +216,7 @@ _FLAWS = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_and_structure_are_accessible(scheme: str, world: PageWorld, opened: Callable[..., Page]) -> None:
-    for path in ("/", "/changes", f"/managedresources/{world.berlin}/gpu-operator"):
+    for path in ("/", "/changes", f"/managedresources/{world.berlin}/gpu-operator", object_path(world)):
         page = opened(path, color_scheme=scheme)
         assert page.evaluate(_CONTRASTS) == []
         assert page.evaluate(_FLAWS) == []
@@ -225,10 +234,22 @@ def test_a_keyboard_is_enough_and_shows_where_it_is(opened: Callable[..., Page])
     assert {"Skip to content", "Recent changes", "Refresh every 10 s", "q"} <= reached
 
 
-def test_a_narrow_screen_scrolls_tables_and_not_the_page(world: PageWorld, opened: Callable[..., Page]) -> None:
-    for path in ("/", "/changes", f"/managedresources/{world.paris}/monitoring"):
-        page = opened(path, viewport={"width": 360, "height": 700})
+def test_on_a_narrow_screen_rows_are_cards_with_the_message_first_and_filters_are_folded(
+    world: PageWorld, opened: Callable[..., Page]
+) -> None:
+    narrow = {"width": 360, "height": 700}
+    for path in ("/", "/changes", f"/managedresources/{world.paris}/monitoring", object_path(world)):
+        page = opened(path, viewport=narrow)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    page = opened(f"/?q={world.prefix}+vpn-manifests", viewport=narrow)
+    top = {name: page.locator(f"tbody {name}").bounding_box() for name in ("th", "td.words", "td[data-label=Applied]")}
+    heights = [box["y"] for box in top.values() if box]
+    assert heights == sorted(heights)
+    assert len(set(heights)) == 3
+    expect(page.get_by_label("Namespace")).to_be_hidden()
+    page.get_by_text("Filters").click()
+    expect(page.get_by_label("Namespace")).to_be_visible()
+    expect(opened("/").get_by_label("Namespace")).to_be_visible()
 
 
 def test_nothing_moves_for_who_does_not_want_that(opened: Callable[..., Page]) -> None:
@@ -244,13 +265,21 @@ def test_nothing_moves_for_who_does_not_want_that(opened: Callable[..., Page]) -
 def test_pictures_are_taken(world: PageWorld, opened: Callable[..., Page]) -> None:
     from PIL import Image
 
-    for name, path, scheme in (
-        ("list", "/", "light"),
-        ("managed-resource", f"/managedresources/{world.berlin}/gpu-operator", "light"),
-        ("changes", "/changes", "dark"),
-    ):
-        page = opened(path, color_scheme=scheme, viewport={"width": 1240, "height": 860})
-        picture = Image.open(io.BytesIO(page.screenshot()))
+    def taken(path: str, scheme: str, width: int, *, whole: bool = True) -> Image.Image:
+        page = opened(path, color_scheme=scheme, viewport={"width": width, "height": 860})
+        return Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
+
+    def save(name: str, picture: Image.Image) -> None:
         file = IMAGES / f"status-page-{name}.png"
-        picture.convert("RGB").quantize(128).save(file, optimize=True)
+        picture.quantize(128).save(file, optimize=True)
         assert file.stat().st_size < 200_000
+
+    one = f"/managedresources/{world.berlin}/gpu-operator"
+    save("list", taken("/", "light", 1280))
+    save("managed-resource", taken(one, "light", 1280))
+    save("changes", taken("/changes", "dark", 1280))
+    narrow = [taken("/", "light", 400, whole=False), taken(one, "dark", 400, whole=False)]
+    together = Image.new("RGB", (sum(each.width for each in narrow) + 16, narrow[0].height), "white")
+    together.paste(narrow[0], (0, 0))
+    together.paste(narrow[1], (narrow[0].width + 16, 0))
+    save("narrow", together)

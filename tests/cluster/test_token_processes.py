@@ -17,6 +17,7 @@ from kit.eventually import eventually
 from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, account, decoded, obj, role_binding, secret
 from kit.processes.agent import AgentProcess, configuration
 from kit.tokens import kubeconfig
+from kit.versions import minor_version
 from kit.world import Place
 
 PATIENCE = 300.0
@@ -149,7 +150,8 @@ def test_an_agent_lives_on_a_token_that_it_renews_itself(
 
         rig.ask("work", account="worker")
         eventually(lambda: rig.data("work").get("token"), "work to be done")
-        assert _credential(audit, namespace, administrator) == _id(second)
+        if minor_version(cluster) >= 30:  # before, audit does not tell; but the first one is good for nothing any more
+            assert _credential(audit, namespace, administrator) == _id(second)
 
         rig.renew("own")
         third = eventually(lambda: _other(rig.data("own").get("token", ""), second), "its token to be renewed")

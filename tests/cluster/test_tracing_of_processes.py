@@ -30,7 +30,7 @@ def everything_to(endpoint: str) -> dict[str, Any]:
 
 
 def arrived(process: AgentProcess, collector: SpanCollector, wanted: Condition) -> Collected:
-    return process.wait_for(lambda: collector.find(wanted), what="a span", seconds=60)
+    return process.wait_for(lambda: collector.find(wanted), what="a span")
 
 
 def traced_agent(cluster: Cluster, namespace: str, endpoint: str) -> tuple[AgentProcess, Rig]:
@@ -52,7 +52,7 @@ def traced_agent(cluster: Cluster, namespace: str, endpoint: str) -> tuple[Agent
 
 def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: str, collector: SpanCollector) -> None:
     process, rig = traced_agent(cluster, namespace, collector.endpoint)
-    with process.start().wait_until_ready(seconds=90):
+    with process.start().wait_until_ready():
         rig.write("traced", config_map("made", {"password": SECRET}))
         call = arrived(process, collector, lambda span: span.name == "create configmaps")
         attempt = arrived(process, collector, lambda span: span.span_id == call.parent_id)
@@ -62,7 +62,7 @@ def test_passes_arrive_with_the_requests_they_send(cluster: Cluster, namespace: 
             return span.name == "patch managedresources/status" and span.trace_id in roots
 
         arrived(process, collector, is_of_a_pass)  # others write it, too, and may be the first
-        assert process.stop(seconds=60) == 0
+        assert process.stop() == 0
     assert attempt.service == "resource-manager-agent"
     assert (attempt.name, attempt.parent_id) == ("reconcile managedresource", "")
     assert attempt.attributes["controller"] == "managedresource"
@@ -98,7 +98,7 @@ async def test_admissions_continue_the_trace_of_the_api_server(cluster: Cluster,
             await asyncio.to_thread(arrived, server, collector, lambda span, parent=parent: span.parent_id == parent)  # type: ignore[misc]
             for parent in parents
         ]
-        assert await asyncio.to_thread(server.stop, seconds=60) == 0
+        assert await asyncio.to_thread(server.stop) == 0
     assert {(span.service, span.name, span.trace_id) for span in spans} == {
         ("resource-manager-webhooks", f"POST {SECCOMP}", TRACE)
     }
@@ -112,11 +112,11 @@ async def test_admissions_continue_the_trace_of_the_api_server(cluster: Cluster,
 
 def test_without_a_collector_work_goes_on(cluster: Cluster, namespace: str) -> None:
     process, rig = traced_agent(cluster, namespace, f"http://127.0.0.1:{free_port()}")
-    with process.start().wait_until_ready(seconds=90):
+    with process.start().wait_until_ready():
         rig.write("traced", config_map("made", {"a": "b"}))
-        process.wait_for(lambda: rig.find("ConfigMap", "made"), what="the object", seconds=60)
-        told = process.wait_for_log("Spans are not delivered as they should be", seconds=60)
+        process.wait_for(lambda: rig.find("ConfigMap", "made"), what="the object")
+        told = process.wait_for_log("Spans are not delivered as they should be")
         assert told["level"] == "info"
         rig.delete("ManagedResource", "traced")
-        process.wait_for(lambda: rig.find("ManagedResource", "traced") is None, what="its end", seconds=60)
-        assert process.stop(seconds=60) == 0
+        process.wait_for(lambda: rig.find("ManagedResource", "traced") is None, what="its end")
+        assert process.stop() == 0

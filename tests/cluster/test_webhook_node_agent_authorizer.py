@@ -114,7 +114,8 @@ async def test_an_agent_gets_what_is_its_own(world: NodeWorld, with_machines: bo
     assert await ask("delete", "pods", "mine", world.namespace) == allowed
     assert (await ask("delete", "pods", "other", world.namespace))["denied"]
     missing = await ask("get", "pods", "missing", world.namespace)
-    assert missing == {"allowed": False, "evaluationError": '500 pods "missing" not found'}
+    text = f'500 error getting pod "{world.namespace}/missing": pods "missing" not found'
+    assert missing == {"allowed": False, "evaluationError": text}
     assert await ask("get", "secrets", "gardener-valitail", "kube-system") == allowed
     assert await ask("get", "secrets", "shoot-access-cluster-admin", "kube-system") == NO_OPINION
     for name in (f"osc-{world.node}", "for-all", "for-its-host"):
@@ -154,7 +155,7 @@ async def test_a_machine_without_a_node_gets_nothing_of_one(world: NodeWorld) ->
     denied = await world.ask("new", settings, **asked)
     assert denied == {"allowed": False, "denied": True, "reason": 'no node for "new" found'}
     unknown = await world.ask("unknown", settings, **asked)
-    assert unknown["evaluationError"].startswith("500 machines.machine.sapcloud.io")
+    assert unknown["evaluationError"].startswith('500 error getting machine "unknown": machines.machine.sapcloud.io')
     asked = {"verb": "get", "resource": "secrets", "name": "for-another-host", "namespace": "kube-system"}
     assert (await world.ask("new", settings, **asked))["allowed"], "whose host it is nobody knows yet"
 

@@ -30,7 +30,7 @@ TOO_LARGE = {"code": 413, "message": f"request entity is too large; limit is {LI
 @pytest.fixture(scope="module")
 def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as process:
-        yield process.wait_until_ready(seconds=60)
+        yield process.wait_until_ready()
 
 
 async def test_a_body_of_nearly_seven_mebibytes_is_reviewed_and_a_larger_one_is_not(server: WebhookProcess) -> None:

@@ -16,7 +16,7 @@ from kit.processes.webhooks import POD_REVIEW, SECCOMP, SECCOMP_PROFILE, Webhook
 @pytest.fixture
 def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as process:
-        yield process.wait_until_ready(seconds=60)
+        yield process.wait_until_ready()
 
 
 async def test_it_answers_and_tells_how_it_is_doing(server: WebhookProcess) -> None:
@@ -93,7 +93,7 @@ async def test_a_certificate_that_comes_late_is_waited_for(cluster: Cluster) -> 
     late = make_certificate("late")
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as server:
         message = "Could not read the TLS certificate, keeping the one in use"
-        entry = await asyncio.to_thread(server.wait_for_log, message, seconds=60)
+        entry = await asyncio.to_thread(server.wait_for_log, message)
         assert "tls.crt of server.webhooks.tls.serverCertDir: No such file or directory" in entry["error"]
         server.secret.write(*late)
         await server.until_ready()
@@ -101,17 +101,17 @@ async def test_a_certificate_that_comes_late_is_waited_for(cluster: Cluster) -> 
 
 def test_without_a_certificate_it_ends_and_names_file_and_setting(cluster: Cluster) -> None:
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as server:
-        assert server.wait(seconds=60) == 1
+        assert server.wait() == 1
     expected = f"cannot read {server.secret.directory}/tls.crt of server.webhooks.tls.serverCertDir"
     assert expected in server.output
 
 
 def test_an_address_that_is_taken_ends_it(cluster: Cluster) -> None:
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as first:
-        first.wait_until_ready(seconds=60)
+        first.wait_until_ready()
         kubeconfig, port = cluster.kubeconfig, first.port
         with WebhookProcess(SECCOMP_PROFILE, kubeconfig=kubeconfig, port=port) as second:
-            assert second.wait(seconds=60) == 1
+            assert second.wait() == 1
         assert f"cannot listen on 127.0.0.1:{first.port} for webhooks: Address already in use" in second.output
 
 

@@ -30,7 +30,7 @@ async def test_clients_that_heed_readiness_lose_no_request(cluster: Cluster) -> 
             assert load.failures == []
         assert status == 500
         assert "[-]webhook-server failed: reason withheld" in text
-        assert await asyncio.to_thread(server.wait, seconds=60) == 0
+        assert await asyncio.to_thread(server.wait) == 0
 
 
 def _until_unready(server: WebhookProcess) -> tuple[int, str]:
@@ -47,7 +47,7 @@ async def test_answers_ask_the_client_to_close_the_connection(cluster: Cluster) 
             server.signal(signal.SIGTERM)
             await asyncio.to_thread(_until_unready, server)
             assert (await _headers(session, server))["Connection"] == "close"
-        assert await asyncio.to_thread(server.wait, seconds=60) == 0
+        assert await asyncio.to_thread(server.wait) == 0
 
 
 async def _headers(session: aiohttp.ClientSession, server: WebhookProcess) -> "CIMultiDictProxy[str]":

@@ -31,7 +31,7 @@ COULD_NOT_READ = "Could not read the TLS certificate, keeping the one in use"
 @pytest.fixture
 def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig) as process:
-        yield process.wait_until_ready(seconds=60)
+        yield process.wait_until_ready()
 
 
 def shown_by(server: WebhookProcess) -> str:

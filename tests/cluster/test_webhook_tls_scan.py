@@ -50,7 +50,7 @@ def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     process = WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False)
     process.secret.write(pair.certificate_pem + pem(ca.certificate), pair.key_pem)
     with process:
-        yield process.wait_until_ready(seconds=60)
+        yield process.wait_until_ready()
 
 
 # --- bytes
@@ -211,7 +211,7 @@ def test_it_is_the_same_with_an_rsa_key(cluster: Cluster) -> None:
     )
     with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, certificate=False) as process:
         process.secret.write(pem(certificate), private)
-        process.wait_until_ready(seconds=60)
+        process.wait_until_ready()
         assert set(agreed_ciphers(process)) == GOOD_RSA
 
 

@@ -87,7 +87,7 @@ def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     make_certificates(process, cluster)
     mount_certificate(process, cluster)
     with process:
-        process.wait_until_ready(seconds=60)
+        process.wait_until_ready()
         install_and_wait(process, cluster, asked="seccomp-profile")
         yield process
 

@@ -77,7 +77,7 @@ def replicas(cluster: Cluster) -> Iterator[list[WebhookProcess]]:
         mount_certificate(each, cluster)
     with one, other:
         for each in (one, other):
-            each.wait_until_ready(seconds=60)
+            each.wait_until_ready()
         yield [one, other]
         for each in (one, other):  # both at once: each takes its time
             each.signal(signal.SIGTERM)
@@ -103,7 +103,7 @@ def test_while_no_server_runs_failure_policies_decide(cluster: Cluster) -> None:
     make_certificates(server, cluster)
     mount_certificate(server, cluster)
     with server:
-        server.wait_until_ready(seconds=60)
+        server.wait_until_ready()
         install(server, cluster)
         eventually(lambda: is_changed(cluster))
         server.stop()
@@ -116,7 +116,7 @@ def test_while_no_server_runs_failure_policies_decide(cluster: Cluster) -> None:
             cluster.api.create(PODS, pod("p", labels=labels))
         cluster.api.create(f"/api/v1/namespaces/{NAMESPACE}/configmaps?dryRun=All", {"metadata": {"name": "c"}})
 
-        server.start().wait_until_ready(seconds=60)
+        server.start().wait_until_ready()
         eventually(lambda: is_changed(cluster))
 
 
@@ -138,7 +138,7 @@ async def test_replicas_are_replaced_under_load_without_a_failed_request(
 
 
 async def stop(server: WebhookProcess) -> None:
-    await asyncio.to_thread(server.stop, seconds=60)
+    await asyncio.to_thread(server.stop)
 
 
 async def test_certificates_are_renewed_under_load_without_a_failed_request(

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import brotli
@@ -24,6 +25,7 @@ import yaml
 
 from conformance.scenario_data import Ref, Scenario, prepared
 from conformance.scenario_player import Site
+from kit.eventually import soon
 from kube.client import MERGE_PATCH
 from kube.errors import AlreadyExists
 from kube.objects import Object, annotations, labels
@@ -42,7 +44,12 @@ _LATER = "2099-01-01T00:00:00Z"
 _PLACEHOLDER = re.compile(r"<(uid|time|age|allocated[^>]*)>")
 _TOKEN = re.compile(r"<token of system:serviceaccount:([^:]+):(\S+) for (\S+), (\d+) min>")
 _AT_ONCE = 16
-_FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "Secret", "ConfigMap", "Node", "Service")
+_FIRST = (
+    *("Namespace", "CustomResourceDefinition", "ServiceAccount", "Secret", "ConfigMap", "Node", "Service"),
+    "Deployment",
+)
+_REPLICA_SET = re.compile(r'(?<=ReplicaSet \\")[a-z0-9-]+(?=\\")')
+"""In a message, as JSON."""
 
 
 @dataclass(slots=True)
@@ -310,7 +317,7 @@ class Restorer:
 
     async def _write_managed_resource(self, obj: Object) -> None:
         """With as many changes of its spec as there were, so that `observedGeneration` is true."""
-        ref, status = Ref.of(obj), obj.get("status") or {}
+        ref, status = Ref.of(obj), await self._with_replica_sets(obj)
         kept = {"name", "namespace", "labels", "annotations"}
         meta = {name: value for name, value in obj["metadata"].items() if name in kept}
         resource = await self.others.discovery.find(ref.api_version, ref.kind)
@@ -328,6 +335,22 @@ class Restorer:
             await self.original.patch(ref, {"status": status}, subresource="status")
         if obj["metadata"].get("deletionTimestamp"):
             await self.others.delete(ref)
+
+    async def _with_replica_sets(self, obj: Object) -> Object:
+        """The status, with the names that ReplicaSets have here: each version of Kubernetes makes other hashes."""
+        text = json.dumps(obj.get("status") or {})
+        for recorded in set(_REPLICA_SET.findall(text)):
+            deployment = recorded.rpartition("-")[0]
+            found = partial(self._replica_set_of, deployment, obj["metadata"]["namespace"])
+            text = text.replace(recorded, await soon(found, f"the ReplicaSet of {deployment}"))
+        status: Object = json.loads(text)
+        return status
+
+    async def _replica_set_of(self, deployment: str, namespace: str) -> str:
+        """Its name; empty while there is none."""
+        found = await self.others.list("apps/v1", "ReplicaSet", namespace, "")
+        owned = (each["metadata"] for each in found if each["metadata"]["ownerReferences"][0]["name"] == deployment)
+        return next((str(meta["name"]) for meta in owned), "")
 
     async def _with_owners(self, obj: Object, state: State) -> Object:
         for owner in obj["metadata"].get("ownerReferences", ()):

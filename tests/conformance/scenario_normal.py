@@ -2,7 +2,8 @@
 
 Left out are uids, versions, times, managed fields and what other controllers add. Addresses and ports that the API
 server has allocated become numbers in the order of their appearance, so a change of one still shows; an object that was
-made anew is told by `incarnation`.
+made anew is told by `incarnation`. What an API server adds in some versions of Kubernetes and not in others is left out
+of both sides when they are compared.
 """
 
 import base64
@@ -36,6 +37,12 @@ _OF_OTHER_CONTROLLERS = {
 }
 _UNSETTLED_REFERENCES = ("resources", "secretsDataChecksum")
 """While applying fails it is open whether these are stored before or after."""
+_OF_SOME_VERSIONS = {
+    "creationTimestamp": None,  # in templates, of older ones
+    "manualSelector": False,
+    "podReplacementPolicy": "TerminatingOrFailed",
+}
+"""Fields that not every API server adds, with the value that it adds."""
 
 
 class Normal:
@@ -163,6 +170,17 @@ def without_wording(value: Any) -> Any:
     return [without_wording(inner) for inner in value] if isinstance(value, list) else value
 
 
+def of_any_version(value: Any) -> Any:
+    """Without what only API servers of some versions add."""
+    if isinstance(value, dict):
+        return {
+            name: of_any_version(inner)
+            for name, inner in value.items()
+            if name not in _OF_SOME_VERSIONS or inner != _OF_SOME_VERSIONS[name]
+        }
+    return [of_any_version(inner) for inner in value] if isinstance(value, list) else value
+
+
 def contains(whole: Any, part: Any) -> bool:
     """Whether everything in `part` is in `whole`; items of lists in any order."""
     if isinstance(part, dict) and isinstance(whole, dict):
@@ -192,11 +210,12 @@ class Judge:
 
     def difference(self, scenario: Scenario, seen: Observations, *, is_final: bool = True) -> str:
         """From the release that comes nearest, or from what would be right; empty if there is none."""
-        found = self.seen_as(seen)
+        found = of_any_version(self.seen_as(seen))
         wanted = self.wanted.get(scenario.id) or scenario.want
         expected = [wanted] if scenario.peer_defect else [*scenario.expect.values()]
         if not is_final:
             expected = [{name: each[name] for name in seen if name in each} for each in expected]
+        expected = of_any_version(expected)
         if scenario.peer_defect:
             return "" if contains(found, expected[0]) else _diff(expected[0], found)
         found, expected = self.compared_as(found), [self.compared_as(each) for each in expected]

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -24,14 +24,20 @@ from kit.processes.agent import AgentProcess, sole_configuration
 from kit.world import connected as admin_of
 from kube.client import MERGE_PATCH, Client, Selection
 from kube.discovery import Discovery
-from kube.errors import AlreadyExists, KindNotServed, KubeError, NotFound
-from kube.objects import Object
+from kube.errors import AlreadyExists, KindNotServed, KubeError, NoStatus, NotFound
+from kube.objects import Object, is_deleting
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
+
+S = TypeVar("S", bound=Scenario)
 
 _STABLE, _STABLE_IF_UNSETTLED, _BOUND = 5.0, 17.0, 60.0
 """Seconds. A ManagedResource that is not settled is looked at beyond a whole sync period of 15 s."""
+_NAMESPACE_BOUND = 300.0
+"""Seconds for a Namespace to go: Kubernetes removes all that is in it, and some versions look again only after minutes."""
 _REACTION = 2.0
 """Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
+_LOOK = 2.0
+"""Seconds between looks: hundreds of scenarios are played at once."""
 _DELIVERY = 1.0
 """Seconds within which an API server has sent changes to those who watch, also on a busy machine."""
 
@@ -47,7 +53,7 @@ class Site:
         try:
             resource = await self.discovery.find(ref.api_version, ref.kind)
             return await self.client.get(resource, ref.name, namespace=ref.namespace)
-        except (NotFound, KindNotServed):
+        except (NotFound, KindNotServed, NoStatus):  # a new kind is listed a moment before its objects can be read
             return None
 
     async def list(self, api_version: str, kind: str, namespace: str, selector: str) -> list[Object]:
@@ -154,15 +160,19 @@ def play_alone(
             )
 
     with AgentProcess(sole_configuration(controllers=controllers), kubeconfig=cluster.kubeconfig) as agent:
-        agent.wait_until_ready(seconds=60)
+        agent.wait_until_ready()
         return asyncio.run(play(agent))
 
 
-def chosen(session: pytest.Session, scenarios: Mapping[str, Scenario]) -> list[Scenario]:
+def chosen(session: pytest.Session, scenarios: Mapping[str, S]) -> list[S]:
     """Those that the tests of this run are about."""
     calls = [getattr(item, "callspec", None) for item in session.items]
     names = {str(call.params["scenario"]) for call in calls if call is not None and "scenario" in call.params}
     return [scenario for name, scenario in scenarios.items() if name in names]
+
+
+def _is_going_namespace(obj: Object | None) -> bool:
+    return obj is not None and obj["kind"] == "Namespace" and is_deleting(obj)
 
 
 def check(problem: str) -> None:
@@ -264,20 +274,24 @@ class _Play:
     async def _observe(self, name: str, refs: Sequence[str | Object], *, stable: float, bound: float) -> dict[str, Any]:
         """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""
         began = since = time.monotonic()
-        last = None
+        live: dict[str, Object | None] | None = None
+        last, settled = None, False
         while True:
+            before = live
             live = {ref: obj for some in await asyncio.gather(*map(self._look, refs)) for ref, obj in some.items()}
-            now = {ref: self.normal.of(obj) for ref, obj in sorted(live.items())}
-            if now != last:
-                since, last = time.monotonic(), now
-            settled = all(map(is_settled, now.values()))
+            if live != before:
+                now = {ref: self.normal.of(obj) for ref, obj in sorted(live.items())}
+                if now != last:
+                    since, last = time.monotonic(), now
+                settled = all(map(is_settled, now.values()))
             patience = stable if settled else max(stable, _STABLE_IF_UNSETTLED)
             passed, longest = time.monotonic() - began, max(bound, stable * 2)
+            most = max(longest, _NAMESPACE_BOUND if any(map(_is_going_namespace, live.values())) else _BOUND)
             if time.monotonic() - since >= patience or passed > longest:
                 seen = {self.normal.text(ref): self.normal.of(obj, final=True) for ref, obj in sorted(live.items())}
-                if self.judge.accepts(self.scenario, {**self.seen, name: seen}) or passed > max(longest, _BOUND):
+                if self.judge.accepts(self.scenario, {**self.seen, name: seen}) or passed > most:
                     return seen
-            await asyncio.sleep(1)
+            await asyncio.sleep(_LOOK)
 
     async def _look(self, what: str | Object) -> dict[str, Object | None]:
         """By ref: the object that one names, or all of a kind in a namespace of the target."""

@@ -111,7 +111,7 @@ def _ask(cluster: Cluster, webhooks: dict[str, Any], cases: list[Case]) -> dict[
             return dict(zip((c.id for c in cases), await asyncio.gather(*map(one, cases)), strict=True))
 
     with WebhookProcess(webhooks, kubeconfig=cluster.kubeconfig) as server:
-        server.wait_until_ready(seconds=90)
+        server.wait_until_ready()
         return asyncio.run(ask_all(server))
 
 

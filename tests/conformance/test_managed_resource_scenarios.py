@@ -78,7 +78,7 @@ def problems(
 
     with single, double:
         for agent in (single, double):
-            agent.wait_until_ready(seconds=60)
+            agent.wait_until_ready()
         return asyncio.run(play())
 
 

@@ -34,7 +34,7 @@ from devcluster.proxy import FaultProxy
 from kit.objects import obj
 from kube import answers
 from kube.cache import Store, View, without_managed_fields
-from kube.client import Client, Form, Selection, Transport
+from kube.client import Client, Form, Selection
 from kube.connection import load_kubeconfig
 from kube.discovery import Discovery
 from kube.errors import (
@@ -55,7 +55,9 @@ from kube.errors import (
 )
 from kube.objects import Key, Object, metadata, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, Resource
+from kube.transport import Transport
 from kube.watch import Present, Watcher
+from kubectl_mr.transport import PlainTransport
 
 PATH = "/configmaps"
 HTML = Answer(name="html", code=200, reason="", message="<html>Log in first</html>", plain=True)
@@ -65,15 +67,26 @@ def config_map(namespace: str, name: str, **data: str) -> Object:
     return obj(CONFIG_MAPS, f"{namespace}/{name}", data=data)
 
 
+Opened = Transport | PlainTransport
+
+
+@pytest.fixture(params=[Transport, PlainTransport], ids=["program", "command"])
+def made_by(request: pytest.FixtureRequest) -> type[Opened]:
+    kind: type[Opened] = request.param
+    return kind
+
+
 @pytest.fixture
-async def transport(cluster: Cluster, proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[Transport]:
+async def transport(
+    made_by: type[Opened], cluster: Cluster, proxy: FaultProxy, tmp_path: Path
+) -> AsyncIterator[Opened]:
     proxy.write_kubeconfig(tmp_path / "kubeconfig", token=cluster.token)
-    async with Transport(load_kubeconfig(tmp_path / "kubeconfig")) as opened:
+    async with made_by(load_kubeconfig(tmp_path / "kubeconfig")) as opened:
         yield opened
 
 
 @pytest.fixture
-def client(transport: Transport) -> Client:
+def client(transport: Opened) -> Client:
     return Client(transport, user_agent="client-test/1.0")
 
 
@@ -173,19 +186,21 @@ def kubeconfig_with(path: Path, cluster: Cluster, *, ca: str, tls_server_name: s
 
 
 async def test_the_certificate_may_be_for_another_name_if_the_kubeconfig_says_so(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path, made_by: type[Opened]
 ) -> None:
     path = kubeconfig_with(tmp_path / "k", cluster, ca=cluster.ca, tls_server_name="kubernetes.default.svc")
-    async with Transport(load_kubeconfig(path)) as transport:
+    async with made_by(load_kubeconfig(path)) as transport:
         assert (await Client(transport, user_agent="client-test").get(NAMESPACES, "default"))["kind"] == "Namespace"
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority"])
-async def test_a_certificate_that_can_not_be_trusted_is_an_error(wrong: str, cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_certificate_that_can_not_be_trusted_is_an_error(
+    wrong: str, cluster: Cluster, tmp_path: Path, made_by: type[Opened]
+) -> None:
     ca = Authority.create("other").bundle.decode() if wrong == "authority" else cluster.ca
     name = "somebody.else" if wrong == "name" else ""
     path = kubeconfig_with(tmp_path / "k", cluster, ca=ca, tls_server_name=name)
-    async with Transport(load_kubeconfig(path)) as transport:
+    async with made_by(load_kubeconfig(path)) as transport:
         with pytest.raises(Unreachable, match="certificate verify failed"):
             await Client(transport, user_agent="client-test").get(NAMESPACES, "default")
 
@@ -203,8 +218,8 @@ async def token_file(proxy: FaultProxy, tmp_path: Path, cluster: Cluster) -> Pat
 
 
 @pytest.fixture
-async def file_client(token_file: Path) -> AsyncIterator[Client]:
-    async with Transport(load_kubeconfig(token_file.parent / "with-file")) as transport:
+async def file_client(token_file: Path, made_by: type[Opened]) -> AsyncIterator[Client]:
+    async with made_by(load_kubeconfig(token_file.parent / "with-file")) as transport:
         await transport.connection.credentials.authorization()  # the outdated one is known now
         yield Client(transport, user_agent="client-test")
 
@@ -252,10 +267,10 @@ async def test_a_fixed_token_is_not_tried_twice(client: Client, proxy: FaultProx
 
 
 async def test_a_token_file_that_vanished_is_a_failure_to_reach_the_api_server(
-    token_file: Path, proxy: FaultProxy
+    token_file: Path, proxy: FaultProxy, made_by: type[Opened]
 ) -> None:
     token_file.unlink()
-    async with Transport(load_kubeconfig(token_file.parent / "with-file")) as transport:
+    async with made_by(load_kubeconfig(token_file.parent / "with-file")) as transport:
         with pytest.raises(Unreachable, match=f"cannot read the token file {token_file}"):
             await Client(transport, user_agent="client-test").get(NAMESPACES, "default")
     assert methods(proxy) == []
@@ -419,7 +434,7 @@ async def ten(admin: Client, namespace: str) -> list[str]:
 
 @pytest.mark.parametrize("form", list(Form))
 async def test_a_list_in_pages_equals_a_list_in_one(
-    *, form: Form, client: Client, transport: Transport, proxy: FaultProxy, namespace: str, ten: list[str]
+    *, form: Form, client: Client, transport: Opened, proxy: FaultProxy, namespace: str, ten: list[str]
 ) -> None:
     selection = Selection(namespace, label_selector="test=ten,parity in (even,odd)")
     whole = await client.list(CONFIG_MAPS, selection, form=form)
@@ -475,7 +490,7 @@ class LostError(KubeError):
     pass
 
 
-async def test_the_guard_is_asked_before_writes_only(transport: Transport, namespace: str) -> None:
+async def test_the_guard_is_asked_before_writes_only(transport: Opened, namespace: str) -> None:
     asked: list[str] = []
     doing = ""
 
@@ -510,9 +525,7 @@ async def test_the_guard_is_asked_before_writes_only(transport: Transport, names
     assert asked == ["create", "replace", "patch", "apply", "delete", "delete collection"]
 
 
-async def test_a_guard_that_refuses_keeps_the_write_back(
-    transport: Transport, proxy: FaultProxy, namespace: str
-) -> None:
+async def test_a_guard_that_refuses_keeps_the_write_back(transport: Opened, proxy: FaultProxy, namespace: str) -> None:
     def guard() -> float:
         raise LostError("not the leader")
 
@@ -522,7 +535,7 @@ async def test_a_guard_that_refuses_keeps_the_write_back(
     assert methods(proxy) == []
 
 
-async def test_no_write_outlives_what_the_guard_allows(transport: Transport, proxy: FaultProxy, namespace: str) -> None:
+async def test_no_write_outlives_what_the_guard_allows(transport: Opened, proxy: FaultProxy, namespace: str) -> None:
     proxy.rules.add(Rule(fault=Silence(), methods=("POST",)))
     client = Client(transport, user_agent="client-test", write_guard=lambda: 0.3)
     started = time.monotonic()
@@ -532,7 +545,7 @@ async def test_no_write_outlives_what_the_guard_allows(transport: Transport, pro
 
 
 async def test_the_guard_is_asked_again_before_a_write_is_repeated(
-    transport: Transport, proxy: FaultProxy, namespace: str
+    transport: Opened, proxy: FaultProxy, namespace: str
 ) -> None:
     proxy.rules.add(Rule(fault=throttled(retry_after=0), times=1))
     answers: Iterator[float] = iter([30.0])
@@ -600,7 +613,7 @@ async def test_a_watch_that_is_answered_with_something_else_is_an_error(
 
 @pytest.mark.parametrize("closes_first", [True, False], ids=["session first", "watches first"])
 async def test_a_session_with_open_watches_closes_without_leaving_anything(
-    closes_first: bool, cluster: Cluster, namespace: str
+    closes_first: bool, made_by: type[Opened], cluster: Cluster, namespace: str
 ) -> None:
     opened = asyncio.Event()
 
@@ -615,7 +628,7 @@ async def test_a_session_with_open_watches_closes_without_leaving_anything(
         gc.collect()  # what other tests left is not told here
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        transport = Transport(load_kubeconfig(cluster.kubeconfig))
+        transport = made_by(load_kubeconfig(cluster.kubeconfig))
         client = Client(transport, user_agent="client-test")
         watches = []
         for _ in range(3):
@@ -639,11 +652,13 @@ async def test_a_session_with_open_watches_closes_without_leaving_anything(
 @pytest.mark.parametrize(
     "lasting", ["watch=1", "resourceVersion=999999999999"], ids=["in its body", "before its head: of a later state"]
 )
-def test_a_request_that_is_cancelled_has_closed_its_connection(cluster: Cluster, namespace: str, lasting: str) -> None:
+def test_a_request_that_is_cancelled_has_closed_its_connection(
+    cluster: Cluster, namespace: str, lasting: str, made_by: type[Opened]
+) -> None:
     """At once: when the API server has agreed to it there may be no event loop any more."""
 
     async def play() -> None:
-        async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
+        async with made_by(load_kubeconfig(cluster.kubeconfig)) as transport:
             client = Client(transport, user_agent="client-test")
             asked = asyncio.create_task(client.request("GET", f"/api/v1/namespaces/{namespace}/secrets?{lasting}"))
             await client.get(NAMESPACES, "default")
@@ -665,7 +680,7 @@ async def test_connections_that_only_a_burst_needed_are_given_up(
     cluster: Cluster, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """Though calls go on: each of ten connections would serve twice in the time after which it is given up."""
-    monkeypatch.setattr("kube.client._IDLE_SECONDS", 1.0)
+    monkeypatch.setattr("kube.transport._IDLE_SECONDS", 1.0)
     proxy.write_kubeconfig(tmp_path / "kubeconfig", token=cluster.token)
     burst = Rule(fault=Delay(seconds=1))
     proxy.rules.add(burst)
@@ -689,7 +704,8 @@ async def test_the_user_agent_arrives(client: Client, proxy: FaultProxy, namespa
     assert {entry.request.user_agent for entry in proxy.log} == {"client-test/1.0"}
 
 
-async def test_requests_are_counted_by_their_status(client: Client, proxy: FaultProxy, transport: Transport) -> None:
+@pytest.mark.parametrize("made_by", [Transport], indirect=True)
+async def test_requests_are_counted_by_their_status(client: Client, proxy: FaultProxy, transport: Opened) -> None:
     def count(code: str) -> float:
         labels = {"code": code, "method": "GET", "host": transport.host}
         return REGISTRY.get_sample_value("rest_client_requests_total", labels) or 0

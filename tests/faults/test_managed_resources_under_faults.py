@@ -7,19 +7,22 @@ The control loop talks to the API server through a proxy that injects one kind o
 
 import os
 import re
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.faults import (
+    STRANGERS,
+    Answer,
     Delay,
     Ending,
     EndWatch,
     Fault,
+    Foreign,
     LateEvents,
     RepeatEvents,
     Reset,
@@ -32,6 +35,8 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
+from gardener import keys
+from kit.eventually import soon
 from kit.managed_resources import (
     USER_AGENT,
     ManagedWorld,
@@ -43,9 +48,10 @@ from kit.managed_resources import (
     service,
 )
 from kit.proxied import proxied
-from kube.client import Client, Transport
+from kube.client import Client
 from kube.connection import load_kubeconfig
-from kube.objects import Object
+from kube.objects import Object, uid
+from kube.transport import Transport
 from kube.watch import Timings
 
 QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
@@ -164,3 +170,120 @@ async def test_managed_resources_come_true_under(
             proxy.rules.clear()
             await world.want_nothing()
             await world.settle(within=patience)
+
+
+# --- single requests that are refused
+
+
+def refusal(code: int, reason: str, *, carried_out: bool = False) -> Answer:
+    return Answer(name=reason, code=code, reason=reason, message="not now", carried_out=carried_out)
+
+
+CONFLICT, FORBIDDEN = refusal(409, "Conflict"), refusal(403, "Forbidden")
+LOST = refusal(404, "NotFound", carried_out=True)
+"""Carried out, as by somebody else who was quicker."""
+EXISTS = refusal(409, "AlreadyExists", carried_out=True)
+TOO_LARGE = refusal(413, "RequestEntityTooLarge")
+NOT_SERVED = STRANGERS[0]
+
+Manifests: TypeAlias = Callable[[str], list[Object]]
+"""Of a ManagedResource of this name."""
+
+
+def old(name: str) -> list[Object]:
+    return [config_map(name)]
+
+
+def new(name: str) -> list[Object]:
+    return [config_map(name, "2")]
+
+
+def more(name: str) -> list[Object]:
+    return [config_map(name), config_map(f"{name}-too")]
+
+
+def other(name: str) -> list[Object]:
+    return [config_map(f"{name}-too")]
+
+
+def released(name: str) -> list[Object]:
+    return [config_map(name, **{keys.MODE: keys.MODE_IGNORE})]
+
+
+def immutable(name: str, version: str = "1", **annotated: str) -> list[Object]:
+    """It can't be updated, and may be deleted for it."""
+    found = config_map(name, version, **{keys.DELETE_ON_INVALID_UPDATE: "true"}, **annotated)
+    return [{**found, "immutable": True}]
+
+
+def replaced(name: str) -> list[Object]:
+    return immutable(name, "2")
+
+
+OBJECT, METADATA, STATUS = "/configmaps/{}$", "/managedresources/{}$", "/managedresources/{}/status$"
+CREATION = "/configmaps$"
+
+REFUSED: dict[str, tuple[Manifests, Manifests | None, str, str, Answer | Foreign, int]] = {
+    "a creation, since it was created": (other, old, "POST", CREATION, EXISTS, 1),
+    "a creation, since it may not be": (other, old, "POST", CREATION, FORBIDDEN, 1),
+    "an update, once too often for a pass": (old, new, "PUT", OBJECT, CONFLICT, 4),
+    "an update, of what seems gone": (old, new, "PUT", OBJECT, refusal(404, "NotFound"), 1),
+    "an update, of a kind that seems gone": (old, new, "PUT", OBJECT, NOT_SERVED, 1),
+    "a replacement, since it is gone": (immutable, replaced, "DELETE", OBJECT, LOST, 1),
+    "a replacement, since it has changed": (immutable, replaced, "DELETE", OBJECT, CONFLICT, 1),
+    "a replacement, since it may not be": (immutable, replaced, "DELETE", OBJECT, FORBIDDEN, 1),
+    "a removal, since it is gone": (old, other, "DELETE", OBJECT, LOST, 1),
+    "a removal, since it has changed": (old, other, "DELETE", OBJECT, CONFLICT, 1),
+    "a removal, once too often for a step": (old, other, "DELETE", OBJECT, CONFLICT, 4),
+    "a removal, since it may not be": (old, other, "DELETE", OBJECT, FORBIDDEN, 1),
+    "a removal, of a kind that seems gone": (old, other, "DELETE", OBJECT, NOT_SERVED, 1),
+    "a release, since it is gone": (old, released, "PATCH", OBJECT, LOST, 1),
+    "a release, since it may not be": (old, released, "PATCH", OBJECT, FORBIDDEN, 1),
+    "the inventory, as too large": (old, more, "PATCH", STATUS, TOO_LARGE, 1),
+    "the inventory, since it may not be": (old, more, "PATCH", STATUS, FORBIDDEN, 1),
+    "the inventory, since it is gone": (old, more, "PATCH", STATUS, LOST, 1),
+    "the result, as too large": (old, new, "PATCH", STATUS, TOO_LARGE, 1),
+    "the result, since it may not be": (old, new, "PATCH", STATUS, FORBIDDEN, 1),
+    "the end, since it is gone": (old, None, "PATCH", METADATA, LOST, 1),
+    "the end, since it may not be": (old, None, "PATCH", METADATA, FORBIDDEN, 1),
+}
+"""What a ManagedResource holds, and then (None: it is deleted); which request of its agent is refused how, how often."""
+
+
+async def test_what_is_refused_comes_true_after_all(cluster: Cluster, world: ManagedWorld, tmp_path: Path) -> None:
+    """All at once, each ManagedResource with another refusal."""
+    cases = {f"m-{number}": case for number, case in enumerate(REFUSED.values())}
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        client = ImpatientClient(transport, user_agent=USER_AGENT)
+        await world.add_decoys()
+        async with control_loop(client, world.namespace, sync_period=15, timings=QUICK):
+            await world.want({name: before(name) for name, (before, *_) in cases.items()})
+            await world.settle()
+            await world.keep(*(("ConfigMap", name) for name, (_, then, *_) in cases.items() if then in {new, more}))
+            for name, (_, _, method, path, answer, times) in cases.items():
+                fault = replace(answer, name=name)
+                proxy.rules.add(Rule(fault=fault, methods=(method,), path=path.format(name), times=times))
+            await world.want({name: then and then(name) for name, (_, then, *_) in cases.items()})
+            await soon(
+                lambda: all(proxy.injected[name] == case[-1] for name, case in cases.items()),
+                "the refusals",
+                state=lambda: proxy.injected,
+            )
+            await world.settle()
+
+
+async def test_an_object_whose_annotation_makes_no_sense_is_not_replaced(
+    cluster: Cluster, world: ManagedWorld, tmp_path: Path
+) -> None:
+    async with control_loop(world.client, world.namespace, timings=QUICK):
+        await world.want({"m": immutable("c")})
+        await world.settle()
+        await world.keep(("ConfigMap", "c"))
+        wrong = {keys.DELETION_PROPAGATION_ON_INVALID_UPDATE: "at once"}
+        await world.want({"m": immutable("c", "2", **wrong)})
+
+        async def message() -> bool:
+            return "at once" in (await world.condition("m", "ResourcesApplied")).get("message", "")
+
+        await soon(message, "the condition to say so")
+        assert uid(await world.get("ConfigMap", "c")) == world.kept["ConfigMap", "c"]

@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
 
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     name, seconds, *directory = arguments
-    with atheris.instrument_imports(include=["agent", "kube", "webhooks", "config", "yaml"]):
+    with atheris.instrument_imports(include=["agent", "gardener", "kube", "webhooks", "config", "yaml"]):
         target = driver.load(name)
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as new:
         for number, seed in enumerate(target.made):

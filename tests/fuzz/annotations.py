@@ -15,7 +15,6 @@ from agent.resource_manager.istio_cluster_configuration import projections as is
 from agent.resource_manager.istio_cluster_configuration.projections import EXPORT_TO
 from agent.resource_manager.managed_resource.invalid_update import PropagationPolicyError, propagation_policy
 from agent.resource_manager.managed_resource.permissions import identity_of
-from agent.resource_manager.managed_resource.removal_rules import must_be_finalized
 from agent.shared.network_policy.policies import NAMESPACE_LABEL, Rules, Surroundings, desired_policies
 from agent.shared.network_policy.projections import Namespace, Service
 from agent.shared.token_requestor.rules import renew_time
@@ -23,6 +22,11 @@ from agent.shared.token_requestor.token_spec import InvalidSecretError, parse_to
 from agent.shared.token_requestor.watched import ANNOTATIONS
 from config.resource_manager.restrictions import Impersonation
 from gardener import keys
+from gardener.managed_resource.dependencies import MOST, Dependencies
+from gardener.managed_resource.ignored_fields import IgnoredFields, with_live_fields
+from gardener.managed_resource.messages import refusal_message
+from gardener.managed_resource.removal_rules import must_be_finalized
+from gardener.managed_resource.warnings import all_warnings_text, annotation_warnings
 from gardener.responsibility import parse_origin
 from kube.clock import format_duration, parse_duration
 from kube.objects import Object
@@ -33,6 +37,7 @@ from webhooks.handlers.high_availability_config.replicas import needed
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 _LONGEST_MESSAGE = 1_000
+_LONGEST_CONDITION = 20_000
 _ALIAS = "networking.resources.gardener.cloud/from-all-scrape-targets-allowed-ports"
 
 
@@ -133,6 +138,25 @@ def _origin(text: str) -> None:
         assert str(parse_origin(text)) in (text, text.removeprefix(":"))
 
 
+def _dependencies(text: str) -> None:
+    found = Dependencies.of(_annotated(keys.DEPENDS_ON, text), is_permitted=lambda namespace: namespace == "other")
+    assert len(found.each) <= MOST
+    assert {name.namespace for name in found.names} <= {"ns", "other"}
+    assert len(refusal_message(found.problems)) < _LONGEST_CONDITION
+
+
+def _ignored_fields(text: str) -> None:
+    obj = _annotated(keys.IGNORE_DIFFERENCES, text)
+    found = IgnoredFields.of(obj)
+    assert len(refusal_message(found.problems)) < _LONGEST_CONDITION
+    assert len(all_warnings_text({}, annotation_warnings(obj, []))) < _LONGEST_CONDITION
+    live = {"kind": "n", "metadata": {"annotations": {"a": "b"}}, "spec": {"a": [{"b": 1}], "c": {}}}
+    for rule in found.rules:
+        merged = with_live_fields(obj, live, rule.pointers)
+        assert merged["metadata"]["annotations"][keys.IGNORE_DIFFERENCES] == text
+        orjson.dumps(merged)
+
+
 # --- what webhooks read
 
 
@@ -192,4 +216,6 @@ _READERS: list[Callable[[str], Any]] = [
     _replicas,
     _duration,
     _quantity,
+    _dependencies,
+    _ignored_fields,
 ]

@@ -11,11 +11,12 @@ from gardener.managed_resource.decode import LARGEST_OBJECT, Limits, decode_secr
 from gardener.managed_resource.difference import needs_update
 from gardener.managed_resource.merge import MergeError, merge
 from gardener.managed_resource.plan import unrestricted
+from gardener.managed_resource.remedies import unserved_error
 from kit.webhooks.mutating import at_once
 from kube.discovery import find_all
 from kube.errors import KindNotServed
 from kube.objects import Key, Object, group_of
-from kube.resources import Resource
+from kube.resources import DEPLOYMENTS, NAMESPACES, Resource
 
 _SECRET = Key("ns", "bundle")
 _NAMES = ("m.yaml", "m.json", "m.yaml.br", "m.br")
@@ -58,7 +59,7 @@ def target(data: bytes) -> None:
     assert unfolded_size([values for _, values in contents], limit=_LIMITS.total_bytes) <= _LIMITS.total_bytes
     decoded = decode_secrets(contents, limits=_LIMITS)
     assert len(decoded.objects) + len(decoded.errors) <= _LIMITS.documents + 1
-    found = at_once(find_all(_Discovery(), plan.kinds_of(decoded)))  # type: ignore[arg-type] # all of it that is asked
+    found = at_once(find_all(_Discovery(), plan.kinds_of(decoded), explain=unserved_error))  # type: ignore[arg-type] # all of it that is asked
     made = plan.plan(
         _BASIS, contents, decoded, found, labels={"a": "b"}, only_workloads=False, restriction=unrestricted
     )
@@ -73,6 +74,9 @@ def target(data: bytes) -> None:
 
 class _Discovery:
     """All groups and kinds are served but some."""
+
+    async def served(self) -> list[Resource]:
+        return [DEPLOYMENTS, NAMESPACES]
 
     async def find(self, api_version: str, kind: str) -> Resource:
         group = group_of(api_version)

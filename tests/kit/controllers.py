@@ -9,12 +9,13 @@ All that they had in memory ends with the block, as if the process had ended. Fo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from prometheus_client import REGISTRY
 
 from agent.resource_manager.context import Context
+from agent.resource_manager.health.rules import rules_of
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.cache import Caches
@@ -51,6 +52,7 @@ def context_of(cluster: Cluster, controllers: Controllers, *, source: Cluster | 
         recorder=recorder,
         target_recorder=recorder,
         cluster_id="",
+        health_rules=rules_of(controllers.health),
     )
 
 
@@ -71,28 +73,38 @@ async def run_controller(
         yield loop
 
 
-@asynccontextmanager
-async def at_work(
+def at_work(
     context: Context, *loops: ControlLoop, release_shared: Callable[[], Awaitable[None]] | None = None
+) -> AbstractAsyncContextManager[None]:
+    """Control loops of the resource manager at work; see `loops_at_work`."""
+    all_caches = {context.source.caches, context.target.caches}
+    return loops_at_work(context.recorder, all_caches, *loops, release_shared=release_shared)
+
+
+@asynccontextmanager
+async def loops_at_work(
+    recorder: EventRecorder,
+    all_caches: Collection[Caches],
+    *loops: ControlLoop,
+    release_shared: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[None]:
     """Runs control loops and writes their events; at the end of the block those, too, that are still to be written.
 
     `release_shared` gives back what the loops use and is not theirs alone.
     """
-    tasks = [asyncio.create_task(context.recorder.run())]
+    tasks = [asyncio.create_task(recorder.run())]
     try:
         for loop in loops:
             await loop.start()
         tasks += [asyncio.create_task(loop.controller.run()) for loop in loops]
         yield
-        await context.recorder.drain(_DRAIN_SECONDS)
+        await recorder.drain(_DRAIN_SECONDS)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         for loop in loops:
             await loop.close()
-        all_caches = {context.source.caches, context.target.caches}
         if release_shared:
             await release_shared()
         if release_shared or _SHARING.isdisjoint(loop.controller.name for loop in loops):

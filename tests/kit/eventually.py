@@ -88,11 +88,11 @@ class _Wait:
         self._began = time.monotonic()
 
     def interval(self, problem: Exception | None) -> float:
-        """Until the next look: short at first, longer for what takes longer."""
+        """Until the next look, mostly a call to an API server: short at first, longer for what takes longer."""
         passed = time.monotonic() - self._began
         if passed > self._seconds:
             shown = [text for text in (str(problem or ""), str(self._state())) if text]
             raise AssertionError(
                 f"waited {self._seconds:.0f} s in vain for {self._what}: {'; '.join(shown)}"
             ) from problem
-        return min(0.1, max(0.001, passed / 20))
+        return min(0.25, max(0.005, passed / 8))

@@ -67,6 +67,22 @@ def deployment(name: str, version: str = "1") -> Object:
     return objects.deployment(name, pod={"containers": [container]})
 
 
+def with_unknown_field(name: str) -> Object:
+    """A Deployment with `spec.replica`."""
+    found = objects.deployment(name)
+    return {**found, "spec": {**found["spec"], "replica": 2}}
+
+
+GATED_FIELD = "spec.updateStrategy.rollingUpdate.maxUnavailable"
+
+
+def with_gated_field(name: str) -> Object:
+    """A StatefulSet with a field whose feature gate is off: the API server leaves it out, and does not warn."""
+    found = objects.stateful_set(name)
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+    return {**found, "spec": {**found["spec"], "updateStrategy": strategy}}
+
+
 def install_crd(cluster: Cluster) -> None:
     """Make the API server serve ManagedResources."""
     crd = yaml.safe_load(CRD.read_text())
@@ -107,6 +123,7 @@ class ManagedWorld(World):
         """Of all ManagedResources, beside their Secrets."""
         self.classes: dict[str, str] = {}
         """Of those that are not of the usual one."""
+        self.annotations: dict[str, dict[str, str]] = {}
         self.wanted: dict[str, list[Object]] = {}
         """The manifests of each ManagedResource."""
         self.kept: dict[tuple[str, str], str] = {}
@@ -128,7 +145,7 @@ class ManagedWorld(World):
             if is_new:
                 await self.create(secret)
                 spec = {**self.spec, "class": self.classes[name]} if name in self.classes else self.spec
-                await self.create(objects.managed_resource(name, spec=spec))
+                await self.create(objects.managed_resource(name, spec=spec, annotations=self.annotations.get(name)))
             else:
                 await self.client.replace(SECRETS, secret)
 

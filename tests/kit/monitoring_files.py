@@ -1,6 +1,6 @@
 """Alerts and dashboards as they are installed, and the queries in them.
 
-    for query in queries():
+    for query in queries(CONTROLLER_MANAGER):
         for series in query.reads:
             assert series.metric in known
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from agent.controller_manager import metrics as garden_metrics
 from agent.resource_manager import managed_resource_metrics
 from agent.resource_manager.csr_approver import metrics as csr_metrics
 from agent.resource_manager.garbage_collector import metrics as garbage_metrics
@@ -28,6 +29,7 @@ from webhooks import metrics as webhook_metrics
 REGISTERED = (
     csr_metrics.csr_approver_decisions_total,
     garbage_metrics.objects_total,
+    garden_metrics.garden,
     managed_resource_metrics.managed_resources,
     token_metrics.requested_tokens,
     kube_metrics.leader_election_master_status,
@@ -39,28 +41,49 @@ REGISTERED = (
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMPONENTS = PROJECT / "manifests" / "components"
-RULE_FILE = COMPONENTS / "alerts" / "prometheus-rule.yaml"
-DASHBOARD_FILES = sorted((COMPONENTS / "dashboards").glob("*.json"))
-JOB = "gardener-resource-manager"
+
+
+@dataclass(frozen=True, slots=True)
+class Monitored:
+    """A component whose processes are a job of their own.
+
+    Args: components: where those of its manifests are that monitoring takes.
+    """
+
+    job: str
+    components: Path
+
+    @property
+    def rule_file(self) -> Path:
+        return self.components / "alerts" / "prometheus-rule.yaml"
+
+    @property
+    def dashboard_files(self) -> list[Path]:
+        return sorted((self.components / "dashboards").glob("*.json"))
+
+
+RESOURCE_MANAGER = Monitored("gardener-resource-manager", COMPONENTS)
+CONTROLLER_MANAGER = Monitored("gardener-controller-manager", COMPONENTS / "controller-manager")
+MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER)
 
 
 @cache
-def rules_text() -> str:
+def rules_text(of: Monitored = RESOURCE_MANAGER) -> str:
     """The alerts as a plain rules file."""
-    return yaml.safe_dump(yaml.safe_load(RULE_FILE.read_text())["spec"], sort_keys=False)
+    return yaml.safe_dump(yaml.safe_load(of.rule_file.read_text())["spec"], sort_keys=False)
 
 
 @cache
-def alerts() -> dict[str, dict[str, Any]]:
+def alerts(of: Monitored = RESOURCE_MANAGER) -> dict[str, dict[str, Any]]:
     """By name."""
-    groups = yaml.safe_load(rules_text())["groups"]
+    groups = yaml.safe_load(rules_text(of))["groups"]
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
 @cache
-def dashboards() -> dict[str, dict[str, Any]]:
+def dashboards(of: Monitored = RESOURCE_MANAGER) -> dict[str, dict[str, Any]]:
     """By name of the file, without its ending."""
-    return {path.stem: json.loads(path.read_text()) for path in DASHBOARD_FILES}
+    return {path.stem: json.loads(path.read_text()) for path in of.dashboard_files}
 
 
 # --- queries
@@ -86,27 +109,24 @@ class Query:
     """Labels in `by`, `on` and the like."""
 
 
-def queries(*, variables: dict[str, str] | None = None) -> list[Query]:
-    """All of alerts and dashboards.
-
-    Args:
-        variables: of dashboards; what is not told is as with one instance and nothing chosen.
-    """
-    return [*alert_queries(), *dashboard_queries(variables=variables)]
+def queries(of: Monitored = RESOURCE_MANAGER) -> list[Query]:
+    """All of alerts and dashboards."""
+    return [*alert_queries(of), *dashboard_queries(of)]
 
 
-def alert_queries() -> list[Query]:
-    return [query(name, alert["expr"]) for name, alert in alerts().items()]
+def alert_queries(of: Monitored = RESOURCE_MANAGER) -> list[Query]:
+    return [query(name, alert["expr"]) for name, alert in alerts(of).items()]
 
 
-def dashboard_queries(*, variables: dict[str, str] | None = None) -> list[Query]:
-    values = {"job": JOB, "namespace": ".*", "name": ".*", "__rate_interval": "1m", **(variables or {})}
-    return [query(where, expand(text, values)) for where, text in dashboard_texts()]
+def dashboard_queries(of: Monitored = RESOURCE_MANAGER, *, variables: dict[str, str] | None = None) -> list[Query]:
+    """Args: variables: what is not told is as with one instance and nothing chosen."""
+    values = {"job": of.job, "namespace": ".*", "name": ".*", "__rate_interval": "1m", **(variables or {})}
+    return [query(where, expand(text, values)) for where, text in dashboard_texts(of)]
 
 
-def dashboard_texts() -> Iterator[tuple[str, str]]:
+def dashboard_texts(of: Monitored = RESOURCE_MANAGER) -> Iterator[tuple[str, str]]:
     """Where queries of dashboards are, and their text."""
-    for name, dashboard in dashboards().items():
+    for name, dashboard in dashboards(of).items():
         for panel in dashboard["panels"]:
             for target in panel.get("targets", ()):
                 yield f"{name}: {panel['title']} ({target['refId']})", target["expr"]

@@ -222,3 +222,6 @@ class Served:
             if (resource.api_version, resource.kind) == (api_version, kind):
                 return resource
         raise KindNotServed(api_version, kind)
+
+    async def served(self) -> tuple[Resource, ...]:
+        return self._kinds

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.proxy import FaultProxy
-from kube.client import Transport
 from kube.connection import load_kubeconfig
+from kube.transport import Transport
 
 
 def proxy_to(cluster: Cluster, *, seed: int = 0) -> FaultProxy:

@@ -10,7 +10,6 @@ from kit.managed_resources import install_crd
 from kit.processes.agent import AgentProcess, configuration
 from kit.rig import Agent, Rig
 
-_SECONDS = 60.0
 MASTERS = ("system:masters",)
 
 
@@ -102,9 +101,9 @@ def sharing(cluster: Cluster, agents: Sequence[tuple[ShardAgent, str]]) -> Itera
     with contextlib.ExitStack() as stack:
         processes = [stack.enter_context(agent.start()) for agent, _ in agents]
         for (agent, _), process in zip(agents, processes, strict=True):
-            process.wait_until_ready(seconds=_SECONDS)
+            process.wait_until_ready()
             if agent.elects:
-                process.wait_until_leading(seconds=_SECONDS)
+                process.wait_until_leading()
         yield [
             Shard(agent.name, agent.user, Rig(cluster, namespace, agent, process))
             for (agent, namespace), process in zip(agents, processes, strict=True)

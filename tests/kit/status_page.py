@@ -16,7 +16,7 @@ from devcluster.cluster import Cluster
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import State, state_of
 from kit import objects
-from kit.eventually import eventually
+from kit.eventually import PATIENCE, eventually
 from kit.managed_resources import install_crd
 from kit.objects import placed
 from kit.processes.agent import HEAD, AgentProcess, free_port
@@ -133,7 +133,7 @@ class PageWorld:
                 found[namespace, obj["metadata"]["name"]] = state_of(obj)
         return found
 
-    def settle(self, *, seconds: float = 180) -> None:
+    def settle(self, *, seconds: float = PATIENCE) -> None:
         """Wait until all that `fill` wrote is as it will stay, and have one deleted and one changed by hand."""
         wanted = {
             (self.garden, "storage-classes"): State.READY,
@@ -194,7 +194,7 @@ def filled(cluster: Cluster, *, prefix: str | None = None) -> Iterator[PageWorld
     world = PageWorld(cluster, prefix=prefix)
     world.fill()
     with world.agent() as agent:
-        agent.wait_until_leading(seconds=60)
+        agent.wait_until_leading()
         world.settle()
         told = ("put right", "made again", "deleted")
         eventually(lambda: all(word in world.changes() for word in told), "changes to be shown", state=world.changes)

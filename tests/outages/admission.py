@@ -22,10 +22,11 @@ from kit.webhook_installation import (
     mount_certificate,
     replica,
 )
-from kube.client import Client, Transport
+from kube.client import Client
 from kube.connection import load_kubeconfig
 from kube.errors import KubeError
 from kube.objects import Object
+from kube.transport import Transport
 from outages.stage import Outcome
 
 _WEBHOOKS: Object = {"seccompProfile": {"enabled": True}}
@@ -82,7 +83,7 @@ async def killed(stage: Servers) -> Outcome:
 async def rolled(stage: Servers) -> Outcome:
     """One after the other, as a Deployment does it."""
     for server in stage.servers:
-        await asyncio.to_thread(server.stop, seconds=60)
+        await asyncio.to_thread(server.stop)
         server.start()
         async with asyncio.timeout(60):
             while not stage.balancer.chooses(server):

@@ -44,7 +44,8 @@ controllers:
   resourceClass: resources
   cacheSyncTimeout: 120
   garbageCollector: {enabled: false, syncPeriod: 3600, minimumObjectLifetime: 600, dryRun: false}
-  health: {concurrentSyncs: 5, syncPeriod: 60}
+  health: {concurrentSyncs: 5, syncPeriod: 60, checkWhileFailing: false, kstatus: false,
+    healthCheckExprs: [], readyCondition: false}
   kubeletCSRApprover:
     {enabled: false, concurrentSyncs: 1, machineNamespace: null, denialGracePeriod: 0,
      nodeAddressTypes: [Hostname, InternalDNS, ExternalDNS, InternalIP, ExternalIP]}
@@ -52,12 +53,15 @@ controllers:
     concurrentSyncs: 5
     syncPeriod: 60
     alwaysUpdate: false
+    historyLimit: 0
+    workloadRemovalTimeout: 600.0
     managedByLabelValue: gardener
     injectLabelsOnlyIntoWorkloads: false
     restrictions:
       namespacedKinds: {allow: [], deny: []}
       clusterScopedKinds: {allow: [], deny: []}
       namespaces: []
+      dependencies: []
       impersonation: {serviceAccountName: '', allowedServiceAccountNames: [], required: false}
   networkPolicy:
     {enabled: false, concurrentSyncs: 5, namespaceSelectors: [], ingressControllerSelector: null,
@@ -72,6 +76,7 @@ controllers:
 webhooks:
   endpointSliceHints: {enabled: false}
   extensionValidation: {enabled: false}
+  garden: {enabled: false}
   podTopologySpreadConstraints: {enabled: false}
   seccompProfile: {enabled: false}
   tokenInvalidator: {enabled: false}

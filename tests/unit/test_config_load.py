@@ -33,6 +33,28 @@ def test_a_file_is_read_overridden_and_validated(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        (
+            "leaderElection: {resourceNamespce: garden}",
+            [
+                "leaderElection.resourceNamespace: Required value",
+                "leaderElection.resourceNamespce: unknown field, ignored; did you mean leaderElection.resourceNamespace?",
+            ],
+        ),
+        ("logLevel: 1\nfoo: 2", ["logLevel: expected a string, found the number 1", "foo: unknown field, ignored"]),
+        (
+            "apiVersio: resourcemanager.config.gardener.cloud/v1alpha1\nkind: ResourceManagerConfiguration",
+            ["apiVersio: unknown field, ignored; did you mean apiVersion?"],
+        ),
+    ],
+)
+def test_a_field_that_is_misspelt_is_told_with_what_is_wrong(text: str, errors: list[str], tmp_path: Path) -> None:
+    found = load_error(write(tmp_path, text))
+    assert all(error in found for error in errors), found
+
+
 def test_an_unreadable_file_is_named_with_the_reason(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     assert load_error(missing) == f"error reading config file: open {missing}: no such file or directory"

@@ -2,17 +2,27 @@
 
 from pathlib import Path
 
+import pytest
+
+from config.controller_manager.schema import ControllerManagerConfiguration
 from config.reference import BEGIN, END, inserted, reference
 from config.resource_manager.schema import ResourceManagerConfiguration
 
 DEFAULTS = ResourceManagerConfiguration()
-DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_documented_reference_is_the_schema() -> None:
-    text = DOCUMENT.read_text()
+@pytest.mark.parametrize(
+    ("package", "document", "defaults"),
+    [
+        ("resource_manager", "configuration.md", DEFAULTS),
+        ("controller_manager", "controller-manager.md", ControllerManagerConfiguration()),
+    ],
+)
+def test_the_documented_reference_is_the_schema(package: str, document: str, defaults: object) -> None:
+    text = (DOCUMENTS / document).read_text()
     assert text.count(BEGIN) == text.count(END) == 1
-    assert inserted(text, DEFAULTS) == text, "run: python -m config.reference resource_manager docs/configuration.md"
+    assert inserted(text, defaults) == text, f"run: python -m config.reference {package} docs/{document}"
 
 
 def test_inserting_keeps_what_stands_around_the_reference() -> None:

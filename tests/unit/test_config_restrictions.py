@@ -4,7 +4,14 @@ import pytest
 
 from config.errors import ConfigError
 from config.resource_manager import decode
-from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
+from config.resource_manager.restrictions import (
+    DependencyRule,
+    Impersonation,
+    KindLists,
+    Kinds,
+    NamespaceRule,
+    Restrictions,
+)
 from config.validation import validate
 
 PATH = "controllers.managedResource.restrictions"
@@ -27,6 +34,7 @@ def test_all_of_it_is_read() -> None:
         namespacedKinds: {allow: [{apiGroups: ["", apps], kinds: ["*"]}], deny: [{apiGroups: [""], kinds: [Secret]}]},
         clusterScopedKinds: {deny: [{apiGroups: ["*"], kinds: ["*"]}]},
         namespaces: [{from: ["shoot--*"], to: [kube-system], toOwn: true}],
+        dependencies: [{from: [garden], to: ["shared-*"]}, {to: [base]}],
         impersonation: {serviceAccountName: deployer, allowedServiceAccountNames: ["deployer-*"], required: true}}""")
     assert decode(text).config.controllers.managed_resource.restrictions == Restrictions(
         namespaced_kinds=KindLists(
@@ -34,6 +42,7 @@ def test_all_of_it_is_read() -> None:
         ),
         cluster_scoped_kinds=KindLists(deny=(Kinds(api_groups=("*",), kinds=("*",)),)),
         namespaces=(NamespaceRule(from_=("shoot--*",), to=("kube-system",), to_own=True),),
+        dependencies=(DependencyRule(from_=("garden",), to=("shared-*",)), DependencyRule(to=("base",))),
         impersonation=Impersonation(
             service_account_name="deployer", allowed_service_account_names=("deployer-*",), required=True
         ),
@@ -49,6 +58,7 @@ def test_all_of_it_is_read() -> None:
         ("{namespacedKinds: {deny: [{apiGroup: [''], kinds: [Secret]}]}}",
          "namespacedKinds.deny[0].apiGroup", "namespacedKinds.deny[0].apiGroups"),
         ("{namespaces: [{toOwm: true}]}", "namespaces[0].toOwm", "namespaces[0].toOwn"),
+        ("{dependencies: [{form: [a], to: [b]}]}", "dependencies[0].form", "dependencies[0].from"),
         ("{impersonation: {require: true}}", "impersonation.require", "impersonation.required"),
     ],
 )  # fmt: skip
@@ -74,6 +84,8 @@ def test_a_mistyped_field_is_an_error(restrictions: str, path: str, known: str) 
         ("{namespaces: [{from: ['a[b]'], toOwn: true}]}",
          'namespaces[0].from[0]: Invalid value: "a[b]": must be a name'),
         ("{namespaces: [{from: [''], toOwn: true}]}", 'namespaces[0].from[0]: Invalid value: "": must be a name'),
+        ("{dependencies: [{from: [a]}]}", "dependencies[0].to: Required value: name at least one namespace"),
+        ("{dependencies: [{to: [A]}]}", 'dependencies[0].to[0]: Invalid value: "A": must be a name'),
         ("{impersonation: {serviceAccountName: 'a:b'}}",
          'impersonation.serviceAccountName: Invalid value: "a:b": a lowercase RFC 1123 subdomain'),
         ("{impersonation: {allowedServiceAccountNames: ['?']}}",

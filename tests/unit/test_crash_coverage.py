@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from devcluster.faults import Request
-from kit.crash import scenes_alone, scenes_managed, scenes_of_a_cluster, scenes_of_agents
+from kit.crash import scenes_alone, scenes_managed, scenes_of_a_cluster, scenes_of_a_garden, scenes_of_agents
 from kit.crash.sweep import Scene, right, write_of
 from kit.granted_rights import Right, rights
 from kube.objects import key
@@ -17,11 +17,12 @@ SCENES: list[type[Scene]] = [
     *scenes_of_agents.SCENES,
     *scenes_alone.SCENES,
     *scenes_of_a_cluster.SCENES,
+    *scenes_of_a_garden.SCENES,
 ]
 CROSSED = {each for scene in SCENES for each in scene.crosses}
 OWN = "resources.gardener.cloud"
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
-NOTHING_IS_WRITTEN = {"tokenreviews"}
+NOTHING_IS_WRITTEN = {"subjectaccessreviews", "tokenreviews"}
 
 
 def granted() -> set[Right]:

@@ -12,6 +12,8 @@ import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from agent.resource_manager.csr_approver.decisions import REQUEST_APPROVED, REQUEST_DENIED
+from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
+from agent.resource_manager.managed_resource.report import APPLIED_WITH_WARNINGS
 from agent.resource_manager.node.critical_components.readiness import MISSING_DRIVERS, UNREADY, UNSCHEDULED
 from agent.resource_manager.node.critical_components.reconcile import READY
 from agent.shared.network_policy.reconcile import (
@@ -24,8 +26,10 @@ from agent.shared.network_policy.reconcile import (
 from agent.shared.token_requestor import metrics as token_metrics
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
 from campaign import command as campaign
+from config.controller_manager import COMPONENT as CONTROLLER_MANAGER
+from config.controller_manager.schema import ControllerManagerConfiguration
 from config.fields import is_block, is_list, join, members, without_none
-from config.resource_manager import COMPONENT, decode
+from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from config.validation import check
 from devcluster import __main__ as devcluster_program
@@ -34,6 +38,7 @@ from gardener.managed_resource import conditions as applied
 from kit.monitoring_files import REGISTERED
 from kubectl_mr import __main__ as kubectl_mr_program
 from kubectl_mr import krew
+from kubectl_mr.garden import __main__ as kubectl_gardener_program
 from process.caches import caches_behind
 from process.flags import Flags
 from process.metrics import describe_process
@@ -57,9 +62,18 @@ EXAMPLES = ("service_traffic_distribution", "default_account", "agent/scheduler"
 """What `docs/extending.md` makes."""
 
 FLAGS_OF_OTHERS = {
+    *("--certificate-identity-regexp", "--certificate-oidc-issuer"),  # cosign
     *("--authorization-config", "--authorization-webhook-config-file"),  # kube-apiserver
     *("--build-arg", "--output", "--target"),  # docker
-    *("--force-conflicts", "--from-file", "--previous", "--server-side", "--show-managed-fields"),  # kubectl
+    *(
+        "--force-conflicts",
+        "--from-file",
+        "--ignore-not-found",
+        "--overwrite",
+        "--previous",
+        "--server-side",
+        "--show-managed-fields",
+    ),  # kubectl
     *("--no-deps", "--require-hashes", "--wheel-dir"),  # pip
     *("--manifest-url", "--stdout", "--timestamp"),  # krew, brotli, buildah
 }
@@ -92,7 +106,7 @@ def anchors(text: str) -> set[str]:
 
 def links() -> Iterator[tuple[str, str]]:
     for document, text in DOCUMENTS.items():
-        for target in re.findall(r"\]\(([^)\s]+)\)", prose(text)):
+        for target in re.findall(r"(?:\]\(|<img src=\")([^)\s\"]+)", prose(text)):
             yield document, target
 
 
@@ -135,8 +149,9 @@ def flags_in(*parsers: argparse.ArgumentParser) -> set[str]:
     return {flag for parser in parsers for flag in re.findall(r"--[a-z][a-z-]+", parser.format_help())}
 
 
-def flags_of_kubectl_mr() -> set[str]:
-    params = [param for name in kubectl_mr_program.COMMANDS for param in kubectl_mr_program.load(name).params]
+def flags_of_the_plugins() -> set[str]:
+    plugins = (kubectl_mr_program.PLUGIN, kubectl_gardener_program.PLUGIN)
+    params = [param for plugin in plugins for name in plugin.commands for param in plugin.load(name).params]
     flags = {flag for param in params for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")}
     return flags | {"--install-completion", "--show-completion"}
 
@@ -146,7 +161,7 @@ def test_flags_exist() -> None:
     (subcommands,) = (each for each in actions if isinstance(each, argparse._SubParsersAction))
     parsers = [of.parser() for of in (configurations, certificates, campaign, krew)]
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
-    of_tools = flags_in(*parsers, *subcommands.choices.values()) | flags_of_kubectl_mr()
+    of_tools = flags_in(*parsers, *subcommands.choices.values()) | flags_of_the_plugins()
     assert named <= own_flags() | of_tools | FLAGS_OF_OTHERS
     assert named >= FLAGS_OF_OTHERS
 
@@ -154,7 +169,7 @@ def test_flags_exist() -> None:
 def test_the_forms_of_output_of_kubectl_mr_are_those_of_its_commands() -> None:
     params = {name: kubectl_mr_program.load(name).params for name in kubectl_mr_program.COMMANDS}
     without = {name for name, found in params.items() if not any("--output" in param.opts for param in found)}
-    assert without == {"create", "reconcile", "suspend", "resume", "wait"}, "they print no data"
+    assert without == {"create", "logs", "reconcile", "suspend", "resume", "rollback", "wait"}, "they print no objects"
     headers = {name for name, found in params.items() if any("--no-headers" in param.secondary_opts for param in found)}
     assert headers == {"get"}
 
@@ -228,13 +243,14 @@ def test_controllers_that_are_named_exist() -> None:
 
 
 def test_examples_of_the_configuration_are_valid() -> None:
-    fields_of_files = {path for path in configuration_paths() if "." not in path} | {"apiVersion", "kind"}
+    fields_of_files = {path for path in all_configuration_paths() if "." not in path} | {"apiVersion", "kind"}
     examples = [example for block in blocks(EVERYTHING, "yaml") for example in yaml.safe_load_all(block)]
     examples = [example for example in examples if example.keys() <= fields_of_files]
     assert len(examples) >= 12
     for example in examples:
         election = {"resourceNamespace": "garden"} | example.get("leaderElection", {})
-        decoded = decode(yaml.safe_dump(example | {"leaderElection": election}))
+        component = CONTROLLER_MANAGER if example.get("kind") == CONTROLLER_MANAGER.kind else COMPONENT
+        decoded = component.decode(yaml.safe_dump(example | {"leaderElection": election}))
         check(decoded.config, conflicts=decoded.conflicts)
         assert decoded.warnings == ()
 
@@ -252,8 +268,12 @@ def configuration_paths(cls: type = ResourceManagerConfiguration, path: str = ""
             yield from configuration_paths(kind, where)
 
 
+def all_configuration_paths() -> set[str]:
+    return {*configuration_paths(), *configuration_paths(ControllerManagerConfiguration)}
+
+
 def test_fields_of_the_configuration_exist() -> None:
-    known = set(configuration_paths())
+    known = all_configuration_paths()
     tops = "|".join({path for path in known if "." not in path})
     # The reference says what fields are called in errors, and their other names; modules look like fields.
     of_code = {"docs/configuration.md", "docs/extending.md", "docs/tour.md"}
@@ -301,6 +321,7 @@ def test_annotations_labels_and_finalizers_exist_and_are_all_explained() -> None
 
 def test_reasons_of_conditions_are_all_explained() -> None:
     types = {getattr(conditions, f"RESOURCES_{name}") for name in ("APPLIED", "HEALTHY", "PROGRESSING")}
+    types.add(conditions.READY)
     explained = set(re.findall(r"^\| `\w+` \| `(\w+)` \|", MANAGED_RESOURCES, re.MULTILINE))
     reasons = {
         value
@@ -322,7 +343,7 @@ def test_reasons_of_events_are_all_explained() -> None:
         *(INVALID_ANNOTATION, NAME_TAKEN, TAKEN_OVER),
         *(LABEL_TOO_LONG, GATEWAY_NOT_USABLE),
         *(UNSCHEDULED, UNREADY, MISSING_DRIVERS, READY),
-        *("Reconciled", "LeaderElection"),
+        *("Reconciled", "TakenOver", "LeaderElection", APPLIED_WITH_WARNINGS, HISTORY_FAILED, NOT_KEPT),
     }
     assert reasons <= explained
 

@@ -19,7 +19,16 @@ from agent.resource_manager import changes
 from agent.resource_manager.garbage_collector import reconcile as garbage_collector
 from agent.resource_manager.health import conditions as health_conditions
 from agent.resource_manager.health import reconcile as health
-from agent.resource_manager.managed_resource import plans, reconcile, record, removal, report, unwatched
+from agent.resource_manager.managed_resource import (
+    change_set,
+    plans,
+    reconcile,
+    record,
+    removal,
+    remove,
+    report,
+    unwatched,
+)
 from agent.resource_manager.node.agent_reconciliation_delay import reconcile as delays
 from agent.resource_manager.status_page import listing
 from agent.resource_manager.token_invalidator import reconcile as token_invalidator
@@ -29,7 +38,16 @@ from agent.shared.token_requestor import reconcile as token_reconcile
 from agent.shared.token_requestor import rules as token_rules
 from config import blocks, document
 from config.resource_manager.schema import ResourceManagerConfiguration
-from gardener.managed_resource import decode, messages
+from gardener.health.checks import expressions
+from gardener.managed_resource import (
+    decode,
+    dependencies,
+    history,
+    history_limit,
+    ignored_fields,
+    messages,
+    warnings,
+)
 from gardener.managed_resource.plan import LIMITS
 from kube import connection, discovery, queue, yaml
 from kube.watch import Timings
@@ -89,6 +107,9 @@ def argument(of: ModuleType, name: str) -> float:
     return float(found)
 
 
+WORKLOAD_REMOVAL_TIMEOUT = span(CONFIG.controllers.managed_resource.workload_removal_timeout)
+
+
 def shares_of_lifetime() -> str:
     """When tokens are renewed."""
     earliest, latest = (token_rules.renew_after(timedelta(seconds=1000), jitter=jitter) for jitter in (0, 1))
@@ -129,7 +150,10 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"up to {garbage_collector._SHOWN} for each kind and namespace",
     ),
     "kubelet-certificates": (),
-    "migration": (),
+    "migration": (
+        f"or within about {span(memory.REVIEW_SECONDS).replace('one ', 'an ')}",
+        f"removed with them, for {WORKLOAD_REMOVAL_TIMEOUT} at most",
+    ),
     "network-policies": (
         f"longer than {policies._LONGEST_LABEL} characters",
         f"its first {policies._KEPT_OF_LABEL}, a dash, and {spelled(policies._HASH_DIGITS)} digits",
@@ -181,9 +205,23 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"one object as JSON | {size(decode.LARGEST_OBJECT)} |",
         f"ManagedResources of {size(plans._LARGE)} and more are processed after",
         f"cut after {messages.MAX_LENGTH:,} characters",
+        f"remembers up to {warnings.MOST_STORED >> 10} KiB of this",
         f"kind by kind, up to {spelled(reconcile._AT_ONCE)} objects",
+        f"The first {spelled(change_set._TOLD_OBJECTS)} objects are named",
+        f"each with its first {spelled(change_set._TOLD_FIELDS)} fields; the log names {report._LOGGED}",
+        f"when the deletion has taken {span(removal._NO_NEWS.total_seconds()).replace('3', 'three')}",
+        f"the agent spends {span(remove._KEEP_SECONDS).replace('5', 'five')} on that at most",
         f"the old agent waits {span(removal.HAND_OVER_SECONDS)}",
         f"waits up to {span(removal._CLAIM_SECONDS)}",
+        f"more than {dependencies.MOST} entries",
+        f"{expressions.LONGEST_EXPRESSION:,} characters an expression, {size(expressions.LARGEST_OBJECT)} an object",
+        f"needs {'half a second' if expressions.LONGEST_SECONDS == 0.5 else '?'} of processor time",
+        f"`resources.gardener.cloud/history-limit` | 0 to {history_limit.MOST} |",
+        f"larger than a Secret, {size(decode.LARGEST_SECRET)} when compressed",
+        f"of more than {history._LONGEST_LABEL} characters is shortened",
+        f"At most {ignored_fields.MOST_RULES} rules with {ignored_fields.MOST_POINTERS} pointers",
+        f"pointers of {ignored_fields._LONGEST:,} characters each",
+        f"`controllers.managedResource.workloadRemovalTimeout` ({WORKLOAD_REMOVAL_TIMEOUT}) at most",
     ),
     "performance": (
         f"| {CONFIG.source_client_connection.qps:g}, {CONFIG.source_client_connection.burst} |",
@@ -261,7 +299,12 @@ OF_OTHERS = {
         *("while 3,000 ManagedResources were deleted", "drift was restored after 0.21 s"),
         "a second SIGTERM",
     ),
-    "managed-resources": ("limits a Secret to 1 MiB", "etcd | 1.5 MiB, about 9,500 objects", "takes about 150 bytes"),
+    "managed-resources": (
+        "limits a Secret to 1 MiB",
+        "etcd | 1.5 MiB, about 9,500 objects",
+        "takes about 150 bytes",
+        "10,000 steps of all loops",
+    ),
     "security": ("a second implementation",),
     "tracing": ("10 MiB more", "10 to 20 MiB more", "about 1.5 ms", "0.2 ms more", "0.6 ms more"),
     "webhooks-installing": ("for a Job once a day", "has a second entry"),

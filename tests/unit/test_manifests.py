@@ -4,10 +4,11 @@ The recorded texts show in a review what a change of the manifests comes to. Aft
 
     kubectl kustomize manifests/overlays/NAME > tests/golden/NAME.yaml
 
-Of the overlay `monitoring` only the last object is recorded; the others come as their files are.
+Of overlays for monitoring only the last object is recorded; the others come as their files are.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -19,21 +20,29 @@ import pytest
 import yaml
 
 from config.component import LoadedConfig
+from config.controller_manager import decode as decode_controller_manager
 from config.resource_manager import decode
 from config.resource_manager.schema import ResourceManagerConfiguration
 from devcluster.audit import Call
+from gardener.responsibility import DEFAULT_CLASS
 from kit.granted_rights import Right, rights, unused
-from kit.monitoring_files import DASHBOARD_FILES, JOB, rules_text
+from kit.monitoring_files import CONTROLLER_MANAGER as MONITORED_CONTROLLER_MANAGER
+from kit.monitoring_files import RESOURCE_MANAGER, Monitored, rules_text
 from kube.objects import Object, labels, metadata
-from webhooks.configurations.objects import INJECT_CA_FROM, CaBundle, Service, Url
+from webhooks.configurations.objects import INJECT_CA_FROM, Service, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.registration import Instance, Mode
 
 PROJECT = Path(__file__).parents[2]
 MANIFESTS = PROJECT / "manifests"
-RECORDED = ("runtime", "target", "target-cluster")
+RECORDED = ("controller-manager", "runtime", "standalone", "target", "target-cluster")
 OVERLAYS = tuple(sorted(path.name for path in (MANIFESTS / "overlays").iterdir()))
 WITH_PODS = ("runtime", "runtime-cert-manager", "target")
+WITH_AGENT = (*WITH_PODS, "standalone")
+WITH_CONTAINERS = (*WITH_AGENT, "garden")
+OF_THIS_PROJECT = (*WITH_CONTAINERS, "controller-manager", "garden-with-controllers")
+PARTS_OF_GARDEN = {"garden-base": "base/garden", "garden-admission": "instances/garden"}
+"""Recorded apart: what the garden consists of besides is generated, and tests of its own know from what."""
 DNS = "gardener-resource-manager"
 
 
@@ -96,13 +105,19 @@ def test_it_is_as_recorded(overlay: str) -> None:
     assert built(overlay) == recorded(overlay)
 
 
+@pytest.mark.parametrize("part", PARTS_OF_GARDEN)
+def test_a_part_of_the_garden_is_as_recorded(part: str) -> None:
+    """`kubectl kustomize manifests/base/garden > tests/golden/garden-base.yaml`, and so on."""
+    assert kustomized(MANIFESTS / PARTS_OF_GARDEN[part]) == recorded(part)
+
+
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_no_object_is_there_twice(overlay: str) -> None:
     keys = [(obj["kind"], metadata(obj).get("namespace"), metadata(obj)["name"]) for obj in objects(overlay)]
     assert len(keys) == len(set(keys))
 
 
-@pytest.mark.parametrize("overlay", WITH_PODS)
+@pytest.mark.parametrize("overlay", OF_THIS_PROJECT)
 def test_the_image_is_of_this_release(overlay: str) -> None:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     assert {container["image"] for _, container in containers(overlay)} == {f"resource-manager:v{version}"}
@@ -123,35 +138,61 @@ def test_who_scales_webhooks_finds_their_containers_and_nobody_else_says_how_man
 # --- monitoring
 
 
-def test_what_is_scraped_is_as_recorded() -> None:
-    assert built("monitoring").rpartition("---\n")[2] == recorded("monitoring")
+MONITORING = {"monitoring": RESOURCE_MANAGER, "controller-manager-monitoring": MONITORED_CONTROLLER_MANAGER}
 
 
-def test_alerts_and_dashboards_come_as_their_files_are() -> None:
-    found = objects("monitoring")
+@pytest.mark.parametrize("overlay", MONITORING)
+def test_what_is_scraped_is_as_recorded(overlay: str) -> None:
+    assert built(overlay).rpartition("---\n")[2] == recorded(overlay)
+
+
+@pytest.mark.parametrize(("overlay", "of"), MONITORING.items())
+def test_alerts_and_dashboards_come_as_their_files_are(overlay: str, of: Monitored) -> None:
+    found = objects(overlay)
     assert {metadata(obj)["namespace"] for obj in found} == {"garden"}
     dashboards, rule, _ = found
-    assert dashboards["data"] == {path.name: path.read_text() for path in DASHBOARD_FILES}
+    assert dashboards["data"] == {path.name: path.read_text() for path in of.dashboard_files}
     assert labels(dashboards)["grafana_dashboard"] == "1"
-    assert rule["spec"] == yaml.safe_load(rules_text())
+    assert rule["spec"] == yaml.safe_load(rules_text(of))
 
 
-@pytest.mark.parametrize("overlay", WITH_PODS)
-def test_both_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str) -> None:
-    monitor = one("monitoring", "ServiceMonitor", DNS)["spec"]
+def test_the_address_of_runbooks_is_set_as_the_page_says(tmp_path: Path) -> None:
+    text = (PROJECT / "docs" / "monitoring.md").read_text()
+    (example,) = (
+        body for body in re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if "runbooks" in body
+    )
+    here = os.path.relpath(MANIFESTS, tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(example.replace("../resource-manager/manifests", here))
+    (rule,) = objects_in(kustomized(tmp_path.resolve()))
+    alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
+    base = "https://wiki.example.com/resource-manager/monitoring"
+    assert [alert["annotations"]["runbook_url"] for alert in alerts] == [
+        f"{base}#{alert['alert'].lower()}" for alert in alerts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overlay", "monitoring", "number"),
+    [
+        *((overlay, "monitoring", 2) for overlay in WITH_PODS),
+        ("controller-manager", "controller-manager-monitoring", 1),
+    ],
+)
+def test_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str, monitoring: str, number: int) -> None:
+    (monitor,) = (obj["spec"] for obj in objects(monitoring, "ServiceMonitor"))
     (endpoint,) = monitor["endpoints"]
     services = objects(overlay, "Service")
-    assert len(services) == 2
+    assert len(services) == number
     for service in services:
         assert monitor["selector"]["matchLabels"].items() <= labels(service).items()
         assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
-        assert labels(service)[monitor["jobLabel"]] == JOB
+        assert labels(service)[monitor["jobLabel"]] == MONITORING[monitoring].job
 
 
 # --- the configuration file
 
 
-@pytest.mark.parametrize("overlay", WITH_PODS)
+@pytest.mark.parametrize("overlay", WITH_CONTAINERS)
 def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) -> None:
     loaded = configuration(overlay)
     assert not loaded.warnings
@@ -171,7 +212,7 @@ def test_the_configuration_file_is_right_and_fits_what_is_mounted(overlay: str) 
         assert {mount["name"] for mount in container["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
 
 
-@pytest.mark.parametrize("overlay", WITH_PODS)
+@pytest.mark.parametrize("overlay", WITH_AGENT)
 def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
     config = configuration(overlay).config
     namespaces = {metadata(obj)["namespace"] for obj in objects(overlay, "Deployment")}
@@ -179,6 +220,60 @@ def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
     assert set(config.source_client_connection.namespaces) <= namespaces
     role = one(overlay, "Role", "gardener-resource-manager-leader-election")
     assert [config.leader_election.resource_name] in [rule.get("resourceNames") for rule in role["rules"]]
+
+
+# --- the controller manager
+
+CONTROLLER_MANAGER = "gardener-controller-manager"
+
+
+def test_the_controller_manager_has_names_labels_and_ports_of_the_original() -> None:
+    ours = {"app": "gardener", "role": "controller-manager"}
+    (deployment,) = objects("controller-manager", "Deployment")
+    assert (metadata(deployment)["namespace"], metadata(deployment)["name"]) == ("garden", CONTROLLER_MANAGER)
+    assert deployment["spec"]["selector"] == {"matchLabels": ours}
+    for obj in objects("controller-manager", "Service", "PodDisruptionBudget", "NetworkPolicy"):
+        found = obj["spec"].get("podSelector", obj["spec"].get("selector"))
+        assert found.get("matchLabels", found) == ours
+    assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "gardener-controlplane"
+
+
+def test_the_configuration_of_the_controller_manager_fits_what_is_mounted() -> None:
+    (found,) = objects("controller-manager", "ConfigMap")
+    loaded = decode_controller_manager(found["data"]["config.yaml"])
+    assert not loaded.warnings
+    ((_, container),) = containers("controller-manager")
+    directory = container["args"][0].removeprefix("--config=").removesuffix("/config.yaml")
+    assert directory in {mount["mountPath"] for mount in container["volumeMounts"]}
+    server = loaded.config.server
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"metrics": server.metrics.port, "health": server.health_probes.port}
+    election = loaded.config.leader_election
+    role = one("controller-manager", "Role", f"{CONTROLLER_MANAGER}-leader-election")
+    assert [election.resource_name] in [rule.get("resourceNames") for rule in role["rules"]]
+    assert metadata(role)["namespace"] == election.resource_namespace
+
+
+def test_the_controller_manager_has_no_right_for_everything() -> None:
+    granted = rights(objects("controller-manager"), f"garden/{CONTROLLER_MANAGER}")
+    assert not [right for right in granted if "*" in {right.group, right.resource, right.verb}]
+    assert {right.verb for right in granted if right.resource == "signers"} == {"approve"}
+    assert {right.resource for right in granted if right.verb in {"bind", "escalate"}} == {"clusterroles"}
+    assert not {right for right in granted if right.resource in {"pods", "nodes", "internalsecrets", "shootstates"}}
+
+
+def test_who_recommends_resources_finds_the_controller_manager(tmp_path: Path) -> None:
+    found = with_component(tmp_path, "controller-manager", "controller-manager/vertical-pod-autoscaler")
+    (autoscaler,) = (obj for obj in found if obj["kind"] == "VerticalPodAutoscaler")
+    target = autoscaler["spec"]["targetRef"]
+    (deployment,) = (obj for obj in found if (obj["kind"], metadata(obj)["name"]) == (target["kind"], target["name"]))
+    assert metadata(autoscaler)["namespace"] == metadata(deployment)["namespace"]
+
+
+def test_the_garden_with_controllers_is_both() -> None:
+    together = objects("garden-with-controllers")
+    apart = [*objects("garden"), *objects("controller-manager")]
+    assert sorted(map(str, together)) == sorted(map(str, apart))
 
 
 # --- webhook configurations
@@ -192,21 +287,25 @@ def without_ca(obj: Object) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("overlay", "configured", "mode"),
+    ("overlay", "configured", "instance"),
     [
-        ("runtime", "runtime", Mode.RUNTIME),
-        ("runtime-cert-manager", "runtime-cert-manager", Mode.RUNTIME),
-        ("target-cluster", "target", Mode.TARGET),
+        ("runtime", "runtime", Instance(mode=Mode.RUNTIME)),
+        ("runtime-cert-manager", "runtime-cert-manager", Instance(mode=Mode.RUNTIME)),
+        ("target-cluster", "target", Instance(mode=Mode.TARGET)),
+        ("garden", "garden", Instance(mode=Mode.RUNTIME, prefix="garden-")),
     ],
 )
-def test_webhook_configurations_follow_from_the_configuration_file(overlay: str, configured: str, mode: Mode) -> None:
+def test_webhook_configurations_follow_from_the_configuration_file(
+    overlay: str, configured: str, instance: Instance
+) -> None:
+    """If not, the first line of the manifest says what writes it."""
     config = configuration(configured).config
-    namespace = config.leader_election.resource_namespace
-    address = Service(namespace, DNS) if mode is Mode.RUNTIME else Url(f"https://{DNS}.{namespace}:443")
-    wanted = configurations(config.webhooks, Instance(mode=mode), address=address, trust=CaBundle(b""))
+    namespace, name = config.leader_election.resource_namespace, instance.app
+    address = Service(namespace, name) if instance.mode is Mode.RUNTIME else Url(f"https://{name}.{namespace}:443")
+    wanted = configurations(config.webhooks, instance, address=address, trust=None)
     found = objects(overlay, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
     by_kind = {obj["kind"]: without_ca(obj) for obj in found}
-    assert by_kind == {obj["kind"]: without_ca(obj) for obj in wanted}
+    assert by_kind == {obj["kind"]: obj for obj in wanted}
 
 
 def test_cert_manager_is_asked_for_the_names_of_the_service_and_told_where_its_ca_belongs() -> None:
@@ -259,7 +358,7 @@ def test_a_selector_finds_pods_of_one_deployment_only(overlay: str) -> None:
 # --- pods
 
 
-@pytest.mark.parametrize("overlay", WITH_PODS)
+@pytest.mark.parametrize("overlay", OF_THIS_PROJECT)
 def test_pods_are_restricted(overlay: str) -> None:
     for spec, container in containers(overlay):
         assert spec["automountServiceAccountToken"] is False
@@ -272,7 +371,7 @@ def test_pods_are_restricted(overlay: str) -> None:
         assert writable == (["tls"] if container["name"] == "certificates" else [])
 
 
-@pytest.mark.parametrize("overlay", WITH_PODS)
+@pytest.mark.parametrize("overlay", [*WITH_PODS, "controller-manager"])
 def test_priority_classes_are_deployed_along(overlay: str) -> None:
     classes = {metadata(obj)["name"] for obj in objects(overlay, "PriorityClass")}
     assert {spec["priorityClassName"] for spec, _ in containers(overlay)} == classes
@@ -286,7 +385,8 @@ def test_roles_are_bound_to_accounts_that_exist(overlay: str) -> None:
     accounts = {(metadata(obj)["namespace"], metadata(obj)["name"]) for obj in objects(overlay, "ServiceAccount")}
     roles = {(obj["kind"], metadata(obj)["name"]) for obj in objects(overlay, "Role", "ClusterRole")}
     for binding in objects(overlay, "RoleBinding", "ClusterRoleBinding"):
-        assert {(subject["namespace"], subject["name"]) for subject in binding["subjects"]} <= accounts
+        bound = [subject for subject in binding["subjects"] if subject["kind"] == "ServiceAccount"]
+        assert {(subject["namespace"], subject["name"]) for subject in bound} <= accounts
         assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in roles
 
 
@@ -296,16 +396,25 @@ def test_roles_are_bound_to_accounts_that_exist(overlay: str) -> None:
         ("runtime", "garden/gardener-resource-manager-webhooks"),
         ("target", "shoot--project--name/gardener-resource-manager-webhooks"),
         ("target-cluster", "kube-system/gardener-resource-manager-webhooks"),
+        ("garden", "garden/garden-gardener-resource-manager-webhooks"),
     ],
 )
 def test_the_webhooks_write_nothing_but_certificates(overlay: str, account: str) -> None:
     writes = {f"{right.verb} {right.resource}" for right in rights(objects(overlay), account)}
     secrets = {"create secrets", "patch secrets"}
     hooks = {"update mutatingwebhookconfigurations", "update validatingwebhookconfigurations"}
-    assert {each for each in writes if not each.startswith(READING)} <= secrets | hooks
+    assert {each for each in writes if not each.startswith(READING)} <= secrets | hooks | {REVIEWS}
+
+
+def test_without_gardener_there_is_no_class_and_no_more_right_than_with_it() -> None:
+    assert configuration("standalone").config.controllers.resource_class == DEFAULT_CLASS
+    account = "resource-manager/gardener-resource-manager"
+    assert rights(objects("standalone"), account) <= rights(objects("runtime"), ACCOUNTS["runtime"])
+    assert not objects("standalone", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 READING = ("get ", "list ", "watch ")
+REVIEWS = "create subjectaccessreviews"
 ACCOUNTS = {"runtime": "garden/gardener-resource-manager", "target-cluster": "kube-system/gardener-resource-manager"}
 IMPERSONATE = Right("", "serviceaccounts", "impersonate")
 
@@ -333,6 +442,22 @@ def test_with_impersonation_only_the_agent_may_not_write_what_managed_resources_
     assert granted - rights(objects_in(recorded(overlay)), account) == {IMPERSONATE}
     assert {right.verb for right in granted if "*" in {right.group, right.resource}} == {"get", "list", "watch"}
     assert not any(right.verb in {"escalate", "bind"} for right in granted)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "account"),
+    [
+        ("runtime", "garden/gardener-resource-manager"),
+        ("standalone", "resource-manager/gardener-resource-manager"),
+        ("target", "shoot--project--name/gardener-resource-manager"),
+    ],
+)
+def test_the_component_history_lets_the_agent_keep_and_prune_secrets_and_no_more(
+    overlay: str, account: str, tmp_path: Path
+) -> None:
+    wanted = {Right("", "secrets", "create"), Right("", "secrets", "delete")}
+    granted = rights(objects_in(recorded(overlay)), account)
+    assert rights(with_component(tmp_path, overlay, "history"), account) == granted | wanted
 
 
 def binding(role: str, *, subject: str = "a", kind: str = "ClusterRole", **meta: Any) -> Object:

@@ -9,9 +9,10 @@ import yaml
 from prometheus_client import REGISTRY
 
 from kit.monitoring_files import (
-    JOB,
+    MONITORED,
     PROJECT,
     REGISTERED,
+    Monitored,
     Query,
     alert_queries,
     alerts,
@@ -24,11 +25,21 @@ from kit.monitoring_files import (
 
 OPERATIONS = (PROJECT / "docs" / "operations.md").read_text()
 MONITORING = (PROJECT / "docs" / "monitoring.md").read_text()
-CASES = {case["name"]: case for case in yaml.safe_load((PROJECT / "tests/monitoring/alerts.yaml").read_text())["tests"]}
+CASES = {
+    case["name"]: case
+    for path in sorted((PROJECT / "tests" / "monitoring").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text())["tests"]
+}
+ALERTS = {name: alert for each in MONITORED for name, alert in alerts(each).items()}
+DASHBOARDS = {name: dashboard for each in MONITORED for name, dashboard in dashboards(each).items()}
+QUERIES = [(each, asked) for each in MONITORED for asked in queries(each)]
+of_all_queries = pytest.mark.parametrize(("of", "asked"), QUERIES, ids=lambda value: getattr(value, "where", ""))
 
 OF_TARGETS = {"job", "instance", "namespace", "pod"}
 """Labels that series get when they are scraped."""
 OF_PROMETHEUS = {"ALERTS": {"alertname", "alertstate", "severity"}, "up": set[str]()}
+OF_PROCESSES = ("build_info", "cache_behind", "config_hash", "memory_limit_bytes")
+"""Metrics that are called after the program, and described once."""
 HISTOGRAM = {"_bucket": {"le"}, "_sum": set[str](), "_count": set[str]()}
 
 
@@ -48,11 +59,12 @@ def described() -> dict[str, set[str]]:
 
 def known() -> dict[str, set[str]]:
     of_process = {family.name: set[str]() for family in REGISTRY.collect() if family.name.startswith("process_")}
-    return described() | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
+    told = described()
+    told |= {f"controller_manager_{name}": told[f"resource_manager_{name}"] for name in OF_PROCESSES}
+    return told | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
 
 
 KNOWN = known()
-QUERIES = queries()
 
 
 def test_what_queries_are_taken_apart_into() -> None:
@@ -77,8 +89,8 @@ def test_labels_are_described_as_they_are() -> None:
                 assert set(sample.labels) == told[sample.name], sample.name
 
 
-@pytest.mark.parametrize("asked", QUERIES, ids=lambda asked: asked.where)
-def test_a_query_reads_series_that_exist_by_labels_that_they_have(asked: Query) -> None:
+@of_all_queries
+def test_a_query_reads_series_that_exist_by_labels_that_they_have(of: Monitored, asked: Query) -> None:
     assert asked.reads
     for series in asked.reads:
         assert series.metric in KNOWN
@@ -86,38 +98,40 @@ def test_a_query_reads_series_that_exist_by_labels_that_they_have(asked: Query) 
     assert asked.groups_by <= OF_TARGETS.union(*(KNOWN[series.metric] for series in asked.reads))
 
 
-@pytest.mark.parametrize("asked", QUERIES, ids=lambda asked: asked.where)
-def test_a_query_is_about_this_program_alone(asked: Query) -> None:
+@of_all_queries
+def test_a_query_is_about_this_program_alone(of: Monitored, asked: Query) -> None:
     """Others have metrics of the same names."""
     for series in asked.reads:
-        assert series.metric == "ALERTS" or series.matchers["job"] == f'="{JOB}"'
+        assert series.metric == "ALERTS" or series.matchers["job"] == f'="{of.job}"'
 
 
 # --- alerts
 
 
-@pytest.mark.parametrize("name", alerts())
+@pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_tells_what_is_wrong_and_where_to_read_on(name: str) -> None:
-    alert = alerts()[name]
+    alert = ALERTS[name]
     told = alert["annotations"]
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
     assert told.keys() == {"summary", "description", "runbook_url"}
     assert told["summary"].endswith(".")
-    assert told["runbook_url"] == f"docs/monitoring.md#{name.lower()}"
+    assert told["runbook_url"] == f"https://example.com/docs/monitoring.md#{name.lower()}"
 
 
-@pytest.mark.parametrize("asked", alert_queries(), ids=lambda asked: asked.where)
+@pytest.mark.parametrize(
+    "asked", [query for each in MONITORED for query in alert_queries(each)], ids=lambda asked: asked.where
+)
 def test_an_alert_shows_labels_that_it_has(asked: Query) -> None:
-    shown = set(re.findall(r"\$labels\.(\w+)", alerts()[asked.where]["annotations"]["description"]))
+    shown = set(re.findall(r"\$labels\.(\w+)", ALERTS[asked.where]["annotations"]["description"]))
     assert shown <= (asked.groups_by or OF_TARGETS)
 
 
 def test_every_alert_is_explained_with_its_severity_in_the_order_of_the_rules() -> None:
     headings = re.findall(r"^#### (\w+)\n\n\*(\w+)", MONITORING, re.MULTILINE)
-    assert headings == [(name, alert["labels"]["severity"].capitalize()) for name, alert in alerts().items()]
+    assert headings == [(name, alert["labels"]["severity"].capitalize()) for name, alert in ALERTS.items()]
 
 
-@pytest.mark.parametrize("name", alerts())
+@pytest.mark.parametrize("name", ALERTS)
 def test_there_are_cases_in_which_an_alert_fires_and_in_which_it_does_not(name: str) -> None:
     """They are played by tests/monitoring."""
     tested = CASES[name]["promql_expr_test"]
@@ -126,7 +140,7 @@ def test_there_are_cases_in_which_an_alert_fires_and_in_which_it_does_not(name: 
 
 
 def test_cases_are_of_alerts_that_exist() -> None:
-    assert CASES.keys() == alerts().keys()
+    assert CASES.keys() == ALERTS.keys()
 
 
 # --- dashboards
@@ -136,9 +150,9 @@ def shown_panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
-@pytest.mark.parametrize("name", dashboards())
+@pytest.mark.parametrize("name", DASHBOARDS)
 def test_panels_are_told_apart_and_do_not_overlap(name: str) -> None:
-    panels = dashboards()[name]["panels"]
+    panels = DASHBOARDS[name]["panels"]
     ids = [panel["id"] for panel in panels]
     assert len(ids) == len(set(ids))
     for panel in panels:
@@ -150,9 +164,9 @@ def test_panels_are_told_apart_and_do_not_overlap(name: str) -> None:
     assert all(one["gridPos"]["y"] <= other["gridPos"]["y"] for one, other in pairwise(panels))
 
 
-@pytest.mark.parametrize("name", dashboards())
+@pytest.mark.parametrize("name", DASHBOARDS)
 def test_panels_have_titles_descriptions_and_units(name: str) -> None:
-    for panel in shown_panels(dashboards()[name]):
+    for panel in shown_panels(DASHBOARDS[name]):
         assert panel["title"]
         assert panel["description"].endswith("."), panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
@@ -160,9 +174,9 @@ def test_panels_have_titles_descriptions_and_units(name: str) -> None:
         assert letters == [*"ABC"[: len(letters)]]
 
 
-@pytest.mark.parametrize("name", dashboards())
+@pytest.mark.parametrize("name", DASHBOARDS)
 def test_the_data_source_is_the_one_that_is_chosen(name: str) -> None:
-    dashboard = dashboards()[name]
+    dashboard = DASHBOARDS[name]
     variables = dashboard["templating"]["list"]
     assert variables[0]["name"] == "datasource"
     for asking in [*shown_panels(dashboard), *variables[1:], *dashboard["annotations"]["list"]]:
@@ -170,23 +184,23 @@ def test_the_data_source_is_the_one_that_is_chosen(name: str) -> None:
 
 
 def test_dashboards_can_be_told_apart_and_are_of_a_form_that_grafana_still_reads() -> None:
-    found = dashboards().values()
-    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 3
+    found = DASHBOARDS.values()
+    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 4
     assert all(each["schemaVersion"] >= 39 for each in found)
 
 
 def test_variables_in_queries_are_declared_and_all_used() -> None:
-    for name, dashboard in dashboards().items():
+    for name, dashboard in DASHBOARDS.items():
         declared = {variable["name"] for variable in dashboard["templating"]["list"]}
-        texts = [text for where, text in dashboard_texts() if where.startswith(f"{name}:")]
+        texts = [text for each in MONITORED for where, text in dashboard_texts(each) if where.startswith(f"{name}:")]
         texts += [variable["query"]["query"] for variable in dashboard["templating"]["list"][1:]]
         used = set(re.findall(r"\$(\w+)", " ".join(texts))) - {"__rate_interval"}
         assert used | {"datasource"} == declared
 
 
-@pytest.mark.parametrize("name", dashboards())
+@pytest.mark.parametrize("name", DASHBOARDS)
 def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
-    for variable in dashboards()[name]["templating"]["list"][1:]:
+    for variable in DASHBOARDS[name]["templating"]["list"][1:]:
         asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
         assert asked is not None
         series, label = asked.groups()
@@ -195,12 +209,12 @@ def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
 
 
 def test_all_dashboards_are_explained() -> None:
-    for dashboard in dashboards().values():
-        assert f"### {dashboard['title'].removeprefix('Resource manager / ')}\n" in MONITORING
+    for dashboard in DASHBOARDS.values():
+        assert f"### {dashboard['title'].rpartition(' / ')[2]}\n" in MONITORING
 
 
 def test_nothing_that_is_shown_is_lost() -> None:
     """A query that was not found by the tests above would not be tested."""
-    expected = sum(len(panel["targets"]) for each in dashboards().values() for panel in shown_panels(each))
-    expected += sum(len(each["annotations"]["list"]) for each in dashboards().values())
-    assert len(dashboard_queries()) == expected > 80
+    expected = sum(len(panel["targets"]) for each in DASHBOARDS.values() for panel in shown_panels(each))
+    expected += sum(len(each["annotations"]["list"]) for each in DASHBOARDS.values())
+    assert sum(len(dashboard_queries(each)) for each in MONITORED) == expected > 100

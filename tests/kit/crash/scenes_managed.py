@@ -9,7 +9,7 @@ from gardener import keys
 from gardener.managed_resource.references import key_of_reference
 from kit import objects
 from kit.crash.sweep import AgentScene, comparable, crossing, scenes_of
-from kit.managed_resources import LOOKED_AT, USER_AGENT, ManagedWorld, config_map, deployment, role, service
+from kit.managed_resources import LOOKED_AT, USER_AGENT, ManagedWorld, config_map, deployment, holds, role, service
 from kit.objects import VOLUME_CLAIMS
 from kube.client import Client
 from kube.errors import NotFound
@@ -149,6 +149,33 @@ class Deletion(ManagedScene):
     crosses = crossing(RECORD, f"delete configmaps services {_ROLES} deployments.apps")
 
 
+class Dependencies(ManagedScene):
+    """What depends on others comes first, and waits."""
+
+    is_real = True
+    spare = 6
+    """Who waits says so."""
+    after: ClassVar[State] = {
+        "top": [config_map("top")],
+        "middle": [config_map("middle")],
+        "base": [config_map("base")],
+    }
+    crosses = crossing(RECORD, "create configmaps")
+
+    def __init__(self, cluster: Cluster, admin: Client) -> None:
+        super().__init__(cluster, admin)
+        self.world.annotations = {"top": {keys.DEPENDS_ON: "middle"}, "middle": {keys.DEPENDS_ON: "base:healthy"}}
+
+
+class DependenciesGo(Dependencies):
+    """And so does what others depend on, when all are deleted."""
+
+    warm = True
+    before: ClassVar[State] = Dependencies.after
+    after: ClassVar[State] = {"base": None, "middle": None, "top": None}
+    crosses = crossing(RECORD, "delete configmaps")
+
+
 class HandOver(ManagedScene):
     """The receiver asks first."""
 
@@ -235,6 +262,24 @@ class AlwaysUpdate(ManagedScene):
     before: ClassVar[State] = {"a": SMALL}
     after: ClassVar[State] = {"a": (*SMALL, config_map("c-3"))}
     crosses = crossing(STATUS, "create configmaps")
+
+
+class History(ManagedScene):
+    """The version before is pruned when the next one is kept; each is kept once, and no number is used twice."""
+
+    warm = True
+    settings: ClassVar[dict[str, Any]] = {"historyLimit": 1}
+    before: ClassVar[State] = {"a": (config_map("a"),)}
+    after: ClassVar[State] = {"a": (config_map("a", "2"),)}
+    crosses = crossing(STATUS, "update configmaps", "create secrets", "delete secrets")
+
+    async def problem(self) -> str:
+        problem = await super().problem()
+        number = 2 if holds(self.world.wanted["a"], list(self.after["a"] or ())) else 1
+        applied = (await self.get("ManagedResource", "a"))["status"].get("secretsDataChecksum")
+        kept = [annotations(each) for each in await self.list("Secret") if keys.HISTORY_OF in labels(each)]
+        found = [(each[keys.REVISION], each[keys.REVISION_DIGEST]) for each in kept]
+        return problem if found == [(str(number), applied)] else f"{problem}; the history is {found}"
 
 
 class InjectedLabels(ManagedScene):

@@ -153,12 +153,12 @@ class AgentProcess:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def wait(self, *, seconds: float = 60) -> int:
+    def wait(self, *, seconds: float = PATIENCE) -> int:
         """The exit code."""
         self.exit_code = self.process.wait(seconds)
         return self.exit_code
 
-    def stop(self, *, seconds: float = 60) -> int:
+    def stop(self, *, seconds: float = PATIENCE) -> int:
         """Ends it as a kubelet would; returns the exit code, negative if it had to be killed."""
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
@@ -205,7 +205,7 @@ class AgentProcess:
     def messages(self) -> list[str]:
         return [entry["msg"] for entry in self.entries]
 
-    def wait_for_log(self, message: str, *, seconds: float = 60) -> dict[str, Any]:
+    def wait_for_log(self, message: str, *, seconds: float = PATIENCE) -> dict[str, Any]:
         """The first entry with this message."""
         return self.wait_for(
             lambda: next((entry for entry in self.entries if entry["msg"] == message), None),
@@ -237,11 +237,11 @@ class AgentProcess:
         """Status and body of a health probe; status 0 if it does not answer."""
         return _get(f"http://127.0.0.1:{self.probe_port}{path}")
 
-    def wait_until_ready(self, *, seconds: float = 60) -> Self:
+    def wait_until_ready(self, *, seconds: float = PATIENCE) -> Self:
         self.wait_for(lambda: self.probe()[0] == 200, what="/readyz to be good", seconds=seconds)
         return self
 
-    def wait_until_leading(self, *, seconds: float = 60) -> Self:
+    def wait_until_leading(self, *, seconds: float = PATIENCE) -> Self:
         self.wait_for(self.is_leading, what="leadership", seconds=seconds)
         return self
 

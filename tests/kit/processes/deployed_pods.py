@@ -128,7 +128,7 @@ class DeployedPod:
         document = yaml.safe_load(self._here(content.decode()))
         if name == "config.yaml":
             server = document["server"]
-            server["webhooks"] |= {"bindAddress": "127.0.0.1", "port": self.webhook_port}
+            server.setdefault("webhooks", {}).update({"bindAddress": "127.0.0.1", "port": self.webhook_port})
             server["healthProbes"] |= {"bindAddress": "127.0.0.1", "port": self.probe_port}
             server["metrics"] |= {"bindAddress": "127.0.0.1", "port": self._metrics_port}
             self._change(document)

@@ -22,7 +22,7 @@ from typing import Any, Self
 import aiohttp
 
 from devcluster.pki import serving_pair
-from kit.eventually import soon
+from kit.eventually import PATIENCE, soon
 from kit.processes.agent import HEAD, AgentProcess, free_port
 
 HOST = "127.0.0.1"
@@ -111,12 +111,12 @@ class WebhookProcess(AgentProcess):
     def open_files(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
-    async def until(self, found: Callable[[], Any], *, what: str, seconds: float = 60) -> Any:
+    async def until(self, found: Callable[[], Any], *, what: str, seconds: float = PATIENCE) -> Any:
         """As `wait_for`, without holding up the event loop."""
         return await asyncio.to_thread(self.wait_for, found, what=what, seconds=seconds)
 
     async def until_ready(self) -> None:
-        await asyncio.to_thread(self.wait_until_ready, seconds=60)
+        await asyncio.to_thread(self.wait_until_ready)
 
 
 def trusting() -> ssl.SSLContext:

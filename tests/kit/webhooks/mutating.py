@@ -77,12 +77,12 @@ class EmptyCluster:
         raise NotFound(404, message=f'{resource.plural} "{name}" not found', reason="NotFound")
 
 
-def state_of(*objects: Object, namespaces: Sequence[str] = ()) -> State:
+def state_of(*objects: Object, namespaces: Sequence[str] = (), client: object = None) -> State:
     """Started; what is asked for is there at once."""
     caches = StillCaches(objects, namespaces)
     cluster = Cluster(
         transport=cast("Any", None),
-        client=cast("Any", EmptyCluster()),
+        client=cast("Any", client or EmptyCluster()),
         caches=cast("Any", caches),
         discovery=cast("Any", None),
         namespaces=tuple(namespaces),

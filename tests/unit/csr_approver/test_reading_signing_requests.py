@@ -8,7 +8,6 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from agent.resource_manager.csr_approver.request import MalformedRequestError, asked, is_pending, parse, signer_of
 from kit.signing.requests import (
     COMMON_NAME,
     EXTENSIONS,
@@ -21,6 +20,7 @@ from kit.signing.requests import (
     pem,
     signing_request,
 )
+from kube.signing_requests import MalformedRequestError, asked, is_pending, parse, signer_of
 
 UTF8 = 0x0C
 SUBJECT = [(COMMON_NAME, UTF8, b"system:node:n1"), (ORGANIZATION, UTF8, b"system:nodes")]

@@ -245,7 +245,7 @@ def test_a_document_with_very_many_values_ends_with_an_error() -> None:
         ({"a": b"123", "b": b"45"}, 5),
         ({"a.br": brotli.compress(b"x" * 500)}, 500 + len(brotli.compress(b"x" * 500))),
         ({"a.br": b"no Brotli"}, 9),
-        ({"a.br": brotli.compress(bytes(10_000_000))}, 1000),
+        ({"a.br": brotli.compress(bytes(10_000_000), quality=1)}, 1000),
         ({"a": bytes(5000), "b": b"1"}, 1000),
     ],
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardener.health.checks.registry import health_rule
+from gardener.health.checks.registry import BUILT_IN
 from gardener.health.findings import Reference, health_finding
 from kube.objects import Object
 
@@ -220,7 +220,7 @@ ROWS = [(*kind.split(), *row) for kind, rows in KINDS.items() for row in rows]
 
 @pytest.mark.parametrize(("api_version", "kind", "obj", "expected"), ROWS)
 def test_the_first_thing_that_is_wrong_is_told(api_version: str, kind: str, obj: Object, expected: str | None) -> None:
-    rule = health_rule(api_version, kind)
+    rule = BUILT_IN.health(api_version, kind)
     assert rule is not None
     assert rule.health(obj) == expected
 
@@ -237,7 +237,7 @@ def test_the_first_thing_that_is_wrong_is_told(api_version: str, kind: str, obj:
     ],
 )
 def test_other_kinds_and_versions_are_healthy_when_they_exist(api_version: str, kind: str) -> None:
-    assert health_rule(api_version, kind) is None
+    assert BUILT_IN.health(api_version, kind) is None
     assert health_finding(Reference(api_version, kind, "n", "a"), generation(1)) is None
 
 

@@ -131,7 +131,7 @@ def test_a_first_pass_appends_the_types_in_their_order() -> None:
     ],
 )
 def test_a_pending_removal_tells_why(error: str, events: str, text: str) -> None:
-    assert pending_text("v1/Service/ns/n", error=error, events=events) == text
+    assert pending_text("v1/Service/ns/n", reason=error, events=events) == text
 
 
 def test_pending_removals_are_listed_by_object_key() -> None:

@@ -66,6 +66,20 @@ def test_a_suspension_is_told_as_far_as_it_was_written_down(notes: dict[str, str
         ("DecodingFailed: Could not decode all new resources: [line 4: no]", "DecodingFailed: line 4: no"),
         ("DeletionPending: Could not clean all old resources: 1 error occurred: a\n\nb", "DeletionPending: a b"),
         ("X: Could not apply all new resources: 2 errors occurred: [a, b]", "X: a, b"),
+        ("X: Could not apply all new resources: 2 errors occurred: [a: [b], c: [d]]", "X: a: [b], c: [d]"),
+        ("X: Could not apply all new resources: 1 error occurred: a: [b]", "X: a: [b]"),
+        (
+            'ApplyFailed: error during apply of object "apps/v1/Deployment/shop/c": Deployment.apps "c" is invalid: no',
+            "ApplyFailed: Deployment/shop/c: invalid: no",
+        ),
+        (
+            'ApplyFailed: error during apply of object "v1/Namespace/shop": no matches for kind "Namespace"',
+            'ApplyFailed: Namespace/shop: no matches for kind "Namespace"',
+        ),
+        (
+            "X: Could not decode all new resources: [Could not decode resource at index 0 in 'a.yaml' in secret 'b/c': no.]",
+            "X: index 0 in 'a.yaml' in secret 'b/c': no.",
+        ),
         ("", ""),
     ],
 )

@@ -147,6 +147,16 @@ NO_VERSION = '"a/b/c" is no apiVersion; it must be <group>/<version>, or <versio
         ({"kind": "A", "metadata": {"name": "n"}}, "/A/default/n", "the manifest has no apiVersion"),
         ({"apiVersion": "v1", "metadata": {"name": "n"}}, "v1//default/n", "the manifest has no kind"),
         ({}, "//default/", "the manifest has no apiVersion"),
+        (
+            {"apiVersion": "v1", "kin": "A", "metadata": {"name": "n"}},
+            "v1//default/n",
+            "the manifest has no kind; kin may be misspelt",
+        ),
+        (
+            {"apiVerison": "v1", "kind": "A", "metadata": {"name": "n"}},
+            "/A/default/n",
+            "the manifest has no apiVersion; apiVerison may be misspelt",
+        ),
         (obj("a/b/c A", "n"), "a/b/c/A/default/n", NO_VERSION),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gardener.health.checks.deployment import NO_DEADLINE, PodsWanted, buckets, is_over, pods_wanted
-from gardener.health.checks.registry import progress_rule
+from gardener.health.checks.registry import BUILT_IN
 from kube.objects import Key, Object, labels
 
 Row = tuple[Object, str | None]
@@ -98,7 +98,7 @@ ROWS = [(*kind.split(), *row) for kind, rows in KINDS.items() for row in rows]
 def test_the_first_thing_that_is_waited_for_is_told(
     api_version: str, kind: str, obj: Object, expected: str | None
 ) -> None:
-    rule = progress_rule(api_version, kind)
+    rule = BUILT_IN.progress(api_version, kind)
     assert rule is not None
     assert rule.progress is not None
     assert rule.progress(obj) == expected
@@ -106,7 +106,7 @@ def test_the_first_thing_that_is_waited_for_is_told(
 
 @pytest.mark.parametrize(("api_version", "kind"), [("v1", "Pod"), ("apps/v1", "ReplicaSet"), ("x/v1", "Issuer")])
 def test_other_kinds_are_never_progressing(api_version: str, kind: str) -> None:
-    assert progress_rule(api_version, kind) is None
+    assert BUILT_IN.progress(api_version, kind) is None
 
 
 # --- the pods of a Deployment

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
+from multidict import MultiDict
 
 from kube import answers
 from kube.errors import AnswerTooLong, ApiError, NoStatus, Unreachable
@@ -13,12 +14,12 @@ from kube.resources import SECRETS
 
 
 class Response:
-    """The parts of an aiohttp.ClientResponse that are read."""
+    """From memory."""
 
     def __init__(self, *chunks: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.content = self
         self.status = status
-        self.headers = headers or {}
+        self.headers = MultiDict(headers or {})
         self.chunks = list(chunks)
 
     async def iter_any(self) -> AsyncIterator[bytes]:
@@ -31,7 +32,7 @@ def changed(name: str) -> Object:
 
 
 async def events(*chunks: bytes) -> list[Object]:
-    return [event async for event in answers.events_of(SECRETS, Response(*chunks))]  # type: ignore[arg-type]
+    return [event async for event in answers.events_of(SECRETS, Response(*chunks))]
 
 
 @pytest.mark.parametrize("length", [1, 7, 64, 10_000])
@@ -63,11 +64,11 @@ async def test_an_event_without_end_breaks_the_watch(monkeypatch: pytest.MonkeyP
 async def test_bodies_are_read_no_further_than_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_LONGEST_ANSWER", 100)
     monkeypatch.setattr(answers, "_LONGEST_ERROR", 100)
-    assert await answers.whole("GET", "/", Response(b"a" * 50, b"b" * 50)) == b"a" * 50 + b"b" * 50  # type: ignore[arg-type]
+    assert await answers.whole("GET", "/", Response(b"a" * 50, b"b" * 50)) == b"a" * 50 + b"b" * 50
     good, bad = Response(*[b"x" * 60] * 9), Response(*[b"x" * 60] * 9, status=500)
     with pytest.raises(AnswerTooLong):
-        await answers.whole("GET", "/", good)  # type: ignore[arg-type]
-    assert str(await answers.error_of(bad)) == "x" * 120  # type: ignore[arg-type]
+        await answers.whole("GET", "/", good)
+    assert str(await answers.error_of(bad)) == "x" * 120
     assert (len(good.chunks), len(bad.chunks)) == (7, 7)
 
 
@@ -84,7 +85,7 @@ async def test_an_error_says_when_to_ask_again(
     body: bytes, code: int, retry_after: str, expected: type[Exception], seconds: float | None
 ) -> None:
     response = Response(body, status=code, headers={"Retry-After": retry_after})
-    error = await answers.error_of(response)  # type: ignore[arg-type]
+    error = await answers.error_of(response)
     assert isinstance(error, expected)
     assert getattr(error, "retry_after", None) == seconds
 

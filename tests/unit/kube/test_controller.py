@@ -6,6 +6,7 @@ import itertools
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -16,6 +17,7 @@ from structlog.testing import LogCapture
 from kit.eventually import soon
 from kube.controller import Controller, Done, ReconcileError, Requeue, RequeueAfter, Result, TerminalError, failure_of
 from kube.errors import Conflict, Unreachable
+from kube.inputs import Inputs
 from kube.objects import Key
 from kube.queue import REMOVAL, RESYNC, Priority
 from kube.resources import SECRETS
@@ -320,3 +322,101 @@ async def test_every_reconciliation_has_an_id_of_its_own(logs: LogCapture) -> No
     await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
     ids = [entry["reconcileID"] for entry in logs.entries if entry["event"] == "Reconciler error"]
     assert len(set(ids)) == 2
+
+
+# --- regular looks that are needless
+
+
+class Regular:
+    """Is looked at regularly; counts how often, and how often that turned out to be needless."""
+
+    def __init__(self) -> None:
+        self.inputs = Inputs()
+        self.looks = self.needless = 0
+
+    async def __call__(self, key: Key) -> Result:
+        self.inputs.begin(key)
+        self.looks += 1
+        return RequeueAfter(0.01, RESYNC, partial(self._is_needless, key))
+
+    def _is_needless(self, key: Key) -> bool:
+        unchanged = self.inputs.are_unchanged(key)
+        self.needless += unchanged
+        return unchanged
+
+    async def rest(self) -> None:
+        before = self.needless
+        await soon(lambda: self.needless > before + 3)
+
+
+async def test_a_regular_look_without_new_input_is_left_out_and_comes_again() -> None:
+    regular = Regular()
+    controller = Controller(new_name(), regular)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await regular.rest()
+        assert (regular.looks, results(controller)) == (1, {"requeue_after": 1})
+        regular.inputs.changed(KEY)
+        await soon(lambda: regular.looks == 2)
+        await regular.rest()
+        regular.inputs.all_changed()
+        await soon(lambda: regular.looks == 3)
+        await regular.rest()
+        assert regular.looks == 3
+
+
+async def test_a_change_is_looked_at_even_if_the_regular_look_would_be_needless() -> None:
+    regular = Regular()
+    controller = Controller(new_name(), regular)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await regular.rest()
+        controller.queue.add(KEY)
+        await soon(lambda: regular.looks == 2)
+
+
+async def test_input_that_changes_while_the_regular_look_waits_makes_it_take_place() -> None:
+    """The change itself is not queued any more then."""
+    regular, busy, let_go = Regular(), Key("default", "busy"), asyncio.Event()
+
+    async def reconcile(key: Key) -> Result:
+        if key != busy:
+            return await regular(key)
+        await let_go.wait()
+        return Done()
+
+    controller = Controller(new_name(), reconcile)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await soon(lambda: regular.looks == 1)
+        controller.queue.add(busy)
+        await soon(lambda: len(controller.queue) == 1)
+        regular.inputs.changed(KEY)
+        controller.queue.add_after(KEY, 60.0)
+        let_go.set()
+        await soon(lambda: regular.looks == 2)
+
+
+async def test_input_that_changes_during_a_look_makes_for_another_one() -> None:
+    inputs, looks = Inputs(), []
+
+    async def reconcile(key: Key) -> Result:
+        inputs.begin(key)
+        looks.append(key)
+        if len(looks) == 1:
+            inputs.changed(key)
+        return RequeueAfter(0.01, RESYNC, partial(inputs.are_unchanged, key))
+
+    controller = Controller(new_name(), reconcile)
+    async with running(controller):
+        controller.queue.add(KEY)
+        await soon(lambda: len(looks) == 2)
+
+
+async def test_whether_a_look_is_needless_may_fail(logs: LogCapture) -> None:
+    def fails() -> bool:
+        raise RuntimeError("nobody knows")
+
+    script = Script(RequeueAfter(0.01, RESYNC, fails))
+    await run_script(script, 2)
+    assert [entry["log_level"] for entry in logs.entries if entry["event"].startswith("Whether")] == ["error"]

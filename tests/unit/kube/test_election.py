@@ -267,6 +267,18 @@ async def test_when_leading_is_cancelled_the_lease(
     assert {message, "Leading ended with an error"} - {""} <= {entry["event"] for entry in logs}
 
 
+async def test_the_leader_says_in_the_lease_what_others_should_know(clock: FakeClock) -> None:
+    client = Leases()
+    client.lease["metadata"]["annotations"] = {"class": "former", "other": "kept"}
+    leader = elector(client, clock)
+    leader.annotations = {"class": "own"}
+    running = asyncio.create_task(leader.run(for_ever))
+    await soon(lambda: client.holder == ME)
+    assert client.lease["metadata"] == {"name": "lease", "annotations": {"class": "own", "other": "kept"}}
+    running.cancel()
+    await asyncio.wait([running])
+
+
 async def test_who_does_not_stop_leading_keeps_the_lease(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kube.election._UNWIND_SECONDS", 0.01)
     client, leading, end = Leases(), asyncio.Event(), asyncio.Event()

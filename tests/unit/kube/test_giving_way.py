@@ -12,10 +12,11 @@ from aiohttp import web
 from kube import giving_way
 from kube.answers import loads as loads_answer
 from kube.cache import Store, View, _feed, without_managed_fields
-from kube.client import Client, Selection, Transport
+from kube.client import Client, Selection
 from kube.connection import Connection, Fixed
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS
+from kube.transport import Transport
 from kube.watch import Event, ListBegins, ListEnds, Present
 from process.server import HttpServer
 

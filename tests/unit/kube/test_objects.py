@@ -25,6 +25,7 @@ from kube.objects import (
     matches_label_selector,
     metadata,
     resource_version,
+    selector_text,
     uid,
 )
 from kube.quantities import parse_quantity
@@ -205,6 +206,22 @@ def test_a_label_selector_selects(selector: Object | None, having: dict[str, str
 def test_an_unknown_operator_is_refused_by_name(operator: str | None, shown: str) -> None:
     with pytest.raises(ValueError, match=f"^{shown} is not a valid label selector operator$"):
         matches_label_selector({"matchExpressions": [{"key": "a", "operator": operator}]}, {"a": "b"})
+
+
+def test_a_whole_selector_as_text() -> None:
+    wanted: Object = {
+        "matchLabels": {"b": "2", "z": ""},
+        "matchExpressions": [
+            {"key": "d", "operator": "NotIn", "values": ["y", "x"]},
+            {"key": "c", "operator": "DoesNotExist"},
+            {"key": "a", "operator": "In", "values": ["1"]},
+            {"key": "e", "operator": "Exists"},
+        ],
+    }
+    assert selector_text(wanted) == "a in (1),b=2,!c,d notin (x,y),e,z="
+    assert selector_text({}) == ""
+    with pytest.raises(ValueError, match="not a valid label selector operator"):
+        selector_text({"matchExpressions": [{"key": "a", "operator": "Like"}]})
 
 
 def test_a_selector_as_text_has_a_stable_order() -> None:

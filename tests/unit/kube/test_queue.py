@@ -318,6 +318,57 @@ async def test_a_timer_that_goes_off_early_is_set_again(clock: FakeClock) -> Non
     assert len(queue) == 1
 
 
+# --- what is only looked at because it is time
+
+
+async def test_regular_looks_that_are_put_off_come_back_together_until_one_is_needed(clock: FakeClock) -> None:
+    asked: list[tuple[float, str]] = []
+
+    def put_off(key: str) -> float | None:
+        asked.append((clock.now, key))
+        return None if clock.now > 1100 else 60
+
+    queue = queue_of(clock, workers=20, put_off=put_off)
+    for number in range(10):
+        queue.add_after(f"key-{number}", 10.1 + number / 20, RESYNC)
+    clock.advance(20)
+    assert (len(queue), len(asked), clock.pending) == (0, 10, 1)
+    clock.advance(60)
+    assert (len(queue), {moment for moment, _ in asked[10:]}) == (0, {1071})
+    clock.advance(60)
+    assert len(await take_all(queue)) == 10
+
+
+@pytest.mark.parametrize("priority", [CHANGE, REMOVAL, LAST])
+async def test_only_regular_looks_are_put_off(clock: FakeClock, priority: Any) -> None:
+    queue = queue_of(clock, put_off=lambda _: 60)
+    queue.add_after("a", 1, priority)
+    queue.add_after("b", 1, RESYNC)
+    clock.advance(1)
+    assert await take_all(queue) == ["a"]
+
+
+async def test_a_change_comes_at_once_for_what_was_put_off(clock: FakeClock) -> None:
+    queue = queue_of(clock, put_off=lambda _: 60)
+    queue.add_after("a", 1, RESYNC)
+    clock.advance(2)
+    queue.add("a")
+    assert await take_all(queue) == ["a"]
+    queue.done("a")
+    clock.advance(100)
+    assert len(queue) == 0
+
+
+async def test_what_a_worker_holds_is_not_put_off(clock: FakeClock) -> None:
+    queue = queue_of(clock, put_off=lambda _: 60)
+    queue.add("a")
+    await queue.get()
+    queue.add_after("a", 1, RESYNC)
+    clock.advance(2)
+    queue.done("a")
+    assert await take_all(queue) == ["a"]
+
+
 # --- back-off
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from kube.errors import ApiError, KubeError, NoStatus, NotFound, ServerFailure, Unreachable
 from kube.resources import Resource
-from kube.served import is_served, kinds, versions
+from kube.served import all_kinds, is_served, kinds, versions
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 GROUPS = {
@@ -41,7 +41,7 @@ class Answers:
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self._answers = answers
 
-    async def __call__(self, path: str) -> Mapping[str, Any]:
+    async def __call__(self, path: str, *, accept: str = "") -> Mapping[str, Any]:
         found = self._answers.get(path, NO_PAGE)
         if isinstance(found, KubeError):
             raise found
@@ -101,3 +101,42 @@ async def test_the_versions_of_a_group_come_in_order(group: str, expected: list[
 )
 async def test_a_kind_is_served_if_its_group_version_lists_it(resource: Resource, expected: bool) -> None:
     assert await is_served(Answers(SERVED), resource) is expected
+
+
+def entry(plural: str, kind: str, *verbs: str, scope: str = "Namespaced", **more: Any) -> Mapping[str, Any]:
+    return {"resource": plural, "responseKind": {"kind": kind}, "verbs": list(verbs), "scope": scope, **more}
+
+
+def all_versions(*entries: Mapping[str, Any], freshness: str = "Current") -> Mapping[str, Any]:
+    version = {"version": "v1", "freshness": freshness, "resources": list(entries)}
+    items = [{"metadata": {"name": "example.com"}, "versions": [version]}]
+    return {"kind": "APIGroupDiscoveryList", "items": items}
+
+
+WIDGET = entry("widgets", "Widget", "get", "list", subresources=[{"subresource": "status"}])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (all_versions(WIDGET, entry("reviews", "Review", "create")), {"example.com/v1": {"Widget": WIDGETS}}),
+        (
+            all_versions(entry("widgets", "Widget", "get", scope="Cluster")),
+            {"example.com/v1": {"Widget": Resource("example.com", "v1", "Widget", "widgets", namespaced=False)}},
+        ),
+        (all_versions(), {"example.com/v1": {}}),
+        (all_versions(WIDGET, freshness="Stale"), {"example.com/v1": None}),
+        (all_versions(WIDGET, {"resource": "gadgets", "verbs": ["get"]}), {"example.com/v1": None}),
+        ({"kind": "APIGroupDiscoveryList"}, {}),
+        (GROUPS, {}),
+        ({"kind": "Page"}, {}),
+    ],
+    ids=["namespaced", "cluster", "empty", "stale", "a kind without a name", "nothing", "an old API server", "a page"],
+)
+async def test_one_answer_has_all_kinds_if_the_api_server_can_give_it(answer: Any, expected: Any) -> None:
+    assert await all_kinds(Answers({"/apis": answer})) == expected
+
+
+async def test_no_answer_about_all_kinds_is_an_error() -> None:
+    with pytest.raises(NoStatus):
+        await all_kinds(Answers({}))

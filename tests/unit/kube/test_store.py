@@ -27,7 +27,8 @@ def _mark(obj: Object) -> str | None:
 
 
 def _marks(mark: str | None) -> tuple[str, ...]:
-    return () if mark is None else (mark,)
+    """An object may refer to another one twice."""
+    return () if mark is None else (mark, mark)
 
 
 def secret(version: int, mark: str | None) -> Object:

@@ -11,14 +11,16 @@ from kit.clock import settle
 from kit.eventually import soon
 from kube.cache import Caches, Change, View, without_managed_fields
 from kube.client import Client, Selection
-from kube.errors import BadRequest, Gone, KubeError, ServerFailure, Unreachable
+from kube.errors import BadRequest, Gone, Invalid, KubeError, ServerFailure, Unreachable
 from kube.objects import Key, Object
 from kube.resources import SECRETS, Resource
-from kube.watch import Event, ListBegins, ListEnds, Present, Timings, Watcher
+from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 AWAY, EXPIRED = Unreachable("away"), Gone(410, message="expired")
 NO_PAUSE = Timings(first_back_off=0.0)
+THE_END = object()
+"""Of a stream, in the usual way."""
 
 
 def page(version: int, *objects: Object) -> Object:
@@ -54,7 +56,9 @@ class Scripted:
         for step in script:
             if isinstance(step, KubeError):
                 raise step
-            yield {"type": "MODIFIED", "object": step}
+            if step is THE_END:
+                return
+            yield step if "type" in step else {"type": "MODIFIED", "object": step}
         await asyncio.Event().wait()
 
 
@@ -73,11 +77,13 @@ class Unhurried(Watcher):
 class Followed:
     """A watch of Secrets and what it has told so far."""
 
-    def __init__(self, lists: list[Any], watches: list[list[Any]]) -> None:
+    def __init__(self, lists: list[Any], watches: list[list[Any]], **options: Any) -> None:
         self.client = Scripted({SECRETS: lists}, {SECRETS: watches})
         self.told: list[Event] = []
         self.other_past = 0
-        self.watcher = Unhurried(cast("Client", self.client), SECRETS, Selection(), on_other_past=self._count)
+        self.watcher = Unhurried(
+            cast("Client", self.client), SECRETS, Selection(), on_other_past=self._count, **options
+        )
 
     async def follow(self) -> None:
         async for event in self.watcher.events():
@@ -88,8 +94,8 @@ class Followed:
 
 
 @contextlib.asynccontextmanager
-async def following(lists: list[Any], watches: list[list[Any]]) -> AsyncIterator[Followed]:
-    followed = Followed(lists, watches)
+async def following(lists: list[Any], watches: list[list[Any]], **options: Any) -> AsyncIterator[Followed]:
+    followed = Followed(lists, watches, **options)
     task = asyncio.create_task(followed.follow())
     await settle()
     yield followed
@@ -196,3 +202,74 @@ def test_waits_grow_and_are_short_while_nobody_answers(failures: int, error: Kub
 
 def test_a_shorter_bound_holds_for_all() -> None:
     assert Timings(longest_back_off=0.3).back_off(50, Unreachable("x")) == 0.3
+
+
+# --- streams instead of lists
+
+
+def bookmark(version: int, *, is_end: bool = True) -> Object:
+    notes = {"k8s.io/initial-events-end": "true"} if is_end else {}
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version), "annotations": notes}}}
+
+
+def added(version: int, name: str = "s") -> Object:
+    return {"type": "ADDED", "object": thing(version, name)}
+
+
+def deleted(version: int, name: str = "s") -> Object:
+    return {"type": "DELETED", "object": thing(version, name)}
+
+
+async def test_all_that_there_is_comes_in_a_stream_and_then_what_changes() -> None:
+    before = [added(5), bookmark(6, is_end=False), added(3, "b"), deleted(8, "b")]
+    async with following([], [[*before, bookmark(9), thing(9), thing(10)]], streams=True) as followed:
+        assert followed.told == [
+            ListBegins(0),
+            Present(thing(5)),
+            Present(thing(3, "b")),
+            Deleted(thing(8, "b")),
+            ListEnds(9),
+            Present(thing(10)),
+        ]
+        assert followed.client.asked == []
+        assert followed.watcher.tried.is_set()
+
+
+async def test_after_a_stream_the_watch_goes_on_where_it_was() -> None:
+    async with following([], [[added(5), bookmark(9), THE_END], [thing(10)]], streams=True) as followed:
+        assert followed.told == [ListBegins(0), Present(thing(5)), ListEnds(9), Present(thing(10))]
+
+
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [
+        pytest.param([Invalid(422, message="sendInitialEvents is forbidden")], [], id="the API server is too old"),
+        pytest.param([EXPIRED], [], id="expired"),
+        pytest.param([added(5), AWAY], [Present(thing(5))], id="cut off"),
+        pytest.param([added(5), THE_END], [Present(thing(5))], id="without an end"),
+        pytest.param([{"type": "ERROR", "object": {"code": 500}}], [], id="an error"),
+        pytest.param([added(5), bookmark(6, is_end=False)], [Present(thing(5))], id="silent"),
+    ],
+)
+async def test_what_does_not_come_in_a_stream_is_listed(stream: list[Any], told: list[Event]) -> None:
+    timings = Timings(stream_timeout=0.01)
+    listed: list[Event] = [ListBegins(7), Present(thing(7)), ListEnds(7)]
+    async with following([page(7, thing(7))], [stream], streams=True, timings=timings) as followed:
+        await soon(lambda: followed.told[-1:] == listed[-1:])
+        assert followed.told == [ListBegins(0), *told, *listed]
+        assert followed.watcher.pauses == []
+
+
+async def test_a_store_that_was_streamed_is_as_if_listed() -> None:
+    """Own writes that are seen first, and what goes meanwhile, count by their versions."""
+    view = View(SECRETS, without_managed_fields, streams=True)
+    client = Scripted({SECRETS: []}, {SECRETS: [[added(5, "a"), added(6, "b"), deleted(8, "b"), bookmark(9)]]})
+    caches = Caches(cast("Client", client))
+    store = caches.acquire(view)
+    store.observe(thing(4, "gone"))
+    store.observe(thing(12, "new"))
+    await store.synced.wait()
+    assert {k.name: store.version(k) for k, _ in store.items()} == {"a": 5, "new": 12}
+    store.observe(thing(7, "b"))
+    assert store.get(Key("ns", "b")) is None
+    await caches.close()

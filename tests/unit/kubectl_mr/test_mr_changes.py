@@ -2,9 +2,10 @@
 
 import pytest
 
+from gardener.managed_resource.changes import changes
 from kit.objects import secret
 from kube.objects import Object
-from kubectl_mr.changes import changes, described
+from kubectl_mr.changes import described
 from kubectl_mr.style import rendered
 
 
@@ -25,7 +26,7 @@ def named(**values: int) -> Object:
         ({"a": None}, {}, ["a", "- null"]),
         ({}, {"a": {"b": "c"}}, ["a", "+ b: c"]),
         ({"a": []}, {"a": ["x"]}, ["a[0]", "+ x"]),
-        ({"a": {"b.c/d": "x"}}, {"a": {"b.c/d": "y"}}, ['a.["b.c/d"]', "- x", "+ y"]),
+        ({"a": {"b.c/d": "x"}}, {"a": {"b.c/d": "y"}}, ['a["b.c/d"]', "- x", "+ y"]),
         (
             named(one=1, two=1),
             named(new=1, one=1, two=2),
@@ -55,7 +56,7 @@ def test_changes_are_told_by_path(before: Object, after: Object, lines: list[str
 )
 def test_what_is_secret_is_masked_in_words_and_for_programs(before: Object, after: Object) -> None:
     old, new = ({"apiVersion": "v1", "kind": "Secret", **fields} for fields in (before, after))
-    found = changes(old, new)
+    found = list(changes(old, new))
     assert found
     assert "hidden" not in "\n".join(told(old, new))
     assert "hidden" not in str([change.json() for change in found])

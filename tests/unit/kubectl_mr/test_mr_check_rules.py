@@ -5,9 +5,19 @@ from typing import Any
 
 import pytest
 
+from gardener.keys import CLASS
 from gardener.overview.states import State
 from kube.objects import Object
-from kubectl_mr.commands.check import Level, bundle_finding, definition_finding, lease_finding, lines, state_findings
+from kubectl_mr.commands.check import (
+    Level,
+    bundle_finding,
+    definition_finding,
+    lease_finding,
+    lines,
+    pending_findings,
+    state_findings,
+    warning_findings,
+)
 from kubectl_mr.style import rendered
 from kubectl_mr.webhook_entries import by_address, entries_of
 from webhooks.certificates.pairs import make_ca
@@ -50,12 +60,65 @@ def test_an_agent_that_leads_has_renewed_its_lease(spec: Object, level: Level) -
     assert lease_finding({"metadata": {"namespace": "garden", "name": "x"}, "spec": spec}, NOW).level is level
 
 
+@pytest.mark.parametrize(
+    ("having", "text"),
+    [
+        ({}, "an agent leads in namespace garden"),
+        ({CLASS: "seed"}, "an agent leads in namespace garden, for the class seed"),
+        ({CLASS: "resources"}, "an agent leads in namespace garden, for the class resources (the default)"),
+        ({CLASS: "*"}, "an agent leads in namespace garden, for every class"),
+    ],
+)
+def test_an_agent_is_named_with_its_class(having: dict[str, str], text: str) -> None:
+    spec = {"holderIdentity": "a", "renewTime": "2025-12-31T23:59:50.000000Z"}
+    lease = {"metadata": {"namespace": "garden", "name": "x", "annotations": having}, "spec": spec}
+    assert lease_finding(lease, NOW).text == text
+
+
+@pytest.mark.parametrize(
+    ("state", "level"),
+    [
+        (State.READY, Level.GOOD),
+        (State.PROGRESSING, Level.WARNING),
+        (State.SUSPENDED, Level.WARNING),
+        (State.FAILED, Level.BAD),
+        (State.UNHEALTHY, Level.BAD),
+    ],
+)
+def test_failures_are_bad(state: State, level: Level) -> None:
+    assert state_findings({state: ["a/b"]})[-1].level is level
+
+
+@pytest.mark.parametrize(
+    ("leading", "level", "remedy"),
+    [
+        ({"seed"}, Level.WARNING, "an agent is about to look at them; if it does not, see its log"),
+        ({"*", "other"}, Level.WARNING, "an agent is about to look at them; if it does not, see its log"),
+        ({None}, Level.WARNING, "is the agent of this class?"),
+        ({"resources"}, Level.BAD, "set spec.class: the agents here are for the class resources (the default)"),
+        (set(), Level.BAD, "start an agent of this class; -A shows agents in other namespaces"),
+    ],
+)
+def test_nobody_looks_at_those_of_another_class(leading: set[str | None], level: Level, remedy: str) -> None:
+    (found,) = pending_findings({"seed": ["garden/shop"]}, leading)
+    assert (found.level, found.remedy) == (level, remedy)
+    assert found.text == "pending, of the class seed: garden/shop"
+
+
 def test_suspended_ones_are_not_forgotten() -> None:
     found = state_findings({State.READY: ["a/b"], State.SUSPENDED: ["a/c"], State.PROGRESSING: ["a/d"]})
     assert [rendered(line, colors=False) for line in lines(found)] == [
-        "✔ 1 of 3 ManagedResources ready",
+        "⚠ 1 of 3 ManagedResources ready",
         "⚠ suspended: a/c",
         "  ► kubectl mr resume, if nobody works on them any more",
+    ]
+
+
+def test_those_with_warnings_are_named() -> None:
+    assert warning_findings([]) == []
+    assert [rendered(line, colors=False) for line in lines(warning_findings(["a/b", "a/c"]))] == [
+        "⚠ applied with warnings: a/b, a/c",
+        "  ► kubectl mr describe tells them",
     ]
 
 

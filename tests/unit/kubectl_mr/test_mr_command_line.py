@@ -1,6 +1,7 @@
 """The command line as a whole: commands, help, errors, and those commands that need no cluster."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,14 +9,16 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from kit import kubeconfigs
+from kit.kinds import custom_resource, definition
 from kit.objects import managed_resource, obj, secret
 from kubectl_mr.__main__ import COMMANDS, app, load
-from kubectl_mr.completion import for_kubectl
+from kubectl_mr.completion import for_kubectl, for_kubectl_gardener
 from kubectl_mr.errors import UserError, not_found
 from kubectl_mr.session import Where, candidates, chosen_kubeconfig
+from process.version import version
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting}\ndata: {text: Good morning}\n"
 
@@ -35,16 +38,36 @@ def test_each_command_explains_itself(name: str) -> None:
 def test_a_typo_is_answered_by_what_was_meant() -> None:
     result = run("descibe", "x")
     assert result.exit_code == 2
-    assert "Did you mean 'describe'" in result.output
+    assert "Did you mean one of: 'decode', 'describe'?" in result.output
 
 
-def test_a_command_imports_nothing_that_others_need() -> None:
-    code = (
-        "import sys; from kubectl_mr.__main__ import load; load('get');"
-        "print(*(m for m in ('cryptography', 'webhooks', 'kubectl_mr.commands.admit') if m in sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+HEAVY = (
+    *("aiohttp", "cryptography", "jinja2", "msgspec", "opentelemetry", "prometheus_client", "pydantic", "rich"),
+    *("structlog", "typer", "uvloop", "yarl", "agent", "config", "webhooks", "kubectl_mr.commands.admit"),
+)
+"""What takes long to import, and most commands do without."""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("get", "--help"), ("get", "-A"), ("get", "shop", "-o", "yaml"), ("tree", "shop"), ("events",)]
+)
+def test_a_command_imports_nothing_that_others_need(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """As far as to a request; there is no API server."""
+    content = kubeconfigs.kubeconfig({"token": "t"}, server="https://127.0.0.1:1")
+    file = kubeconfigs.written(tmp_path / "config", content)
+    code = f"""
+import sys
+from kubectl_mr.__main__ import app
+try:
+    app({arguments!r})
+except SystemExit as end:
+    print("imported", end.code, *(module for module in {HEAVY!r} if module in sys.modules))
+"""
+    environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(file), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    asked = "--help" not in arguments
+    assert ("Connection refused" in done.stderr) is asked, done.stderr
+    assert done.stdout.splitlines()[-1] == f"imported {int(asked)}"
 
 
 @pytest.mark.parametrize(
@@ -60,12 +83,55 @@ def test_kubectl_gets_completions(
     words: list[str], completions: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-mr", *words])
-    for name in ("_KUBECTL_MR_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
-        monkeypatch.setenv(name, "")
     monkeypatch.setenv("KUBECONFIG", "/nonexistent")
-    with pytest.raises(SystemExit):
-        for_kubectl()
+    for_kubectl()
     assert capsys.readouterr().out.split() == [*completions, ":4"]
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [(["w"], ["why"]), (["why", "se"], ["seed", "secretbinding"]), (["why", "seed", ""], []), (["why", "x", ""], [])],
+)
+def test_kubectl_gets_completions_of_the_other_plugin(
+    words: list[str], completions: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-gardener", *words])
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent")
+    for_kubectl_gardener()
+    assert capsys.readouterr().out.split() == [*completions, ":4"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "script", "loaded_by"),
+    [
+        ("bash", ".bash_completions/kubectl-mr.sh", ".bashrc"),
+        ("zsh", ".zfunc/kubectl-mr.zsh", ".zshrc"),
+        ("fish", ".config/fish/completions/kubectl-mr.fish", None),
+    ],
+)
+def test_completion_is_installed_once(
+    shell: str, script: str, loaded_by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    if loaded_by:
+        (tmp_path / loaded_by).write_text("# mine\n")
+    for _ in range(2):
+        assert run("--install-completion").exit_code == 0
+    written = (tmp_path / script).read_text()
+    assert f"_KUBECTL_MR_COMPLETE={shell}_complete" in written
+    assert run("--show-completion").stdout.strip() == written.strip()
+    if loaded_by:
+        lines = (tmp_path / loaded_by).read_text().splitlines()
+        assert lines[0] == "# mine"
+        assert [script in line for line in lines].count(True) == 1
+
+
+def test_a_shell_without_completion_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/csh")
+    result = run("--install-completion")
+    assert result.exit_code == 2
+    assert "no completion for the shell 'csh'; there is for bash, zsh, fish" in result.stderr
 
 
 def kubeconfig(path: Path, *contexts: str, current: str = "", user: dict[str, Any] | None = None) -> Path:
@@ -102,6 +168,7 @@ def test_nobody_is_impersonated_silently(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path / "one", "a", current="a", user={"as": "somebody"})
     with pytest.raises(UserError, match="impersonates"):
         chosen_kubeconfig(Where(kubeconfig=file))
+    assert chosen_kubeconfig(Where(kubeconfig=file, user="somebody"))[0] == file
 
 
 def test_without_a_kubeconfig_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
@@ -124,8 +191,63 @@ def test_a_timeout_that_is_no_duration_is_not_taken_for_a_defect(tmp_path: Path,
 
 
 def test_names_that_are_nearly_right_are_told() -> None:
-    assert not_found("ManagedResource", "a/shpo", ["a/shop", "a/other"], where="").hint == "did you mean a/shop?"
-    assert "kubectl mr get" in not_found("ManagedResource", "a/x", [], where="").hint
+    def hint(name: str) -> str:
+        return not_found("ManagedResource", name, ["shop", "other"], where="a-long-namespace/", remedy="look").hint
+
+    assert hint("shpo") == "did you mean a-long-namespace/shop?"
+    assert hint("xyz") == "look"  # not all that share a namespace are similar
+
+
+def test_it_is_called_as_kubectl_calls_it() -> None:
+    told = run("descibe", "x").stderr + run("describe").stderr + run("get", "--help").stdout + run("--help").stdout
+    assert "Usage: kubectl mr describe" in told
+    assert "Usage: kubectl mr get [OPTIONS] [NAME]..." in told
+    assert "kubectl-mr" not in told
+    command = [sys.executable, "-m", "kubectl_mr", "descibe"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Try 'kubectl mr --help' for help" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--version",), 0, "kubectl mr "),
+        (("descibe",), 2, "No such command"),
+        (("get", "--kubeconfig", "/nonexistent"), 1, "there is no kubeconfig"),
+    ],
+)
+def test_the_process_ends_with_the_code_of_the_command_and_all_that_it_told(
+    arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    command = [sys.executable, "-m", "kubectl_mr", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert told in done.stdout + done.stderr
+
+
+def test_it_tells_its_version() -> None:
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"kubectl mr {version()}\n")
+
+
+@pytest.mark.parametrize("command", [("suspend", "-r", "x"), ("resume",), ("reconcile",), ("wait",)])
+@pytest.mark.parametrize("selection", [(), ("shop", "--all"), ("shop", "-A")])
+def test_either_names_or_all(tmp_path: Path, command: tuple[str, ...], selection: tuple[str, ...]) -> None:
+    file = kubeconfigs.written(
+        tmp_path / "config", kubeconfigs.kubeconfig({"token": "t"}, server="https://127.0.0.1:1")
+    )
+    result = run(*command, *selection, "--kubeconfig", str(file))
+    assert result.exit_code == 2, result.output
+    assert "--all" in result.stderr
+
+
+def test_a_group_without_a_user_is_an_error(tmp_path: Path) -> None:
+    file = kubeconfigs.written(
+        tmp_path / "config", kubeconfigs.kubeconfig({"token": "t"}, server="https://127.0.0.1:1")
+    )
+    result = run("get", "--as-group", "admins", "--kubeconfig", str(file))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--as-group needs a user" in result.stderr
 
 
 def test_what_encode_writes_decode_reads() -> None:
@@ -141,7 +263,7 @@ def test_what_encode_writes_decode_reads() -> None:
 def test_encode_finds_mistakes() -> None:
     result = run("encode", "-", "--name", "hello", stdin="kind: [")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "standard input: document 1: line 2" in result.stderr
+    assert "standard input: index 0: line 2" in result.stderr
 
 
 def test_decode_says_what_is_broken() -> None:
@@ -179,6 +301,16 @@ def test_render_takes_managed_resources_with_their_secrets() -> None:
     alone = run("render", "-f", "-", stdin=yaml.safe_dump(managed))
     assert alone.exit_code == 1
     assert "names Secrets that are not in the files: hello" in alone.stderr
+
+
+def test_render_tells_fields_that_a_definition_does_not_have() -> None:
+    kind = custom_resource("example.com", "Widget")
+    crd = definition(kind)
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}}
+    widget = obj("example.com/v1 Widget", "shop/w", spce={"size": 1})
+    result = run("render", "-f", "-", stdin=yaml.safe_dump_all([crd, widget]))
+    assert result.exit_code == 0, result.output
+    assert result.stderr == '⚠ Widget/shop/w: unknown field "spce"\n'
 
 
 def test_render_tells_what_could_not_be_applied() -> None:

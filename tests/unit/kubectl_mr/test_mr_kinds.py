@@ -1,15 +1,23 @@
 """What kinds are called, and what is known of them without a cluster."""
 
+import contextlib
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
+from devcluster.faults import status
 from kit.objects import config_map, obj
-from kube.client import Selection
+from kube.client import Client, Selection
+from kube.connection import Connection, Fixed
 from kube.errors import NotFound
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES
-from kubectl_mr.kinds import matching
+from kube.transport import Transport
+from kubectl_mr.errors import UserError
+from kubectl_mr.kinds import find, matching
 from kubectl_mr.offline import Kinds, OfflineClient, plural_of
 
 
@@ -51,6 +59,70 @@ def test_a_kind_is_found_by_all_of_its_names(name: str, api_version: str, kind: 
 @pytest.mark.parametrize("name", ["", "nothing", "pods.apps", "olds"])
 def test_other_names_find_nothing(name: str) -> None:
     assert matching(name, GROUPS) is None
+
+
+OLD = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2beta1", "metadata": {}}
+"""As Kubernetes 1.28 answers, down to one kind."""
+PODS = {
+    "metadata": {"creationTimestamp": None},
+    "versions": [
+        {
+            "version": "v1",
+            "freshness": "Current",
+            "resources": [
+                {
+                    "resource": "pods",
+                    "responseKind": {"group": "", "version": "", "kind": "Pod"},
+                    "scope": "Namespaced",
+                    "singularResource": "pod",
+                    "verbs": ["get", "list"],
+                    "shortNames": ["po"],
+                    "categories": ["all"],
+                    "subresources": [{"subresource": "log", "verbs": ["get"]}],
+                }
+            ],
+        }
+    ],
+}
+OLD_ANSWERS: dict[str, Object] = {"/api": {**OLD, "items": [PODS]}, "/apis": {**OLD, "items": []}}
+OLDEST_ANSWERS: dict[str, Object] = {
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+}
+
+
+@contextlib.asynccontextmanager
+async def old_server(accepted: str, answers: Mapping[str, Object]) -> AsyncIterator[Client]:
+    """Answers one media type, and any other by what an API server answers then."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        asked = request.headers["Accept"].replace(" ", "").split(",")
+        if accepted not in asked:
+            told = status(code=406, reason="NotAcceptable", message="only the following media types are accepted: …")
+            return web.json_response(told, status=406)
+        return web.json_response(answers[request.path])
+
+    server = RawTestServer(answer)
+    await server.start_server()
+    try:
+        connection = Connection(server=str(server.make_url("")).rstrip("/"), tls=None, credentials=Fixed(), identity=())
+        async with Transport(connection) as transport:
+            yield Client(transport, user_agent="test")
+    finally:
+        await server.close()
+
+
+async def test_kinds_of_an_api_server_that_has_only_the_beta_of_discovery_are_found() -> None:
+    async with old_server(
+        "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList", OLD_ANSWERS
+    ) as c:
+        assert (await find(c, "po")).kind == "Pod"
+
+
+async def test_an_api_server_that_has_neither_is_called_too_old() -> None:
+    async with old_server("application/json", OLDEST_ANSWERS) as client:
+        with pytest.raises(UserError, match="too old.*1\\.27"):
+            await find(client, "po")
 
 
 @pytest.mark.parametrize(

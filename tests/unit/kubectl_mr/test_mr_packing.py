@@ -79,8 +79,8 @@ def test_a_document_that_does_not_fit_is_named() -> None:
 def test_all_documents_that_cannot_be_read_are_told() -> None:
     with pytest.raises(UserError) as raised:
         objects_in([Text("a.yaml", b"a: [\n---\n" + config_map("one")), Text("b.yaml", b"- 1\n")])
-    assert "a.yaml: document 1" in str(raised.value)
-    assert "b.yaml: document 1: the document is a list" in str(raised.value)
+    assert "a.yaml: index 0" in str(raised.value)
+    assert "b.yaml: index 0: the document is a list" in str(raised.value)
 
 
 def test_what_no_agent_can_apply_is_found_before() -> None:

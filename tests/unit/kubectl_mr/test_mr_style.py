@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubectl_mr.style import GREEN, Branch, Word, cut, rendered, short_list, size, table, tree
+from kubectl_mr.style import GREEN, Branch, Columns, Word, rendered, short_list, shortened, size, table, tree
 
 
 def text(lines: object) -> list[str]:
@@ -46,6 +46,14 @@ def test_sizes_have_units(count: int, shown: str) -> None:
     assert size(count) == shown
 
 
-def test_long_texts_and_lists_are_cut() -> None:
-    assert (cut("abcdef", 6), cut("abcdef", 4)) == ("abcdef", "abc…")
+def test_a_table_that_goes_on_keeps_its_columns_or_widens_them() -> None:
+    columns = Columns()
+    assert text(columns.lines([["NAME", "X"], ["first", "Pending"]])) == ["NAME    X", "first   Pending"]
+    assert text(columns.lines([["a", "Ready"]])) == ["a       Ready"]
+    assert text(columns.lines([["longer-one", "Ready"]])) == ["longer-one   Ready"]
+    assert text(columns.lines([["a", "Ready"]])) == ["a            Ready"]
+
+
+def test_long_texts_keep_begin_and_end_and_lists_are_cut() -> None:
+    assert (shortened("abcdefghij", 10), shortened("abcdefghij", 6)) == ("abcdefghij", "ab…hij")
     assert short_list(["a", "b", "c"], 2) == "a, b and 1 more"

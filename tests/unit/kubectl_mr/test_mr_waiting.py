@@ -14,6 +14,13 @@ from kubectl_mr.style import rendered
 from kubectl_mr.waiting import Goal, picture, progress_of, seconds_of
 
 READY: Object = {"observedGeneration": 1, "conditions": conditions()}
+WARNED: Object = {
+    "observedGeneration": 1,
+    "conditions": [
+        {**each, "message": 'All resources are applied, with warnings: v1/Pod/a/b: unknown field "spec.replica"'}
+        for each in conditions()
+    ],
+}
 DELETED: Object = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 MISSING = Live({"kind": "ConfigMap", "namespace": "shop", "name": "a"}, None, HealthStatus(Health.MISSING))
 
@@ -40,6 +47,18 @@ def test_ready_is_reached_when_all_conditions_are_good() -> None:
 def test_a_pass_that_was_asked_for_and_not_begun_is_waited_for() -> None:
     asked = managed(READY, annotations={"gardener.cloud/operation": "reconcile"})
     assert not progress_of("shop", asked, [], Goal.READY).reached
+
+
+@pytest.mark.parametrize(("applied", "is_reached"), [("new", True), ("old", False), (None, False)])
+def test_what_has_to_be_applied_is_waited_for_though_all_was_well_before(applied: str | None, is_reached: bool) -> None:
+    status = {**READY, **({"secretsDataChecksum": applied} if applied else {})}
+    assert progress_of("shop", managed(status), [], Goal.READY, checksum="new").reached is is_reached
+    assert progress_of("shop", managed(status), [], Goal.READY).reached
+
+
+def test_warnings_come_with_what_is_reached() -> None:
+    assert 'unknown field "spec.replica"' in progress_of("shop", managed(WARNED), [], Goal.READY).warnings
+    assert progress_of("shop", managed(READY), [], Goal.READY).warnings == ""
 
 
 @pytest.mark.parametrize(
@@ -81,8 +100,14 @@ def test_a_namespace_tells_what_is_left_in_it() -> None:
         (managed(annotations={"resources.gardener.cloud/ignore": "true"}), [], "kubectl mr resume shop"),
         (failed("…", "CannotReadSecret"), [], "create the Secret"),
         (failed("…", "DecodingFailed"), [], "kubectl mr decode"),
-        (failed('no matches for kind "A"'), [], "install the CustomResourceDefinition"),
+        (failed('no matches for kind "A" in version "example.com/v1"'), [], "install the CustomResourceDefinition"),
         (failed('namespaces "shop" not found'), [], "add the Namespace"),
+        (
+            failed('pods "p" is forbidden: exceeded quota: small, requested: pods=1'),
+            [],
+            "raise the ResourceQuota small",
+        ),
+        (managed(WARNED), [], "correct the name of the field spec.replica"),
         (failed("x is held by ManagedResource b"), [], "out of one of the two"),
         (managed(**DELETED), [held("a", "example.com/hold")], "ConfigMap/shop/a waits for example.com/hold"),
         (managed(READY), [MISSING], "--target-kubeconfig"),
@@ -90,6 +115,12 @@ def test_a_namespace_tells_what_is_left_in_it() -> None:
 )
 def test_advice_fits_to_what_is_wrong(obj: Object, found: list[Live], words: str) -> None:
     assert any(words in advice for advice in hints(obj, found))
+
+
+def test_what_could_not_be_applied_is_not_looked_for_elsewhere() -> None:
+    assert hints(failed('namespaces "shop" not found'), [MISSING]) == [
+        "add the Namespace shop to the objects, or create it"
+    ]
 
 
 def test_there_is_no_advice_when_all_is_well() -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from agent.resource_manager.changes import Action
 from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
+from gardener.managed_resource.conditions import warnings_in
+from gardener.managed_resource.warnings import ObjectWarnings
 from kube.conditions import Condition
 from kube.objects import Key
 
@@ -55,6 +57,33 @@ def test_all_is_done_that_may_be_done_and_could_be_decoded(
     outcome = changes.success(decode_errors)
     assert (outcome.status, outcome.reason) == (status, reason)
     assert all(error in outcome.message for error in (*decode_errors, *changes.restricted))
+
+
+WARNED = {"a": ObjectWarnings({"apiVersion": "v1", "kind": "Pod", "namespace": "n", "name": "p"}, ("odd",), (), "b")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "decode_errors", "message"),
+    [
+        (change_set(), (), "All resources are applied, with warnings: {}"),
+        (change_set(), ("not YAML",), "Could not decode all new resources: [not YAML]; applied with warnings: {}"),
+        (change_set(restricted=["no"]), (), "no; applied with warnings: {}"),
+        (change_set(errors=["bad"]), (), "bad; applied with warnings: {}"),
+        (
+            change_set(release_errors=["held"]),
+            (),
+            "Could not release all orphaned resources: 1 error occurred: held; applied with warnings: {}",
+        ),
+    ],
+)
+def test_warnings_are_told_whatever_else_failed(
+    changes: ChangeSet, decode_errors: tuple[str, ...], message: str
+) -> None:
+    told = "no object is a Pod; v1/Pod/n/p: odd"
+    changes.warnings, changes.remarks = WARNED, ["no object is a Pod"]
+    outcome = changes.failure() or changes.success(decode_errors)
+    assert outcome.message == message.format(told)
+    assert warnings_in({"status": outcome.status, "message": outcome.message}) == told
 
 
 def test_what_is_pending_is_listed_by_object_and_before_what_is_restricted() -> None:

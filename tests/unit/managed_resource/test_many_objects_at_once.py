@@ -16,10 +16,12 @@ from agent.resource_manager.managed_resource.permissions import Identity, Owner
 from agent.resource_manager.managed_resource.repairs import Repairs
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.equivalences import Equivalences
+from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Basis, Plan, Wanted, unrestricted
 from kube.bodies import packed
 from kube.objects import Key
+from kube.write_mode import FieldValidation
 
 OWNER = Owner(Key("ns", "mr"), "ns/mr", Identity(), unrestricted)
 NOTHING: Any = None
@@ -69,10 +71,15 @@ def options() -> ApplyOptions:
         overwrite=Overwrite(),
         equivalences=Equivalences(),
         scaled=Scaled(),
+        adopt="",
+        listed=(),
         previous={},
         is_settled=False,
         always_update=False,
         applied={},
+        warnings={},
+        ignored_fields=IgnoredFields(),
+        field_validation=FieldValidation.WARN,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.removal_rules import (
+from gardener.managed_resource.removal_rules import (
     Disposition,
     disposition,
     is_namespace,

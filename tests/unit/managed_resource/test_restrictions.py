@@ -4,8 +4,15 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.permissions import Identity, identity_of, restriction_of
-from config.resource_manager.restrictions import Impersonation, KindLists, Kinds, NamespaceRule, Restrictions
+from agent.resource_manager.managed_resource.permissions import Identity, identity_of, may_depend, restriction_of
+from config.resource_manager.restrictions import (
+    DependencyRule,
+    Impersonation,
+    KindLists,
+    Kinds,
+    NamespaceRule,
+    Restrictions,
+)
 from gardener import keys
 from gardener.managed_resource.plan import unrestricted
 from kit import objects
@@ -98,6 +105,24 @@ def test_namespaces_are_allowed_by_any_rule_for_the_managed_resource(
         assert f'"{wanted}"' in text
         assert "controllers.managedResource.restrictions.namespaces" in text
     assert restriction(CUSTOM_RESOURCE_DEFINITIONS, Key("", wanted)) == ""
+
+
+@pytest.mark.parametrize(
+    ("rules", "own", "other", "allowed"),
+    [
+        ((), "a", "b", False),
+        ((DependencyRule(to=("b",)),), "a", "b", True),
+        ((DependencyRule(to=("b",)),), "a", "bb", False),
+        ((DependencyRule(from_=("x",), to=("b",)), DependencyRule(from_=("a*",), to=("b*",))), "aa", "bb", True),
+        ((DependencyRule(from_=("x",), to=("*",)),), "a", "b", False),
+    ],
+)
+def test_dependencies_of_other_namespaces_are_allowed_by_rules_only(
+    rules: tuple[DependencyRule, ...], own: str, other: str, allowed: bool
+) -> None:
+    # Where objects may be written says nothing of it.
+    namespaces = (NamespaceRule(to=("*",)),)
+    assert may_depend(Restrictions(namespaces=namespaces, dependencies=rules), own, other) == allowed
 
 
 def test_a_namespace_counts_as_being_in_itself() -> None:

@@ -13,6 +13,7 @@ from kube.queue import LAST, RESYNC
 FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 IGNORE = "resources.gardener.cloud/ignore"
 OPERATION = "gardener.cloud/operation"
+HISTORY_LIMIT = "resources.gardener.cloud/history-limit"
 
 
 def managed_resource(*, generation: int = 1, of: str | None = None, healthy: str | None = None, **meta: Any) -> Object:
@@ -51,6 +52,7 @@ IGNORED = managed_resource(annotations={IGNORE: "true"})
         ("unhealthy after unknown", managed_resource(healthy="Unknown"), managed_resource(healthy="False"), False),
         ("unhealthy as before", managed_resource(healthy="False"), managed_resource(healthy="False"), False),
         ("its objects become healthy", managed_resource(healthy="False"), managed_resource(healthy="True"), False),
+        ("another limit of its history", PLAIN, managed_resource(annotations={HISTORY_LIMIT: "3"}), True),
         ("it becomes ignored", PLAIN, IGNORED, True),
         ("it is no longer ignored", IGNORED, PLAIN, True),
         ("ignored, the spec changes", IGNORED, managed_resource(generation=2, annotations={IGNORE: "true"}), False),

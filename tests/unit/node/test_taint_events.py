@@ -16,11 +16,12 @@ from gardener import keys
 from kit.clock import FakeClock
 from kit.objects import obj
 from kube.cache import Store
-from kube.client import Client, Transport
+from kube.client import Client
 from kube.connection import Connection, Fixed
 from kube.controller import Done, RequeueAfter
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object
+from kube.transport import Transport
 from kube.watch import Deleted, Present
 
 NODE = Key("", "w1")

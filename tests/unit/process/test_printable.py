@@ -100,7 +100,7 @@ def test_lines_of_the_plugin_hold_nothing_but_their_own_colours(
     for say in (output.begin, output.waiting, output.done, output.warn):
         say(hostile)
     output.failed(hostile, hostile)
-    output.crashed(ValueError(hostile))
+    output.crashed("kubectl-mr", ValueError(hostile))
     told = assert_shown(capsys)
     assert all(line[:2] in {"► ", "◎ ", "✔ ", "⚠ ", "✗ ", "  "} for line in told.err.splitlines())
 

@@ -2,48 +2,20 @@
 
 from typing import Any
 
-import pytest
-
-from agent.resource_manager.changes import Action, RecentChanges, changed_fields, object_change
+from agent.resource_manager.changes import Action, RecentChanges, object_change
 from agent.resource_manager.managed_resource.change_set import ChangeSet
+from gardener.managed_resource.changes import Told, told
 from kube.objects import Key
 
 SHOP, DNS = Key("garden", "shop"), Key("garden", "dns")
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "prices"}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "paths"),
-    [
-        ({"data": {"a": "1"}}, {"data": {"a": "1"}}, []),
-        ({"data": {"a": "1"}}, {"data": {"a": "2", "b": "1"}}, ["data.a", "data.b"]),
-        ({"data": {"a": "1"}}, {}, ["data"]),
-        ({}, {"data": {"a": "1"}}, ["data"]),
-        ({"spec": {"x": None}}, {"spec": {}}, ["spec.x"]),
-        ({"spec": {"n": 1}}, {"spec": {"n": {"m": 1}}}, ["spec.n"]),
-        ({"spec": {"c": [{"i": 1}, {"i": 2}]}}, {"spec": {"c": [{"i": 1}, {"i": 3}, {}]}}, ["spec.c[1].i", "spec.c[2]"]),
-        ({"metadata": {"annotations": {"a.b/c": "1"}}}, {"metadata": {"annotations": {"a.b/c": "2"}}},
-         ['metadata.annotations["a.b/c"]']),
-        ({"metadata": {"resourceVersion": "1", "uid": "a", "managedFields": []}}, {"metadata": {"generation": 2}}, []),
-        ({"status": {"ready": 1}}, {"status": {"ready": 2}}, []),
-        ({"metadata": None}, {"metadata": {"labels": {}}}, ["metadata"]),
-    ],
-)  # fmt: skip
-def test_paths_name_what_differs(before: dict[str, Any], after: dict[str, Any], paths: list[str]) -> None:
-    assert list(changed_fields(before, after)) == paths
-
-
-def test_of_a_secret_not_even_the_names_in_it_are_told() -> None:
-    before = {"data": {"password-of-jane": "b2xk"}, "type": "Opaque"}
-    after = {"data": {"password-of-jane": "bmV3"}, "type": "Other"}
-    assert list(changed_fields(before, after, is_secret=True)) == ["data", "type"]
-
-
 def test_the_newest_come_first_and_the_oldest_go() -> None:
     changes = RecentChanges(limit=2)
-    before, after = ({"data": {"a": value}} for value in "12")
     created = object_change(SHOP, Action.CREATED, CONFIG_MAP, at=1.0)
-    changes.add([created, object_change(SHOP, Action.PUT_RIGHT, CONFIG_MAP, at=2.0, before=before, after=after)])
+    fields = [Told("data.a", "1 -> 2")]
+    changes.add([created, object_change(SHOP, Action.PUT_RIGHT, CONFIG_MAP, at=2.0, fields=fields)])
     changes.add([object_change(DNS, Action.DELETED, {"kind": "Namespace", "name": "n"}, at=3.0)])
     newest, older = changes.newest_first()
     assert (newest.at, newest.owner, newest.action, newest.kind, newest.key) == (
@@ -59,7 +31,7 @@ def test_the_newest_come_first_and_the_oldest_go() -> None:
 
 def test_an_entry_is_small_however_much_was_changed() -> None:
     before, after = ({"data": {f"{n}{'x' * 1000}": value for n in range(10_000)}} for value in ("1", "2"))
-    change = object_change(SHOP, Action.CHANGED, CONFIG_MAP, at=1.0, before=before, after=after)
+    change = object_change(SHOP, Action.CHANGED, CONFIG_MAP, at=1.0, fields=told(before, after))
     assert len(change.fields) == 8
     assert max(map(len, change.fields)) == 160
     assert change.more_fields == 92
@@ -77,3 +49,4 @@ def test_where_nobody_can_look_at_it_nothing_is_compared() -> None:
 
 def test_drift_is_what_others_had_changed_or_deleted() -> None:
     assert [action for action in Action if action.is_repair] == [Action.PUT_RIGHT, Action.MADE_AGAIN]
+    assert [action for action in Action if action.is_news] == [Action.PUT_RIGHT, Action.MADE_AGAIN, Action.TAKEN_OVER]

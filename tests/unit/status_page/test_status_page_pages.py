@@ -16,10 +16,13 @@ from agent.resource_manager.status_page.changes_page import ChangesQuery, change
 from agent.resource_manager.status_page.list_page import list_page
 from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.resource_manager.status_page.listing import Listing, Query
+from agent.resource_manager.status_page.live import Listed, LiveObject
+from agent.resource_manager.status_page.object_page import as_yaml, find_reference, object_page
 from agent.resource_manager.status_page.one_page import one_page
 from agent.resource_manager.status_page.server import is_loopback, is_name_of_this_computer
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.findings import Finding, Reference
+from gardener.managed_resource.changes import Told
 from kit.objects import conditions, managed_resource
 from kube.cache import Store, View
 from kube.objects import Key, Object
@@ -64,7 +67,9 @@ def lister(*objects: Object, leading: LeaderState | None = None, changes: Recent
     return made
 
 
-def leading(findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = None) -> LeaderState:
+def leading(
+    findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = None, manifest: Object | None = None
+) -> LeaderState:
     """Args: findings: what is wrong, by the name of the object; one that is called `unseen` is not known."""
 
     def unhealthy(wanted: Reference) -> Finding | None:
@@ -75,6 +80,7 @@ def leading(findings: Mapping[str, str], *, secrets: Mapping[str, str] | None = 
 
     return LeaderState(
         secrets_of_objects=lambda _: secrets or {},
+        manifest_of=lambda *_: manifest,
         is_being_deleted=lambda found: found["name"] == "leaving",
         unhealthy=unhealthy,
         progressing=lambda _: None,
@@ -104,7 +110,7 @@ async def test_the_list_of_thousands_is_as_short_as_a_page() -> None:
 async def test_what_objects_and_queries_hold_is_text() -> None:
     known = lister(managed("a", message=HOSTILE, secret=HOSTILE, resources=[reference(HOSTILE, HOSTILE, HOSTILE)]))
     name, changed = Key(HOSTILE, HOSTILE), reference(HOSTILE, HOSTILE)
-    known.changes.add([object_change(name, Action.CHANGED, changed, at=1.0, before={HOSTILE: 1}, after={})])
+    known.changes.add([object_change(name, Action.CHANGED, changed, at=1.0, fields=[Told(HOSTILE, "")])])
     pages = [
         listed(known, q=HOSTILE, namespace=HOSTILE, **{"class": HOSTILE}),
         listed(known),
@@ -140,6 +146,92 @@ async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
     assert "Healthy 3 pods" not in page
     assert "the holder of Lease garden/lease" in page
     assert "What was done lately" not in page
+
+
+async def test_without_any_the_list_tells_how_to_make_the_first() -> None:
+    known = lister()
+    known.resource_class = "seed"
+    assert "kubectl mr create NAME -n NAMESPACE -f DIRECTORY --class seed --wait" in words(listed(known))
+    assert "Make the first one" not in listed(lister(managed("a")), q="nothing like it")
+
+
+async def test_that_nothing_progresses_is_no_success() -> None:
+    obj = managed("a")
+    obj["status"]["conditions"] = conditions(applied="True", progressing="False")
+    page = words(listed(lister(obj)))
+    assert "✓ True" in page
+    assert "– False" in page
+
+
+EVENT = {"type": "Warning", "reason": "Failed", "message": HOSTILE, "count": 3, "lastTimestamp": "2026-01-01T11:00:00Z"}
+POD: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1"}, "status": {"phase": "Pending"}}
+
+
+async def shown(live: LiveObject, *, shows_values: bool = True, findings: Mapping[str, str] | None = None) -> str:
+    obj = managed("a", resources=[reference("web")])
+    known = lister(obj, leading=leading(findings) if findings is not None else None)
+    return await object_page(known, obj, reference("web"), live, shows_values=shows_values, now=NOW)
+
+
+async def test_a_page_of_an_object_has_its_pods_events_and_fields() -> None:
+    live = {
+        **reference("web"),
+        "metadata": {"name": "web", "managedFields": [{"manager": "m"}]},
+        "spec": {"x": HOSTILE},
+    }
+    page = await shown(LiveObject(live, events=Listed([EVENT]), pods=Listed([POD], is_cut=True)), findings={})
+    told = words(page)
+    assert "Deployment shop/ web ✓ Healthy" in told
+    assert "The first 1 pod" in told
+    assert 'web-1 ! Unhealthy Pending 0 – pod is in invalid phase "Pending"' in told
+    assert f"1 Event Last seen Type Reason Times Message 60m Warning Failed 3 {HOSTILE}" in told
+    assert "managedFields" not in page
+    assert "<script>" not in page
+    assert "alert(1)" in page[page.index("<pre") :]
+    assert "too slow" in await shown(LiveObject(live), findings={"web": "too slow"}), "as the list says"
+
+
+async def test_fields_are_shown_on_loopback_only_and_problems_in_their_place() -> None:
+    live = LiveObject({**reference("web"), "data": {"key": "value"}}, events=Listed(problem="They can't be read: no"))
+    page = await shown(live, shows_values=False)
+    assert "value" not in page[page.index("<main") :]
+    assert "only where the page listens on loopback" in page
+    assert "They can't be read: no" in words(page)
+    assert "It does not exist." in words(await shown(LiveObject(None, "It does not exist.")))
+
+
+async def test_the_difference_to_the_manifest_is_shown_without_what_the_live_object_has_beyond_it() -> None:
+    obj, named = managed("a", resources=[reference("web")]), {"name": "web"}
+    manifest = {**reference("web"), "metadata": named, "spec": {"replicas": 2, "paused": False, "selector": {}}}
+    live = LiveObject({**reference("web"), "metadata": named, "spec": {"replicas": 5, "paused": False, "x": HOSTILE}})
+    known = lister(obj, leading=leading({}, manifest=manifest))
+    page = words(await object_page(known, obj, reference("web"), live, shows_values=True, now=NOW))
+    assert "Fields that are not as in the manifest Field Live Manifest spec.replicas 5 2 Live object" in page
+    page = words(await object_page(known, obj, reference("web"), live, shows_values=False, now=NOW))
+    assert "spec.replicas" not in page
+    ignored = '[{"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}]'
+    obj["metadata"]["annotations"] = {"resources.gardener.cloud/ignore-differences": ignored}
+    page = words(await object_page(known, obj, reference("web"), live, shows_values=True, now=NOW))
+    assert "All fields are as in the manifest." in page
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        ({"kind": "Secret", "data": {"password": "b2xk"}}, "# Secrets are not shown."),
+        ({"kind": "ConfigMap", "data": {"k": "x" * 200_000}}, "# More than 128 KiB; see kubectl get -o yaml."),
+        ({"kind": "A", "metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "b2xk"}}},
+         "kind: A\nmetadata:\n  annotations: {}\n"),
+    ],
+)  # fmt: skip
+def test_some_fields_are_never_shown(obj: Object, expected: str) -> None:
+    assert as_yaml(obj) == expected
+
+
+def test_only_what_is_listed_has_a_page() -> None:
+    obj = managed("a", resources=[reference("web")])
+    assert find_reference(obj, "apps/Deployment/shop/web") == reference("web")
+    assert find_reference(obj, "/Secret/shop/web") is None
 
 
 async def test_many_objects_are_cut_off() -> None:

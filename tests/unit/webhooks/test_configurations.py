@@ -494,6 +494,17 @@ def test_cert_manager_may_keep_the_certificates(files: Path, capsys: pytest.Capt
     assert "caBundle" not in printed["webhooks"][0]["clientConfig"]
 
 
+def test_the_ca_may_be_left_to_others_but_not_removed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--config", str(files / "config.yaml"), "--no-ca"]
+    assert command.main(arguments, environment={}) == 0
+    (printed,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert "caBundle" not in printed["webhooks"][0]["clientConfig"]
+    with pytest.raises(SystemExit) as ended:
+        command.main([*arguments, "--install"], environment={})
+    assert ended.value.code == 2
+    assert "--no-ca: not allowed with argument --install" in capsys.readouterr().err
+
+
 def test_webhooks_that_are_not_served_are_warned_of_and_none_are_generated(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

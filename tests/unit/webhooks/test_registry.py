@@ -56,20 +56,20 @@ def test_every_block_of_the_configuration_belongs_to_a_webhook() -> None:
 
 def test_every_module_of_the_package_is_registered() -> None:
     handlers = PROJECT / "webhooks" / "handlers"
-    modules = {path.stem for path in handlers.iterdir() if not path.name.startswith("__")}
+    modules = {path.stem for path in handlers.iterdir() if not path.name.startswith("__")} | {"garden"}
     assert {webhook.name.replace("-", "_") for webhook in WEBHOOKS} == modules
 
 
 def table() -> Iterator[str]:
     yield "| Webhook | Path | Requests | Failure policy |\n"
     yield "|---|---|---|---|\n"
-    for name, group in groupby(WEBHOOKS, key=lambda webhook: webhook.name):
+    for (name, validating), group in groupby(WEBHOOKS, key=lambda webhook: (webhook.name, webhook.validating)):
         webhooks = list(group)
         path = f"`{webhooks[0].path}`{f' and {len(webhooks) - 1} more' if webhooks[1:] else ''}"
         entries = [entry for webhook in webhooks for entry in webhook.entries]
         policies = ", ".join(dict.fromkeys(f"`{entry.failure_policy}`" for entry in entries))
         asked = _asked([rule for entry in entries for rule in entry.rules]) or "authorization"
-        yield f"| {name}{', validating' if webhooks[0].validating else ''} | {path} | {asked} | {policies} |\n"
+        yield f"| {name}{', validating' if validating else ''} | {path} | {asked} | {policies} |\n"
 
 
 def _asked(rules: Sequence[Rule]) -> str:

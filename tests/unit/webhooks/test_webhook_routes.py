@@ -9,6 +9,8 @@ from config.fields import members
 from config.resource_manager import decode
 from config.resource_manager.webhooks import Webhooks
 from kit.webhooks.mutating import NO_STATE
+from webhooks.garden.engine import webhooks_of
+from webhooks.garden.kinds import KINDS
 from webhooks.routes import Route, disabled, enabled, routes
 
 PATHS = {
@@ -24,6 +26,10 @@ PATHS = {
                 "worker",
             )
         ),
+    },
+    "garden": {
+        "/webhooks/garden/convert",
+        *(webhook.path for kind in KINDS for webhook in webhooks_of(kind)),
     },
     "highAvailabilityConfig": {"/webhooks/high-availability-config"},
     "kubernetesServiceHost": {"/webhooks/kubernetes-service-host"},

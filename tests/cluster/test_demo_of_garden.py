@@ -1,0 +1,50 @@
+"""The demo of the garden API shows what it promises, and leaves nothing behind."""
+
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from kit.processes.demo import RunningDemo
+
+pytestmark = pytest.mark.usefixtures("devcluster_run")
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    name = f"demo-garden-{os.getpid()}"
+    yield name
+    Cluster(name=name).stop()
+
+
+def test_the_api_defaults_refuses_and_explains_and_the_controllers_do_what_is_theirs(name: str) -> None:
+    with RunningDemo(name, "--garden", "--once") as demo:
+        assert demo.end() == 0, demo.text
+        assert re.search(r"^Kubernetes +1\.30 +1\.30\.5$", demo.text, re.MULTILINE), demo.text
+        assert re.search(r"^created by +<none> +devcluster-admin$", demo.text, re.MULTILINE)
+        _, _, refused = demo.text.partition('The Shoot "nettle" is invalid:\n')
+        reasons, _, rest = refused.partition("\n\n")
+        assert set(re.findall(r"^\* ([^:]+):", reasons, re.MULTILINE)) == {
+            "spec.maintenance.timeWindow",
+            "spec.credentialsBindingName",
+            "spec.region",
+            "spec.kubernetes.version",
+            "spec.provider.workers[0].machine.type",
+            "spec.networking.type",
+        }
+        assert "$ kubectl explain shoot.spec.maintenance.timeWindow\n" in rest
+        assert "  begin  <string>\n" in rest
+        for outcome in (
+            r"the Project has the namespace garden-bloom-[0-9a-f]{5}, and its members have their rights there",
+            r'the Shoot was maintained: .*Updated Kubernetes version from "1\.30\.5" to "1\.30\.6"',
+            r"Cannot delete CloudProfile, because .* still referencing it: \[garden-dev/poppy\]",
+            r"its last user has gone, and so has the profile",
+            r"it sleeps, since ",
+            r"it is awake again, since ",
+            r"APIServerAvailable is Unknown, Gardenlet stopped sending heartbeats",
+            r"meadow +Unknown ",
+        ):
+            assert re.search(outcome, demo.text), (outcome, demo.text)
+        demo.assert_nothing_is_left()

@@ -1,0 +1,117 @@
+"""A gardenlet gets its certificate by a bootstrap token, and the next one by the certificate.
+
+Token, API server, signer and certificates are real.
+"""
+
+import base64
+import secrets
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from agent.controller_manager.certificate_signing_request.controller import declare
+from agent.controller_manager.certificate_signing_request.rules import USAGES
+from gardener.garden.resources import SEEDS
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import run_garden_controller
+from kit.kubeconfigs import kubeconfig, written
+from kit.signing.requests import CLIENT, csr_object, signing_request
+from kit.world import connected
+from kube.client import Client
+from kube.errors import KubeError
+from kube.objects import Object, condition
+from kube.paths import at
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
+
+pytestmark = pytest.mark.timeout(600)
+
+SEEDS_GROUP = "gardener.cloud:system:seeds"
+KEY = ec.generate_private_key(ec.SECP256R1())
+_PKCS8 = serialization.PrivateFormat.PKCS8
+
+
+class Gardenlet:
+    def __init__(self, garden: Garden, directory: Path) -> None:
+        self.name = f"seed-{secrets.token_hex(3)}"
+        self.user = f"gardener.cloud:system:seed:{self.name}"
+        self._garden = garden
+        self._directory = directory
+
+    def bootstrap_kubeconfig(self) -> Path:
+        identity, secret = secrets.token_hex(3), secrets.token_hex(8)
+        data = {"token-id": identity, "token-secret": secret, "usage-bootstrap-authentication": "true"}
+        kind = "bootstrap.kubernetes.io/token"
+        name, namespace = f"bootstrap-token-{identity}", "kube-system"
+        self._garden.create(SECRETS, name, namespace=namespace, type=kind, stringData=data)
+        return self._kubeconfig("bootstrap", {"token": f"{identity}.{secret}"})
+
+    def kubeconfig(self, certificate: str) -> Path:
+        """Args: certificate: as in the status of the request: base64 of PEM."""
+        key = KEY.private_bytes(serialization.Encoding.PEM, _PKCS8, serialization.NoEncryption())
+        user = {"client-certificate-data": certificate, "client-key-data": base64.b64encode(key).decode()}
+        return self._kubeconfig("certificate", user)
+
+    def _kubeconfig(self, name: str, user: Object) -> Path:
+        ca = base64.b64encode(self._garden.cluster.ca.encode()).decode()
+        config = kubeconfig(user, cluster={"certificate-authority-data": ca}, server=self._garden.cluster.url)
+        return written(self._directory / f"{self.name}-{name}.kubeconfig", config)
+
+    def request(self, name: str, *, user: str = "", signer: str = CLIENT) -> Object:
+        body = signing_request(user or self.user, organizations=[SEEDS_GROUP], private_key=KEY)
+        csr = csr_object(body, name=f"{self.name}-{name}", signer=signer, usages=sorted(USAGES))
+        del csr["metadata"]["creationTimestamp"]
+        return csr
+
+
+async def ask(client: Client, csr: Object) -> str:
+    """The name of the request; a new token takes a moment to be known."""
+
+    async def created() -> Object:
+        return await client.create(CERTIFICATE_SIGNING_REQUESTS, csr)
+
+    made = await soon(created, "the request to be taken", passing=(KubeError,))
+    return str(made["metadata"]["name"])
+
+
+async def certificate(client: Client, name: str) -> str:
+    """What the signer made of the request."""
+
+    async def signed() -> str | None:
+        found = at(await client.get(CERTIFICATE_SIGNING_REQUESTS, name), "status", "certificate")
+        return found if isinstance(found, str) else None
+
+    return str(await soon(signed, "the certificate"))
+
+
+async def is_decided(client: Client, name: str) -> bool:
+    csr = await client.get(CERTIFICATE_SIGNING_REQUESTS, name)
+    return condition(csr, "Approved") is not None or condition(csr, "Denied") is not None
+
+
+async def test_a_bootstrap_token_leads_to_a_certificate_and_that_to_the_next(garden: Garden, tmp_path: Path) -> None:
+    gardenlet, other = Gardenlet(garden, tmp_path), Gardenlet(garden, tmp_path)
+    async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
+        async with connected(gardenlet.bootstrap_kubeconfig()) as bootstrapping:
+            stranger = await ask(bootstrapping, gardenlet.request("other-signer", signer="example.com/signer"))
+            first = await certificate(bootstrapping, await ask(bootstrapping, gardenlet.request("first")))
+        async with connected(gardenlet.kubeconfig(first)) as running:
+            assert await running.list(SEEDS) is not None, "a gardenlet may read Seeds"
+            stolen = await ask(running, gardenlet.request("stolen", user=other.user))
+            second = await certificate(running, await ask(running, gardenlet.request("second")))
+            assert second != first
+        assert not await is_decided(operator, stranger)
+        assert not await is_decided(operator, stolen)
+
+
+async def test_who_may_not_ask_waits_for_the_right(garden: Garden, tmp_path: Path) -> None:
+    gardenlet, user = Gardenlet(garden, tmp_path), f"user-{secrets.token_hex(3)}"
+    garden.allow(user, "create", CERTIFICATE_SIGNING_REQUESTS)
+    async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
+        async with connected(garden.cluster.kubeconfig_for(user)) as stranger:
+            name = await ask(stranger, gardenlet.request("asked"))
+        again = await ask(operator, gardenlet.request("of-operator"))
+        await soon(lambda: is_decided(operator, again), "the request of one who may")
+        assert not await is_decided(operator, name)

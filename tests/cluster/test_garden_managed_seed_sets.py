@@ -1,0 +1,402 @@
+"""ManagedSeedSets grow, shrink and are renewed, one replica after the other, while somebody plays the gardenlets."""
+
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import cycle
+from typing import Any
+
+import pytest
+
+from agent.controller_manager.managed_seed_set.controller import declare
+from config.controller_manager.controllers import Controllers, ManagedSeedSet
+from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_actors import Gardenlets
+from kit.garden_controllers import run_garden_controller
+from kit.garden_objects import garden_object
+from kit.garden_shoots import ShootPlace
+from kit.world import connected
+from kube.client import MERGE_PATCH, Client, Selection
+from kube.errors import Unreachable
+from kube.objects import Object, annotations, labels, spec
+from kube.paths import at
+from kube.resources import CONTROLLER_REVISIONS, EVENTS
+
+pytestmark = pytest.mark.timeout(900)
+
+SYNC = 3600.0
+
+
+class Place:
+    """The set is called as the place, so its replicas are `<name>-<number>`."""
+
+    def __init__(self, garden: Garden, client: Client) -> None:
+        self.base = ShootPlace(garden, is_garden=True)
+        self.name = self.base.name
+        self.client = client
+        self.gardenlets = Gardenlets(client, f"{self.name}-")
+        self.now = datetime.now(UTC)
+
+    @asynccontextmanager
+    async def controller(self, client: Client | None = None) -> AsyncIterator[None]:
+        settings = ManagedSeedSet(sync_period=SYNC, max_shoot_retries=2)
+        async with run_garden_controller(
+            declare,
+            client or self.client,
+            controllers=Controllers(managed_seed_set=settings),
+            clock=lambda: self.now,
+        ):
+            yield
+
+    # --- the set
+
+    def templates(self, **shoot_spec: Any) -> Object:
+        shoot = garden_object(SHOOTS)["spec"] | {"secretBindingName": self.name}
+        shoot["cloudProfile"]["name"] = shoot["networking"]["type"] = shoot["provider"]["type"] = self.name
+        shoot["networking"] |= {"pods": "100.64.0.0/11", "services": "100.104.0.0/13"}
+        shoot["kubernetes"]["verticalPodAutoscaler"] = {"enabled": True}
+        own = {"type": self.name, "primary": True, "secretName": self.name}
+        shoot["dns"] = {"domain": f"replica-name.{self.name}.example.com", "providers": [own]}
+        del shoot["provider"]["workers"][0]["machine"]["image"]
+        seed: Object = {"ingress": {"domain": f"ingress.replica-name.{self.name}.example.com"}}
+        seed["dns"] = {"provider": {"type": self.name, "secretRef": {"name": self.name, "namespace": "garden"}}}
+        meta = {"labels": {"set": self.name}}
+        config = {
+            "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+            "kind": "GardenletConfiguration",
+            "seedConfig": {"metadata": meta, "spec": seed},
+        }
+        return {
+            "template": {"metadata": meta, "spec": {"gardenlet": {"config": config}}},
+            "shootTemplate": {"metadata": {**meta, "annotations": {"note": "n"}}, "spec": shoot | shoot_spec},
+        }
+
+    def make(self, replicas: int, *, shoot_spec: Object | None = None, **fields: Any) -> None:
+        fields |= {"replicas": replicas, "selector": {"matchLabels": {"set": self.name}}}
+        self.base.create(MANAGED_SEED_SETS, self.name, spec=self.templates(**(shoot_spec or {})) | fields)
+
+    def change(self, **fields: Any) -> None:
+        self.base.patch(MANAGED_SEED_SETS, self.name, {"spec": fields})
+
+    def status(self) -> Object:
+        status: Object = self.base.get(MANAGED_SEED_SETS, self.name).get("status") or {}
+        return status
+
+    def waits(self) -> str:
+        """`<number> <reason>`, and retries if there are any; empty: for nothing."""
+        pending = self.status().get("pendingReplica") or {}
+        words = (pending.get("name", "").removeprefix(f"{self.name}-"), pending.get("reason"), pending.get("retries"))
+        return " ".join(str(word) for word in words if word)
+
+    # --- what there is
+
+    async def numbers(self) -> set[int]:
+        selection = Selection("garden", f"set={self.name}")
+        pages = self.client.pages(SHOOTS, selection)
+        return {int(shoot["metadata"]["name"].rpartition("-")[2]) async for page in pages for shoot in page}
+
+    def replica(self, number: int) -> str:
+        return f"{self.name}-{number}"
+
+    async def events(self) -> dict[str, int]:
+        """`reason: message` and how often."""
+        selection = Selection("garden", field_selector=f"involvedObject.name={self.name}")
+        pages = self.client.pages(EVENTS, selection)
+        return {
+            f"{event['reason']}: {event['message'].replace(self.name, 'X')}": event["count"]
+            async for page in pages
+            for event in page
+        }
+
+    async def working(self, found: Callable[[], bool | Awaitable[bool]], what: str) -> None:
+        """Until it is so, while the gardenlets work."""
+
+        async def is_so() -> bool:
+            await self.gardenlets.work()
+            result = found()
+            return result if isinstance(result, bool) else await result
+
+        await soon(is_so, what)
+
+    async def ready(self, count: int) -> None:
+        def is_so() -> bool:
+            status = self.status()
+            counts = (status.get("replicas"), status.get("readyReplicas", 0), self.waits())
+            return counts == (count, count, "")
+
+        await self.working(is_so, f"{count} replicas to be ready")
+
+
+@asynccontextmanager
+async def a_place(garden: Garden) -> AsyncIterator[Place]:
+    async with connected(garden.cluster) as client:
+        yield Place(garden, client)
+
+
+async def test_a_set_lives(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(2)
+        await soon(lambda: place.waits() == "0 ShootReconciling", "the first Shoot to be made")
+        assert place.status()["nextReplicaNumber"] == place.status()["replicas"] == 1
+        await place.ready(2)
+        shoot = place.base.get(SHOOTS, place.replica(0))
+        managed_seed = place.base.get(MANAGED_SEEDS, place.replica(0))
+        owner = {"kind": "ManagedSeedSet", "name": place.name, "controller": True, "blockOwnerDeletion": True}
+        for made in (shoot, managed_seed):
+            assert owner.items() <= made["metadata"]["ownerReferences"][0].items()
+            assert labels(made)["set"] == place.name
+        assert annotations(shoot)["note"] == "n"
+        assert spec(shoot)["dns"]["domain"] == f"{place.replica(0)}.{place.name}.example.com"
+        seed_spec = at(spec(managed_seed), "gardenlet", "config", "seedConfig", "spec")
+        assert seed_spec["ingress"]["domain"] == f"ingress.{place.replica(0)}.{place.name}.example.com"
+
+        place.change(replicas=1)
+        await place.working(lambda: place.base.find(SHOOTS, place.replica(0)) is None, "the elder to go")
+        await place.ready(1)
+        path = MANAGED_SEED_SETS.path(namespace="garden", name=place.name, subresource="scale")
+        assert (await place.client.read(path))["status"] == {"replicas": 1, "selector": f"set={place.name}"}
+        two: Object = {"spec": {"replicas": 2}}
+        await place.client.request("PATCH", path, body=two, content_type=MERGE_PATCH)
+        await place.ready(2)
+        assert await place.numbers() == {1, 2}
+
+        place.base.delete(MANAGED_SEED_SETS, place.name)
+        await place.working(lambda: place.base.find(MANAGED_SEED_SETS, place.name) is None, "all to go")
+        assert await place.numbers() == set()
+        told = await place.events()
+        for what in ("CreatingShoot: Creating Shoot", "CreatingManagedSeed: Creating ManagedSeed"):
+            assert [told[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
+        for what in ("DeletingShoot: Deleting Shoot", "DeletingManagedSeed: Deleting ManagedSeed"):
+            assert [told[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
+
+
+async def test_a_shoot_that_fails_is_retried_and_then_left_for_a_while(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.gardenlets.failures[place.replica(0)] = 3
+        place.make(1)
+        await place.working(lambda: place.waits() == "0 ShootReconcileFailed 2", "it to be given up")
+        place.gardenlets.failures[place.replica(0)] = 2
+        place.now += timedelta(seconds=SYNC + 1)
+        place.base.patch(SHOOTS, place.replica(0), {"metadata": {"labels": {"look": "again"}}})
+        await place.working(lambda: place.waits() == "0 ShootReconcileFailed 4", "the second round to end")
+        # It is repaired by somebody.
+        place.base.patch(SHOOTS, place.replica(0), {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}})
+        await place.ready(1)
+        told = await place.events()
+        assert told["RetryingShootReconciliation: Retrying Shoot garden/X-0 reconciliation"] == 4
+
+
+async def test_what_is_refused_costs_no_number_and_is_told_once(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(1, shoot_spec={"secretBindingName": "none"})
+
+        async def is_told() -> bool:
+            return any(event.startswith("ReconcileError") for event in await place.events())
+
+        await soon(is_told, "the refusal to be told")
+        assert place.status()["replicas"] == 0
+        assert place.waits() == ""
+        place.base.create(
+            SECRET_BINDINGS,
+            "none",
+            provider={"type": place.name},
+            secretRef={"name": place.name, "namespace": "garden"},
+        )
+        place.change(shootTemplate={"metadata": {"annotations": {"now": "better"}}})
+        await place.ready(1)
+        assert await place.numbers() == {0}
+        told = await place.events()
+        assert told["CreatingShoot: Creating Shoot garden/X-0"] == 1
+        place.base.garden.delete(SECRET_BINDINGS, "none", namespace="garden")
+
+
+async def test_only_what_belongs_to_the_set_counts_and_what_looks_like_its_own_is_adopted(garden: Garden) -> None:
+    async with a_place(garden) as place:
+        meta = {"labels": {"set": place.name}}
+        domain = {"domain": f"{place.replica(7)}.{place.name}.example.com"}
+        shoot = place.templates()["shootTemplate"]["spec"]
+        place.base.create(
+            SHOOTS, place.replica(7), metadata=copy.deepcopy(meta), spec=shoot | {"dns": shoot["dns"] | domain}
+        )
+        place.base.create(SHOOTS, f"{place.name}-x", metadata=copy.deepcopy(meta), spec=shoot)
+        async with place.controller():
+            place.make(2)
+            await place.ready(2)
+            assert await _numbers_of_own(place) == {7, 8}
+
+            async def is_told() -> bool:
+                message = "Shoots that match the selector but do not belong to the set are ignored: [garden/X-x]"
+                return (await place.events()).get(f"ForeignObjectMatchesSelector: {message}") == 1
+
+            await soon(is_told, "the other Shoot to be told of")
+            place.change(replicas=0)
+            await place.ready(0)
+            assert place.base.find(SHOOTS, f"{place.name}-x") is not None
+
+
+async def _numbers_of_own(place: Place) -> set[int]:
+    selection = Selection("garden", f"set={place.name}")
+    pages = place.client.pages(SHOOTS, selection)
+    return {
+        int(shoot["metadata"]["name"].rpartition("-")[2])
+        async for page in pages
+        for shoot in page
+        if shoot["metadata"].get("ownerReferences")
+    }
+
+
+async def test_a_seed_that_is_used_stays_until_its_last_shoot_has_left(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(1)
+        await place.ready(1)
+        other = ShootPlace(garden)
+        other.shoot("user")
+        other.patch(SHOOTS, "user", {"status": {"seedName": place.replica(0)}}, status=True)
+        place.change(replicas=0)
+
+        async def is_told() -> bool:
+            return (await place.events()).get("ReconcileError: no deletable replicas found") == 1
+
+        await soon(is_told, "the refusal to be told")
+        assert place.waits() == ""
+        other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
+        await place.ready(0)
+
+
+class Mortal(Client):
+    """Its process dies at a write: before it is sent, or before its answer comes."""
+
+    writes_left = 0
+    carries_out_the_last = False
+
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        if "/events" in path:
+            return await super().request(method, path, **options)  # they are lost with nobody
+        is_write = method != "GET" and "dryRun" not in (options.get("params") or {})
+        self.writes_left -= is_write
+        if self.writes_left >= 0:
+            return await super().request(method, path, **options)
+        if self.writes_left == -1 and is_write and self.carries_out_the_last:
+            await super().request(method, path, **options)
+        raise Unreachable("dead")
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
+async def test_a_process_that_dies_at_any_write_loses_nothing(garden: Garden, *, carried_out: bool) -> None:
+    async with a_place(garden) as place:
+        place.make(1)
+        given: set[int] = set()
+
+        async def lives(writes: int, is_done: Callable[[], bool]) -> bool:
+            """Whether it came to an end before the process died."""
+            mortal = Mortal(place.client.transport, user_agent="mortal")
+            mortal.writes_left, mortal.carries_out_the_last = writes, carried_out
+            async with place.controller(mortal):
+
+                async def is_over() -> bool:
+                    given.update(await place.numbers())
+                    return mortal.writes_left < 0 or is_done()
+
+                await place.working(is_over, "the process to die, or to be done")
+            return mortal.writes_left >= 0
+
+        def is_ready() -> bool:
+            status = place.status()
+            return (status.get("replicas"), status.get("readyReplicas"), place.waits()) == (1, 1, "")
+
+        lifetimes = cycle((0, 1, 2, 3))
+        while not await lives(next(lifetimes), is_ready):
+            pass
+        assert len(await place.numbers()) == 1
+        place.change(replicas=0)
+        while not await lives(next(lifetimes), lambda: place.status().get("replicas") == 0 and place.waits() == ""):
+            pass
+        assert await place.numbers() == set()
+        assert place.base.find(SEEDS, place.replica(max(given))) is None
+        assert place.status()["nextReplicaNumber"] == max(given) + 1
+
+
+# --- changed templates
+
+
+def _workers(place: Place, maximum: int) -> Object:
+    """A patch of the templates."""
+    provider = place.templates()["shootTemplate"]["spec"]["provider"]
+    return {"spec": {"provider": {"workers": [provider["workers"][0] | {"maximum": maximum}]}}}
+
+
+async def _revisions(place: Place) -> list[str]:
+    selection = Selection("garden", f"set={place.name}")
+    pages = place.client.pages(CONTROLLER_REVISIONS, selection)
+    return [revision["metadata"]["name"] async for page in pages for revision in page]
+
+
+async def test_changed_templates_reach_the_replicas_one_after_the_other(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(2, updateStrategy={"rollingUpdate": {"partition": 1}}, revisionHistoryLimit=1)
+        await place.ready(2)
+        first = place.status()["currentRevision"]
+        assert place.status()["updateRevision"] == first
+        assert labels(place.base.get(MANAGED_SEEDS, place.replica(0)))["controller-revision-hash"] == first
+        for number in (0, 1):
+            place.base.patch(SHOOTS, place.replica(number), {"metadata": {"annotations": {"own": "x"}}})
+
+        def maximum(number: int) -> int:
+            shoot = place.base.get(SHOOTS, place.replica(number))
+            assert annotations(shoot)["own"] == "x"
+            found: int = spec(shoot)["provider"]["workers"][0]["maximum"]
+            return found
+
+        def is_rolled_out(updated: int) -> bool:
+            status = place.status()
+            return (status.get("readyReplicas"), status.get("updatedReplicas"), place.waits()) == (2, updated, "")
+
+        place.change(shootTemplate=_workers(place, 3))
+        await place.working(lambda: is_rolled_out(1), "the replica above the partition to be updated")
+        assert (maximum(0), maximum(1)) == (2, 3)
+        assert place.status()["currentRevision"] == first != place.status()["updateRevision"]
+        assert place.status()["currentReplicas"] == 1
+
+        place.change(updateStrategy={"rollingUpdate": {"partition": 0}})
+        await place.working(lambda: is_rolled_out(2), "all to be updated")
+        assert (maximum(0), maximum(1)) == (3, 3)
+        second = place.status()["currentRevision"]
+        assert second == place.status()["updateRevision"] != first
+        said = {each["type"]: (each["status"], each["reason"]) for each in place.status()["conditions"]}
+        assert said == {"Available": ("True", "AllReplicasReady"), "Progressing": ("False", "Idle")}
+        told = await place.events()
+        assert [told[f"UpdatingShoot: Updating Shoot garden/X-{number}"] for number in (1, 0)] == [1, 1]
+        assert [told[f"UpdatingManagedSeed: Updating ManagedSeed garden/X-{number}"] for number in (1, 0)] == [1, 1]
+
+        # A third revision leaves room for one of the past; what was before the last change is found again.
+        place.change(shootTemplate=_workers(place, 4))
+        await place.working(lambda: is_rolled_out(2) and maximum(0) == 4, "the next update")
+        assert sorted(await _revisions(place)) == sorted([second, place.status()["updateRevision"]])
+        place.change(shootTemplate=_workers(place, 3))
+        await place.working(lambda: is_rolled_out(2) and maximum(0) == 3, "the update to be taken back")
+        assert place.status()["currentRevision"] == second
+        assert len(await _revisions(place)) == 2
+
+
+async def test_an_update_that_is_refused_is_told_of_and_scaling_goes_on(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(1, updateStrategy={"rollingUpdate": {}})
+        await place.ready(1)
+        place.change(shootTemplate={"spec": {"kubernetes": {"version": "1.29.2"}}})
+
+        def progressing() -> str:
+            said = {each["type"]: each["reason"] for each in place.status()["conditions"]}
+            return str(said["Progressing"])
+
+        await soon(lambda: progressing() == "UpdateRejected", "the refusal to be told")
+
+        async def is_told() -> bool:
+            return any(event.startswith("UpdateRejected") for event in await place.events())
+
+        await soon(is_told, "the Event")
+        place.change(replicas=0)
+        await place.ready(0)
+        assert progressing() == "Idle"

@@ -1,0 +1,180 @@
+"""Seeds whose Lease is not renewed are unknown, and after a while their Shoots are, too."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.controller_manager.seed.lifecycle.controller import declare
+from config.controller_manager.controllers import Controllers, Seed
+from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.garden.seeds import LEASE_NAMESPACE
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import run_garden_controller
+from kit.garden_objects import garden_object
+from kit.garden_shoots import ShootPlace
+from kit.world import connected
+from kube.client import Client
+from kube.clock import format_micro_time, format_time
+from kube.errors import AlreadyExists
+from kube.objects import Object, condition, mappings
+from kube.paths import at
+from kube.resources import LEASES, NAMESPACES
+
+pytestmark = pytest.mark.timeout(600)
+
+HOUR = 3600.0
+READY = "GardenletReady"
+MESSAGE = "Gardenlet stopped sending heartbeats."
+
+
+@pytest.fixture
+async def client(garden: Garden) -> AsyncIterator[Client]:
+    async with connected(garden.cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def place(garden: Garden) -> ShootPlace:
+    with contextlib.suppress(AlreadyExists):
+        garden.create(NAMESPACES, LEASE_NAMESPACE)
+    return ShootPlace(garden)
+
+
+def ago(seconds: float) -> datetime:
+    return datetime.now(UTC) - timedelta(seconds=seconds)
+
+
+def renewed(place: ShootPlace, seed: str, moment: datetime) -> None:
+    spec: Object = {"spec": {"renewTime": format_micro_time(moment)}}
+    try:
+        place.garden.create(LEASES, seed, namespace=LEASE_NAMESPACE, **spec)
+    except AlreadyExists:
+        place.garden.patch(LEASES, seed, spec, namespace=LEASE_NAMESPACE)
+
+
+def said(kind: str, status: str = "True", *, since: datetime | None = None) -> Object:
+    moment = format_time(since or ago(0))
+    common = {"reason": "R", "message": "m", "lastTransitionTime": moment, "lastUpdateTime": moment}
+    return {"type": kind, "status": status, **common}
+
+
+def ready(place: ShootPlace, seed: str) -> None:
+    """As its gardenlet says."""
+    place.patch(SEEDS, seed, {"status": {"conditions": [said(READY)]}}, status=True)
+
+
+def controllers(**options: Any) -> Controllers:
+    return Controllers(seed=Seed(monitor_period=HOUR, **options))
+
+
+async def is_unknown(place: ShootPlace, seed: str) -> Object:
+    async def found() -> bool:
+        present = condition(place.get(SEEDS, seed), READY) or {}
+        assert present.get("status") == "Unknown"
+        return True
+
+    await soon(found, f"the Seed {seed} to be unknown")
+    return place.get(SEEDS, seed)
+
+
+def statuses(place: ShootPlace, shoot: str, field: str = "conditions") -> dict[str, str]:
+    found = mappings(at(place.get(SHOOTS, shoot), "status", field))
+    return {each["type"]: each["status"] for each in found}
+
+
+async def test_a_seed_is_unknown_when_its_lease_lapses(place: ShootPlace, client: Client) -> None:
+    fresh, lapsing, without, new = (place.seed(suffix) for suffix in ("", "-b", "-c", "-d"))
+    renewed(place, fresh, ago(0))
+    for seed in (fresh, lapsing, without):
+        ready(place, seed)
+    async with run_garden_controller(declare, client, controllers=controllers()):
+        # A moment later, with a timer.
+        renewed(place, lapsing, ago(HOUR - 1))
+        found = await is_unknown(place, lapsing)
+        present = condition(found, READY) or {}
+        assert (present["reason"], present["message"]) == (
+            "SeedStatusUnknown",
+            "Gardenlet stopped posting seed status.",
+        )
+        assert at(found, "status", "phase") == "Unknown"
+        await is_unknown(place, without)
+        assert (condition(place.get(SEEDS, fresh), READY) or {})["status"] == "True"
+        assert "status" not in place.get(SEEDS, new)
+
+        # The gardenlet is back, and goes for good.
+        renewed(place, lapsing, ago(0))
+        ready(place, lapsing)
+        await soon(lambda: at(place.get(SEEDS, lapsing), "status", "phase") == "NotReady", "another phase")
+        place.garden.delete(LEASES, lapsing, namespace=LEASE_NAMESPACE)
+        await is_unknown(place, lapsing)
+
+
+async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Client) -> None:
+    lost, other = place.seed(), place.seed("-b")
+    for seed in (lost, other):
+        renewed(place, seed, ago(0))
+        ready(place, seed)
+    place.shoot("a", seedName=lost)
+    place.shoot("b", seedName=other)
+    for shoot in ("a", "b"):
+        status = {
+            "conditions": [said("EveryNodeReady"), said("Own")],
+            "constraints": [said("CACertificateValiditiesAcceptable")],
+            "seedName": lost,
+        }
+        place.patch(SHOOTS, shoot, {"status": status}, status=True)
+    async with run_garden_controller(declare, client, controllers=controllers(shoot_monitor_period=0.001)):
+        renewed(place, lost, ago(2 * HOUR))
+
+        async def all_unknown(shoot: str) -> bool:
+            found = statuses(place, shoot)
+            own = found.pop("Own", "True")
+            constraints = statuses(place, shoot, "constraints")
+            assert own == "True"
+            assert constraints.pop("CACertificateValiditiesAcceptable", "True") == "True"
+            assert (len(found), len(constraints)) == (5, 2)
+            assert set(found.values()) | set(constraints.values()) == {"Unknown"}
+            return True
+
+        await soon(lambda: all_unknown("a"), "the Shoot to be unknown")
+        assert (condition(place.get(SHOOTS, "a"), "EveryNodeReady") or {})["message"] == MESSAGE
+        place.shoot("c", seedName=lost)
+        await soon(lambda: all_unknown("c"), "a new Shoot to be unknown")
+        assert statuses(place, "b") == {"EveryNodeReady": "True", "Own": "True"}
+
+        # Nobody contradicts a gardenlet that is back.
+        renewed(place, lost, ago(0))
+        ready(place, lost)
+        place.patch(SHOOTS, "a", {"status": {"conditions": [said("EveryNodeReady")]}}, status=True)
+        renewed(place, other, ago(2 * HOUR))
+        await soon(lambda: all_unknown("b"), "the Shoot of the other Seed to be unknown")
+        assert statuses(place, "a") == {"EveryNodeReady": "True"}
+
+
+async def test_a_managed_seed_is_asked_for_a_new_certificate_once(garden: Garden, client: Client) -> None:
+    place = ShootPlace(garden, is_garden=True)
+    provider = {"type": place.name, "secretName": place.name, "primary": True}
+    place.shoot(
+        place.name,
+        dns={"domain": f"{place.name}.example.org", "providers": [provider]},
+        kubernetes={"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}},
+    )
+    spec = garden_object(MANAGED_SEEDS)["spec"]
+    spec["shoot"]["name"] = place.name
+    place.create(MANAGED_SEEDS, place.name, spec=spec)
+    seed = place.seed()
+    expired = {"conditions": [said(READY)], "clientCertificateExpirationTimestamp": format_time(ago(HOUR))}
+    place.patch(SEEDS, seed, {"status": expired}, status=True)
+
+    def asked() -> int:
+        return int(at(place.get(MANAGED_SEEDS, place.name), "operation", "sequence") or 0)
+
+    async with run_garden_controller(declare, client, controllers=controllers()):
+        await soon(asked, "the ManagedSeed to be reconciled")
+        place.patch(SEEDS, seed, {"status": {"conditions": [said(READY)]}}, status=True)
+        await is_unknown(place, seed)
+        assert asked() == 1

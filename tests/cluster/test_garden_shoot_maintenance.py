@@ -1,0 +1,273 @@
+"""Shoots are maintained in their time windows, and when somebody asks for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from agent.controller_manager.shoot.maintenance.controller import declare
+from config.controller_manager.controllers import Controllers
+from gardener.garden.resources import CLOUD_PROFILES, SHOOTS
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import at_rest, run_garden_controller
+from kit.garden_objects import garden_object
+from kit.garden_shoots import ShootPlace
+from kit.world import connected
+from kube.client import Client, Selection
+from kube.loop import ControlLoop
+from kube.objects import Object, annotations
+from kube.paths import at
+from kube.resources import EVENTS, Resource
+
+pytestmark = pytest.mark.timeout(600)
+
+NOON = datetime(2100, 1, 5, 12, tzinfo=UTC)
+NOW_OPEN = {"begin": "110000+0000", "end": "140000+0000"}
+CLOSED = {"begin": "200000+0000", "end": "210000+0000"}
+OPERATION, TASKS = "gardener.cloud/operation", "shoot.gardener.cloud/tasks"
+MAINTAIN: Object = {"metadata": {"annotations": {OPERATION: "maintain"}}}
+EXPIRED = "2024-01-01T00:00:00Z"
+RECONCILED: Object = {
+    "status": {
+        "lastOperation": {
+            "type": "Reconcile",
+            "state": "Succeeded",
+            "progress": 100,
+            "description": "d",
+            "lastUpdateTime": EXPIRED,
+        }
+    }
+}
+AUTOMATIC = (
+    'Control Plane: Updated Kubernetes version from "1.30.1" to "1.30.4". Reason: Automatic update of Kubernetes '
+    "version configured"
+)
+
+
+@pytest.fixture
+async def client(garden: Garden) -> AsyncIterator[Client]:
+    async with connected(garden.cluster) as client:
+        yield client
+
+
+class Watched:
+    """The Shoot `s`, and the profile that it is of."""
+
+    def __init__(self, garden: Garden, client: Client) -> None:
+        self.place, self.client = ShootPlace(garden), client
+        self.now = NOON
+        self.offer("1.30.1", "1.30.4")
+
+    def offer(self, *versions: str, expired: str = "") -> None:
+        listed = [{"version": each, **({"expirationDate": EXPIRED} if each == expired else {})} for each in versions]
+        self.place.patch(CLOUD_PROFILES, self.place.name, {"spec": {"kubernetes": {"versions": listed}}})
+
+    def create(self, *, window: Object = CLOSED, auto: bool = True, **spec: Any) -> None:
+        wanted = {"kubernetesVersion": auto, "machineImageVersion": False}
+        self.place.shoot("s", maintenance={"autoUpdate": wanted, "timeWindow": window}, **spec)
+        self.place.patch(SHOOTS, "s", RECONCILED, status=True)
+
+    def running(
+        self,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        uniform: Callable[[float, float], float] = max,
+        dry_run: bool = False,
+    ) -> AbstractAsyncContextManager[ControlLoop]:
+        return run_garden_controller(
+            partial(declare, uniform=uniform),
+            self.client,
+            controllers=Controllers(dry_run=dry_run),
+            clock=clock or (lambda: self.now),
+        )
+
+    def get(self) -> Object:
+        return self.place.get(SHOOTS, "s")
+
+    def version(self) -> str:
+        found: str = at(self.get(), "spec", "kubernetes", "version")
+        return found
+
+    def last(self) -> Object:
+        found: Object = at(self.get(), "status", "lastMaintenance") or {}
+        return found
+
+    def ask(self) -> None:
+        self.place.patch(SHOOTS, "s", MAINTAIN)
+
+    async def done(self, state: str = "Succeeded") -> None:
+        def is_done() -> bool:
+            return self.last().get("state") == state and annotations(self.get()).get(OPERATION) != "maintain"
+
+        await soon(is_done, f"the maintenance to end as {state}", state=lambda: str(self.get()))
+
+    async def told(self) -> list[str]:
+        found = await self.client.list(EVENTS, Selection(self.place.namespace))
+        return sorted(f"{each['type']} {each['reason']}: {each['message']}" for each in found)
+
+
+async def test_a_shoot_is_maintained_when_somebody_asks_for_it(garden: Garden, client: Client) -> None:
+    shoot = Watched(garden, client)
+    shoot.create()
+    async with shoot.running() as loop:
+        await at_rest(loop)
+        assert shoot.version() == "1.30.1"
+        shoot.ask()
+        await shoot.done()
+        assert shoot.version() == "1.30.4"
+        assert shoot.last() == {
+            "description": f"All maintenance operations successful. {AUTOMATIC}",
+            "state": "Succeeded",
+            "triggeredTime": "2100-01-05T12:00:00Z",
+        }
+        assert set(annotations(shoot.get())[TASKS].split(",")) >= {"deployInfrastructure", "restartControlPlanePods"}
+        await soon(shoot.told, "the Event")
+        assert await shoot.told() == [f"Normal KubernetesVersionMaintenance: {AUTOMATIC}."]
+
+        # Again: there is nothing to change, so it is only reconciled.
+        before = shoot.get()
+        shoot.ask()
+        await soon(lambda: OPERATION not in annotations(shoot.get()), "the operation to be gone")
+        await at_rest(loop)
+        assert shoot.last() == before["status"]["lastMaintenance"]
+        assert shoot.get()["metadata"]["generation"] == before["metadata"]["generation"] + 1
+        assert len(await shoot.told()) == 1
+
+
+async def test_a_shoot_is_maintained_in_its_window_once(garden: Garden, client: Client) -> None:
+    shoot = Watched(garden, client)
+    async with shoot.running() as loop:
+        shoot.create(window=NOW_OPEN)
+        await shoot.done()
+        assert shoot.version() == "1.30.4"
+        for moment in (NOON + timedelta(hours=1), NOON + timedelta(hours=8)):
+            shoot.now = moment
+            version = shoot.get()["metadata"]["resourceVersion"]
+            loop.queue.add(shoot.place.key("s"))
+            await at_rest(loop)
+            assert shoot.get()["metadata"]["resourceVersion"] == version
+        # It is open when it is moved to the present time: there is nothing to change, but it is reconciled.
+        window = {"begin": "193000+0000", "end": "213000+0000"}
+        moved = shoot.place.patch(SHOOTS, "s", {"spec": {"maintenance": {"timeWindow": window}}})["metadata"]
+        await soon(lambda: shoot.get()["metadata"]["generation"] == moved["generation"] + 1, "the reconciliation")
+
+
+async def test_what_the_api_server_refuses_is_not_tried_again(garden: Garden, client: Client) -> None:
+    """A pool that stays where it is would be too far behind its control plane."""
+    shoot = Watched(garden, client)
+    shoot.offer("1.28.2", "1.31.3", "1.32.0")
+    pool = garden_object(SHOOTS)["spec"]["provider"]["workers"][0] | {"kubernetes": {"version": "1.28.2"}}
+    del pool["machine"]["image"]
+    provider = {"type": shoot.place.name, "workers": [pool]}
+    shoot.create(auto=False, kubernetes={"version": "1.31.3"}, provider=provider)
+    shoot.offer("1.28.2", "1.31.3", "1.32.0", expired="1.31.3")
+    async with shoot.running() as loop:
+        await at_rest(loop)
+        shoot.ask()
+        await shoot.done("Failed")
+        last = shoot.last()
+        assert last["description"] == "Maintenance failed"
+        assert last["failureReason"].startswith("Updates to the Shoot failed to be applied: ")
+        assert "at most 3 minor versions behind" in last["failureReason"]
+        assert shoot.version() == "1.31.3"
+        assert OPERATION not in annotations(shoot.get())
+        assert await shoot.told() == []
+
+        # What was in the way is not there any more, as the controller learns some time.
+        shoot.offer("1.28.2", "1.31.3", "1.32.0")
+
+        def succeeds() -> bool:
+            if OPERATION not in annotations(shoot.get()):
+                shoot.ask()
+            return bool(shoot.last()["state"] == "Succeeded")
+
+        await soon(succeeds, "the maintenance to succeed")
+        assert shoot.last()["description"] == "Maintenance succeeded"
+        assert "failureReason" not in shoot.last()
+
+
+async def test_a_shoot_that_changes_meanwhile_is_planned_anew(garden: Garden, client: Client) -> None:
+    shoot = Watched(garden, client)
+    shoot.create()
+    shoot.ask()
+    writes = iter(("a", "b"))
+
+    def clock() -> datetime:
+        """Somebody else writes while a pass has begun with what it knows."""
+        for mark in writes:
+            shoot.place.patch(SHOOTS, "s", {"metadata": {"annotations": {"mark": mark}}})
+            break
+        return NOON
+
+    async with shoot.running(clock=clock):
+        await shoot.done()
+        assert shoot.version() == "1.30.4"
+        assert annotations(shoot.get())["mark"] in {"a", "b"}
+
+
+class Interrupted(Client):
+    """Somebody else writes to the Shoot right after it was changed, but for dry runs."""
+
+    place: ShootPlace
+
+    async def replace(self, resource: Resource, obj: Object, **options: Any) -> Object:
+        written = await super().replace(resource, obj, **options)
+        if "mode" not in options:
+            mark = {"metadata": {"annotations": {"mark": str(uuid4())}}}
+            await asyncio.to_thread(self.place.patch, SHOOTS, "s", mark)
+        return written
+
+
+async def test_the_end_is_told_of_a_shoot_that_changes_meanwhile(garden: Garden, client: Client) -> None:
+    interrupted = Interrupted(client.transport, user_agent="interrupted")
+    shoot = Watched(garden, interrupted)
+    interrupted.place = shoot.place
+    shoot.create()
+    async with shoot.running():
+        shoot.ask()
+        await shoot.done()
+        assert shoot.version() == "1.30.4"
+
+        # What is found failed has been put right, too, by a pass without changes.
+        failed = {"state": "Failed", "description": "d", "failureReason": "r", "triggeredTime": EXPIRED}
+        shoot.place.patch(SHOOTS, "s", {"status": {"lastMaintenance": failed}}, status=True)
+        shoot.ask()
+        await shoot.done()
+        assert shoot.last()["description"] == "Maintenance succeeded"
+
+
+async def test_after_a_restart_in_the_window_passes_are_spread_over_the_rest_of_it(
+    garden: Garden, client: Client
+) -> None:
+    shoot = Watched(garden, client)
+    shoot.create(window=NOW_OPEN)
+    asked: list[tuple[float, float]] = []
+
+    def uniform(low: float, high: float) -> float:
+        asked.append((low, high))
+        return high
+
+    async with shoot.running(uniform=uniform) as loop:
+        # Others of this garden are listed, too.
+        await soon(lambda: (0.0, 105 * 60.0) in asked, "the Shoot to be listed")
+        await at_rest(loop)
+        assert shoot.version() == "1.30.1"
+    async with shoot.running(uniform=min):
+        await shoot.done()
+
+
+async def test_a_dry_run_changes_nothing(garden: Garden, client: Client) -> None:
+    shoot = Watched(garden, client)
+    shoot.create()
+    shoot.ask()
+    version = shoot.get()["metadata"]["resourceVersion"]
+    async with shoot.running(dry_run=True) as loop:
+        loop.queue.add(shoot.place.key("s"))
+        await at_rest(loop)
+        assert shoot.get()["metadata"]["resourceVersion"] == version

@@ -1,0 +1,84 @@
+"""What Shoots show: labels that sum up their status, and the conditions of the Seeds that they run."""
+
+from typing import Any
+
+import pytest
+
+from agent.controller_manager.shoot.conditions.controller import declare as conditions
+from agent.controller_manager.shoot.status_label.controller import declare as labels
+from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import run_garden_controller
+from kit.garden_shoots import ShootPlace
+from kit.world import connected
+from kube.objects import Object
+from kube.paths import at
+
+pytestmark = pytest.mark.timeout(600)
+
+MOMENT = "2026-01-01T00:00:00Z"
+
+
+def condition(kind: str, status: str = "True") -> Object:
+    times = {"lastTransitionTime": MOMENT, "lastUpdateTime": MOMENT}
+    return {"type": kind, "status": status, "reason": "R", "message": "m", **times}
+
+
+def operation(state: str) -> Object:
+    said = {"description": "d", "lastUpdateTime": MOMENT, "progress": 50, "type": "Reconcile"}
+    return {"status": {"lastOperation": {**said, "state": state}}}
+
+
+def managed_seed(place: ShootPlace) -> Object:
+    dns = {"provider": {"type": place.name, "secretRef": {"name": "dns", "namespace": "garden"}}}
+    seed = {"spec": {"ingress": {"controller": {"kind": "nginx"}}, "dns": dns}}
+    config = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
+    return {"shoot": {"name": place.name}, "gardenlet": {"config": config | {"seedConfig": seed}}}
+
+
+async def test_labels_follow_the_status(garden: Garden) -> None:
+    place = ShootPlace(garden)
+    place.shoot(seedName=place.seed(), metadata={"labels": {"own": "1"}})
+
+    def shown() -> Any:
+        kept = place.meta(SHOOTS, "s")["labels"]
+        return {name.removeprefix("shoot.gardener.cloud/"): kept[name] for name in kept if "extensions" not in name}
+
+    seed = f"seed.gardener.cloud/{place.name}"
+    async with connected(garden.cluster) as client, run_garden_controller(labels, client, place.namespace):
+        await soon(lambda: shown() == {"own": "1", "status": "healthy", seed: "true"}, "the labels")
+        place.patch(SHOOTS, "s", operation("Error"), status=True)
+        await soon(lambda: shown()["status"] == "unhealthy", "the bad news")
+        place.patch(SHOOTS, "s", {"metadata": {"labels": {"shoot.gardener.cloud/status": "fine"}}})
+        await soon(lambda: shown()["status"] == "unhealthy", "the label to be put right")
+        place.patch(SHOOTS, "s", {"status": {"seedName": f"{place.name}-b"}}, status=True)
+        await soon(lambda: shown().get(f"{seed}-b") == "true", "the Seed that it leaves")
+        place.patch(SHOOTS, "s", {"status": {**operation("Succeeded")["status"], "seedName": None}}, status=True)
+        await soon(lambda: shown() == {"own": "1", "status": "healthy", seed: "true"}, "the good news")
+
+
+async def test_a_shoot_shows_the_conditions_of_its_seed(garden: Garden) -> None:
+    place = ShootPlace(garden, is_garden=True)
+    kubernetes = {"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}}
+    dns = {"domain": f"{place.name}.example.com", "providers": [{"type": "unmanaged", "primary": True}]}
+    place.shoot(place.name, kubernetes=kubernetes, dns=dns)
+
+    def shown() -> Object:
+        found = at(place.get(SHOOTS, place.name), "status", "conditions") or []
+        return {each["type"]: each["status"] for each in found}
+
+    def tell(*told: Object, of: Any = SEEDS) -> None:
+        place.patch(of, place.name, {"status": {"conditions": list(told)}}, status=True)
+
+    tell(condition("APIServerAvailable"), condition("Foreign"), of=SHOOTS)
+    async with connected(garden.cluster) as client, run_garden_controller(conditions, client, place.namespace):
+        await soon(lambda: shown() == {"APIServerAvailable": "True"}, "the foreign condition to go")
+        place.create(MANAGED_SEEDS, place.name, spec=managed_seed(place))
+        place.seed()
+        tell(condition("GardenletReady", "Unknown"))
+        await soon(lambda: shown() == {"APIServerAvailable": "True", "GardenletReady": "Unknown"}, "the new one")
+        tell(condition("GardenletReady"))
+        await soon(lambda: shown()["GardenletReady"] == "True", "its change")
+        place.delete(MANAGED_SEEDS, place.name)
+        await soon(lambda: shown() == {"APIServerAvailable": "True"}, "what is not managed any more to be forgotten")

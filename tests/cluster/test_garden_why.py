@@ -1,0 +1,208 @@
+"""`kubectl gardener why` on a real API server."""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.garden.seeds import LEASE_NAMESPACE
+from kit.garden import CONFIRMED, Garden
+from kit.garden_shoots import ShootPlace
+from kube.clock import format_micro_time, format_time
+from kube.errors import AlreadyExists
+from kube.resources import LEASES, NAMESPACES
+from kubectl_mr.garden.__main__ import app
+
+pytestmark = pytest.mark.timeout(600)
+
+HELD: Any = {"metadata": {"finalizers": ["gardener"]}}
+FREED: Any = {"metadata": {"finalizers": None}}
+UNKNOWN = {
+    "type": "GardenletReady",
+    "status": "Unknown",
+    "reason": "SeedStatusUnknown",
+    "message": "Gardenlet stopped posting seed status.",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+    "lastUpdateTime": "2026-01-01T00:00:00Z",
+}
+
+
+def run(garden: Garden, *arguments: str) -> Result:
+    environment = {"KUBECONFIG": str(garden.cluster.kubeconfig), "NO_COLOR": "1"}
+    return CliRunner().invoke(app, ["why", *arguments], prog_name="kubectl gardener", env=environment)
+
+
+def told(garden: Garden, *arguments: str) -> list[str]:
+    """Level, what it is about, and the text with its remedy, a line each."""
+    result = run(garden, *arguments)
+    assert result.exit_code == 0, result.output
+    assert not result.stderr
+    return [" ".join(line.split()) for line in result.stdout.splitlines()[1:]]
+
+
+def has(lines: list[str], *parts: str) -> bool:
+    return any(all(part in line for part in parts) for line in lines)
+
+
+@pytest.fixture
+def place(garden: Garden) -> ShootPlace:
+    return ShootPlace(garden)
+
+
+def test_a_shoot_tells_what_comes(garden: Garden, place: ShootPlace) -> None:
+    limited_shoot(place)
+    lines = told(garden, "shoot", "s", "-n", place.namespace)
+    assert has(lines, "next maintenance", 'from "1.30.1" to "1.30.4"')
+    assert has(lines, "next hibernation it is awake, and goes to sleep at", "T20:00:00Z")
+    assert has(lines, "next expiration", "by a Quota of 30 days", "→ for a day more: kubectl annotate shoot s")
+    assert told(garden, "shoots/s", "-n", place.namespace) == lines
+
+
+def limited_shoot(place: ShootPlace) -> None:
+    """The Shoot `s`, on a Seed, with a Quota, a schedule, and a newer version of Kubernetes."""
+    versions = [{"version": "1.30.1"}, {"version": "1.30.4"}]
+    place.patch(CLOUD_PROFILES, place.name, {"spec": {"kubernetes": {"versions": versions}}})
+    limit = {"scope": {"apiVersion": "v1", "kind": "Secret"}, "clusterLifetimeDays": 30, "metrics": {}}
+    place.create(QUOTAS, "short", spec=limit)
+    quota = {"name": "short", "namespace": place.namespace}
+    secret = {"name": place.name, "namespace": place.namespace}
+    place.create(SECRET_BINDINGS, "limited", provider={"type": place.name}, secretRef=secret, quotas=[quota])
+    later = datetime.now(UTC) + timedelta(hours=6)
+    window = {"begin": f"{later:%H}0000+0000", "end": f"{later + timedelta(hours=1):%H}0000+0000"}
+    place.shoot(
+        "s",
+        secretBindingName="limited",
+        seedName=place.seed(),
+        hibernation={"schedules": [{"start": "0 20 * * *"}]},
+        maintenance={"autoUpdate": {"kubernetesVersion": True, "machineImageVersion": False}, "timeWindow": window},
+    )
+
+
+def test_a_deletion_tells_who_holds_it(garden: Garden, place: ShootPlace) -> None:
+    seed = place.seed()
+    place.shoot("s", seedName=seed)
+    place.patch(SHOOTS, "s", HELD)
+    place.patch(SEEDS, seed, {"status": {"conditions": [UNKNOWN]}}, status=True)
+    place.delete(SHOOTS, "s")
+    place.patch(PROJECTS, place.name, HELD)
+    place.patch(PROJECTS, place.name, CONFIRMED)
+    place.delete(PROJECTS, place.name)
+    place.patch(CLOUD_PROFILES, place.name, HELD)
+    place.delete(CLOUD_PROFILES, place.name)
+    lost = f"waits for the gardenlet of Seed {seed}, which is lost, to remove the cluster"
+    own = f"{place.namespace}/s"
+    lines = told(garden, "shoot", "s", "-n", place.namespace)
+    assert lines[0].startswith("blocked deletion")
+    assert has(lines, lost, f"→ kubectl gardener why seed {seed}")
+    assert has(told(garden, "project", place.name), "blocked deletion", f"waits for Shoot {own}")
+    assert has(told(garden, "cpfl", place.name), "blocked deletion", f"waits for Shoot {own}")
+    assert has(told(garden, "seed", seed), "info users", "a deletion is refused while it has Shoots", own)
+    for kind, name in ((SHOOTS, "s"), (PROJECTS, place.name), (CLOUD_PROFILES, place.name)):
+        place.patch(kind, name, FREED)
+    assert run(garden, "shoot", "s", "-n", place.namespace).exit_code == 1
+
+
+def test_a_seed_tells_when_it_was_heard_of(garden: Garden, place: ShootPlace) -> None:
+    seed = place.seed()
+    place.patch(SEEDS, seed, {"status": {"conditions": [UNKNOWN]}}, status=True)
+    assert has(told(garden, "seed", seed), "problem heartbeat", "has never renewed the Lease")
+    renewed = datetime.now(UTC) - timedelta(hours=3)
+    with contextlib.suppress(AlreadyExists):
+        garden.create(NAMESPACES, LEASE_NAMESPACE)
+    garden.create(LEASES, seed, namespace=LEASE_NAMESPACE, spec={"renewTime": format_micro_time(renewed)})
+    lines = told(garden, "seed", seed)
+    assert has(lines, "problem heartbeat", format_time(renewed), "ago)")
+    assert has(lines, "problem condition GardenletReady is Unknown", "Gardenlet stopped posting seed status.")
+
+
+def test_programs_get_all_as_data(garden: Garden, place: ShootPlace) -> None:
+    place.shoot("s")
+    found = json.loads(run(garden, "sb", place.name, "-n", place.namespace, "-o", "json").stdout)
+    assert (found["kind"], found["namespace"], found["name"]) == ("SecretBinding", place.namespace, place.name)
+    (only,) = found["findings"]
+    assert only["users"] == [{"kind": "Shoot", "namespace": place.namespace, "name": "s"}]
+    assert only["level"] == "info"
+    assert found["unread"] == []
+    yaml = run(garden, "secretbinding", place.name, "-n", place.namespace, "-o", "yaml").stdout
+    assert "\nfindings:\n- level: info\n" in yaml
+
+
+def test_what_may_not_be_read_is_said(garden: Garden, place: ShootPlace) -> None:
+    place.shoot("s", seedName=place.seed())
+    user = f"reader-{place.name}"
+    garden.allow(user, "get", SHOOTS)
+    result = run(garden, "shoot", "s", "-n", place.namespace, "--as", user)
+    assert result.exit_code == 0, result.output
+    binding = f"SecretBinding {place.namespace}/{place.name}"
+    assert f"you may not read {binding}, so what depends on that is not told" in result.stderr
+    data = json.loads(run(garden, "shoot", "s", "-n", place.namespace, "--as", user, "-o", "json").stdout)
+    assert data["unread"] == [binding]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("pod", "x"), "nothing is known of the kind 'pod'", "ask about: shoot, seed, project"),
+        (("shoot",), "names no object", "for example: kubectl gardener why shoot NAME"),
+        (("shoot/a", "b"), "names two objects", "for example"),
+        (("seed", "no-such-seed-at-all"), "Seed no-such-seed-at-all not found", "kubectl get seeds"),
+    ],
+)
+def test_mistakes_are_answered_by_a_remedy(garden: Garden, arguments: tuple[str, ...], message: str, hint: str) -> None:
+    result = run(garden, *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert hint in result.stderr
+
+
+# --- docs/kubectl-gardener.md
+
+PAGE = Path(__file__).parents[2] / "docs" / "kubectl-gardener.md"
+_BLOCK = re.compile(r"^```\n\$ (kubectl gardener [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_VOLATILE = (
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z"), "TIME"),
+    (re.compile(r"\b(\d+[smhd])+(?![\w.])"), "AGE"),
+    (re.compile(r"(?<=\S) +"), " "),
+)
+
+
+def stable(text: str) -> str:
+    for pattern, instead in _VOLATILE:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def test_the_page_shows_what_is_told(garden: Garden, place: ShootPlace) -> None:
+    """With UPDATE_DOCS=1 the page is written anew."""
+    limited_shoot(place)
+    place.shoot("old", seedName=place.name)
+    place.patch(SHOOTS, "old", HELD)
+    place.delete(SHOOTS, "old")
+    place.patch(SEEDS, place.name, {"status": {"conditions": [UNKNOWN]}}, status=True)
+    place.patch(PROJECTS, place.name, {"status": {"phase": "Ready"}}, status=True)
+    page = PAGE.read_text()
+
+    def output(block: re.Match[str]) -> str:
+        """A block of the page as it is now; `dev` stands for all names of this test."""
+        command = shlex.split(re.sub(r"\bdev\b", place.name, block[1]))
+        result = run(garden, *command[3:])
+        assert result.exit_code == 0, result.output
+        shown = result.stdout.replace(place.name, "dev")
+        same = stable(shown) == stable(block[2])
+        return block[0] if same else f"```\n$ {block[1]}\n{shown}```"
+
+    now = _BLOCK.sub(output, page)
+    place.patch(SHOOTS, "old", FREED)
+    assert len(_BLOCK.findall(page)) == 4
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(now)
+    else:
+        assert now == page, "UPDATE_DOCS=1 writes the page anew"

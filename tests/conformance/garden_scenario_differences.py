@@ -1,0 +1,56 @@
+"""Where the controllers of a garden leave something else than the original's do, and why.
+
+Each reason holds for whatever object is like that of the scenario.
+"""
+
+from conformance.scenario_data import Observations
+
+_PROJECT, _NAMESPACE = "core.gardener.cloud/v1beta1 Project $P", "v1 Namespace $NS"
+_SHOOT = "core.gardener.cloud/v1beta1 Shoot"
+_ROLE = "rbac.authorization.k8s.io/v1 ClusterRole gardener.cloud:extension:project:$P"
+
+_NO_COMMA = "the original leaves a blank and a comma where one part of a text is empty"
+
+OTHER_WORDS: dict[str, str] = {
+    "shoot-maintenance/operation-rotate-credentials-start": _NO_COMMA,
+    "shoot-maintenance/operation-rotate-etcd-encryption-key-start": _NO_COMMA,
+    "shoot-maintenance/operation-rotate-ssh-keypair": _NO_COMMA,
+}
+"""By the scenario: only texts for people differ."""
+
+BETTER: dict[str, tuple[str, Observations]] = {
+    "managedseedset/deleted-full": (
+        "a Shoot stays while the Seed that runs in it is there, also when its ManagedSeed is gone",
+        {"then": {f"{_SHOOT} garden/$P-0": {"metadata": {"deletionTimestamp": None, "name": "$P-0"}}}},
+    ),
+    "managedseedset/scale-in-chooses-unready": (
+        "what is wrong with a Seed does not count for its Shoot any more when the ManagedSeed is gone",
+        {"then": {f"{_SHOOT} garden/$P-1": {"metadata": {"labels": {"shoot.gardener.cloud/status": "healthy"}}}}},
+    ),
+    "project-stale/no-namespace-yet": (
+        "the Namespace of a Project is not deleted before the Project: admission refuses that",
+        {"error": {}},
+    ),
+    "project/deleted-unlabelled": (
+        "a Namespace that does not say any more whose it is stays; the original leaves its owner, so that it is deleted",
+        {
+            "then": {
+                _PROJECT: "absent",
+                _NAMESPACE: {"metadata": {"name": "$NS", "deletionTimestamp": None, "ownerReferences": None}},
+            }
+        },
+    ),
+    "project/extension-role": (
+        "the role of members of whom there are none any more is removed",
+        {"then": {f"{_ROLE}:foo": "absent", f"{_ROLE}:bar": "absent"}},
+    ),
+}
+"""By the scenario: the reason, and the part of the observations that is right."""
+
+EITHER: dict[str, tuple[str, Observations]] = {
+    "shoot-conditions/not-managed": (
+        "a foreign condition that is written right after the creation goes if it is seen with it",
+        {"then": {f"{_SHOOT} s": {"status": {"conditions": [{"type": "APIServerAvailable"}]}}}},
+    ),
+}
+"""By the scenario: the reason, and the part of the observations that is right besides what was recorded."""

@@ -1,0 +1,90 @@
+"""A garden for tests: a control plane with the definitions of the garden API, and its webhooks served over TLS.
+
+All tests of the garden share it; those in `tests/cluster/test_garden_*.py` go to one process (see `tests/conftest.py`),
+so that there is one. Each test keeps to names of its own: `place` makes a Project with its namespace.
+"""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.garden.box import Garden as Box
+from devcluster.pytest_plugin import RunClusters
+from gardener.garden import resources
+from kube.objects import Object
+from kube.resources import Resource
+
+CONFIRMED: Object = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
+"""A merge patch."""
+
+
+@dataclass(frozen=True)
+class Garden:
+    cluster: Cluster
+    user: str = ""
+    """Impersonated, with one group of his own; empty: the administrator."""
+    group: str = "system:authenticated"
+
+    def as_user(self, user: str, group: str = "system:authenticated") -> Self:
+        return replace(self, user=user, group=group)
+
+    def create(
+        self, resource: Resource, name: str, *, namespace: str = "", dry_run: bool = False, **fields: Any
+    ) -> Object:
+        """Args: fields: of the object; those of `metadata` are added to name and namespace.
+
+        Raises: ApiError: it is refused.
+        """
+        place = {"namespace": namespace} if namespace else {}
+        meta = {"name": name, **place, **fields.pop("metadata", {})}
+        obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
+        return self._request("POST", resource.path(namespace=namespace) + ("?dryRun=All" if dry_run else ""), obj)
+
+    def patch(
+        self, resource: Resource, name: str, body: Object, *, namespace: str = "", status: bool = False
+    ) -> Object:
+        """A merge patch."""
+        path = resource.path(namespace=namespace, name=name, subresource="status" if status else "")
+        return self._request("PATCH", path, body, content_type="application/merge-patch+json")
+
+    def delete(self, resource: Resource, name: str, *, namespace: str = "") -> None:
+        self._request("DELETE", resource.path(namespace=namespace, name=name))
+
+    def get(self, resource: Resource, name: str, *, namespace: str = "") -> Object:
+        return self._request("GET", resource.path(namespace=namespace, name=name))
+
+    def place(self, name: str = "") -> str:
+        """The name of a new Project; its namespace is `garden-` and the name."""
+        name = name or f"p{uuid.uuid4().hex[:6]}"
+        labels = {"gardener.cloud/role": "project", "project.gardener.cloud/name": name}
+        self._request("POST", "/api/v1/namespaces", {"metadata": {"name": f"garden-{name}", "labels": labels}})
+        self.create(resources.PROJECTS, name, spec={"namespace": f"garden-{name}"})
+        return name
+
+    def allow(self, user: str, verb: str, resource: Resource) -> None:
+        """Everywhere, also for a verb or a resource that no server serves."""
+        name = f"test-{uuid.uuid4().hex[:8]}"
+        rbac, group = "/apis/rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io"
+        rule = {"apiGroups": [resource.group], "resources": [resource.plural], "verbs": [verb]}
+        self._request("POST", f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": [rule]})
+        role = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+        subject = {"apiGroup": group, "kind": "User", "name": user}
+        bound = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+        self._request("POST", f"{rbac}/clusterrolebindings", bound)
+
+    def _request(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Object:
+        headers = {"Impersonate-User": self.user, "Impersonate-Group": self.group} if self.user else {}
+        answer: Object = self.cluster.api.request(method, path, body, content_type=content_type, headers=headers)
+        return answer
+
+
+@pytest.fixture(scope="session")
+def garden(devcluster_run: RunClusters) -> Iterator[Garden]:
+    """It lives as long as the process that runs the tests."""
+    with Cluster() as cluster:
+        Box(cluster).install()
+        yield Garden(cluster)

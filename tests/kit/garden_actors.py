@@ -1,0 +1,131 @@
+"""Who sees to Shoots and Seeds, for tests that have nobody: they behave in the garden as gardenlets do.
+
+gardenlets = Gardenlets(client, "set")
+await gardenlets.work()
+"""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+
+from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.garden.shoots import is_current
+from kube.client import Client, Selection
+from kube.clock import format_time
+from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.objects import Object, finalizers, is_deleting, key, labels, mapping, metadata, spec
+from kube.paths import at, mapping_at
+from kube.resources import Resource
+
+_GARDEN = "garden"
+_FINALIZER = "gardener"
+
+
+class Gardenlets:
+    """They see to the Shoots of the namespace `garden` whose names begin so, to their ManagedSeeds and Seeds.
+
+    Attributes:
+        failures: how many of the next operations of a Shoot fail, by its name.
+        idle: names of Shoots and ManagedSeeds that nobody sees to.
+    """
+
+    def __init__(self, client: Client, prefix: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self.failures: Counter[str] = Counter()
+        self.idle: set[str] = set()
+
+    async def work(self) -> None:
+        """All that is due now."""
+        await asyncio.gather(
+            *(self._shoot(shoot) for shoot in await self._all(SHOOTS)),
+            *(self._managed_seed(managed_seed) for managed_seed in await self._all(MANAGED_SEEDS)),
+        )
+
+    async def _all(self, resource: Resource) -> list[Object]:
+        listed = [each async for page in self._client.pages(resource, Selection(_GARDEN)) for each in page]
+        return [each for each in listed if key(each).name.startswith(self._prefix) and key(each).name not in self.idle]
+
+    async def _shoot(self, shoot: Object) -> None:
+        is_going = is_deleting(shoot)
+        if not is_going and _FINALIZER not in finalizers(shoot):
+            await self._patch(SHOOTS, shoot, {"metadata": {"finalizers": [*finalizers(shoot), _FINALIZER]}})
+            return
+        began = mapping_at(shoot, "status", "lastOperation")
+        if is_current(shoot) and (not is_going or began.get("type") == "Delete"):
+            return
+        name = key(shoot).name
+        fails = self.failures[name] > 0
+        self.failures[name] -= fails
+        if is_going and not fails:
+            await self._release(SHOOTS, shoot)
+            return
+        kind = "Delete" if is_going else "Reconcile" if began else "Create"
+        operation = {
+            "type": kind,
+            "state": "Failed" if fails else "Succeeded",
+            "progress": 100,
+            "description": "d",
+            "lastUpdateTime": format_time(datetime.now(UTC)),
+        }
+        # The label comes first: with the end of the operation, all is as it is to be.
+        health = "unhealthy" if fails else "healthy"
+        if labels(shoot).get("shoot.gardener.cloud/status") != health:
+            await self._patch(SHOOTS, shoot, {"metadata": {"labels": {"shoot.gardener.cloud/status": health}}})
+        await self._report(SHOOTS, shoot, {"lastOperation": operation})
+
+    async def _managed_seed(self, managed_seed: Object) -> None:
+        name = key(managed_seed).name
+        seed = await self._client.find(SEEDS, name)
+        if is_deleting(managed_seed):
+            if seed is not None:
+                await self._client.delete(SEEDS, name)
+            else:
+                await self._release(MANAGED_SEEDS, managed_seed)
+            return
+        if _FINALIZER not in finalizers(managed_seed):
+            await self._patch(MANAGED_SEEDS, managed_seed, {"metadata": {"finalizers": [_FINALIZER]}})
+            return
+        if not is_current(managed_seed):
+            await self._report(MANAGED_SEEDS, managed_seed, {"conditions": [_true("SeedRegistered")]})
+        elif seed is None:
+            await self._register(managed_seed)
+        elif not is_current(seed):
+            conditions = [_true("GardenletReady"), _true("SeedSystemComponentsHealthy")]
+            await self._report(SEEDS, seed, {"conditions": conditions})
+
+    async def _register(self, managed_seed: Object) -> None:
+        config = mapping(at(spec(managed_seed), "gardenlet", "config", "seedConfig"))
+        seed = {
+            "apiVersion": SEEDS.api_version,
+            "kind": SEEDS.kind,
+            "metadata": {**mapping(config.get("metadata")), "name": key(managed_seed).name},
+            "spec": config["spec"],
+        }
+        try:
+            await self._client.create(SEEDS, seed)
+        except AlreadyExists:
+            return
+
+    # --- writing: whoever comes in between, the next round does it
+
+    async def _report(self, resource: Resource, obj: Object, status: Object) -> None:
+        status["observedGeneration"] = metadata(obj)["generation"]
+        await self._patch(resource, obj, {"status": status}, subresource="status")
+
+    async def _release(self, resource: Resource, obj: Object) -> None:
+        left = [each for each in finalizers(obj) if each != _FINALIZER]
+        await self._patch(resource, obj, {"metadata": {"finalizers": left or None}})
+
+    async def _patch(self, resource: Resource, obj: Object, body: Object, *, subresource: str = "") -> None:
+        own = key(obj)
+        try:
+            await self._client.patch(resource, own.name, body, namespace=own.namespace, subresource=subresource)
+        except (Conflict, NotFound):
+            return
+
+
+def _true(condition_type: str) -> Object:
+    moment = format_time(datetime.now(UTC))
+    told = {"status": "True", "reason": "R", "message": "m", "lastTransitionTime": moment, "lastUpdateTime": moment}
+    return {"type": condition_type, **told}

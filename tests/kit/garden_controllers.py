@@ -1,0 +1,63 @@
+"""Controllers of the controller manager at work in a test's own process.
+
+async with run_garden_controller(declare, client, controllers=Controllers(bastion=Bastion(max_lifetime=60.0))):
+    ...
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from agent.controller_manager.context import Context, utc_now
+from config.controller_manager.controllers import Controllers
+from config.controller_manager.schema import ControllerManagerConfiguration
+from devcluster.garden.objects import CONTROLLER_MANAGER_ACCOUNT, NAMESPACE
+from kit.controllers import cluster_of, loops_at_work
+from kit.eventually import soon
+from kube.client import Client
+from kube.events import EventRecorder
+from kube.loop import ControlLoop
+from kube.objects import Object, key, resource_version
+from kube.resources import Resource
+from process.garden_api.api import recognized
+
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_MANAGER_ACCOUNT}"
+
+
+@asynccontextmanager
+async def run_garden_controller(
+    declare: Callable[[Context], ControlLoop],
+    client: Client,
+    *namespaces: str,
+    controllers: Controllers | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> AsyncIterator[ControlLoop]:
+    """One controller at work, which sees these namespaces, or all, and may what the manifests say that it may.
+
+    A client of the test's own kind is used as it is.
+    """
+    if type(client) is Client:
+        client = client.impersonating(ACCOUNT)
+    garden = cluster_of(client, *namespaces)
+    context = Context(
+        config=ControllerManagerConfiguration(controllers=controllers or Controllers()),
+        garden=garden,
+        api=await recognized(client),
+        recorder=EventRecorder(client, component="test"),
+        clock=clock,
+    )
+    loop = declare(context)
+    async with loops_at_work(context.recorder, {garden.caches}, loop):
+        yield loop
+
+
+async def looked_at(loop: ControlLoop, resource: Resource, obj: Object) -> None:
+    """Returns when the loop knows of an object as it is, and has looked at it; its watches lag behind."""
+    (store,) = (watch.store for watch in loop._watches if watch.store.view.resource == resource)
+    await soon(lambda: store.version(key(obj)) >= resource_version(obj), "the loop to know of the change")
+    await at_rest(loop)
+
+
+async def at_rest(loop: ControlLoop) -> None:
+    """Returns when all that the loop has been told to look at is looked at."""
+    await soon(lambda: not len(loop.queue) and not loop.queue._running, "the passes to end")

@@ -1,0 +1,174 @@
+"""Requests to the webhooks of the garden API, through the real engine, without a cluster.
+
+What the API server does between the webhooks is done as offline: defaults of the schema, and its findings.
+
+asked = Asked(PROJECT, user="ann", garden=[other_project])
+assert asked.create({"metadata": {"name": "p"}, "spec": {}}).object["spec"]["owner"]["name"] == "ann"
+assert asked.create(bad).fields == {"metadata.name"}
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gardener.garden.structural import errors, with_defaults
+from kit.webhooks.mutating import state_of
+from kube.client import Selection
+from kube.objects import Object, metadata
+from kube.paths import at
+from kube.resources import Resource
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Request, ResourceName, User
+from webhooks.admission import Kind as KindName
+from webhooks.garden.access import Access
+from webhooks.garden.engine import mutator, validator
+from webhooks.garden.findings import status
+from webhooks.garden.kind import Kind
+from webhooks.garden.lookups import Lookups
+from webhooks.generic import copied
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request."""
+
+    object: Object
+    """As it would be stored; as sent, if it was refused."""
+    status: Object | None
+    """None: accepted."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        return 200 if self.status is None else int(self.status["code"])
+
+    @property
+    def message(self) -> str:
+        return "" if self.status is None else str(self.status["message"])
+
+    @property
+    def fields(self) -> set[str]:
+        """Of the causes of a refusal; without the one that says that rules of CEL were left out."""
+        causes = ((self.status or {}).get("details") or {}).get("causes") or []
+        return {cause["field"] for cause in causes} - {"<nil>"}
+
+    @property
+    def spec(self) -> Object:
+        return cast("Object", self.object["spec"])
+
+
+@dataclass
+class Reviews:
+    """An API server that answers SubjectAccessReviews: everything is allowed but these verbs, `<verb> <resource>[/<subresource>]`."""
+
+    denied: Sequence[str] = ()
+    asked: list[Object] = field(default_factory=list)
+    """Their resource attributes."""
+    stored: Sequence[Object] = ()
+    """What can be counted."""
+
+    async def create(self, _resource: object, review: Object) -> Object:
+        attributes = review["spec"]["resourceAttributes"]
+        self.asked.append(attributes)
+        subresource = f"/{attributes['subresource']}" if attributes.get("subresource") else ""
+        action = f"{attributes['verb']} {attributes['resource']}{subresource}"
+        return {"status": {"allowed": action not in self.denied}}
+
+    async def pages(
+        self, resource: Resource, selection: Selection, **_options: object
+    ) -> AsyncIterator[Sequence[Object]]:
+        path, _, value = selection.field_selector.partition("=")
+        of_kind = (obj for obj in self.stored if obj["kind"] == resource.kind)
+        yield [obj for obj in of_kind if at(obj, *path.split(".")) == value]
+
+
+class Asked:
+    """A kind, who writes objects of it, and what else there is.
+
+    Args:
+        garden: the other objects, each with apiVersion and kind.
+        denied: see `Reviews`.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        *,
+        user: str = "admin",
+        groups: Sequence[str] = (),
+        garden: Sequence[Object] = (),
+        denied: Sequence[str] = (),
+    ) -> None:
+        self.kind = kind
+        self.user = User(user, tuple(groups))
+        self.reviews = Reviews(denied, stored=garden)
+        state = state_of(*garden, client=self.reviews)
+        lookups = Lookups(state, kind.reads, patience=0.0)
+        self._mutate = mutator(kind, lookups)
+        self._validate = validator(kind, lookups, Access(cast("Any", self.reviews)))
+
+    def create(self, obj: Object) -> Outcome:
+        return self._write("CREATE", obj, None)
+
+    def update(self, old: Object, new: Object) -> Outcome:
+        return self._write("UPDATE", new, old)
+
+    def update_status(self, old: Object, new: Object) -> Outcome:
+        return self._write("UPDATE", new, old, subresource="status")
+
+    def delete(self, old: Object) -> Outcome:
+        old = self._complete(old)
+        answer = asyncio.run(cast("Any", self._validate(self._request("DELETE", None, old))))
+        return _outcome(answer, old)
+
+    def _write(self, operation: str, obj: Object, old: Object | None, *, subresource: str = "") -> Outcome:
+        obj = self._complete(obj)
+        old = None if old is None else self._complete(old)
+        schema = self.kind.definition.schema
+        obj = with_defaults(schema, obj)
+        answer = asyncio.run(cast("Any", self._mutate(self._request(operation, obj, old, subresource))))
+        if not isinstance(answer, Changed | Allowed):
+            return _outcome(answer, obj)
+        after = with_defaults(schema, answer.after if isinstance(answer, Changed) else obj)
+        if wrong := errors(schema, after, old=old):
+            resource = self.kind.resource
+            return Outcome(after, status(resource, after["metadata"]["name"], wrong), answer.warnings)
+        judged = asyncio.run(cast("Any", self._validate(self._request(operation, copied(after), old, subresource))))
+        outcome = _outcome(judged, after)
+        return Outcome(outcome.object, outcome.status, (*answer.warnings, *outcome.warnings))
+
+    def _complete(self, obj: Object) -> Object:
+        resource = self.kind.resource
+        meta = {"name": "x", **({"namespace": "garden-dev"} if resource.namespaced else {}), **metadata(obj)}
+        complete = {"apiVersion": resource.api_version, "kind": resource.kind, **obj, "metadata": meta}
+        return cast("Object", copied(complete))
+
+    def _request(self, operation: str, obj: Object | None, old: Object | None, subresource: str = "") -> Request:
+        resource = self.kind.resource
+        meta = metadata(obj or old or {})
+        return Request(
+            uid="u1",
+            kind=KindName(resource.group, resource.version, resource.kind),
+            resource=ResourceName(resource.group, resource.version, resource.plural),
+            operation=operation,
+            name=meta["name"],
+            namespace=meta.get("namespace", ""),
+            object=obj,
+            old_object=old,
+            subresource=subresource,
+            user=self.user,
+        )
+
+
+def _outcome(answer: Answer, obj: Object) -> Outcome:
+    match answer:
+        case Allowed():
+            return Outcome(obj, None, answer.warnings)
+        case Failure():
+            return Outcome(obj, answer.status, answer.warnings)
+        case Denied():
+            return Outcome(obj, {"code": 403, "message": answer.message})
+        case Errored():
+            return Outcome(obj, {"code": answer.code, "message": answer.message})
+        case Changed():
+            raise AssertionError("a validating webhook changed something")

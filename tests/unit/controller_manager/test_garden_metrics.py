@@ -1,0 +1,132 @@
+"""The series of a garden."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from agent.controller_manager.api import PROJECTS_VIEW, QUOTAS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.metrics import GardenCollector
+from kube.cache import Store, View
+from kube.objects import Object
+from kube.watch import ListBegins, ListEnds, Present
+
+T1, T2 = "2025-01-01T12:00:00Z", "2025-01-01T12:05:00Z"
+T1_SECONDS, T2_SECONDS = 1735732800.0, 1735733100.0
+
+
+def store(
+    view: View[Object], *statuses: Any, deleted: Iterable[tuple[str, str]] = (), synced: bool = True
+) -> Store[Any]:
+    """Objects of a kind, as the API server lists them.
+
+    Args: deleted: others that are being deleted: since when, and what finalizer they have.
+    """
+    found: Store[Any] = Store(view)
+    source = found.source("")
+    source.apply(ListBegins(0))
+    objects: list[Object] = [
+        *({"status": status, "metadata": {}} for status in statuses),
+        *({"metadata": {"deletionTimestamp": time, "finalizers": [name]}} for time, name in deleted),
+    ]
+    for number, obj in enumerate(objects):
+        obj["metadata"] |= {"name": f"n-{number}", "resourceVersion": str(number + 1)}
+        source.apply(Present({"spec": {}, **obj}))
+    if synced:
+        source.apply(ListEnds(100))
+    return found
+
+
+def series(*stores: Store[Any]) -> dict[str, float]:
+    """By name, without the prefix, and the values of their labels."""
+    collector, registry = GardenCollector(), CollectorRegistry()
+    registry.register(collector)
+    collector.follow(lambda: stores)
+    return {
+        "/".join((family.name.removeprefix("controller_manager_"), *sample.labels.values())): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+    }
+
+
+def ready(status: str) -> Object:
+    return {"conditions": [{"type": "GardenletReady", "status": status}]}
+
+
+def test_without_controllers_there_is_nothing_to_report() -> None:
+    registry = CollectorRegistry()
+    registry.register(GardenCollector())
+    assert not [sample for family in registry.collect() for sample in family.samples]
+
+
+def test_nothing_is_said_of_kinds_that_are_not_known_yet() -> None:
+    assert not series(store(SEEDS_VIEW, ready("Unknown"), synced=False))
+
+
+@pytest.mark.parametrize(
+    ("view", "statuses", "counted"),
+    [
+        (
+            SEEDS_VIEW,
+            [
+                ready("True"),
+                ready("Unknown"),
+                ready("Unknown"),
+                ready("Progressing"),
+                {},
+                {"conditions": "?"},
+                ready("?"),
+            ],
+            {"True": 1, "False": 0, "Unknown": 2, "Progressing": 1, "None": 3},
+        ),
+        (
+            PROJECTS_VIEW,
+            [{"phase": "Ready"}, {"phase": "Failed"}, {}, None, {"phase": ["?"]}],
+            {"Pending": 0, "Ready": 1, "Failed": 1, "Terminating": 0, "None": 3},
+        ),
+        (
+            SHOOTS_VIEW,
+            [
+                {"lastMaintenance": {"state": "Failed"}},
+                {"lastMaintenance": {"state": "Succeeded"}},
+                {"lastMaintenance": 1},
+            ],
+            {"Processing": 0, "Succeeded": 1, "Failed": 1, "None": 1},
+        ),
+    ],
+    ids=["Seeds", "Projects", "Shoots"],
+)
+def test_objects_are_counted_by_values_that_are_known_beforehand(
+    view: View[Object], statuses: list[Any], counted: dict[str, float]
+) -> None:
+    name = {SEEDS_VIEW: "seeds", PROJECTS_VIEW: "projects", SHOOTS_VIEW: "shoots_last_maintenance"}[view]
+    found = series(store(view, *statuses))
+    assert {key: value for key, value in found.items() if key.startswith(f"{name}/")} == {
+        f"{name}/{value}": number for value, number in counted.items()
+    }
+
+
+def test_stale_projects_are_counted_and_the_first_deletion_is_told() -> None:
+    statuses = [
+        {},
+        {"staleSinceTimestamp": T1},
+        {"staleSinceTimestamp": T1, "staleAutoDeleteTimestamp": T2},
+        {"staleSinceTimestamp": T1, "staleAutoDeleteTimestamp": "?"},
+    ]
+    found = series(store(PROJECTS_VIEW, *statuses))
+    assert found["projects_stale"] == 3
+    assert found["projects_first_deletion_timestamp_seconds"] == T2_SECONDS
+    assert "projects_first_deletion_timestamp_seconds" not in series(store(PROJECTS_VIEW, *statuses[:2]))
+
+
+def test_deletions_wait_as_long_as_the_finalizer_is_there() -> None:
+    deleted = [(T2, "gardener"), (T1, "gardener"), ("2024-01-01T00:00:00Z", "of-somebody-else")]
+    registration = "core.gardener.cloud/controllerregistration"
+    found = series(store(QUOTAS_VIEW, {}, deleted=deleted), store(SEEDS_VIEW, deleted=[(T2, registration)]))
+    assert {key: value for key, value in found.items() if key.startswith("deletions_")} == {
+        "deletions_waiting/Quota": 2,
+        "deletions_waiting/Seed": 1,
+        "deletions_waiting_since_timestamp_seconds/Quota": T1_SECONDS,
+        "deletions_waiting_since_timestamp_seconds/Seed": T2_SECONDS,
+    }

@@ -1,0 +1,84 @@
+"""Which CertificateSigningRequests are those of gardenlets, and what is asked about who made them."""
+
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.controller_manager.certificate_signing_request.rules import USAGES, review, why_not
+from kit.signing.requests import CLIENT, csr_object, signing_request
+from kube.objects import Object
+from kube.signing_requests import is_pending, parse, with_decision
+
+SEEDS = "gardener.cloud:system:seeds"
+NAME = "gardener.cloud:system:seed:a"
+BOOTSTRAPPER = {"user": "system:bootstrap:abcdef", "groups": ["system:bootstrappers", "system:authenticated"]}
+
+
+def request(
+    common_name: str = NAME, *, organizations: tuple[str, ...] = (SEEDS,), csr: Any = None, **asked: Any
+) -> Object:
+    body = signing_request(common_name, organizations=organizations, **asked)
+    return csr_object(body, signer=CLIENT, **{**BOOTSTRAPPER, "usages": sorted(USAGES), **(csr or {})})
+
+
+ALIEN = x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "u")
+
+
+@pytest.mark.parametrize(
+    ("csr", "fits"),
+    [
+        pytest.param(request(), True, id="as a gardenlet asks"),
+        pytest.param(request(csr={"usages": [*USAGES][::-1]}), True, id="usages in another order"),
+        pytest.param(request("gardener.cloud:system:seed:"), True, id="no name of a Seed"),
+        pytest.param(request("system:seed:a"), False, id="another common name"),
+        pytest.param(request(organizations=(SEEDS, "system:masters")), False, id="two organizations"),
+        pytest.param(request(organizations=()), False, id="no organization"),
+        pytest.param(request(organizations=("gardener.cloud:system:seed",)), False, id="another organization"),
+        pytest.param(request(csr={"usages": ["client auth", "digital signature"]}), False, id="a usage missing"),
+        pytest.param(request(csr={"usages": [*USAGES, "server auth"]}), False, id="one usage more"),
+        pytest.param(request(csr={"usages": ["client auth"] * 2 + ["digital signature"]}), False, id="usages twice"),
+        pytest.param(request(dns=["a"]), False, id="DNS name"),
+        pytest.param(request(ips=["10.0.0.1"]), False, id="IP address"),
+        pytest.param(request(others=[x509.RFC822Name("a@example.com")]), False, id="e-mail address"),
+        pytest.param(request(others=[x509.UniformResourceIdentifier("spiffe://a")]), False, id="URI"),
+        pytest.param(request(subject=[ALIEN]), False, id="more in the subject"),
+        pytest.param(request(csr={"user": NAME, "groups": [SEEDS]}), True, id="renewal"),
+        pytest.param(request(csr={"user": f"{NAME}b", "groups": [SEEDS]}), False, id="name of another gardenlet"),
+    ],
+)
+def test_nothing_but_the_client_certificate_of_a_gardenlet_fits(csr: Object, fits: bool) -> None:
+    assert (why_not(parse(csr)) == "") is fits
+
+
+def test_two_common_names_are_one_too_many() -> None:
+    body = signing_request([NAME, "system:admin"], organizations=[SEEDS])
+    assert "common name" in why_not(parse(csr_object(body, signer=CLIENT, usages=sorted(USAGES))))
+
+
+@given(usages=st.lists(st.sampled_from([*sorted(USAGES), "server auth"])))
+def test_usages_are_these_three_and_no_others(usages: list[str]) -> None:
+    assert (why_not(parse(request(csr={"usages": usages}))) == "") is (sorted(usages) == sorted(USAGES))
+
+
+def test_the_review_is_about_whoever_made_the_request() -> None:
+    csr = request()
+    csr["spec"] |= {"uid": "u", "extra": {"k": ["v"]}}
+    asked = review(csr)
+    assert (asked["user"], asked["uid"], asked["groups"], asked["extra"]) == (
+        "system:bootstrap:abcdef",
+        "u",
+        ["system:bootstrappers", "system:authenticated"],
+        {"k": ["v"]},
+    )
+    assert asked["resourceAttributes"]["subresource"] == "seedclient"
+
+
+def test_a_decision_ends_the_wait() -> None:
+    csr = request()
+    assert is_pending(csr)
+    assert not is_pending(with_decision(csr, "Approved", "R", "m"))
+    assert is_pending(csr)

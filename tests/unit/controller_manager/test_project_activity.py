@@ -1,0 +1,96 @@
+"""Which changes count as activity in a Project."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.controller_manager.project.activity.reconcile import Moments
+from agent.controller_manager.project.activity.rules import is_news, of_credentials, of_objects, of_quotas
+from gardener.garden.credentials import Credentials
+from kube.clock import format_time
+from kube.objects import Key, Object
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+REFERENCE, OTHER = "reference.gardener.cloud/secretbinding", "reference.gardener.cloud/credentialsbinding"
+
+
+def before(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+def shoot(generation: int = 1, *, age: float = 0, **metadata: Any) -> Object:
+    return {"metadata": {"generation": generation, "creationTimestamp": format_time(before(age)), **metadata}}
+
+
+def secret(*labels: str, age: float = 0, **metadata: Any) -> Object:
+    return shoot(0, age=age, labels=dict.fromkeys(labels, "true"), namespace="garden-dev", **metadata)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "initial", "expected"),
+    [
+        (None, shoot(), False, NOW),
+        (None, shoot(age=59), False, NOW),
+        (None, shoot(age=61), False, None),
+        (None, shoot(age=20), True, before(20)),
+        (None, shoot(age=61), True, None),
+        (shoot(1, age=900), shoot(2, age=900), False, NOW),
+        (shoot(1, age=900), shoot(2, age=900), True, NOW),
+        (shoot(), shoot(labels={"a": "b"}), False, None),
+        (shoot(), shoot(), True, None),
+        (shoot(age=900), None, False, NOW),
+    ],
+)
+def test_shoots_count_when_they_come_go_or_get_another_spec(
+    old: Object | None, new: Object | None, initial: bool, expected: datetime | None
+) -> None:
+    assert of_objects(old, new, now=NOW, initial=initial) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "initial", "expected"),
+    [
+        (None, secret(REFERENCE), False, NOW),
+        (None, secret(), False, None),
+        (None, secret(OTHER, age=30), True, before(30)),
+        (None, secret(OTHER, age=61), True, None),
+        (secret(REFERENCE), secret(REFERENCE), False, NOW),  # its content
+        (secret(REFERENCE), secret(REFERENCE), True, None),  # a resync
+        (secret(), secret(), False, None),
+        # labels and finalizers of controllers
+        (secret(), secret(REFERENCE, finalizers=["gardener.cloud/gardener"]), False, None),
+        (secret(REFERENCE), secret(REFERENCE, "provider.shoot.gardener.cloud/local"), False, None),
+        (secret(REFERENCE), secret(REFERENCE, finalizers=["gardener.cloud/reference-protection"]), False, None),
+        (secret(REFERENCE), secret(), False, None),
+        (secret(REFERENCE), secret(REFERENCE, deletionTimestamp="2026-05-01T12:00:00Z"), False, NOW),
+        (secret(REFERENCE, age=900), None, False, NOW),
+        (secret(age=900), None, False, None),
+    ],
+)
+def test_credentials_count_while_bindings_refer_to_them(
+    old: Object | None, new: Object | None, initial: bool, expected: datetime | None
+) -> None:
+    kept = [None if each is None else Credentials.of(each) for each in (old, new)]
+    assert of_credentials(kept[0], kept[1], now=NOW, initial=initial) == expected
+    assert of_quotas(old, new, now=NOW, initial=initial) == expected
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"), [(None, True), (200, True), (1, True), (0.9, False), (0, False), (-5, False)]
+)
+def test_activity_within_a_minute_is_recorded_once(recorded: float | None, expected: bool) -> None:
+    assert is_news("" if recorded is None else format_time(before(recorded)), NOW) is expected
+
+
+def test_a_later_moment_is_not_lost_while_one_is_recorded() -> None:
+    moments, project = Moments(), Key("", "dev")
+    moments.add(project, NOW)
+    moments.add(project, before(1))
+    assert moments.get(project) == NOW
+    later = NOW + timedelta(minutes=1)
+    moments.add(project, later)
+    moments.recorded(project, NOW)
+    assert moments.get(project) == later
+    moments.recorded(project, later)
+    assert moments.get(project) is None

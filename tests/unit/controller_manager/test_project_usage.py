@@ -1,0 +1,143 @@
+"""What makes a Project a used one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from agent.controller_manager import api
+from agent.controller_manager.project.stale.usage import Usage
+from agent.controller_manager.project.views import BACKUP_ENTRIES_VIEW
+from gardener.garden.resources import (
+    BACKUP_ENTRIES,
+    CREDENTIALS_BINDINGS,
+    QUOTAS,
+    SECRET_BINDINGS,
+    SHOOTS,
+    WORKLOAD_IDENTITIES,
+)
+from kube.cache import Store, View
+from kube.objects import Object
+from kube.resources import SECRETS, Resource
+from kube.watch import ListBegins, ListEnds, Present
+
+OWN, OTHER = "garden-dev", "garden-other"
+SECRET_BINDING, CREDENTIALS_BINDING = (
+    "reference.gardener.cloud/secretbinding",
+    "reference.gardener.cloud/credentialsbinding",
+)
+
+
+def made(resource: Resource, name: str, namespace: str = OWN, *labels: str, **fields: Any) -> Object:
+    marks = {each.partition("=")[0]: each.partition("=")[2] or "true" for each in labels}
+    meta = {"name": name, "namespace": namespace, "labels": marks, "resourceVersion": "1"}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
+
+
+def shoot(namespace: str = OTHER, **spec: Any) -> Object:
+    return made(SHOOTS, "s", namespace, spec=spec)
+
+
+def secret_binding(secret: str = "cred", **fields: Any) -> Object:
+    reference = {"name": secret, "namespace": OWN}
+    return made(SECRET_BINDINGS, "b", OTHER, **({"secretRef": reference} | fields))
+
+
+def credentials_binding(kind: Resource = SECRETS, **fields: Any) -> Object:
+    reference = {"apiVersion": kind.api_version, "kind": kind.kind, "name": "cred", "namespace": OWN}
+    return made(CREDENTIALS_BINDINGS, "b", OTHER, **({"credentialsRef": reference} | fields))
+
+
+QUOTA = made(QUOTAS, "q")
+OF_QUOTA: Object = {"quotas": [{"name": "q", "namespace": OWN}]}
+ELSEWHERE = {"name": "cred", "namespace": OTHER}
+
+
+def usage(objects: Sequence[Object]) -> Usage:
+    def filled(view: View[Any]) -> Store[Any]:
+        store = Store(view)
+        source = store.source("")
+        source.apply(ListBegins(1))
+        for obj in objects:
+            if obj["kind"] == view.resource.kind:
+                source.apply(Present(obj))
+        source.apply(ListEnds(1))
+        return store
+
+    return Usage(
+        shoots=filled(api.SHOOTS_VIEW),
+        backup_entries=filled(BACKUP_ENTRIES_VIEW),
+        secrets=filled(api.SECRETS_VIEW),
+        workload_identities=filled(api.WORKLOAD_IDENTITIES_VIEW),
+        quotas=filled(api.QUOTAS_VIEW),
+        secret_bindings=filled(api.SECRET_BINDINGS_VIEW),
+        credentials_bindings=filled(api.CREDENTIALS_BINDINGS_VIEW),
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        ([], ""),
+        ([shoot(OWN)], "Shoot garden-dev/s"),
+        ([shoot(OTHER)], ""),
+        ([made(BACKUP_ENTRIES, "e")], "BackupEntry garden-dev/e"),
+        ([made(BACKUP_ENTRIES, "e", OTHER)], ""),
+        # Secrets that Shoots of other Projects use
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), shoot(secretBindingName="b")], "Secret"),
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding()], ""),
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), shoot(secretBindingName="c")], ""),
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), shoot(credentialsBindingName="b")], ""),
+        ([made(SECRETS, "cred", OWN), secret_binding(), shoot(secretBindingName="b")], ""),
+        ([made(SECRETS, "cred", OWN, CREDENTIALS_BINDING), secret_binding(), shoot(secretBindingName="b")], ""),
+        (
+            [
+                made(SECRETS, "cred", OWN, SECRET_BINDING, "gardener.cloud/role=kubeconfig"),
+                secret_binding(),
+                shoot(secretBindingName="b"),
+            ],
+            "",
+        ),
+        (
+            [
+                made(SECRETS, "cred", OWN, SECRET_BINDING, "gardener.cloud/role=other"),
+                secret_binding(),
+                shoot(secretBindingName="b"),
+            ],
+            "Secret",
+        ),
+        (
+            [
+                made(SECRETS, "cred", OWN, CREDENTIALS_BINDING),
+                credentials_binding(),
+                shoot(credentialsBindingName="b"),
+            ],
+            "Secret",
+        ),
+        (
+            [
+                made(WORKLOAD_IDENTITIES, "cred", OWN, CREDENTIALS_BINDING),
+                credentials_binding(WORKLOAD_IDENTITIES),
+                shoot(credentialsBindingName="b"),
+            ],
+            "WorkloadIdentity garden-dev/cred",
+        ),
+        (
+            [
+                made(WORKLOAD_IDENTITIES, "cred", OWN, CREDENTIALS_BINDING),
+                credentials_binding(),
+                shoot(credentialsBindingName="b"),
+            ],
+            "",
+        ),
+        # Quotas
+        ([QUOTA, secret_binding(secretRef=ELSEWHERE, **OF_QUOTA), shoot(secretBindingName="b")], "Quota garden-dev/q"),
+        ([QUOTA, credentials_binding(**OF_QUOTA), shoot(credentialsBindingName="b")], "Quota garden-dev/q"),
+        ([QUOTA, credentials_binding(**OF_QUOTA), shoot(secretBindingName="b")], ""),
+        ([made(QUOTAS, "p"), secret_binding(**OF_QUOTA), shoot(secretBindingName="b")], ""),
+    ],
+)
+def test_a_project_is_used(objects: list[Object], expected: str) -> None:
+    found = usage(objects).of(OWN)
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)

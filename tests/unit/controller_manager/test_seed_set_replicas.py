@@ -1,0 +1,246 @@
+"""How far a replica of a ManagedSeedSet is, and which of several is removed first."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gardener.garden.managed_seed_set.replicas import (
+    Health,
+    Replica,
+    State,
+    health_of,
+    is_seed_ready,
+    managed_seed_state,
+    name_of,
+    next_ordinal,
+    ordinal_of,
+    removal_order,
+    shoot_state,
+)
+from kit.seed_sets import managed_seed, ready, seed, shoot
+from kube.objects import Object
+
+PRIORITY = "seedmanagement.gardener.cloud/priority"
+PROTECTED = "seedmanagement.gardener.cloud/protect-from-deletion"
+OPERATION = "gardener.cloud/operation"
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("name", "ordinal"),
+    [
+        ("test-0", 0),
+        ("test-12", 12),
+        ("a-b-3", 3),
+        ("test-2147483647", 2147483647),
+        ("test-2147483648", -1),
+        ("test-01", -1),
+        ("test", -1),
+        ("foreign-x", -1),
+        ("test-", -1),
+        ("", -1),
+    ],
+)
+def test_the_ordinal_is_the_number_at_the_end(name: str, ordinal: int) -> None:
+    assert ordinal_of(name) == ordinal
+
+
+@pytest.mark.parametrize(
+    ("next_number", "names", "expected"),
+    [
+        (0, [], 0),
+        (2, ["test-0"], 2),
+        (0, ["test-0", "test-4"], 5),
+        (7, ["test-0", "test-4"], 7),
+        (0, ["foreign"], 0),
+    ],
+)
+def test_the_next_number_was_never_given(next_number: int, names: list[str], expected: int) -> None:
+    assert next_ordinal(next_number, names) == expected
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(0, 1000)))
+def test_numbers_only_grow(next_number: int, ordinals: list[int]) -> None:
+    chosen = next_ordinal(next_number, (name_of("set", ordinal) for ordinal in ordinals))
+    assert chosen >= next_number
+    assert all(chosen > ordinal for ordinal in ordinals)
+
+
+# --- states
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (shoot("s", ""), State.SHOOT_RECONCILING),
+        (shoot("s", "Create Processing"), State.SHOOT_RECONCILING),
+        (shoot("s", "Create Error"), State.SHOOT_RECONCILING),
+        (shoot("s", "Create Succeeded"), State.SHOOT_RECONCILED),
+        (shoot("s", "Reconcile Succeeded"), State.SHOOT_RECONCILED),
+        (shoot("s", "Reconcile Succeeded", observed=False), State.SHOOT_RECONCILING),
+        (shoot("s", "Restore Succeeded"), State.SHOOT_RECONCILING),
+        (shoot("s", "Create Failed"), State.SHOOT_RECONCILE_FAILED),
+        (shoot("s", "Reconcile Failed"), State.SHOOT_RECONCILE_FAILED),
+        (shoot("s", "Reconcile Failed", observed=False), State.SHOOT_RECONCILING),
+        (shoot("s", "Reconcile Failed", annotations={OPERATION: "retry"}), State.SHOOT_RECONCILING),
+        (shoot("s", "Reconcile Failed", annotations={OPERATION: "maintain"}), State.SHOOT_RECONCILE_FAILED),
+        (shoot("s", "Delete Failed"), State.SHOOT_RECONCILING),
+        (shoot("s", "Create Succeeded", deleting=True), State.SHOOT_DELETING),
+        (shoot("s", "Create Failed", deleting=True), State.SHOOT_DELETING),
+        (shoot("s", "Delete Processing", deleting=True), State.SHOOT_DELETING),
+        (shoot("s", "Delete Failed", deleting=True), State.SHOOT_DELETE_FAILED),
+        (shoot("s", "Delete Failed", deleting=True, observed=False), State.SHOOT_DELETING),
+        (shoot("s", "Delete Failed", deleting=True, annotations={OPERATION: "retry"}), State.SHOOT_DELETING),
+        (shoot("s", "Delete Succeeded", deleting=True), State.SHOOT_DELETING),
+    ],
+)
+def test_states_of_a_shoot_alone(of: Object, expected: State) -> None:
+    assert shoot_state(of) is expected
+    assert Replica(shoot=of).state is expected
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (managed_seed("s"), State.MANAGED_SEED_REGISTERED),
+        (managed_seed("s", ""), State.MANAGED_SEED_PREPARING),
+        (managed_seed("s", "False"), State.MANAGED_SEED_PREPARING),
+        (managed_seed("s", "Unknown"), State.MANAGED_SEED_PREPARING),
+        (managed_seed("s", observed=False), State.MANAGED_SEED_PREPARING),
+        (managed_seed("s", deleting=True), State.MANAGED_SEED_DELETING),
+        (managed_seed("s", "", deleting=True), State.MANAGED_SEED_DELETING),
+    ],
+)
+def test_the_managed_seed_counts_where_there_is_one(of: Object, expected: State) -> None:
+    assert managed_seed_state(of) is expected
+    assert Replica(shoot=shoot("s", "Create Failed"), managed_seed=of).state is expected
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (None, False),
+        (seed("s"), True),
+        (seed("s", observed=False), False),
+        (seed("s", deleting=True), False),
+        (seed("s", conditions={"GardenletReady": "Unknown"}), False),
+        (seed("s", conditions={"GardenletReady": "Progressing"}), False),
+        (seed("s", conditions={"SeedSystemComponentsHealthy": "False"}), False),
+        (seed("s", conditions={"BackupBucketsReady": "True"}), True),
+        (seed("s", conditions={"BackupBucketsReady": "Unknown"}), False),
+        (seed("s", conditions={"ExtensionsReady": "False"}), True),
+    ],
+)
+def test_when_a_seed_is_ready(of: Object | None, *, expected: bool) -> None:
+    assert is_seed_ready(of) is expected
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        (None, Health.PROGRESSING),
+        ("healthy", Health.HEALTHY),
+        ("progressing", Health.PROGRESSING),
+        ("unknown", Health.UNKNOWN),
+        ("unhealthy", Health.UNHEALTHY),
+        ("HEALTHY", Health.UNKNOWN),
+        ("", Health.UNKNOWN),
+        ("something", Health.UNKNOWN),
+    ],
+)
+def test_the_label_says_how_healthy_a_shoot_is(label: str | None, expected: Health) -> None:
+    assert health_of(shoot("s", health=label)) is expected
+
+
+@pytest.mark.parametrize(
+    ("replica", "expected"),
+    [
+        (ready("s"), True),
+        (Replica(shoot=shoot("s"), seed=seed("s")), False),
+        (Replica(shoot=shoot("s"), managed_seed=managed_seed("s")), False),
+        (Replica(shoot=shoot("s"), managed_seed=managed_seed("s", ""), seed=seed("s")), False),
+        (Replica(shoot=shoot("s", health="progressing"), managed_seed=managed_seed("s"), seed=seed("s")), False),
+        # What its Shoot does meanwhile is said by the label alone.
+        (Replica(shoot=shoot("s", "Reconcile Failed"), managed_seed=managed_seed("s"), seed=seed("s")), True),
+    ],
+)
+def test_when_a_replica_is_ready(replica: Replica, *, expected: bool) -> None:
+    assert replica.is_ready is expected
+
+
+@pytest.mark.parametrize(
+    ("on_shoot", "on_managed_seed", "expected"),
+    [
+        ({}, {}, False),
+        ({PROTECTED: "true"}, {}, True),
+        ({}, {PROTECTED: "true"}, True),
+        ({PROTECTED: "True"}, {PROTECTED: "false"}, False),
+    ],
+)
+def test_either_object_protects_a_replica(
+    on_shoot: dict[str, str], on_managed_seed: dict[str, str], *, expected: bool
+) -> None:
+    replica = Replica(
+        shoot=shoot("s", annotations=on_shoot), managed_seed=managed_seed("s", annotations=on_managed_seed)
+    )
+    assert replica.is_protected is expected
+
+
+@pytest.mark.parametrize(
+    ("on_shoot", "on_managed_seed", "expected"),
+    [
+        (None, None, 3),
+        ("7", None, 7),
+        ("7", "-1", -1),
+        ("7", "x", 3),
+        ("", None, 3),
+        ("2147483648", None, 3),
+        ("-2147483648", None, -2147483648),
+    ],
+)
+def test_the_priority_is_that_of_the_managed_seed(
+    on_shoot: str | None, on_managed_seed: str | None, expected: int
+) -> None:
+    replica = Replica(
+        shoot=shoot("s", annotations={} if on_shoot is None else {PRIORITY: on_shoot}),
+        managed_seed=managed_seed("s", annotations={} if on_managed_seed is None else {PRIORITY: on_managed_seed}),
+    )
+    assert replica.priority == expected
+
+
+# --- order of removal
+
+
+def _unready(name: str) -> Replica:
+    return Replica(
+        shoot=shoot(name), managed_seed=managed_seed(name), seed=seed(name, conditions={"GardenletReady": "False"})
+    )
+
+
+def _with_health(name: str, health: str) -> Replica:
+    return Replica(shoot=shoot(name, health=health), managed_seed=managed_seed(name), seed=seed(name))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "expected"),
+    [
+        ([ready("s-0"), ready("s-1")], ["s-0", "s-1"]),
+        ([ready("s-10"), ready("s-9")], ["s-9", "s-10"]),
+        ([ready("s-0"), _unready("s-1")], ["s-1", "s-0"]),
+        ([_with_health("s-0", "progressing"), _with_health("s-1", "unhealthy")], ["s-1", "s-0"]),
+        ([ready("s-0"), Replica(shoot=shoot("s-1", ""))], ["s-1", "s-0"]),
+        ([Replica(shoot=shoot("s-0", "")), Replica(shoot=shoot("s-1", "Create Failed"))], ["s-1", "s-0"]),
+        ([ready("s-0"), ready("s-1", annotations={PRIORITY: "2"})], ["s-1", "s-0"]),
+        # A priority counts more than how far a replica is.
+        ([ready("s-0"), Replica(shoot=shoot("s-1", "", annotations={PRIORITY: "20"}))], ["s-0", "s-1"]),
+        # One that goes already counts more than all.
+        ([ready("s-0", annotations={PRIORITY: "0"}), ready("s-1", deleting=True)], ["s-1", "s-0"]),
+        ([ready("foreign"), ready("s-0")], ["foreign", "s-0"]),
+    ],
+)
+def test_what_is_removed_first(replicas: list[Replica], expected: list[str]) -> None:
+    assert [replica.name for replica in sorted(replicas, key=removal_order)] == expected
+    replicas.reverse()
+    assert [replica.name for replica in sorted(replicas, key=removal_order)] == expected

@@ -1,0 +1,104 @@
+"""Which changes of Shoots lead to a look at their schedules, or to maintenance."""
+
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agent.controller_manager.shoot.hibernation.controller import concerns_schedules
+from agent.controller_manager.shoot.maintenance.controller import handler
+from kube.cache import Change
+from kube.objects import Key, Object
+from kube.queue import WorkQueue
+
+KEY = Key("ns", "s")
+NOON = datetime(2024, 1, 16, 12, tzinfo=UTC)
+NIGHT = [{"start": "0 20 * * *"}]
+OPEN, CLOSED = ("110000+0000", "140000+0000"), ("200000+0000", "210000+0000")
+DELETED: Object = {"deletionTimestamp": "2024-01-16T11:00:00Z"}
+
+
+def shoot(
+    schedules: list[Object] | None = None, *, window: tuple[str, str] = CLOSED, possible: str = "", **meta: Any
+) -> Object:
+    constraints = [{"type": "HibernationPossible", "status": possible}] if possible else []
+    return {
+        "metadata": meta,
+        "spec": {
+            "hibernation": {"schedules": schedules or []},
+            "maintenance": {"timeWindow": dict(zip(("begin", "end"), window, strict=True))},
+        },
+        "status": {"constraints": constraints},
+    }
+
+
+def change(old: Object | None, new: Object | None, *, initial: bool = False) -> Change[Object]:
+    return Change(key=KEY, old=copy.deepcopy(old), new=copy.deepcopy(new), initial=initial)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (None, shoot(NIGHT), True),
+        (None, shoot(), False),
+        (shoot(), shoot(NIGHT), True),
+        (shoot(NIGHT), shoot([{"start": "0 21 * * *"}]), True),
+        (shoot(NIGHT), shoot(), False),
+        (shoot(NIGHT), None, False),
+        (shoot(NIGHT), shoot(NIGHT, labels={"a": "b"}), False),
+        (shoot(NIGHT, possible="False"), shoot(NIGHT, possible="True"), True),
+        (shoot(NIGHT, possible="True"), shoot(NIGHT), False),
+    ],
+)
+def test_changes_that_concern_schedules(old: Object | None, new: Object | None, expected: bool) -> None:
+    assert concerns_schedules(change(old, new)) is expected
+
+
+def asked(operation: str = "maintain") -> Object:
+    return shoot(annotations={"gardener.cloud/operation": operation})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "initial", "after"),
+    [
+        (None, shoot(), False, 0.0),
+        (None, shoot(window=OPEN), False, 0.0),
+        (shoot(), asked(), False, 0.0),
+        (asked("reconcile"), asked(), False, 0.0),
+        (shoot(), shoot(window=OPEN), False, 0.0),
+        (asked(), asked(), False, None),
+        (asked(), shoot(), False, None),
+        (shoot(), asked("reconcile"), False, None),
+        (shoot(), shoot(NIGHT), False, None),
+        (shoot(window=OPEN), shoot(window=OPEN), True, None),
+        (shoot(), None, False, None),
+        (shoot(), shoot(window=OPEN, **DELETED), False, None),
+        # What is found at the start: what is late is spread over what is left of the window.
+        (None, shoot(), True, 0.0),
+        (None, asked(), True, 0.0),
+        (None, shoot(window=OPEN), True, 105 * 60.0),
+        (None, shoot(window=OPEN, **DELETED), True, None),
+    ],
+)
+def test_changes_that_lead_to_maintenance(
+    old: Object | None, new: Object | None, initial: bool, after: float | None
+) -> None:
+    """After so many seconds, at most."""
+    queue = Recorded()
+    handler(lambda: NOON, lambda _, high: high)(queue, change(old, new, initial=initial))
+    assert queue.added == ([] if after is None else [after])
+
+
+class Recorded(WorkQueue[Key]):
+    """Remembers when its keys are due."""
+
+    def __init__(self) -> None:
+        self.added: list[float] = []
+
+    def add(self, key: Key, *_: Any) -> None:
+        self.add_after(key, 0.0)
+
+    def add_after(self, key: Key, seconds: float, *_: Any) -> None:
+        assert key == KEY
+        self.added.append(seconds)

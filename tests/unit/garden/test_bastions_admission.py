@@ -1,0 +1,133 @@
+"""Bastions: what they take from their Shoot, who may come, and how long they live."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gardener.garden import resources
+from kit.webhooks.garden import Asked
+from kube.objects import Object
+from webhooks.admission import User
+from webhooks.garden.bastion.heartbeat import errors
+from webhooks.garden.bastion.kind import BASTION
+from webhooks.garden.write import Write
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqjVyHbmsN conf"
+DELETION = "2026-01-01T00:00:00Z"
+
+
+def shoot(*, seed: str = "s", deleting: bool = False, ssh: bool = True) -> Object:
+    meta: Object = {"name": "sh", "namespace": "garden-dev", "uid": "u-1"}
+    if deleting:
+        meta["deletionTimestamp"] = DELETION
+    settings = {} if ssh else {"workersSettings": {"sshAccess": {"enabled": False}}}
+    spec = {"provider": {"type": "local", **settings}, **({"seedName": seed} if seed else {})}
+    of = resources.SHOOTS
+    return {"apiVersion": of.api_version, "kind": of.kind, "metadata": meta, "spec": spec}
+
+
+def bastion(**spec: Any) -> Object:
+    ingress = [{"ipBlock": {"cidr": "1.2.3.4/32"}}]
+    given = {"shootRef": {"name": "sh"}, "sshPublicKey": KEY, "ingress": ingress, **spec}
+    return {"metadata": {"name": "b"}, "spec": given}
+
+
+def test_a_bastion_belongs_to_its_shoot() -> None:
+    created = Asked(BASTION, user="joe", garden=[shoot()]).create(bastion(seedName="other", providerType="x"))
+    assert created.status is None, created.message
+    assert (created.spec["seedName"], created.spec["providerType"]) == ("s", "local")
+    meta = created.object["metadata"]
+    assert meta["annotations"] == {"gardener.cloud/created-by": "joe"}
+    assert meta["ownerReferences"] == [
+        {
+            "apiVersion": "core.gardener.cloud/v1beta1",
+            "kind": "Shoot",
+            "name": "sh",
+            "uid": "u-1",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+
+
+def test_it_follows_its_shoot_and_its_creator_stays() -> None:
+    old = Asked(BASTION, user="joe", garden=[shoot()]).create(bastion()).object
+    new = {**old, "metadata": {**old["metadata"], "annotations": {"gardener.cloud/created-by": "me"}}}
+    changed = Asked(BASTION, user="ann", garden=[shoot(seed="t")]).update(old, new)
+    assert changed.spec["seedName"] == "t"
+    assert changed.object["metadata"]["annotations"] == {"gardener.cloud/created-by": "joe"}
+
+
+@pytest.mark.parametrize(
+    ("garden", "message"),
+    [
+        ([], "shoot garden-dev/sh not found"),
+        ([shoot(deleting=True)], "shoot is in deletion"),
+        ([shoot(seed="")], "shoot is not yet assigned to a seed"),
+        ([shoot(ssh=False)], "ssh access is disabled for worker nodes"),
+    ],
+)
+def test_what_its_shoot_has_to_be(garden: list[Object], message: str) -> None:
+    refused = Asked(BASTION, garden=garden).create(bastion())
+    assert refused.fields == {"spec.shootRef.name"}
+    assert message in refused.message
+
+
+def test_the_finalizer_of_a_bastion_goes_whatever_its_shoot_is() -> None:
+    meta = {"name": "b", "deletionTimestamp": DELETION, "finalizers": ["gardener"]}
+    old = {**bastion(), "metadata": meta}
+    assert Asked(BASTION).update(old, {**old, "metadata": {**meta, "finalizers": []}}).status is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"ingress": [{"ipBlock": {"cidr": "1.2.3.4"}}]}, {"spec.ingress[0].ipBlock.cidr"}),
+        (
+            {"ingress": [{"ipBlock": {"cidr": "1.2.0.0/16", "except": ["1.2.3.0/24", "x"]}}]},
+            {"spec.ingress[0].ipBlock.except[1]"},
+        ),
+        ({"sshPublicKey": "nonsense"}, {"spec.sshPublicKey"}),
+        ({"sshPublicKey": "ssh-rsa AAAA x"}, {"spec.sshPublicKey"}),
+        ({"sshPublicKey": "ssh-rsa " + KEY.split()[1]}, {"spec.sshPublicKey"}),
+        ({"sshPublicKey": f'from="1.2.3.4, 5",no-pty {KEY}'}, set()),
+        ({"sshPublicKey": f"# mine\n{KEY}\n"}, set()),
+        ({"ingress": [{"ipBlock": {"cidr": "2001:db8::/32"}}]}, set()),
+    ],
+)
+def test_keys_and_addresses(spec: Object, fields: set[str]) -> None:
+    assert Asked(BASTION, garden=[shoot()]).create(bastion(**spec)).fields == fields
+
+
+# --- heartbeats
+
+
+def with_status(**status: str) -> Object:
+    return {**bastion(), "status": status}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        (
+            {"lastHeartbeatTimestamp": "2025-01-01T10:00:00Z", "expirationTimestamp": "2099-01-01T00:00:00Z"},
+            {"lastHeartbeatTimestamp": "2025-01-01T10:00:00Z", "expirationTimestamp": "2025-01-01T11:00:00Z"},
+        ),
+        ({"expirationTimestamp": "2099-01-01T00:00:00Z"}, {}),
+    ],
+)
+def test_it_lives_an_hour_after_the_last_sign_of_life(sent: Object, stored: Object) -> None:
+    outcome = Asked(BASTION).update_status(bastion(), with_status(**sent))
+    assert outcome.status is None
+    assert outcome.object["status"] == stored
+
+
+def test_a_sign_of_life_is_not_in_the_future() -> None:
+    new = with_status(lastHeartbeatTimestamp="2026-01-01T10:00:00Z")
+    write = Write(operation="UPDATE", user=User(), new=new, old=bastion(), subresource="status")
+    now = datetime(2026, 1, 1, 9, 59, 45, tzinfo=UTC)
+    assert list(errors(write, now=lambda: now)) == []
+    assert [str(each.path) for each in errors(write, now=lambda: now.replace(minute=58))] == [
+        "status.lastHeartbeatTimestamp"
+    ]

@@ -1,0 +1,166 @@
+"""Rules that several kinds share: confirmed deletions, four eyes, domains, labels, names of operations."""
+
+from typing import Any
+
+import pytest
+
+from gardener.garden.domains import Domain
+from gardener.garden.resources import PROJECTS
+from kit.webhooks.mutating import state_of
+from kube.objects import Object
+from kube.resources import SECRETS
+from webhooks.admission import User
+from webhooks.garden.common import binding, deletion, domains, metadata
+from webhooks.garden.lookups import Lookups
+from webhooks.garden.write import Write
+
+CONFIRM, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
+
+
+def shoot(annotations: Object | None = None, labels: Object | None = None, **spec: Any) -> Object:
+    meta: Object = {"name": "s", "namespace": "garden-dev"}
+    if annotations:
+        meta["annotations"] = annotations
+    if labels:
+        meta["labels"] = labels
+    return {"metadata": meta, "spec": spec}
+
+
+def write(new: Object, old: Object | None = None, *, by: str = "ann", garden: tuple[Object, ...] = ()) -> Write:
+    lookups = Lookups(state_of(*garden), (PROJECTS, SECRETS))
+    return Write(
+        operation="UPDATE" if old else "CREATE",
+        namespace="garden-dev",
+        name="s",
+        user=User(by),
+        new=new,
+        old=old or {},
+        garden=lookups.of_request(),
+    )
+
+
+# --- deletions
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ({}, {CONFIRM: "true"}, {CONFIRM: "true", CONFIRMED_BY: "bob"}),
+        ({CONFIRM: "1", CONFIRMED_BY: "ann"}, {CONFIRM: "true"}, {CONFIRM: "true", CONFIRMED_BY: "ann"}),
+        (
+            {CONFIRM: "1", CONFIRMED_BY: "ann"},
+            {CONFIRM: "1", CONFIRMED_BY: "carl"},
+            {CONFIRM: "1", CONFIRMED_BY: "ann"},
+        ),
+        ({CONFIRM: "1", CONFIRMED_BY: "ann"}, {CONFIRM: "no", CONFIRMED_BY: "ann"}, {CONFIRM: "no"}),
+        ({}, {CONFIRMED_BY: "carl"}, {}),
+        ({CONFIRM: "1"}, {CONFIRM: "1", CONFIRMED_BY: "carl"}, {CONFIRM: "1"}),
+    ],
+)
+def test_who_confirmed_a_deletion_cannot_be_forged(old: Object, new: Object, kept: Object) -> None:
+    obj = shoot(dict(new))
+    deletion.remember_who_confirmed(write(obj, shoot(old), by="bob"))
+    assert obj["metadata"].get("annotations", {}) == kept
+
+
+def project(selector: Object, **more: Any) -> Object:
+    approval = {"resource": "shoots", "selector": selector, **more}
+    spec = {"namespace": "garden-dev", "dualApprovalForDeletion": [approval]}
+    return {"apiVersion": PROJECTS.api_version, "kind": "Project", "metadata": {"name": "dev"}, "spec": spec}
+
+
+ROBOT = "system:serviceaccount:ns:robot"
+
+
+@pytest.mark.parametrize(
+    ("approval", "confirmed_by", "by", "denied"),
+    [
+        (project({}), "ann", "ann", True),
+        (project({}), "ann", "bob", False),
+        (project({"matchLabels": {}}), "ann", "ann", True),
+        (project({"matchLabels": {"a": "b"}}), "ann", "ann", True),
+        (project({"matchLabels": {"a": "x"}}), "ann", "ann", False),
+        (project({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "ann", "ann", True),
+        (project({}), ROBOT, ROBOT, True),
+        (project({}, includeServiceAccounts=True), ROBOT, ROBOT, True),
+        (project({}, includeServiceAccounts=False), ROBOT, ROBOT, False),
+    ],
+)
+def test_two_people_delete_where_the_project_says_so(
+    approval: Object, confirmed_by: str, by: str, *, denied: bool
+) -> None:
+    obj = shoot({CONFIRM: "true", CONFIRMED_BY: confirmed_by}, {"a": "b"})
+    found = list(deletion.by_another_user(write(obj, by=by, garden=(approval,))))
+    assert bool(found) == denied
+    assert list(deletion.by_another_user(write(obj, by=by))) == []
+
+
+# --- binding
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "asked"),
+    [({}, {}, False), ({}, {"seedName": "a"}, True), ({"seedName": "a"}, {"seedName": "a"}, False)],
+)
+def test_setting_a_seed_takes_a_right(old: Object, new: Object, *, asked: bool) -> None:
+    rights = list(binding.binding_right(write(shoot(**new), shoot(**old))))
+    assert [(each.verb, each.subresource, each.name) for each in rights] == (
+        [("update", "binding", "s")] if asked else []
+    )
+
+
+# --- domains
+
+
+def secret(name: str, role: str = "default-domain", **annotations: str) -> Object:
+    meta = {
+        "name": name,
+        "namespace": "garden",
+        "labels": {"gardener.cloud/role": role},
+        "annotations": {f"dns.gardener.cloud/{key.replace('_', '-')}": value for key, value in annotations.items()},
+    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+
+
+def test_default_domains_come_by_priority() -> None:
+    secrets = (
+        secret("a", domain="a.org", provider="p"),
+        secret("b", domain="b.org", provider="p", domain_default_priority="9"),
+        secret("c", domain="c.org", provider="p", domain_default_priority="-1"),
+        secret("d", domain="d.org", provider="p", domain_default_priority="much"),
+        secret("e", domain="e.org"),
+        secret("i", "internal-domain", domain="i.org", provider="p", zone="z"),
+    )
+    garden = write(shoot(), garden=secrets).garden
+    assert [each.domain for each in domains.default_domains(garden)] == ["b.org", "a.org", "d.org", "c.org"]
+    assert domains.internal_domain(garden) == Domain("i.org", "p", "z", "i")
+
+
+# --- metadata
+
+
+def test_labels_of_seeds_follow_spec_and_stored_status() -> None:
+    new = shoot(labels={"seed.gardener.cloud/x": "true", "a": "b"}, seedName="s") | {"status": {"seedName": "forged"}}
+    old = shoot() | {"status": {"seedName": "t"}}
+    metadata.seed_labels(("spec", "seedName"), ("status", "seedName"))(write(new, old))
+    assert new["metadata"]["labels"] == {"a": "b", "seed.gardener.cloud/s": "true", "seed.gardener.cloud/t": "true"}
+
+
+OPERATION = "gardener.cloud/operation"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "messages"),
+    [
+        ("", "a", []),
+        ("a", "a", []),
+        ("a", "", []),
+        ("a", "b", ['must not overwrite operation "a" with "b"']),
+        ("", "c", ['supported values: "a", "b"']),
+    ],
+)
+def test_operations_are_known_and_not_overwritten(old: str, new: str, messages: list[str]) -> None:
+    update = write(shoot({OPERATION: new} if new else None), shoot({OPERATION: old} if old else None))
+    found = [*metadata.allowed_operations("b", "a")(update), *metadata.operation_not_overwritten(update)]
+    assert len(found) == len(messages)
+    assert all(str(each).endswith(message) for each, message in zip(found, messages, strict=True))

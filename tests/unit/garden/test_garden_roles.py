@@ -1,0 +1,131 @@
+"""The roles of the garden: what is aggregated into what, and that nobody is given more than meant."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gardener.garden import resources as garden
+from kube.objects import Object, labels, metadata
+from webhooks.garden.lookups import VIEWS
+
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+ROLES = {
+    metadata(obj)["name"]: obj
+    for path in sorted((MANIFESTS / "base/garden").glob("*.yaml"))
+    for obj in yaml.safe_load_all(path.read_text())
+    if obj["kind"] == "ClusterRole"
+}
+READ = {"get", "list", "watch"}
+WRITE = {"create", "delete", "deletecollection", "patch", "update"}
+
+Right = tuple[str, str, str]
+"""Group, resource, verb."""
+
+
+def rules(role: Object) -> list[Object]:
+    """With those that are aggregated, also of what is aggregated itself."""
+    found = list(role.get("rules") or ())
+    for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors", ()):
+        for other in ROLES.values():
+            if selector["matchLabels"].items() <= labels(other).items():
+                found += rules(other)
+    return found
+
+
+def rights(name: str) -> set[Right]:
+    return {right for rule in rules(ROLES[name]) for right in _rights(rule)}
+
+
+def _rights(rule: Object) -> Iterator[Right]:
+    for group in rule["apiGroups"]:
+        for resource in rule["resources"]:
+            yield from ((group, resource, verb) for verb in rule["verbs"])
+
+
+def verbs(name: str, resource: str, group: str = "core.gardener.cloud") -> set[str]:
+    return {verb for of, what, verb in rights(name) if (of, what) == (group, resource)}
+
+
+MEMBER, VIEWER, MANAGER = (
+    f"gardener.cloud:system:project-{role}" for role in ("member", "viewer", "serviceaccountmanager")
+)
+
+
+@pytest.mark.parametrize(
+    ("resource", "group"),
+    [
+        ("configmaps", ""),
+        ("secrets", ""),
+        ("shoots", "core.gardener.cloud"),
+        ("secretbindings", "core.gardener.cloud"),
+        ("quotas", "core.gardener.cloud"),
+        ("credentialsbindings", "security.gardener.cloud"),
+        ("openidconnectpresets", "settings.gardener.cloud"),
+        ("bastions", "operations.gardener.cloud"),
+        ("roles", "rbac.authorization.k8s.io"),
+        ("rolebindings", "rbac.authorization.k8s.io"),
+    ],
+)
+def test_a_member_does_everything_with_what_is_the_projects_own(resource: str, group: str) -> None:
+    assert verbs(MEMBER, resource, group) == READ | WRITE
+    assert verbs(VIEWER, resource, group) == (set() if resource == "secrets" else READ)
+
+
+def test_what_a_member_may_do_in_part() -> None:
+    assert verbs(MEMBER, "namespacedcloudprofiles") == (READ | WRITE) - {"deletecollection"}
+    for resource in ("events", "resourcequotas", "serviceaccounts"):
+        assert verbs(MEMBER, resource, "") == verbs(VIEWER, resource, "") == READ
+    assert verbs(MANAGER, "serviceaccounts", "") == READ | WRITE
+    assert verbs(MANAGER, "serviceaccounts/token", "") == {"create"}
+
+
+def test_a_viewer_of_a_project_gets_no_admins_kubeconfig() -> None:
+    for resource in ("shoots/adminkubeconfig", "shoots/viewerkubeconfig"):
+        assert verbs(MEMBER, resource) == {"create"}
+    assert verbs(VIEWER, "shoots/viewerkubeconfig") == {"create"}
+    assert {verb for *_, verb in rights(VIEWER)} - READ == {"create"}
+
+
+def test_members_neither_bind_shoots_nor_write_what_controllers_write() -> None:
+    for subresource in ("binding", "status"):
+        assert verbs(MEMBER, f"shoots/{subresource}") == set()
+    assert not any("*" in right for right in rights(MEMBER))
+
+
+def test_administrators_may_what_members_and_managers_may() -> None:
+    administrators = rights("gardener.cloud:system:administrators")
+    assert rights(MEMBER) | rights(MANAGER) | rights("gardener.cloud:admin") == administrators
+
+
+def test_viewers_of_the_garden_write_nothing_and_read_no_credentials() -> None:
+    found = rights("gardener.cloud:system:viewers")
+    assert rights(VIEWER) <= found
+    assert {verb for *_, verb in found} == READ | {"create"}
+    assert {resource for _, resource, verb in found if verb == "create"} == {"shoots/viewerkubeconfig"}
+    assert {"secrets", "internalsecrets", "shootstates"} & {resource for _, resource, _ in found} == set()
+
+
+def test_every_kind_with_no_credentials_can_be_viewed() -> None:
+    viewed = {(group, resource) for group, resource, _ in rights("gardener.cloud:system:viewers")}
+    named = [value for name, value in vars(garden).items() if name.isupper() and not name.endswith("GROUP")]
+    hidden = {garden.INTERNAL_SECRETS, garden.SHOOT_STATES}
+    missing = {each for each in named if not {(each.group, each.plural), (each.group, "*")} & viewed}
+    assert missing == hidden
+
+
+def test_a_gardenlet_with_a_bootstrap_token_may_ask_for_its_certificate_only() -> None:
+    assert rights("gardener.cloud:system:seed-bootstrapper") == {
+        ("certificates.k8s.io", "certificatesigningrequests", "create"),
+        ("certificates.k8s.io", "certificatesigningrequests", "get"),
+        ("certificates.k8s.io", "certificatesigningrequests/seedclient", "create"),
+    }
+
+
+def test_the_admission_server_may_read_what_rules_ask_about() -> None:
+    """What is entered in VIEWS belongs into manifests/instances/garden/webhooks-role.yaml, too."""
+    role, _ = yaml.safe_load_all((MANIFESTS / "instances/garden/webhooks-role.yaml").read_text())
+    read = {(each.group, each.plural, verb) for each in VIEWS for verb in ("list", "watch")}
+    asked = ("authorization.k8s.io", "subjectaccessreviews", "create")
+    assert {right for rule in role["rules"] for right in _rights(rule)} == read | {asked}

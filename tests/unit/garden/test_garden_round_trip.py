@@ -1,0 +1,119 @@
+"""Manifests as people write them: accepted, and unchanged but for what is documented as a default."""
+
+from typing import Any
+
+import pytest
+
+from gardener.garden import resources
+from gardener.garden.kinds import definition
+from gardener.garden.structural import errors, pruned, unknown_fields, with_defaults
+from kit.webhooks.garden import Asked
+from kit.webhooks.shoots import GARDEN, shoot
+from kube.objects import Object
+from kube.resources import Resource
+from webhooks.garden.kind import Kind
+from webhooks.garden.kinds import KINDS
+
+_GARDENLET_CONFIG: Object = {
+    "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
+    "kind": "GardenletConfiguration",
+    "seedConfig": {"spec": {"provider": {"type": "gcp", "region": "europe-west1"}}},
+}
+_DEPLOYMENT: Object = {
+    "replicaCount": 1,
+    "revisionHistoryLimit": 10,
+    "serviceAccountName": "gardenlet",
+    "image": {"repository": "registry.example.com/gardenlet", "tag": "latest", "pullPolicy": "IfNotPresent"},
+    "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
+    "podLabels": {"a": "b"},
+    "podAnnotations": {"a": "b"},
+    "additionalVolumes": [{"name": "v", "emptyDir": {}}],
+    "additionalVolumeMounts": [{"name": "v", "mountPath": "/v"}],
+    "env": [{"name": "A", "value": "b"}],
+}
+_POOL = {"name": "w", "machine": {"type": "n1-standard-4"}, "minimum": 1, "maximum": 2}
+_LABELS = {"metadata": {"labels": {"foo": "bar"}}}
+_AUTOSCALED: Object = {
+    "scaleTargetRef": {
+        "apiVersion": resources.MANAGED_SEED_SETS.api_version,
+        "kind": "ManagedSeedSet",
+        "name": "crazy-botany",
+    },
+    "minReplicas": 1,
+    "maxReplicas": 10,
+    "metrics": [
+        {
+            "type": "Resource",
+            "resource": {"name": "shoots", "target": {"type": "Utilization", "averageUtilization": 50}},
+        }
+    ],
+}
+SHOWN: list[tuple[Resource, Object]] = [
+    (
+        resources.MANAGED_SEEDS,
+        {"shoot": {"name": "crazy-botany"}, "gardenlet": {"deployment": _DEPLOYMENT, "config": _GARDENLET_CONFIG}},
+    ),
+    (
+        resources.MANAGED_SEED_SETS,
+        {
+            "replicas": 3,
+            "selector": {"matchLabels": {"foo": "bar"}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}},
+            "template": {**_LABELS, "spec": {"gardenlet": {"config": _GARDENLET_CONFIG}}},
+            "shootTemplate": {
+                **_LABELS,
+                "spec": {
+                    "cloudProfileName": "gcp",
+                    "secretBindingName": "shoot-operator-gcp",
+                    "region": "europe-west1",
+                    "provider": {"type": "gcp", "workers": [_POOL]},
+                    "networking": {"type": "calico"},
+                    "kubernetes": {"version": "1.30.1"},
+                },
+            },
+        },
+    ),
+    (resources.SEED_AUTOSCALERS, _AUTOSCALED),
+]
+
+
+@pytest.mark.parametrize(("resource", "spec"), SHOWN, ids=lambda each: getattr(each, "kind", ""))
+def test_what_documents_show_fits_the_schema_and_nothing_of_it_is_lost(resource: Resource, spec: Object) -> None:
+    known = definition(group=resource.group, kind=resource.kind)
+    assert known is not None
+    meta = {"name": "crazy-botany", "namespace": "garden"}
+    obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
+    assert unknown_fields(known.schema, obj) == []
+    stored = with_defaults(known.schema, obj)
+    assert errors(known.schema, stored) == []
+    assert pruned(known.schema, stored) == stored
+    assert lost(obj, stored) == []
+
+
+def test_a_shoot_of_many_fields_is_stored_as_it_was_written() -> None:
+    kind: Kind = next(each for each in KINDS if each.resource == resources.SHOOTS)
+    written = shoot(
+        purpose="production",
+        kubernetes__version="1.30.5",
+        maintenance={
+            "timeWindow": {"begin": "220000+0100", "end": "230000+0100"},
+            "autoUpdate": {"kubernetesVersion": True, "machineImageVersion": False},
+        },
+        hibernation={"schedules": [{"start": "00 20 * * 1,2,3,4,5", "end": "00 6 * * *"}]},
+        networking={"type": "calico", "pods": "100.96.0.0/11", "services": "100.64.0.0/13", "nodes": "10.250.0.0/16"},
+    )
+    outcome = Asked(kind, garden=GARDEN).create(written)
+    assert outcome.status is None, outcome.message
+    assert lost(written, outcome.object) == []
+
+
+def lost(written: Any, stored: Any, path: str = "") -> list[str]:
+    """Paths at which something else is stored than was written; what was added does not count."""
+    match written, stored:
+        case dict(), dict():
+            return [each for name, value in written.items() for each in lost(value, stored.get(name), f"{path}.{name}")]
+        case list(), list() if len(written) == len(stored):
+            pairs = enumerate(zip(written, stored, strict=True))
+            return [each for index, pair in pairs for each in lost(*pair, f"{path}[{index}]")]
+        case _:
+            return [] if written == stored else [path]

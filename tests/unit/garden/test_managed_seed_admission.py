@@ -1,0 +1,286 @@
+"""ManagedSeeds: what a Seed gets from its Shoot, what both must be, and what stays while Shoots use the Seed."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from gardener.garden import resources
+from kit.webhooks.garden import Asked, Outcome
+from kube.objects import Object
+from kube.resources import SECRETS, Resource
+from webhooks.garden.managed_seed.kind import MANAGED_SEED
+
+CONFIG = "spec.gardenlet.config"
+SEED = f"{CONFIG}.seedConfig.spec"
+DOMAIN = "s.garden.example.com"
+KIND = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
+
+
+def there(resource: Resource, name: str = "s", namespace: str = "garden", **fields: Any) -> Object:
+    meta = {"name": name, **({"namespace": namespace} if resource.namespaced else {}), **fields.pop("metadata", {})}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
+
+
+def shoot(**changes: Any) -> Object:
+    spec: Object = {
+        "region": "r",
+        "dns": {"domain": DOMAIN},
+        "networking": {"nodes": "10.250.0.0/16", "pods": "100.64.0.0/11", "services": "100.104.0.0/13"},
+        "kubernetes": {"verticalPodAutoscaler": {"enabled": True}},
+        "provider": {"type": "local", "workers": [{"name": "w", "zones": ["b", "a"]}, {"name": "x", "zones": ["a"]}]},
+    }
+    return there(resources.SHOOTS, spec=spec | changes)
+
+
+DEFAULT_DOMAIN = there(
+    SECRETS,
+    "default-domain",
+    metadata={
+        "labels": {"gardener.cloud/role": "default-domain"},
+        "annotations": {"dns.gardener.cloud/provider": "local", "dns.gardener.cloud/domain": "example.com"},
+    },
+)
+FOUND: Object = {
+    "provider": {"type": "local", "region": "r", "zones": ["a", "b"]},
+    "networks": {"nodes": "10.250.0.0/16", "pods": "100.64.0.0/11", "services": "100.104.0.0/13"},
+    "dns": {"provider": {"type": "local", "secretRef": {"name": "default-domain", "namespace": "garden"}}},
+    "ingress": {"domain": f"ingress.{DOMAIN}", "controller": {"kind": "nginx"}},
+    "settings": {"verticalPodAutoscaler": {"enabled": False}},
+}
+
+
+def managed(seed: Object | None = None, *, namespace: str = "garden", **gardenlet: Any) -> Object:
+    config = {**KIND, "seedConfig": {"spec": seed or {}}}
+    spec = {"shoot": {"name": "s"}, "gardenlet": {"config": config, **gardenlet}}
+    return {"metadata": {"name": "s", "namespace": namespace}, "spec": spec}
+
+
+def created(obj: Object, *garden: Object, of: Object | None = None) -> Outcome:
+    return Asked(MANAGED_SEED, garden=[of or shoot(), DEFAULT_DOMAIN, *garden]).create(obj)
+
+
+def seed_of(outcome: Outcome) -> Object:
+    assert outcome.status is None, outcome.message
+    seed: Object = outcome.spec["gardenlet"]["config"]["seedConfig"]["spec"]
+    return seed
+
+
+# --- defaults
+
+
+def test_a_seed_is_what_its_shoot_says() -> None:
+    outcome = created(
+        {"metadata": {"name": "s", "namespace": "garden"}, "spec": {"shoot": {"name": "s"}, "gardenlet": {}}}
+    )
+    assert seed_of(outcome) == FOUND
+    gardenlet = outcome.spec["gardenlet"]
+    config = {**KIND, "resources": {"capacity": {"shoots": "250"}}, "seedConfig": {"spec": FOUND}}
+    deployment = {"replicaCount": 2, "revisionHistoryLimit": 2, "image": {"pullPolicy": "IfNotPresent"}}
+    bootstrap = {"bootstrap": "BootstrapToken", "mergeWithParent": True}
+    assert gardenlet == {"config": config, "deployment": deployment, **bootstrap}
+
+
+def test_what_the_author_says_stays_and_other_parts_of_the_configuration_are_left_alone() -> None:
+    obj = managed({"taints": [{"key": "a"}], "provider": {"zones": ["a"]}}, deployment={"image": {"tag": "latest"}})
+    config = obj["spec"]["gardenlet"]["config"]
+    config["resources"] = {"capacity": {"shoots": 5, "pods": "7"}}
+    config["controllers"] = {"seed": {"syncPeriod": None}}
+    outcome = created(obj)
+    seed = seed_of(outcome)
+    assert (seed["taints"], seed["provider"]["zones"]) == ([{"key": "a"}], ["a"])
+    stored = outcome.spec["gardenlet"]
+    assert stored["config"]["resources"] == {"capacity": {"shoots": 5, "pods": "7"}}
+    assert stored["config"]["controllers"] == {"seed": {"syncPeriod": None}}
+    assert stored["deployment"]["image"] == {"tag": "latest", "pullPolicy": "Always"}
+
+
+def test_backups_are_by_the_provider_of_the_shoot_with_a_secret_of_the_managed_seed() -> None:
+    secret = {"name": "backup-s", "namespace": "garden"}
+    assert seed_of(created(managed({"backup": {}})))["backup"] == {"provider": "local", "secretRef": secret}
+
+
+SECRET_BINDING = there(resources.SECRET_BINDINGS, "sb", secretRef={"name": "c", "namespace": "other"})
+CREDENTIALS_BINDING = there(
+    resources.CREDENTIALS_BINDINGS, "cb", credentialsRef={"kind": "Secret", "name": "d", "namespace": "garden"}
+)
+
+
+@pytest.mark.parametrize(
+    ("provider", "binding", "secret"),
+    [
+        ({"secretName": "own"}, {}, {"name": "own", "namespace": "garden"}),
+        ({}, {"secretBindingName": "sb"}, {"name": "c", "namespace": "other"}),
+        ({}, {"credentialsBindingName": "cb"}, {"name": "d", "namespace": "garden"}),
+    ],
+)
+def test_dns_records_are_made_by_the_primary_provider_of_the_shoot(
+    provider: Object, binding: Object, secret: Object
+) -> None:
+    providers = [{"type": "other", "secretName": "x"}, {"type": "route53", "primary": True, **provider}]
+    of = shoot(dns={"domain": "x.org", "providers": providers}, **binding)
+    found = seed_of(created(managed(), SECRET_BINDING, CREDENTIALS_BINDING, of=of))["dns"]["provider"]
+    assert found == {"type": "route53", "secretRef": secret}
+
+
+@pytest.mark.parametrize("dns", [{"providers": [{"type": "unmanaged", "primary": True}]}, {"domain": "x.org"}])
+def test_somebody_must_make_dns_records(dns: Object) -> None:
+    refused = created(managed(), of=shoot(dns={"domain": DOMAIN, **dns}))
+    assert (refused.code, refused.fields) == (422, {f"{SEED}.dns.provider"})
+
+
+def test_what_was_filled_in_is_not_filled_in_anew() -> None:
+    old = created(managed()).object
+    changed = shoot(networking={"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"})
+    new = {**copy.deepcopy(old), "metadata": {**old["metadata"], "labels": {"a": "b"}}}
+    updated = Asked(MANAGED_SEED, garden=[changed, DEFAULT_DOMAIN]).update(old, new)
+    assert updated.spec == old["spec"]
+
+
+# --- rules
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({"dns": {}}, ["does not specify a domain"]),
+        ({"addons": {"nginxIngress": {"enabled": True}}}, ["shoot ingress addon is not supported for managed seeds"]),
+        ({"kubernetes": {}}, ["shoot VPA has to be enabled for managed seeds"]),
+        (
+            {"kubernetes": {}, "provider": {"type": "local"}},
+            ["shoot VPA has to be enabled", "workerless shoot cannot be used to create managed seed"],
+        ),
+    ],
+)
+def test_not_every_shoot_can_become_a_seed(changes: Object, reasons: list[str]) -> None:
+    refused = created(managed(), of=shoot(**changes))
+    assert (refused.code, refused.fields) == (422, {"spec.shoot.name"})
+    assert [reason for reason in reasons if reason not in refused.message] == []
+
+
+def test_the_shoot_exists_and_becomes_one_seed_only() -> None:
+    assert "shoot garden/s not found" in Asked(MANAGED_SEED).create(managed()).message
+    other = there(resources.MANAGED_SEEDS, "other", spec={"shoot": {"name": "s"}})
+    taken = "shoot garden/s already registered as seed by managed seed garden/other"
+    assert taken in created(managed(), other).message
+    elsewhere = there(resources.MANAGED_SEEDS, "other", "garden-dev", spec={"shoot": {"name": "s"}})
+    assert created(managed(), elsewhere).status is None
+
+
+def test_a_shoot_that_has_gone_does_not_refuse_another_change() -> None:
+    old = created(managed()).object
+    new = copy.deepcopy(old)
+    new["spec"]["gardenlet"]["deployment"]["replicaCount"] = 3
+    assert Asked(MANAGED_SEED).update(old, new).status is None
+
+
+def test_managed_seeds_are_in_the_garden_and_not_beside_a_gardenlet_of_that_name() -> None:
+    assert Asked(MANAGED_SEED).create(managed(namespace="garden-dev")).fields == {"metadata.namespace"}
+    refused = created(managed(), there(resources.GARDENLETS))
+    assert refused.code == 403
+    assert "cannot create ManagedSeed garden/s since there is already a Gardenlet object" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("seed", "fields"),
+    [
+        ({"networks": {"pods": "10.1.0.0/16", "nodes": "10.2.0.0/16"}}, {"networks.pods", "networks.nodes"}),
+        ({"provider": {"type": "x", "region": "x"}}, {"provider.type", "provider.region"}),
+        ({"ingress": {"domain": "x.org"}}, {"ingress.domain"}),
+        ({"settings": {"verticalPodAutoscaler": {"enabled": True}}}, {"settings.verticalPodAutoscaler.enabled"}),
+        ({"provider": {"zones": ["a", "z"]}}, {"provider.zones"}),
+        ({"networks": {"pods": "x"}}, {"networks.pods"}),
+        ({"taints": [{"key": "a"}, {"key": "a"}]}, {"taints[1]"}),
+        ({"taints": [{}]}, {"taints[0].key"}),
+        ({"provider": 5}, {"provider"}),
+        ({"backup": {"provider": "other"}}, {"backup.region"}),
+        ({"ingress": {"controller": {"kind": "traefik"}}}, {"ingress.controller.kind"}),
+    ],
+)
+def test_a_seed_is_valid_and_says_nothing_else_than_its_shoot(seed: Object, fields: set[str]) -> None:
+    if "backup" in seed:
+        seed["backup"]["secretRef"] = {"name": "b", "namespace": "garden"}
+    refused = created(managed(seed))
+    assert (refused.code, refused.fields) == (422, {f"{SEED}.{field}" for field in fields}), refused.message
+
+
+@pytest.mark.parametrize(
+    ("gardenlet", "connection", "fields"),
+    [
+        ({}, {"kubeconfig": "x"}, {"kubeconfig"}),
+        ({"bootstrap": "ServiceAccount"}, {"kubeconfig": "x"}, {"kubeconfig"}),
+        ({"bootstrap": "None"}, None, set()),
+        ({"bootstrap": "None", "mergeWithParent": False}, None, {"kubeconfig"}),
+        ({"bootstrap": "None", "mergeWithParent": False}, {"kubeconfig": "x"}, set()),
+        (
+            {"bootstrap": "None"},
+            {"bootstrapKubeconfig": {}, "kubeconfigSecret": {}},
+            {"bootstrapKubeconfig", "kubeconfigSecret"},
+        ),
+    ],
+)
+def test_a_kubeconfig_is_there_if_there_is_no_bootstrap(
+    gardenlet: Object, connection: Object | None, fields: set[str]
+) -> None:
+    obj = managed(**gardenlet)
+    obj["spec"]["gardenlet"]["config"]["gardenClientConnection"] = connection
+    outcome = created(obj)
+    assert outcome.fields == {f"{CONFIG}.gardenClientConnection.{field}" for field in fields}
+
+
+@pytest.mark.parametrize(
+    ("config", "fields"),
+    [
+        ({"kind": "Other"}, {"kind"}),
+        ({"apiVersion": "v1"}, {"apiVersion"}),
+        ({"seedConfig": 5}, {"seedConfig"}),
+        ({"seedConfig": {"metadata": {"name": "s"}}}, {"seedConfig.metadata.name"}),
+        ({"seedConfig": {"metadata": {"labels": {"a b": "c"}}}}, {"seedConfig.metadata.labels"}),
+        ({"resources": {"capacity": {"shoots": "many"}}}, {"resources.capacity.shoots"}),
+    ],
+)
+def test_a_configuration_is_one(config: Object, fields: set[str]) -> None:
+    obj = managed()
+    obj["spec"]["gardenlet"]["config"] = {**KIND, **config}
+    assert created(obj).fields == {f"{CONFIG}.{field}" for field in fields}
+
+
+# --- changes
+
+
+def test_what_identifies_the_seed_stays() -> None:
+    old = created(managed({"backup": {}})).object
+    new = copy.deepcopy(old)
+    seed = new["spec"]["gardenlet"]["config"]["seedConfig"]["spec"]
+    seed["networks"]["nodes"] = "10.9.0.0/16"
+    seed["backup"]["provider"] = "other"
+    seed["backup"]["region"] = "r"
+    refused = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN]).update(old, new)
+    assert refused.fields == {f"{SEED}.networks.nodes", f"{SEED}.backup.provider"}
+
+
+@pytest.mark.parametrize(
+    ("zones", "used", "reason"),
+    [
+        (["a", "b", "z"], False, "added zones must match zone names configured for workers"),
+        (["a"], True, "zones must not be removed while shoots are still scheduled onto seed"),
+        (["a"], False, ""),
+    ],
+)
+def test_zones_follow_the_shoot_and_stay_while_shoots_use_them(zones: list[str], *, used: bool, reason: str) -> None:
+    old = created(managed()).object
+    new = copy.deepcopy(old)
+    new["spec"]["gardenlet"]["config"]["seedConfig"]["spec"]["provider"]["zones"] = zones
+    user = there(resources.SHOOTS, "user", "garden-dev", spec={"seedName": "s"})
+    outcome = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN, *([user] if used else [])]).update(old, new)
+    assert outcome.fields == ({f"{SEED}.provider.zones"} if reason else set())
+    assert reason in outcome.message
+
+
+def test_a_managed_seed_whose_seed_is_used_is_not_deleted() -> None:
+    old = created(managed()).object
+    user = there(resources.SHOOTS, "user", "garden-dev", status={"seedName": "s"})
+    refused = Asked(MANAGED_SEED, garden=[user]).delete(old)
+    message = "cannot delete managed seed garden/s since its seed s is still used by shoot(s)"
+    assert (refused.code, message in refused.message) == (403, True)
+    assert Asked(MANAGED_SEED).delete(old).status is None

@@ -1,0 +1,217 @@
+"""Projects: owner, members, tolerations, namespace; who may change what."""
+
+from typing import Any
+
+import pytest
+
+from kit.webhooks.garden import Asked
+from kube.objects import Object
+from webhooks.garden.project.kind import PROJECT
+
+RBAC = "rbac.authorization.k8s.io"
+CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
+
+
+def user(name: str, *roles: str) -> Object:
+    subject = {"kind": "User", "apiGroup": RBAC, "name": name}
+    if roles:
+        subject["role"] = roles[0]
+    return {**subject, "roles": list(roles[1:])} if roles[1:] else subject
+
+
+def account(name: str, *roles: str, namespace: str = "ns") -> Object:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace, "role": roles[0]}
+
+
+def project(name: str = "p", **spec: Any) -> Object:
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def stored(by: str = "admin", **spec: Any) -> Object:
+    """As it is stored when `by` creates it."""
+    created = Asked(PROJECT, user=by).create(project(**spec))
+    assert created.status is None, created.message
+    return created.object
+
+
+def test_who_creates_a_project_owns_it() -> None:
+    spec = Asked(PROJECT, user="ann").create(project()).spec
+    assert spec == {
+        "createdBy": user("ann"),
+        "owner": user("ann"),
+        "members": [user("ann", "admin", "owner")],
+    }
+
+
+def test_who_created_a_project_cannot_be_said_by_its_author() -> None:
+    assert Asked(PROJECT, user="ann").create(project(createdBy=user("bob"))).spec["createdBy"] == user("ann")
+
+
+def test_the_first_member_with_that_role_becomes_the_owner() -> None:
+    members = [user("bob", "viewer"), user("carl", "viewer", "owner")]
+    spec = Asked(PROJECT, user="ann").create(project(members=members)).spec
+    assert spec["owner"] == user("carl")
+    assert spec["members"] == members
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({"role": "admin", "roles": ["admin"]}, {"role": "admin"}),
+        ({"role": "viewer", "roles": ["admin"]}, {"role": "viewer", "roles": ["admin"]}),
+        ({"roles": ["uam", "viewer"]}, {"role": "uam", "roles": ["viewer"]}),
+        ({}, {"role": "viewer"}),
+    ],
+)
+def test_the_first_role_is_in_role_and_all_others_in_roles(sent: Object, kept: Object) -> None:
+    created = Asked(PROJECT).create(project(members=[{"kind": "User", "name": "bob", **sent}]))
+    assert created.status is None
+    assert created.spec["members"][0] == user("bob") | kept
+
+
+def test_a_new_owner_takes_the_role_from_the_old_one() -> None:
+    old = stored()
+    changed = Asked(PROJECT).update(old, {**old, "spec": {**old["spec"], "owner": user("new")}})
+    assert changed.status is None
+    assert changed.spec["members"] == [user("admin", "admin"), user("new", "admin", "owner")]
+
+
+def test_the_project_of_the_operators_tolerates_protected_seeds() -> None:
+    protected = [{"key": "seed.gardener.cloud/protected"}]
+    spec = Asked(PROJECT).create(project("garden", namespace="garden")).spec
+    assert spec["tolerations"] == {"defaults": protected, "whitelist": protected}
+
+
+MEMBER = user("bob", "admin")
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "fields"),
+    [
+        ("longproject1", {}, {"metadata.name"}),
+        ("a--b", {}, {"metadata.name"}),
+        ("p", {"namespace": "garden-UP"}, {"spec.namespace"}),
+        ("p", {"namespace": "gardener-system-seed-lease"}, {"spec.namespace"}),
+        ("p", {"members": [{**MEMBER, "kind": "Robot"}]}, {"spec.members[0].kind"}),
+        ("p", {"members": [{**MEMBER, "apiGroup": "x"}]}, {"spec.members[0].apiGroup"}),
+        ("p", {"members": [{"kind": "ServiceAccount", "name": "s", "role": "uam"}]}, {"spec.members[0].namespace"}),
+        ("p", {"members": [MEMBER, MEMBER]}, {"spec.members[1]"}),
+        ("p", {"members": [account("b", "uam"), user("system:serviceaccount:ns:b", "uam")]}, {"spec.members[1]"}),
+        ("p", {"members": [user("bob", "king")]}, {"spec.members[0].roles[0]"}),
+        ("p", {"members": [user("bob", "uam", "viewer", "viewer")]}, {"spec.members[0].roles[2]"}),
+        ("p", {"members": [user("bob", "extension:a/b")]}, {"spec.members[0].roles[0]"}),
+        ("p", {"members": [user("bob", f"extension:{'a' * 21}")]}, {"spec.members[0].roles[0]"}),
+        ("p", {"members": [user("a", "owner"), user("b", "uam", "owner")]}, {"spec.members[1].roles[1]"}),
+        ("p", {"tolerations": {"whitelist": [{"key": "a"}, {"key": "a"}]}}, {"spec.tolerations.whitelist[1]"}),
+        ("p", {"tolerations": {"defaults": [{"key": "a"}]}}, {"spec.tolerations.defaults[0]"}),
+        (
+            "p",
+            {"namespace": "x", "members": [user("bob", "king"), {**MEMBER, "apiGroup": "x", "name": "r"}, MEMBER]},
+            {"spec.members[0].roles[0]", "spec.members[1].apiGroup", "spec.members[2]", "spec.namespace"},
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_all_at_once(name: str, spec: Object, fields: set[str]) -> None:
+    refused = Asked(PROJECT).create(project(name, **spec))
+    assert (refused.code, refused.fields) == (422, fields), refused.message
+
+
+@pytest.mark.parametrize(
+    "tolerations",
+    [
+        {"defaults": [{"key": "a", "value": "1"}], "whitelist": [{"key": "a"}]},
+        {"defaults": [{"key": "a", "value": "1"}], "whitelist": [{"key": "a", "value": "1"}]},
+    ],
+)
+def test_a_default_toleration_is_allowed_by_key_or_by_pair(tolerations: Object) -> None:
+    assert Asked(PROJECT).create(project(tolerations=tolerations)).status is None
+
+
+def test_a_namespace_belongs_to_one_project() -> None:
+    other = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Project", **project("q", namespace="garden-x")}
+    refused = Asked(PROJECT, garden=[other]).create(project(namespace="garden-x"))
+    assert refused.code == 403
+    assert 'namespace "garden-x" is already used by another project' in refused.message
+    assert Asked(PROJECT, garden=[other]).create(project("q", namespace="garden-x")).status is None
+
+
+def test_a_namespace_outside_the_garden_is_refused_when_the_project_is_created() -> None:
+    refused = Asked(PROJECT).create(project(namespace="other"))
+    assert refused.code == 403
+    assert ".spec.namespace must start with garden-" in refused.message
+    old = stored()
+    old["spec"]["namespace"] = "other"
+    assert Asked(PROJECT).update(old, {**old, "spec": {**old["spec"], "purpose": "x"}}).status is None
+
+
+def test_the_owner_can_be_changed_but_not_removed() -> None:
+    old = stored()
+    without = {name: value for name, value in old["spec"].items() if name != "owner"}
+    assert Asked(PROJECT).update(old, {**old, "spec": without}).fields == {"spec.owner"}
+
+
+MANAGE, WHITELIST = "manage-members projects", "modify-spec-tolerations-whitelist projects"
+
+
+@pytest.mark.parametrize(
+    ("by", "members", "code"),
+    [
+        ("bob", [user("admin", "admin", "owner"), user("ann", "admin")], 403),
+        ("bob", [user("admin", "admin", "owner"), account("robot", "admin")], 200),
+        ("bob", [user("admin", "admin", "owner"), user("system:serviceaccount:ns:robot", "admin")], 200),
+        ("admin", [user("admin", "admin", "owner"), user("ann", "admin")], 200),
+    ],
+)
+def test_members_who_are_human_are_managed_by_the_owner_or_with_a_right(
+    by: str, members: list[Object], code: int
+) -> None:
+    old = stored()
+    new = {**old, "spec": {**old["spec"], "members": members}}
+    assert Asked(PROJECT, user=by, denied=[MANAGE]).update(old, new).code == code
+    assert Asked(PROJECT, user=by).update(old, new).code == 200
+
+
+def test_nobody_gets_rights_by_making_himself_the_owner() -> None:
+    old = stored()
+    members = [*old["spec"]["members"], user("carl", "admin")]
+    new = {**old, "spec": {**old["spec"], "owner": user("bob"), "members": members}}
+    refused = Asked(PROJECT, user="bob", denied=[MANAGE]).update(old, new)
+    assert refused.code == 403
+    assert (
+        'user "bob" is not allowed to manage human users or groups in .spec.members for "projects"' in refused.message
+    )
+
+
+def test_the_whitelist_takes_a_right_also_of_the_owner_and_members_are_looked_at_as_well() -> None:
+    whitelist = {"whitelist": [{"key": "a"}]}
+    refused = Asked(PROJECT, user="ann", denied=[WHITELIST]).create(project(tolerations=whitelist))
+    assert refused.code == 403
+    both = Asked(PROJECT, user="bob", denied=[WHITELIST, MANAGE])
+    new = project(owner=user("ann"), members=[user("carl", "admin")], tolerations=whitelist)
+    message = both.create(new).message
+    assert "modify .spec.tolerations.whitelist" in message
+    assert "manage human users" in message
+
+
+@pytest.mark.parametrize(("annotations", "code"), [({}, 403), ({"confirmation.gardener.cloud/deletion": "yes"}, 403)])
+def test_a_deletion_is_confirmed(annotations: Object, code: int) -> None:
+    old = stored()
+    assert Asked(PROJECT).delete({**old, "metadata": {"name": "p", "annotations": annotations}}).code == code
+    assert Asked(PROJECT).delete({**old, "metadata": {"name": "p", "annotations": CONFIRMED}}).code == 200
+
+
+def test_an_update_is_not_refused_for_a_member_that_it_leaves_as_it_was() -> None:
+    old = stored()
+    old["spec"]["members"].append(user("bob", "king"))
+    moved = {**old, "spec": {**old["spec"], "members": [user("ann", "viewer"), *old["spec"]["members"]]}}
+    assert Asked(PROJECT).update(old, moved).status is None
+    worse = {**old, "spec": {**old["spec"], "members": [*old["spec"]["members"], user("carl", "queen")]}}
+    assert Asked(PROJECT).update(old, worse).fields == {"spec.members[2].roles[0]"}
+
+
+def test_who_writes_the_old_field_for_a_role_is_told_the_new_one() -> None:
+    (warning,) = Asked(PROJECT).create(project(members=[user("bob", "admin")])).warnings
+    assert warning == "spec.members[0].role is deprecated: use roles"
+    assert Asked(PROJECT).create(project(members=[{"kind": "User", "name": "b", "roles": ["uam"]}])).warnings == ()
+    old = stored(members=[user("bob", "admin")])
+    assert Asked(PROJECT).update(old, {**old, "spec": {**old["spec"], "purpose": "x"}}).warnings == ()

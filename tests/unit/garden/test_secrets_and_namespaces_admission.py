@@ -1,0 +1,120 @@
+"""InternalSecrets; Namespaces of Projects; Secrets with the internal domain."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from gardener.garden import resources
+from kit.webhooks.garden import Asked
+from kube.objects import Object
+from kube.resources import SECRETS, Resource
+from webhooks.garden.domain_secret.kind import DOMAIN_SECRET
+from webhooks.garden.internal_secret.kind import INTERNAL_SECRET
+from webhooks.garden.namespace.kind import NAMESPACE
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_texts_become_data() -> None:
+    created = Asked(INTERNAL_SECRET).create({"stringData": {"a": "b"}, "data": {"a": encoded("x"), "c": encoded("d")}})
+    assert created.object["data"] == {"a": encoded("b"), "c": encoded("d")}
+    assert "stringData" not in created.object
+
+
+def test_a_type_that_is_not_said_stays() -> None:
+    old = {"type": "t", "data": {}}
+    assert Asked(INTERNAL_SECRET).update(old, {"data": {"a": encoded("b")}}).object["type"] == "t"
+
+
+@pytest.mark.parametrize(
+    ("obj", "fields"),
+    [
+        ({"data": {"a b": encoded("x")}}, {"data[a b]"}),
+        ({"data": {"..x": encoded("x")}}, {"data[..x]"}),
+        ({"data": {"a": encoded("x" * (1 << 20)), "b": encoded("y")}}, {"data"}),
+        ({"type": "kubernetes.io/tls", "data": {"tls.crt": ""}}, {"data[tls.key]"}),
+        ({"type": "kubernetes.io/basic-auth"}, {"data[username]", "data[password]"}),
+        ({"type": "kubernetes.io/basic-auth", "data": {"username": encoded("u")}}, set()),
+        ({"type": "kubernetes.io/ssh-auth"}, {"data[ssh-privatekey]"}),
+        ({"type": "kubernetes.io/dockercfg", "data": {".dockercfg": encoded("no")}}, {"data[.dockercfg]"}),
+        ({"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": encoded("{}")}}, set()),
+        (
+            {"type": "kubernetes.io/service-account-token"},
+            {"metadata.annotations[kubernetes.io/service-account.name]"},
+        ),
+    ],
+)
+def test_data_and_types(obj: Object, fields: set[str]) -> None:
+    outcome = Asked(INTERNAL_SECRET).create(obj)
+    assert outcome.fields == fields, outcome.message
+    assert "no" not in [word.strip('"') for word in outcome.message.split()]
+
+
+def test_what_is_immutable_stays() -> None:
+    old = {"data": {"a": encoded("b")}, "immutable": True}
+    asked = Asked(INTERNAL_SECRET)
+    assert asked.update(old, {**old, "data": {"a": encoded("c")}}).fields == {"data"}
+    assert asked.update(old, {"data": old["data"]}).fields == {"immutable"}
+    assert asked.update(old, {**old, "metadata": {"labels": {"a": "b"}}}).status is None
+
+
+# --- namespaces
+
+
+def there(resource: Resource, name: str, namespace: str = "", **meta: Any) -> Object:
+    place = {"namespace": namespace} if namespace else {}
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name, **place, **meta},
+        "spec": {"provider": {}},
+    }
+
+
+DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+PROJECT, LEAVING = there(resources.PROJECTS, "dev"), there(resources.PROJECTS, "dev", **DELETING)
+SHOOT = there(resources.SHOOTS, "s", "garden-dev")
+
+
+@pytest.mark.parametrize(
+    ("garden", "meta", "message"),
+    [
+        ([PROJECT], {}, 'direct deletion of namespace "garden-dev" is not permitted (you must delete the'),
+        ([LEAVING, SHOOT], {}, 'deletion of namespace "garden-dev" is not permitted (it still contains Shoots)'),
+        ([LEAVING], {}, ""),
+        ([PROJECT, SHOOT], DELETING, ""),
+        ([], {}, ""),
+    ],
+)
+def test_a_namespace_goes_with_its_project(garden: list[Object], meta: Object, message: str) -> None:
+    labels = {"project.gardener.cloud/name": "dev"}
+    outcome = Asked(NAMESPACE, garden=garden).delete({"metadata": {"name": "garden-dev", "labels": labels, **meta}})
+    assert outcome.code == (403 if message else 200)
+    assert message in outcome.message
+
+
+# --- the internal domain
+
+
+def domain(name: str = "i", of: str = "in.example.com", *, role: str = "internal-domain") -> Object:
+    annotations = {"dns.gardener.cloud/domain": of, "dns.gardener.cloud/provider": "local"}
+    return there(SECRETS, name, "garden", labels={"gardener.cloud/role": role}, annotations=annotations)
+
+
+def test_a_namespace_has_one_internal_domain() -> None:
+    assert Asked(DOMAIN_SECRET, garden=[domain()]).create(domain("j")).code == 403
+    assert Asked(DOMAIN_SECRET, garden=[domain()]).create(domain()).code == 200
+    assert Asked(DOMAIN_SECRET, garden=[domain("d", role="default-domain")]).create(domain()).code == 200
+
+
+@pytest.mark.parametrize("new", [domain(of="other.example.com"), domain(role="x")])
+def test_the_internal_domain_stays_while_there_are_shoots(new: Object) -> None:
+    refused = Asked(DOMAIN_SECRET, garden=[domain(), SHOOT]).update(domain(), new)
+    assert refused.code == 403
+    assert "cannot change domain because there are still shoots left in the system" in refused.message
+    assert Asked(DOMAIN_SECRET, garden=[domain()]).update(domain(), new).code == 200
+    assert Asked(DOMAIN_SECRET, garden=[domain(), SHOOT]).delete(domain()).code == 403
+    assert Asked(DOMAIN_SECRET, garden=[domain()]).delete(domain()).code == 200

@@ -1,0 +1,298 @@
+"""Gardenlets, ManagedSeedSets and SeedAutoscalers."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardener.garden import resources
+from kit.webhooks.garden import Asked
+from kube.objects import Object
+from webhooks.garden.gardenlet.kind import GARDENLET
+from webhooks.garden.managed_seed.kind import MANAGED_SEED
+from webhooks.garden.managed_seed_set.kind import MANAGED_SEED_SET
+from webhooks.garden.seed_autoscaler.kind import SEED_AUTOSCALER
+
+OPERATION = "gardener.cloud/operation"
+META = {"name": "s", "namespace": "garden"}
+KIND = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
+SEED: Object = {
+    "provider": {"type": "local", "region": "r"},
+    "networks": {"nodes": "10.10.0.0/16", "pods": "10.20.0.0/16", "services": "10.30.0.0/16"},
+    "dns": {"provider": {"type": "local", "secretRef": {"name": "dns", "namespace": "garden"}}},
+    "ingress": {"domain": "ingress.example.com", "controller": {"kind": "nginx"}},
+}
+
+
+# --- Gardenlets
+
+
+def gardenlet(seed: Object | None = None, **config: Any) -> Object:
+    of_seed = {"seedConfig": {"spec": SEED if seed is None else seed}}
+    deployment = {"helm": {"ociRepository": {"ref": "a/b:1"}}}
+    return {"metadata": META, "spec": {"config": {**KIND, **of_seed, **config}, "deployment": deployment}}
+
+
+def test_a_gardenlet_gets_a_capacity_a_pull_policy_and_a_secret_for_backups() -> None:
+    backup = {"provider": "local"}
+    spec = Asked(GARDENLET).create(gardenlet({**SEED, "backup": backup})).spec
+    assert spec["config"]["resources"] == {"capacity": {"shoots": "250"}}
+    assert spec["deployment"]["image"] == {"pullPolicy": "IfNotPresent"}
+    secret = {"name": "backup-s", "namespace": "garden"}
+    assert spec["config"]["seedConfig"]["spec"] == {**SEED, "backup": {**backup, "secretRef": secret}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "fields"),
+    [
+        (gardenlet(seedConfig={"metadata": {"name": "s"}, "spec": SEED}), {"seedConfig.metadata.name"}),
+        (gardenlet({**SEED, "provider": {"type": "local"}}), {"seedConfig.spec.provider.region"}),
+        (gardenlet({**SEED, "dns": {}}), {"seedConfig.spec.dns.provider"}),
+        (gardenlet({**SEED, "networks": {"pods": "x", "services": "10.1.0.0/16"}}), {"seedConfig.spec.networks.pods"}),
+        (gardenlet(kind="Other"), {"kind"}),
+        (gardenlet({}), {f"seedConfig.spec.{name}" for name in ("provider", "networks", "dns", "ingress")}),
+    ],
+)
+def test_a_gardenlet_describes_a_whole_seed(obj: Object, fields: set[str]) -> None:
+    refused = Asked(GARDENLET).create(obj)
+    assert (refused.code, refused.fields) == (422, {f"spec.config.{field}" for field in fields}), refused.message
+
+
+def test_a_gardenlet_is_in_the_garden_and_not_beside_a_managed_seed_of_that_name() -> None:
+    elsewhere = {**gardenlet(), "metadata": {"name": "s", "namespace": "garden-dev"}}
+    assert Asked(GARDENLET).create(elsewhere).fields == {"metadata.namespace"}
+    resource = resources.MANAGED_SEEDS
+    other = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": META}
+    refused = Asked(GARDENLET, garden=[other]).create(gardenlet())
+    assert refused.code == 403
+    assert "cannot create Gardenlet garden/s since there is already a ManagedSeed object" in refused.message
+    stored = Asked(GARDENLET).create(gardenlet()).object
+    changed = copy.deepcopy(stored)
+    changed["spec"]["deployment"]["replicaCount"] = 1
+    assert Asked(GARDENLET, garden=[other]).update(stored, changed).status is None
+
+
+def test_what_identifies_the_seed_of_a_gardenlet_stays() -> None:
+    stored = Asked(GARDENLET).create(gardenlet()).object
+    changed = copy.deepcopy(stored)
+    changed["spec"]["config"]["seedConfig"]["spec"]["networks"]["pods"] = "10.99.0.0/16"
+    assert Asked(GARDENLET).update(stored, changed).fields == {"spec.config.seedConfig.spec.networks.pods"}
+
+
+@pytest.mark.parametrize(("operation", "kept"), [("reconcile", False), ("renew-kubeconfig", True)])
+def test_operations_of_gardenlets(operation: str, *, kept: bool) -> None:
+    stored = Asked(GARDENLET).create(gardenlet()).object
+    new = {**stored, "metadata": {**META, "annotations": {OPERATION: operation}}}
+    changed = Asked(GARDENLET).update(stored, new)
+    assert changed.object["operation"] == {"sequence": 1}
+    assert (OPERATION in changed.object["metadata"].get("annotations", {})) is kept
+
+
+# --- ManagedSeedSets
+
+LABELS = {"labels": {"set": "s"}}
+
+
+def managed_seed_set(seed: Object | None = None, **changes: Any) -> Object:
+    """Changes: by path, with `__` for each dot; None removes."""
+    worker = {"name": "w", "minimum": 1, "maximum": 2, "machine": {"type": "small"}}
+    config = {**KIND, "seedConfig": {"metadata": LABELS, "spec": seed or {}}}
+    shoot = {
+        "region": "r",
+        "cloudProfileName": "p",
+        "secretBindingName": "sb",
+        "kubernetes": {"version": "1.30.1"},
+        "networking": {"type": "calico"},
+        "provider": {"type": "local", "workers": [worker]},
+    }
+    spec: Object = {
+        "selector": {"matchLabels": {"set": "s"}},
+        "template": {"metadata": LABELS, "spec": {"gardenlet": {"config": config}}},
+        "shootTemplate": {"metadata": LABELS, "spec": shoot},
+    }
+    spec = copy.deepcopy(spec)
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        parent = spec
+        for name in parents:
+            parent = parent.setdefault(name, {})
+        parent[last] = value
+    return {"metadata": META, "spec": spec}
+
+
+CONFIG = "template__spec__gardenlet__config"
+
+
+def test_templates_stay_as_they_are_but_for_what_their_rules_need() -> None:
+    sent = managed_seed_set({"ingress": {"domain": "a.b"}, "dns": SEED["dns"], "taints": [{"key": "a"}]})
+    stored = Asked(MANAGED_SEED_SET).create(sent).spec
+    expected = copy.deepcopy(sent["spec"])
+    expected["template"]["spec"]["gardenlet"]["config"]["seedConfig"]["spec"]["ingress"]["controller"] = {
+        "kind": "nginx"
+    }
+    expected["shootTemplate"]["spec"]["provider"]["workers"][0] |= {"maxSurge": 1, "maxUnavailable": 0}
+    assert stored["template"] == expected["template"]
+    assert stored["shootTemplate"] == expected["shootTemplate"]
+
+
+NO_MATCH = {
+    f"{path}.labels" for path in ("template.metadata", f"{CONFIG}.seedConfig.metadata", "shootTemplate.metadata")
+}
+
+
+@pytest.mark.parametrize(
+    ("obj", "fields"),
+    [
+        (managed_seed_set(selector={"matchLabels": {"x": "y"}}), NO_MATCH),
+        (managed_seed_set(selector={"matchLabels": {"a b": "y"}}), {"selector.matchLabels"}),
+        (managed_seed_set(shootTemplate__metadata={}), {"shootTemplate.metadata.labels"}),
+        (managed_seed_set(**{CONFIG: KIND}), {f"{CONFIG}.seedConfig"}),
+        (managed_seed_set(template__spec__gardenlet={}), {f"{CONFIG}.seedConfig"}),
+        (
+            managed_seed_set({"ingress": {"controller": {"kind": "nginx"}}}),
+            {f"{CONFIG}.seedConfig.spec.ingress.domain", f"{CONFIG}.seedConfig.spec.dns.provider"},
+        ),
+        (managed_seed_set({"networks": {"pods": "x"}}), {f"{CONFIG}.seedConfig.spec.networks.pods"}),
+        (
+            managed_seed_set(**{CONFIG: {**KIND, "kind": "Other", "seedConfig": {"metadata": LABELS}}}),
+            {f"{CONFIG}.kind"},
+        ),
+        (
+            managed_seed_set(**{f"{CONFIG}__gardenClientConnection": {"kubeconfig": "x"}}),
+            {f"{CONFIG}.gardenClientConnection.kubeconfig"},
+        ),
+        (
+            managed_seed_set(shootTemplate__spec__networking={"type": "calico", "pods": "x"}),
+            {"shootTemplate.spec.networking.pods"},
+        ),
+        (
+            managed_seed_set(
+                shootTemplate__spec__maintenance__timeWindow={"begin": "010000+0000", "end": "011000+0000"}
+            ),
+            {"shootTemplate.spec.maintenance.timeWindow"},
+        ),
+        (
+            managed_seed_set(shootTemplate__spec__kubernetes={"version": "newest"}),
+            {"shootTemplate.spec.kubernetes.version"},
+        ),
+        (
+            managed_seed_set(shootTemplate__spec__provider__workers=[], shootTemplate__spec__secretBindingName=None),
+            {"shootTemplate.spec.provider.workers"},
+        ),
+    ],
+)
+def test_what_is_made_from_templates_must_be_accepted(obj: Object, fields: set[str]) -> None:
+    refused = Asked(MANAGED_SEED_SET).create(obj)
+    expected = {f"spec.{field}".replace("__", ".") for field in fields}
+    assert (refused.code, refused.fields) == (422, expected), refused.message
+
+
+def test_sets_are_in_the_garden() -> None:
+    obj = {**managed_seed_set(), "metadata": {"name": "s", "namespace": "garden-dev"}}
+    assert Asked(MANAGED_SEED_SET).create(obj).fields == {"metadata.namespace"}
+
+
+def test_a_set_can_be_reconciled() -> None:
+    stored = Asked(MANAGED_SEED_SET).create(managed_seed_set()).object
+    new = {**stored, "metadata": {**META, "annotations": {OPERATION: "reconcile"}}}
+    changed = Asked(MANAGED_SEED_SET).update(stored, new).object
+    assert (changed["operation"], changed["metadata"].get("annotations")) == ({"sequence": 1}, None)
+
+
+# --- SeedAutoscalers
+
+
+def metric(name: str = "shoots", **target: Any) -> Object:
+    wanted = target or {"type": "Utilization", "averageUtilization": 80}
+    return {"type": "Resource", "resource": {"name": name, "target": wanted}}
+
+
+def autoscaler(*metrics: Object, **spec: Any) -> Object:
+    target = {"apiVersion": "seedmanagement.gardener.cloud/v1alpha1", "kind": "ManagedSeedSet", "name": "s"}
+    return {"metadata": META, "spec": {"scaleTargetRef": target, "maxReplicas": 3, "metrics": list(metrics), **spec}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "fields"),
+    [
+        (autoscaler(metric()), set()),
+        (autoscaler(metric(), metric("pods", type="AverageValue", averageValue="500m")), set()),
+        (autoscaler(metric(type="AverageValue", averageValue="0")), {"spec.metrics[0].resource.target.averageValue"}),
+        (autoscaler(metric(), metric()), {"spec.metrics[1].resource.name"}),
+        (autoscaler(metric(type="AverageValue", averageUtilization=1)), {"spec.metrics[0].resource.target"}),
+        (autoscaler(metric(), minReplicas=4), {"spec.maxReplicas"}),
+        (
+            autoscaler(metric(), scaleTargetRef={"apiVersion": "apps/v1", "kind": "ManagedSeedSet", "name": "s"}),
+            {"spec.scaleTargetRef.apiVersion"},
+        ),
+        ({**autoscaler(metric()), "metadata": {"name": "s", "namespace": "garden-dev"}}, {"metadata.namespace"}),
+    ],
+)
+def test_autoscalers(obj: Object, fields: set[str]) -> None:
+    outcome = Asked(SEED_AUTOSCALER).create(obj)
+    assert (outcome.code, outcome.fields) == (422 if fields else 200, fields), outcome.message
+
+
+# --- whatever a configuration is
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 0, -1, "", "x", "nginx", "10.0.0.0/8", "250"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["key", "name", "type"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+SECTIONS = {
+    name: st.dictionaries(st.sampled_from(fields), VALUES, max_size=3) | VALUES
+    for name, fields in {
+        "provider": ["type", "region", "zones"],
+        "networks": ["pods", "nodes", "services", "ipFamilies", "shootDefaults", "blockCIDRs"],
+        "dns": ["provider"],
+        "ingress": ["domain", "controller"],
+        "backup": ["provider", "region", "secretRef"],
+        "settings": ["verticalPodAutoscaler", "loadBalancerServices", "excessCapacityReservation"],
+        "taints": ["key"],
+    }.items()
+}
+CONFIGURATIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "seedConfig": st.fixed_dictionaries(
+            {}, optional={"spec": st.fixed_dictionaries({}, optional=SECTIONS), "metadata": VALUES}
+        )
+        | VALUES,
+        "gardenClientConnection": VALUES,
+        "resources": st.dictionaries(st.sampled_from(["capacity"]), VALUES) | VALUES,
+        "kind": st.sampled_from([KIND["kind"], "Other"]) | VALUES,
+    },
+)
+SHOOT: Object = {
+    "apiVersion": "core.gardener.cloud/v1beta1",
+    "kind": "Shoot",
+    "metadata": META,
+    "spec": {
+        "region": "r",
+        "dns": {"domain": "a.b"},
+        "kubernetes": {"verticalPodAutoscaler": {"enabled": True}},
+        "networking": {"pods": "10.20.0.0/16"},
+        "provider": {"type": "local", "workers": [{"name": "w", "zones": ["a"]}]},
+    },
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(CONFIGURATIONS)
+def test_any_configuration_gets_an_answer_and_what_is_stored_is_not_changed_again(config: Object) -> None:
+    for kind, obj in (
+        (MANAGED_SEED, {"metadata": META, "spec": {"shoot": {"name": "s"}, "gardenlet": {"config": config}}}),
+        (GARDENLET, {**gardenlet(), "spec": {**gardenlet()["spec"], "config": config}}),
+        (MANAGED_SEED_SET, managed_seed_set(**{CONFIG: config})),
+    ):
+        asked = Asked(kind, garden=[SHOOT])
+        created = asked.create(obj)
+        assert created.code in {200, 422}
+        if created.status is None:
+            again = asked.create(created.object)
+            assert (again.status, again.object) == (None, created.object)

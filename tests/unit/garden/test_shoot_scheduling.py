@@ -1,0 +1,443 @@
+"""Shoots: Seeds and domains, deletion, references with rights, quotas, operations."""
+
+from typing import Any
+
+import pytest
+
+from gardener.garden import resources
+from kit.webhooks.shoots import (
+    BINDING,
+    NAMESPACE,
+    PROFILE,
+    PROJECT,
+    SECRET,
+    SEED,
+    asked,
+    create,
+    of,
+    operation,
+    shoot,
+    stored,
+    update,
+    with_fields,
+    worker,
+)
+from kube import resources as kubernetes
+from kube.objects import Object
+
+OPERATION, MAINTENANCE = "gardener.cloud/operation", "maintenance.gardener.cloud/operation"
+TASKS, EXPIRATION = "shoot.gardener.cloud/tasks", "shoot.gardener.cloud/expiration-timestamp"
+CONFIRMED, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
+FORCE = "confirmation.gardener.cloud/force-deletion"
+DELETING = "2026-01-01T00:00:00Z"
+
+
+def seed(**fields: Any) -> Object:
+    return with_fields(SEED, **fields)
+
+
+# --- the Seed
+
+
+@pytest.mark.parametrize(
+    ("at_seed", "fields", "said"),
+    [
+        ({"spec__taints": [{"key": "no"}]}, {}, "taints are not tolerated"),
+        ({"spec__taints": [{"key": "w", "value": "v"}]}, {"tolerations": [{"key": "w"}]}, ""),
+        ({"metadata__deletionTimestamp": DELETING}, {}, "marked to be deleted"),
+        ({"spec__provider__zones": ["a", "b"]},
+         {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}}, "which has 2 zones"),
+        ({"spec__networks__nodes": "10.250.0.0/16"}, {"networking__nodes": "10.250.0.0/17"}, "must not overlap"),
+        ({"spec__networks__shootDefaults": None}, {}, "spec.networking.pods: Required value: pods is required"),
+        ({"status__allocatable": {"shoots": "0"}}, {}, "already has the maximum number of shoots scheduled on it (0)"),
+        ({"status__allocatable": {"shoots": "1"}}, {}, ""),
+    ],
+)  # fmt: skip
+def test_a_seed_takes_a_shoot_that_fits(at_seed: dict[str, Any], fields: dict[str, Any], said: str) -> None:
+    outcome = create(shoot(seedName="seed", **fields), seed(**at_seed))
+    assert outcome.code == (403 if said else 200), outcome.message
+    assert said in outcome.message
+
+
+def test_a_seed_must_match_the_selector_of_the_profile() -> None:
+    selecting = with_fields(PROFILE, spec__seedSelector={"matchLabels": {"on": "mars"}, "providerTypes": ["x"]})
+    refused = create(shoot(seedName="seed"), selecting)
+    assert "does not match the seed selector" in refused.message
+    assert "its provider type is not supported" in refused.message
+
+
+def test_a_seed_takes_no_more_shoots_than_it_has_room_for() -> None:
+    small = seed(status__allocatable={"shoots": "1"})
+    other = stored(shoot("other", seedName="seed"))
+    assert "maximum number of shoots" in create(shoot(seedName="seed"), small, other).message
+    assert update(other, small, other, purpose="testing").status is None
+
+
+def test_who_may_not_bind_may_not_choose_the_seed() -> None:
+    refused = asked(denied=["update shoots/binding"]).create(shoot(seedName="seed"))
+    assert refused.code == 403
+    assert 'user "ann" is not allowed to set .spec.seedName for "shoots"' in refused.message
+    old = stored(shoot(seedName="seed"))
+    assert asked(denied=["update shoots/binding"]).update(old, with_fields(old, spec__purpose="testing")).status is None
+
+
+def test_a_seed_is_not_left_for_nothing() -> None:
+    refused = update(stored(shoot(seedName="seed")), seedName=None)
+    assert "spec.seedName is already set to 'seed' and cannot be changed to 'nil'" in refused.message
+
+
+def test_moving_needs_backups_and_changes_nothing_else() -> None:
+    secret = {"name": "b", "namespace": "garden"}
+    backup = {"provider": "local", "secretRef": secret}
+    both = seed(spec__backup=backup), seed(metadata__name="other", spec__backup=backup)
+    old = stored(shoot(seedName="seed"))
+    assert update(old, *both, seedName="other").status is None
+    assert "nothing else in spec may change" in update(old, *both, seedName="other", purpose="testing").message
+    assert (
+        'not configured for new seed "other"'
+        in update(old, both[0], seed(metadata__name="other"), seedName="other").message
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (operation("Migrate", "Processing"), "during Migrate operation that is in state Processing"),
+        (operation("Restore", "Error"), "during Restore operation that is in state Error"),
+        (operation("Restore"), ""),
+        ({"seedName": "other"}, "has been rescheduled to a new seed"),
+    ],
+)
+def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, said: str) -> None:
+    old = stored(shoot(seedName="seed", meta__annotations={CONFIRMED: "true"}), status=status)
+    changed, deleted = update(old, purpose="testing"), asked().delete(old)
+    assert said in changed.message
+    assert (changed.code, deleted.code) == ((403, 403) if said else (200, 200))
+    assert update(old, meta__labels={"a": "b"}).status is None
+
+
+def test_on_a_seed_in_deletion_a_shoot_can_only_be_deleted() -> None:
+    going = seed(metadata__deletionTimestamp=DELETING)
+    old = stored(shoot(seedName="seed"))
+    assert update(old, going, purpose="testing").code == 403
+    assert update(old, going, meta__annotations={"a": "b"}).code == 403
+    notes = {**old["metadata"]["annotations"], CONFIRMED: "true"}
+    assert update(old, going, meta__annotations=notes).status is None
+
+
+def test_a_project_in_deletion_gets_no_shoots() -> None:
+    going = with_fields(PROJECT, metadata__deletionTimestamp=DELETING)
+    assert "already marked for deletion" in create(shoot(), going).message
+
+
+# --- domains
+
+
+OWN = {"domain": "my.org", "providers": [{"type": "local", "secretName": "cred"}]}
+
+
+@pytest.mark.parametrize(
+    ("dns", "said"),
+    [
+        (OWN, ""),
+        ({"domain": "a.dev.ex.org"}, ""),
+        ({"domain": "b.dev.ex.org"}, "does not match expected scheme"),
+        ({"domain": "a.dev.ex.org", "providers": [{"type": "local", "secretName": "cred", "primary": True}]},
+         "primary dns provider must not be set when default domain is used"),
+        ({"providers": [{"type": "unmanaged"}]}, ""),
+        ({**OWN, "providers": [*OWN["providers"], {"type": "local"}]}, "must specify a secretName"),
+        ({**OWN, "providers": [{"type": "local", "secretName": "none"}]}, 'secrets "none" not found'),
+    ],
+)  # fmt: skip
+def test_domains_on_a_seed(dns: Object, said: str) -> None:
+    outcome = create(shoot(seedName="seed", dns=dns))
+    assert said in outcome.message
+    assert (outcome.status is None) is not bool(said)
+
+
+def test_the_first_provider_of_an_own_domain_is_primary_and_stays_so() -> None:
+    old = stored(shoot(seedName="seed", dns=OWN))
+    assert old["spec"]["dns"]["providers"] == [{"type": "local", "secretName": "cred", "primary": True}]
+    assert update(old, dns__providers=OWN["providers"]).spec["dns"] == old["spec"]["dns"]
+    assert update(old, dns__providers=[]).fields == {"spec.dns.providers"}
+    other = [{"type": "other", "secretName": "cred", "primary": True}]
+    assert "spec.dns.providers[0].type" in update(old, dns__providers=other).fields
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "taken"),
+    [
+        ("my.org", "my.org", True),
+        ("x.my.org", "my.org", True),
+        ("my.org", "x.my.org", True),
+        ("amy.org", "my.org", False),
+    ],
+)
+def test_a_domain_belongs_to_one_shoot(theirs: str, mine: str, *, taken: bool) -> None:
+    other = with_fields(stored(shoot(dns={"domain": theirs})), metadata__namespace="garden-other")
+    outcome = asked(other).create(shoot("b", dns={"domain": mine}))
+    same_name = asked(other).create(shoot(dns={"domain": mine}))
+    assert (outcome.code, same_name.code) == ((403, 403) if taken else (200, 200)), outcome.message
+
+
+# --- references and rights
+
+
+def test_who_gives_an_object_to_extensions_may_read_it() -> None:
+    reference = {"name": "r", "resourceRef": {"kind": "Secret", "apiVersion": "v1", "name": "none"}}
+    refused = asked(denied=["get secrets"]).create(shoot(resources=[reference]))
+    assert refused.code == 403
+    assert "shoot cannot reference a resource you are not allowed to read" in refused.message
+    assert "not found" not in refused.message
+
+
+def credentials_binding(name: str, secret: str) -> Object:
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": secret, "namespace": NAMESPACE}
+    return of(
+        resources.CREDENTIALS_BINDINGS, name, namespace=NAMESPACE, credentialsRef=reference, provider={"type": "local"}
+    )
+
+
+def test_a_secret_binding_is_replaced_by_a_credentials_binding_of_the_same_secret() -> None:
+    bindings = credentials_binding("same", "cred"), credentials_binding("other", "cred2")
+    old = stored()
+    assert update(old, *bindings, secretBindingName=None, credentialsBindingName="same").status is None
+    refused = update(old, *bindings, secretBindingName=None, credentialsBindingName="other")
+    assert refused.fields == {"spec.credentialsBindingName"}
+
+
+def test_who_changes_credentials_may_read_both() -> None:
+    bindings = credentials_binding("one", "cred"), credentials_binding("two", "cred2")
+    old = stored(shoot(secretBindingName=None, credentialsBindingName="one"), *bindings)
+    new = with_fields(old, spec__credentialsBindingName="two")
+    assert asked(*bindings).update(old, new).status is None
+    assert asked(*bindings, denied=["get secrets"]).update(old, new).code == 403
+
+
+def test_a_profile_is_replaced_only_by_one_whose_parent_it_is() -> None:
+    def profile(name: str, parent: str) -> Object:
+        return of(
+            resources.NAMESPACED_CLOUD_PROFILES,
+            name,
+            namespace=NAMESPACE,
+            spec={"parent": {"kind": "CloudProfile", "name": parent}},
+            status={"cloudProfileSpec": PROFILE["spec"]},
+        )
+
+    profiles = profile("child", "local"), profile("foreign", "other")
+    reference = {"kind": "NamespacedCloudProfile", "name": "child"}
+    old = stored()
+    assert update(old, *profiles, cloudProfile=reference, cloudProfileName=None).status is None
+    refused = update(old, *profiles, cloudProfile={**reference, "name": "foreign"}, cloudProfileName=None)
+    assert refused.fields == {"spec.cloudProfile"}
+
+
+def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs() -> None:
+    config = {"seedConfig": {"spec": {"provider": {"zones": ["a", "b"]}}}}
+    managed = of(
+        resources.MANAGED_SEEDS,
+        "s",
+        namespace=NAMESPACE,
+        spec={"shoot": {"name": "a"}, "gardenlet": {"config": config}},
+    )
+    vpa: dict[str, Any] = {"kubernetes__verticalPodAutoscaler": {"enabled": True}}
+    pools = [worker(zones=["a", "b"])]
+    old = stored(shoot(provider__workers=pools, meta__annotations={CONFIRMED: "true"}, **vpa))
+    assert update(old, managed, purpose="testing").status is None
+    for fields in (
+        {"kubernetes__verticalPodAutoscaler": None},
+        {"networking__nodes": "10.0.0.0/16"},
+        {"addons": {"nginxIngress": {"enabled": True}}},
+        {"provider__workers": [worker(zones=["a"])]},
+    ):
+        assert update(old, managed, **fields).code == 403, fields
+    assert "still referenced by a managed seed" in asked(managed).delete(old).message
+    assert asked().delete(old).status is None
+
+
+# --- deletion
+
+
+def test_a_deletion_is_confirmed_and_who_did_it_cannot_be_forged() -> None:
+    old = stored()
+    assert asked().delete(old).code == 403
+    notes = {**old["metadata"]["annotations"], CONFIRMED: "true"}
+    confirmed = asked(user="ann").update(old, with_fields(old, metadata__annotations=notes)).object
+    assert confirmed["metadata"]["annotations"][CONFIRMED_BY] == "ann"
+    forged = with_fields(confirmed, metadata__annotations={**notes, CONFIRMED_BY: "carl"})
+    assert asked().update(confirmed, forged).object["metadata"]["annotations"][CONFIRMED_BY] == "ann"
+    dual = with_fields(PROJECT, spec__dualApprovalForDeletion=[{"resource": "shoots", "selector": {}}])
+    assert asked(dual, user="ann").delete(confirmed).code == 403
+    assert asked(dual, user="bob").delete(confirmed).status is None
+
+
+def test_the_finalizer_goes_when_the_cluster_is_gone() -> None:
+    finalizers: dict[str, Any] = {"meta__finalizers": ["gardener"]}
+    old = stored(status=operation("Delete", "Processing", technicalID="t"), **finalizers)
+    assert update(old, meta__finalizers=[]).code == 403
+    done = stored(status=operation("Delete", technicalID="t"), **finalizers)
+    assert update(done, meta__finalizers=[]).status is None
+
+
+# --- quotas
+
+
+def quota(**spec: Any) -> Object:
+    scope = {"apiVersion": "v1", "kind": "Secret"}
+    return of(resources.QUOTAS, "q", namespace=NAMESPACE, spec={"scope": scope, "metrics": {}, **spec})
+
+
+LIMITED = with_fields(BINDING, quotas=[{"name": "q", "namespace": NAMESPACE}])
+
+
+def test_all_shoots_of_a_binding_share_its_quota() -> None:
+    garden = LIMITED, quota(metrics={"cpu": "10", "loadbalancer": "2"})
+    other = stored(shoot("other", provider__workers=[worker(maximum=4)]))
+    assert create(shoot(provider__workers=[worker(maximum=1)]), *garden, other).status is None
+    refused = create(shoot(provider__workers=[worker(maximum=2)]), *garden, other)
+    assert (refused.code, refused.message.partition("forbidden: ")[2]) == (
+        403,
+        "quota limits exceeded. Unable to allocate further cpu ",
+    )
+
+
+def test_a_quota_is_looked_at_when_a_shoot_grows() -> None:
+    old = stored(provider__workers=[worker(machine__image={"name": "linux", "version": "2.0.0"})])
+    garden = LIMITED, quota(metrics={"cpu": "3"})
+    assert update(old, *garden, purpose="testing").status is None
+    grown = [worker(machine__image={"name": "linux", "version": "2.0.0"}, maximum=3)]
+    assert update(old, *garden, provider__workers=grown).code == 403
+
+
+def test_volumes_count_by_their_class() -> None:
+    volume = {"type": "std", "size": "20Gi"}
+    garden = LIMITED, quota(metrics={"storage.standard": "39Gi", "storage.premium": "0"})
+    refused = create(shoot(provider__workers=[worker(volume=volume)]), *garden)
+    assert "further storage.standard " in refused.message
+
+
+@pytest.mark.parametrize(
+    ("until", "code"), [("2020-01-01T00:00:00Z", 200), ("2999-01-01T00:00:00Z", 403), ("soon", 422)]
+)
+def test_the_end_of_a_shoot_is_put_off_by_its_quotas_days_at_most(until: str, code: int) -> None:
+    old = stored()
+    notes = {**old["metadata"]["annotations"], EXPIRATION: until}
+    assert update(old, LIMITED, quota(clusterLifetimeDays=7), meta__annotations=notes).code == code
+
+
+# --- operations
+
+
+def annotated(old: Object, **names: str) -> Any:
+    return update(old, meta__annotations={**old["metadata"]["annotations"], **names})
+
+
+@pytest.mark.parametrize(
+    ("status", "asked_for", "is_removed", "sequence"),
+    [
+        (None, "reconcile", False, 0),
+        (operation(), "reconcile", True, 1),
+        (operation(state="Failed"), "reconcile", False, 0),
+        (operation(state="Failed"), "retry", True, 1),
+        (operation(), "retry", False, 0),
+        (operation(), "maintain", False, 0),
+        (operation(), "rotate-ca-start", False, 1),
+        (operation(), "rotate-observability-credentials", False, 1),
+        (operation(), "rotate-ssh-keypair", False, 1),
+    ],
+)
+def test_operations_count_and_go(status: Object | None, asked_for: str, *, is_removed: bool, sequence: int) -> None:
+    changed = annotated(stored(status=status), **{OPERATION: asked_for})
+    assert changed.status is None, changed.message
+    assert (OPERATION not in changed.object["metadata"]["annotations"]) is is_removed
+    assert changed.object.get("operation", {}).get("sequence", 0) == sequence
+    again = update(changed.object, meta__labels={"a": "b"}).object
+    assert again.get("operation") == changed.object.get("operation")
+
+
+def test_a_rotation_of_ssh_keys_where_there_are_none_is_dropped() -> None:
+    old = stored(shoot(provider__workersSettings={"sshAccess": {"enabled": False}}), status=operation())
+    changed = annotated(old, **{OPERATION: "rotate-ssh-keypair"})
+    assert OPERATION not in changed.object["metadata"]["annotations"]
+    assert "operation" not in changed.object
+
+
+def test_with_a_confined_rollout_only_hibernation_counts_at_once() -> None:
+    old = stored(shoot(maintenance={"confineSpecUpdateRollout": True}), status=operation(state="Failed"))
+    changed = update(old, purpose="testing")
+    assert "operation" not in changed.object
+    notes = changed.object["metadata"]["annotations"]
+    assert notes["maintenance.shoot.gardener.cloud/needs-retry-operation"] == "true"
+    assert update(old, hibernation={"enabled": True}).object["operation"] == {"sequence": 1}
+
+
+PHASES = ("certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey")
+
+
+def rotation(phase: str, *what: str) -> Object:
+    return {"credentials": {"rotation": {each: {"phase": phase} for each in what or PHASES}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "asked_for", "possible"),
+    [
+        (None, "rotate-ca-start", False),
+        (operation("Create", "Processing"), "rotate-ca-start", False),
+        (operation("Create"), "rotate-ca-start", True),
+        (operation(**rotation("Prepared")), "rotate-ca-start", False),
+        (operation(**rotation("Completed")), "rotate-credentials-start", True),
+        (operation(**rotation("Prepared")), "rotate-credentials-complete", True),
+        (operation(**rotation("Prepared", PHASES[0])), "rotate-credentials-complete", False),
+        (operation(**rotation("Prepared", PHASES[0])), "rotate-ca-complete", True),
+        (operation(), "rotate-serviceaccount-key-complete", False),
+        (operation(hibernated=True), "rotate-etcd-encryption-key-start", False),
+        (operation(hibernated=True), "rotate-ca-start", True),
+        (operation(), "explode", False),
+    ],
+)
+@pytest.mark.parametrize("name", [OPERATION, MAINTENANCE])
+def test_operations_that_are_possible(name: str, status: Object | None, asked_for: str, *, possible: bool) -> None:
+    outcome = annotated(stored(status=status), **{name: asked_for})
+    assert outcome.fields == (set() if possible else {f"metadata.annotations[{name}]"})
+
+
+def test_what_is_done_at_once_is_not_planned_besides() -> None:
+    outcome = annotated(stored(status=operation()), **{OPERATION: "rotate-ca-start", MAINTENANCE: "rotate-ca-start"})
+    assert outcome.fields == {f"metadata.annotations[{MAINTENANCE}]"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "tasks"),
+    [
+        ({"purpose": "testing"}, ""),
+        ({"provider__infrastructureConfig": {"a": "b"}}, "deployInfrastructure"),
+        ({"provider__workersSettings": {"sshAccess": {"enabled": False}}}, "deployInfrastructure"),
+        ({"dns": {"providers": [{"type": "unmanaged"}]}},
+         "deployDNSRecordInternal,deployDNSRecordExternal,deployDNSRecordIngress"),
+        ({"hibernation": {"enabled": False}},
+         "deployInfrastructure,deployDNSRecordInternal,deployDNSRecordExternal,deployDNSRecordIngress"),
+    ],
+)  # fmt: skip
+def test_tasks_follow_from_what_changes(fields: dict[str, Any], tasks: str) -> None:
+    old = stored(shoot(hibernation={"enabled": True}), meta__annotations={})
+    assert update(old, **fields).object["metadata"]["annotations"].get(TASKS, "") == tasks
+
+
+def test_a_deletion_is_forced_only_where_it_is_stuck() -> None:
+    stuck = operation("Delete", "Error", lastErrors=[{"description": "d", "codes": ["ERR_INFRA_UNAUTHORIZED"]}])
+    path = {f"metadata.annotations[{FORCE}]"}
+    assert annotated(stored(status=stuck), **{FORCE: "true"}).fields == path
+    going = stored(status=operation("Delete"), meta__deletionTimestamp=DELETING)
+    assert annotated(going, **{FORCE: "true"}).fields == path
+    going = stored(status=stuck, meta__deletionTimestamp=DELETING)
+    forced = annotated(going, **{FORCE: "true"})
+    assert forced.status is None
+    assert forced.object["operation"] == {"sequence": 1}
+    assert annotated(forced.object, **{FORCE: "false"}).fields == path
+    assert create(shoot(meta__annotations={FORCE: "true"})).fields == path
+
+
+def test_objects_that_are_referenced_are_found() -> None:
+    reference = {"name": "r", "resourceRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "c"}}
+    config_map = of(kubernetes.CONFIG_MAPS, "c", namespace=NAMESPACE)
+    assert create(shoot(resources=[reference]), config_map, SECRET).status is None

@@ -1,0 +1,300 @@
+"""What `why` tells of Seeds, Projects, and kinds that are kept while others refer to them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gardener.garden import kinds as definitions
+from gardener.garden.resources import (
+    BACKUP_BUCKETS,
+    BACKUP_ENTRIES,
+    CLOUD_PROFILES,
+    CONTROLLER_DEPLOYMENTS,
+    CONTROLLER_INSTALLATIONS,
+    CONTROLLER_REGISTRATIONS,
+    NAMESPACED_CLOUD_PROFILES,
+    QUOTAS,
+    SHOOTS,
+)
+from gardener.garden.why import project, protected, seed
+from gardener.garden.why.finding import Finding, Level, Users, named, ordered, plural
+from kube.objects import Key, Object
+from kube.resources import SECRETS
+from kubectl_mr.errors import UserError
+from kubectl_mr.garden import kinds
+
+NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
+HOUR_AGO = "2026-01-10T11:00:00Z"
+ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
+
+
+def obj(*, finalizers: Any = (), deleted: bool = False, namespace: str = "", status: Any = None, **spec: Any) -> Object:
+    meta: Object = {"name": "x", "finalizers": list(finalizers)}
+    if namespace:
+        meta["namespace"] = namespace
+    if deleted:
+        meta["deletionTimestamp"] = HOUR_AGO
+    return {"metadata": meta, "spec": spec, "status": status or {}}
+
+
+def shown(found: Any) -> list[tuple[str, str, str]]:
+    return [(each.level.value, each.about, each.text) for each in ordered(found)]
+
+
+# --- Seeds
+
+
+def lease(renewed: str) -> Object:
+    return {"spec": {"renewTime": renewed}}
+
+
+READY = {"conditions": [{"type": "GardenletReady", "status": "True"}]}
+UNKNOWN = {"conditions": [{"type": "GardenletReady", "status": "Unknown", "reason": "R", "message": "m"}]}
+FRESH = lease("2026-01-10T11:59:58.000000Z")
+
+
+def of_seed(of: Object, **around: Any) -> list[tuple[str, str, str]]:
+    return shown(seed.findings(of, seed.Around(**around), now=NOW))
+
+
+def test_a_seed_that_is_well() -> None:
+    heard = ("info", "heartbeat", "the gardenlet was heard of last at 2026-01-10T11:59:58Z (2s ago)")
+    assert of_seed(obj(status=READY), lease=FRESH) == [heard]
+    assert of_seed(obj(status=READY), is_lease_known=False) == []
+
+
+def test_a_seed_that_is_lost() -> None:
+    assert of_seed(obj(status=UNKNOWN), lease=lease("2026-01-10T10:00:00.000000Z")) == [
+        ("problem", "condition", "GardenletReady is Unknown: R: m"),
+        ("problem", "heartbeat", "the gardenlet was heard of last at 2026-01-10T10:00:00Z (120m ago)"),
+    ]
+    assert of_seed(obj()) == [
+        ("problem", "condition", "no conditions yet: nobody has said anything about it"),
+        ("problem", "heartbeat", "the gardenlet has never renewed the Lease gardener-system-seed-lease/x"),
+    ]
+
+
+HELD = ("gardener", "core.gardener.cloud/controllerregistration")
+OF_SEED = (
+    (SHOOTS, "Shoot n/a"),
+    (CONTROLLER_INSTALLATIONS, "ControllerInstallation n/a"),
+    (BACKUP_BUCKETS, "BackupBucket n/a"),
+    (BACKUP_ENTRIES, "BackupEntry n/a"),
+)
+
+
+def test_who_holds_a_seed() -> None:
+    users = [Users(resource, [Key("n", "a")]) for resource, _ in OF_SEED]
+    blocked = of_seed(obj(finalizers=HELD, deleted=True, status=READY), lease=FRESH, users=users)[:4]
+    assert blocked == [("blocked", "deletion", f"{ASKED} waits for {name}") for _, name in OF_SEED]
+    (used,) = (each for each in of_seed(obj(status=READY), lease=FRESH, users=users) if each[1] == "users")
+    assert used[2].startswith("in use (a deletion is refused while it has Shoots): Shoot n/a; ")
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (READY, f"{ASKED} waits for the gardenlet: it removes what it has put on the Seed"),
+        (UNKNOWN, f"{ASKED} waits for the gardenlet, which is lost: it removes what it has put on the Seed"),
+    ],
+)
+def test_a_seed_without_users_waits_for_its_gardenlet(status: Object, text: str) -> None:
+    assert of_seed(obj(finalizers=HELD, deleted=True, status=status), lease=FRESH)[0] == ("blocked", "deletion", text)
+
+
+# --- Projects
+
+
+def of_project(of: Object, **around: Any) -> list[tuple[str, str, str]]:
+    return shown(project.findings(of, project.Around(**around), now=NOW))
+
+
+NAMESPACE: Object = {"metadata": {"name": "garden-x"}}
+ENDING: Object = {
+    "metadata": {"name": "garden-x", "deletionTimestamp": HOUR_AGO},
+    "status": {
+        "conditions": [
+            {"type": "NamespaceContentRemaining", "status": "True", "message": "Some resources are remaining: pods."},
+            {"type": "NamespaceDeletionDiscoveryFailure", "status": "False", "message": "fine"},
+        ]
+    },
+}
+STALE = {"phase": "Ready", "staleSinceTimestamp": "2026-01-01T12:00:00Z"}
+NOTHING_USED = "stale since 2026-01-01T12:00:00Z (9d ago): nothing in it is used"
+SHOOT_USERS = [Users(SHOOTS, [Key("garden-x", "a")])]
+
+
+@pytest.mark.parametrize(
+    ("status", "around", "expected"),
+    [
+        ({"phase": "Ready"}, {}, [("info", "phase", "Ready, namespace garden-x")]),
+        (
+            {"phase": "Failed"},
+            {},
+            [("problem", "phase", "phase Failed: the controller manager could not set it up, and goes on trying")],
+        ),
+        ({}, {}, [("blocked", "phase", "phase not set: the controller manager has yet to set it up")]),
+        (
+            {"phase": "Ready"},
+            {"namespace": None},
+            [
+                ("problem", "namespace", "its namespace garden-x does not exist"),
+                ("info", "phase", "Ready, namespace garden-x"),
+            ],
+        ),
+        (
+            {"phase": "Ready", "lastActivityTimestamp": HOUR_AGO},
+            {"users": SHOOT_USERS},
+            [
+                ("info", "phase", "Ready, namespace garden-x"),
+                ("info", "users", "in use: Shoot garden-x/a"),
+                ("info", "activity", "something was done in it last at 2026-01-10T11:00:00Z (60m ago)"),
+            ],
+        ),
+        (
+            STALE,
+            {},
+            [
+                (
+                    "next",
+                    "stale",
+                    f"{NOTHING_USED}; not to be deleted yet",
+                ),
+                ("info", "phase", "Ready, namespace garden-x"),
+            ],
+        ),
+        (
+            {**STALE, "staleAutoDeleteTimestamp": "2026-01-20T12:00:00Z"},
+            {},
+            [
+                (
+                    "problem",
+                    "stale",
+                    f"{NOTHING_USED}; it is deleted at 2026-01-20T12:00:00Z (in 10d)",
+                ),
+                ("info", "phase", "Ready, namespace garden-x"),
+            ],
+        ),
+        (
+            STALE,
+            {
+                "namespace": {
+                    "metadata": {"name": "garden-x", "annotations": {"project.gardener.cloud/skip-stale-check": "true"}}
+                }
+            },
+            [
+                ("info", "phase", "Ready, namespace garden-x"),
+                (
+                    "info",
+                    "stale",
+                    "never taken for stale: its namespace has the annotation project.gardener.cloud/skip-stale-check",
+                ),
+            ],
+        ),
+    ],
+)
+def test_a_project(status: Object, around: Any, expected: list[tuple[str, str, str]]) -> None:
+    assert (
+        of_project(obj(namespace="", status=status) | _in("garden-x"), **{"namespace": NAMESPACE, **around}) == expected
+    )
+
+
+def _in(namespace: str) -> Object:
+    return {"spec": {"namespace": namespace}}
+
+
+@pytest.mark.parametrize(
+    ("around", "text"),
+    [
+        ({"users": SHOOT_USERS}, "waits for Shoot garden-x/a"),
+        ({"namespace": ENDING}, "waits for the namespace garden-x: Some resources are remaining: pods."),
+        ({}, "waits for the controller manager"),
+    ],
+)
+def test_who_holds_a_project(around: Any, text: str) -> None:
+    held = obj(finalizers=["gardener"], deleted=True) | _in("garden-x")
+    assert of_project(held, **around) == [("blocked", "deletion", f"{ASKED} {text}")]
+
+
+def test_what_other_projects_use() -> None:
+    meta = {"namespace": "garden-y", "name": "b"}
+    binding: Object = {
+        "metadata": meta,
+        "secretRef": {"namespace": "garden-x", "name": "cloud"},
+        "quotas": [{"namespace": "garden-x", "name": "q"}, {"namespace": "garden", "name": "q"}],
+    }
+    identity = {"kind": "WorkloadIdentity", "apiVersion": "security.gardener.cloud/v1alpha1", "namespace": "garden-x"}
+    unused: Object = {"metadata": meta, "credentialsRef": {**identity, "name": "w"}}
+    shoot: Object = {"metadata": {"namespace": "garden-y", "name": "s"}, "spec": {"secretBindingName": "b"}}
+    found = list(project.used_from_elsewhere("garden-x", [shoot], [binding, unused]))
+    assert found == [Users(SECRETS, [Key("garden-x", "cloud")]), Users(QUOTAS, [Key("garden-x", "q")])]
+    assert not list(project.used_from_elsewhere("garden-x", [], [binding]))
+
+
+# --- others
+
+
+def test_what_is_kept_for_others() -> None:
+    users = [Users(NAMESPACED_CLOUD_PROFILES, []), Users(SHOOTS, [Key("n", "a"), Key("n", "b")])]
+
+    def told(of: Object, using: Any) -> Finding:
+        (found,) = protected.findings(CLOUD_PROFILES, of, using, now=NOW)
+        return found
+
+    held = obj(finalizers=["gardener"], deleted=True)
+    assert told(obj(), users).text == "in use, so a deletion would wait: 2 Shoots n/a, n/b"
+    assert told(obj(), []).text == "nothing refers to it; it can be deleted"
+    assert told(held, users).text == f"{ASKED} waits for 2 Shoots n/a, n/b"
+    assert told(held, users).remedy.endswith("begin with: kubectl gardener why shoot a -n n")
+    assert told(held, []).text == f"{ASKED} is about to end: nothing refers to it any more"
+    for of, text in ((obj(), "nothing that you may read refers to it"), (held, f"{ASKED} may wait for somebody: ")):
+        (only,) = protected.findings(CLOUD_PROFILES, of, [], is_complete=False, now=NOW)
+        assert only.text.startswith(text)
+    assert told(obj(finalizers=["mine"], deleted=True), []).text == "waits for whoever has set the finalizer mine"
+
+
+@pytest.mark.parametrize(
+    ("resource", "finalizer"),
+    [
+        (CONTROLLER_DEPLOYMENTS, "core.gardener.cloud/controllerdeployment"),
+        (CONTROLLER_REGISTRATIONS, "core.gardener.cloud/controllerregistration"),
+        (QUOTAS, "gardener"),
+    ],
+)
+def test_the_finalizer_of_each_kind(resource: Any, finalizer: str) -> None:
+    assert protected.finalizer_of(resource) == finalizer
+
+
+def test_a_seed_has_the_shoots_that_come_and_those_that_leave() -> None:
+    shoot = {"spec": {"seedName": "new"}, "status": {"seedName": "old"}}
+    assert list(protected.seeds_of_shoot(shoot)) == [Key("", "new"), Key("", "old")]
+    assert list(protected.seeds_of_backup({"spec": {}})) == []
+
+
+def test_of_many_users_the_first_are_named_and_programs_get_all() -> None:
+    many = [Key("n", str(number)) for number in range(7)]
+    assert named(many) == "n/0, n/1, n/2, n/3, n/4 and 2 more"
+    found = Finding(level=Level.INFO, about="users", text="t", users=[Users(SHOOTS, many)], at=NOW).data()
+    assert found["users"][6] == {"kind": "Shoot", "namespace": "n", "name": "6"}
+    assert found["time"] == "2026-01-10T12:00:00Z"
+    assert [plural(kind) for kind in ("Shoot", "BackupEntry", "ExposureClass")] == [
+        "Shoots",
+        "BackupEntries",
+        "ExposureClasses",
+    ]
+
+
+# --- names of kinds
+
+
+def test_kinds_are_called_as_kubectl_calls_them() -> None:
+    known = {each.resource: each.short_names for each in definitions.DEFINITIONS}
+    for resource, short in kinds.SHORT_NAMES.items():
+        assert tuple(short) == tuple(known[resource])
+        for name in (resource.plural, resource.kind, *short, f"{resource.plural}.{resource.group}"):
+            assert kinds.find(name) == resource
+    assert kinds.SHORT_NAMES.keys() >= protected.USERS.keys()
+    assert kinds.find("shoots.example.com") is None
+    with pytest.raises(UserError, match="'pod'"):
+        kinds.demand("pod")

@@ -1,0 +1,273 @@
+"""What `why` tells of Shoots."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gardener.garden.why.finding import Finding, Level, ordered
+from gardener.garden.why.shoot import Around, findings
+from kube.objects import Key, Object
+
+NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
+HOUR_AGO = "2026-01-10T11:00:00Z"
+LOST: Object = {
+    "metadata": {"name": "far"},
+    "status": {"conditions": [{"type": "GardenletReady", "status": "Unknown"}]},
+}
+WINDOW = {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}}
+PROFILE: Object = {"kubernetes": {"versions": [{"version": "1.30.1"}, {"version": "1.30.4"}]}}
+FAILED = {"type": "Reconcile", "state": "Failed", "lastUpdateTime": HOUR_AGO, "description": "it broke"}
+
+
+def shoot(*, status: Object | None = None, meta: Object | None = None, **spec: Any) -> Object:
+    about = {
+        "name": "s",
+        "namespace": "n",
+        "generation": 2,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        **(meta or {}),
+    }
+    told = {"observedGeneration": 2, "seedName": "far", **(status or {})}
+    return {"metadata": about, "spec": {"seedName": "far", **spec}, "status": told}
+
+
+def deleted(*finalizers: str, confirmed: bool = True, **status: Any) -> Object:
+    notes = {"confirmation.gardener.cloud/deletion": "true"} if confirmed else {}
+    meta = {"deletionTimestamp": HOUR_AGO, "finalizers": list(finalizers), "annotations": notes}
+    return shoot(meta=meta, status=status)
+
+
+def of(obj: Object, **around: Any) -> list[Finding]:
+    return ordered(findings(obj, Around(**around), now=NOW))
+
+
+def only(obj: Object, **around: Any) -> Finding:
+    (found,) = of(obj, **around)
+    return found
+
+
+def test_of_one_that_is_well_there_is_nothing_to_tell() -> None:
+    assert of(shoot(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})) == []
+
+
+ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
+
+
+@pytest.mark.parametrize(
+    ("obj", "around", "text", "remedy"),
+    [
+        (
+            deleted("gardener"),
+            {},
+            f"{ASKED} waits for the gardenlet of Seed far to remove the cluster",
+            "",
+        ),
+        (
+            deleted("gardener", lastOperation={"type": "Delete", "state": "Processing", "progress": 40}),
+            {},
+            f"{ASKED} waits for the gardenlet of Seed far to remove the cluster: 40 % done, processing",
+            "",
+        ),
+        (
+            deleted("gardener"),
+            {"seed": LOST},
+            f"{ASKED} waits for the gardenlet of Seed far, which is lost, to remove the cluster",
+            "kubectl gardener why seed far",
+        ),
+        (
+            deleted(confirmed=False),
+            {},
+            f"{ASKED} waits for a confirmation",
+            "confirm it: kubectl annotate shoot s -n n confirmation.gardener.cloud/deletion=true",
+        ),
+        (
+            deleted("example.com/mine"),
+            {},
+            "waits for whoever has set the finalizer example.com/mine",
+            "see why that program does not remove it: kubectl describe shoot s -n n",
+        ),
+        (
+            deleted("foregroundDeletion"),
+            {},
+            "waits for objects that it owns (finalizer foregroundDeletion)",
+            "wait for the garbage collector; see objects whose ownerReferences name it",
+        ),
+        (
+            deleted("gardener.cloud/reference-protection"),
+            {},
+            f"{ASKED} is about to end: its cluster is gone",
+            "if it stays, see whether the controller manager runs",
+        ),
+        (
+            deleted(),
+            {"managed_seed": Key("n", "s")},
+            "a Seed runs on it: a deletion is refused as long as ManagedSeed n/s exists",
+            "to delete it, begin with: kubectl delete managedseed s -n n",
+        ),
+    ],
+)
+def test_who_holds_a_deletion(obj: Object, around: Any, text: str, remedy: str) -> None:
+    found = [each for each in of(obj, **around) if each.level is Level.BLOCKED]
+    assert (found[0].about, found[0].text, found[0].remedy) == ("deletion", text, remedy)
+
+
+RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
+
+
+@pytest.mark.parametrize(
+    ("operation", "meta", "errors", "comes", "remedy"),
+    [
+        (FAILED, {}, [], "it is not tried again by itself", f"remove the cause, then: {RETRY}"),
+        ({**FAILED, "state": "Error"}, {}, [], "the gardenlet tries again by itself", ""),
+        (FAILED, {"generation": 3}, [], "the spec has changed since, so the gardenlet tries again by itself", ""),
+        (
+            FAILED,
+            {},
+            [{"description": "slow down", "codes": ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]}],
+            "it met a rate limit, and is tried again by itself after a while, up to ten times",
+            f"or now: {RETRY}",
+        ),
+        (
+            FAILED,
+            {"annotations": {"maintenance.shoot.gardener.cloud/needs-retry-operation": "true"}},
+            [],
+            "it is tried again in the next maintenance",
+            f"or now: {RETRY}",
+        ),
+    ],
+)
+def test_what_becomes_of_a_failure(operation: Object, meta: Object, errors: Any, comes: str, remedy: str) -> None:
+    found = of(shoot(meta=meta, status={"lastOperation": operation, "lastErrors": errors}))
+    assert found[0].level is Level.PROBLEM
+    assert found[0].text == f"Reconcile failed at 2026-01-10T11:00:00Z (60m ago); {comes}"
+    assert found[0].remedy == remedy
+
+
+def test_errors_of_a_failure_are_told_in_a_line_each() -> None:
+    errors = [{"taskID": "Deploy it", "description": "no\n  quota", "codes": ["ERR_INFRA_QUOTA_EXCEEDED"]}]
+    found = of(shoot(status={"lastOperation": FAILED, "lastErrors": errors}))
+    assert found[1].text == "Deploy it: no quota (ERR_INFRA_QUOTA_EXCEEDED)"
+    assert of(shoot(status={"lastOperation": FAILED}))[1].text == "it broke"
+    many = of(shoot(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
+    assert many[-1].text == "... and 2 more"
+
+
+def test_an_operation_goes_on() -> None:
+    last = {"type": "Create", "state": "Processing", "progress": 30, "description": "Waiting"}
+    assert only(shoot(status={"lastOperation": last})).text == "Create is processing, 30 %: Waiting"
+
+
+@pytest.mark.parametrize(
+    ("to_be", "is_on", "around", "level", "text"),
+    [
+        ("", "", {}, Level.BLOCKED, "it is on no Seed yet: it waits for the scheduler"),
+        ("near", "far", {}, Level.NEXT, "it moves from Seed far to near"),
+        (
+            "far",
+            "far",
+            {"seed": LOST},
+            Level.PROBLEM,
+            "its Seed far is lost: nothing is done to it until the gardenlet is back, and its state is not known",
+        ),
+    ],
+)
+def test_where_it_is(to_be: str, is_on: str, around: Any, level: Level, text: str) -> None:
+    found = only(shoot(seedName=to_be, status={"seedName": is_on}), **around)
+    assert (found.level, found.about, found.text) == (level, "seed", text)
+
+
+def test_constraints_and_conditions_that_are_not_true() -> None:
+    bad = {"status": "False", "reason": "Webhook", "message": "remove\nit", "lastTransitionTime": HOUR_AGO}
+    status = {
+        "constraints": [{"type": "HibernationPossible", **bad}, {"type": "Other", "status": "True"}],
+        "conditions": [{"type": "EveryNodeReady", **bad, "status": "Progressing"}],
+    }
+    assert [(each.about, each.text) for each in of(shoot(status=status))] == [
+        ("constraint", "HibernationPossible is False for 60m: Webhook: remove it"),
+        ("condition", "EveryNodeReady is Progressing for 60m: Webhook: remove it"),
+    ]
+
+
+def test_a_change_that_waits() -> None:
+    confined = {"maintenance": {**WINDOW, "confineSpecUpdateRollout": True}}
+    found = of(shoot(meta={"generation": 3}, **confined))[0]
+    assert found.text == "a change waits for the next maintenance window, at 2026-01-10T22:00:00Z (in 10h)"
+    assert found.remedy == "or now: kubectl annotate shoot s -n n gardener.cloud/operation=maintain"
+    assert only(shoot(meta={"generation": 3})).text == "a change waits for the gardenlet to take it up"
+
+
+@pytest.mark.parametrize(
+    ("until", "days", "level", "text"),
+    [
+        ("2026-01-30T12:00:00Z", [], Level.NEXT, "at 2026-01-30T12:00:00Z (in 20d): 20 days left"),
+        ("2026-01-12T12:00:00Z", [14], Level.PROBLEM, "(in 2d), by a Quota of 14 days: 2 days left"),
+        (None, [30, 14], Level.PROBLEM, "at 2026-01-15T00:00:00Z (in 4d12h), by a Quota of 14 days: 4 days left"),
+        ("2026-01-10T11:00:00Z", [], Level.PROBLEM, "(60m ago): 0 days left"),
+        ("soon", [], Level.PROBLEM, "is no time"),
+    ],
+)
+def test_an_end_by_quota(until: str | None, days: list[int], level: Level, text: str) -> None:
+    notes = {} if until is None else {"shoot.gardener.cloud/expiration-timestamp": until}
+    quotas = [{"spec": {"clusterLifetimeDays": each}} for each in days]
+    found = only(shoot(meta={"annotations": notes}), quotas=quotas)
+    assert (found.level, found.about) == (level, "expiration")
+    assert text in found.text
+    assert "kubectl annotate shoot s -n n" in found.remedy
+
+
+def test_what_maintenance_changes() -> None:
+    wanted = {"maintenance": {**WINDOW, "autoUpdate": {"kubernetesVersion": True}}}
+    old = shoot(kubernetes={"version": "1.30.1"}, **wanted)
+    assert only(old, profile=PROFILE).text == (
+        'begins at 2026-01-10T22:00:00Z (in 10h), and will report: Control Plane: Updated Kubernetes version from "1.30.1" to "1.30.4". '
+        "Reason: Automatic update of Kubernetes version configured"
+    )
+    new = shoot(kubernetes={"version": "1.30.4"}, **wanted)
+    assert only(new, profile=PROFILE).text.endswith(": no changes but for a reconciliation")
+    assert only(new).text == "begins at 2026-01-10T22:00:00Z (in 10h)"
+    asked = shoot(meta={"annotations": {"gardener.cloud/operation": "maintain"}}, **wanted)
+    assert (only(asked).text, only(asked).remedy) == ("is due now", "")
+
+
+def test_a_failed_maintenance_and_an_image_that_is_not_offered() -> None:
+    worker = {"name": "w", "machine": {"image": {"name": "os", "version": "1.0.0"}}}
+    failed = {"lastMaintenance": {"state": "Failed", "failureReason": "no version"}}
+    wanted = shoot(status=failed, provider={"workers": [worker]}, maintenance=WINDOW)
+    found = of(wanted, profile=PROFILE)
+    assert found[0].text == "the last one failed: no version"
+    assert found[1].text.startswith("machine images can't be maintained: ")
+
+
+@pytest.mark.parametrize(
+    ("hibernation", "text"),
+    [
+        (
+            {"schedules": [{"start": "0 20 * * *"}]},
+            "it is awake, and goes to sleep at 2026-01-10T20:00:00Z (in 8h) by its schedule",
+        ),
+        (
+            {"enabled": True, "schedules": [{"start": "0 20 * * *", "location": "Europe/Berlin"}]},
+            "it sleeps, and goes to sleep at 2026-01-10T19:00:00Z (in 7h) by its schedule, which changes nothing",
+        ),
+        (
+            {"enabled": True, "schedules": [{"end": "0 8 * * *"}]},
+            "it sleeps, and wakes up at 2026-01-11T08:00:00Z (in 20h) by its schedule",
+        ),
+        ({"enabled": True}, "it sleeps, and no schedule wakes it up"),
+        (
+            {"schedules": [{"start": "x"}]},
+            "the schedules can't be followed: spec.hibernation.schedules[0].start: not a valid",
+        ),
+    ],
+)
+def test_sleep(hibernation: Object, text: str) -> None:
+    found = only(shoot(hibernation=hibernation))
+    assert found.about == "hibernation"
+    assert found.text.startswith(text)
+
+
+def test_the_most_important_comes_first() -> None:
+    status = {"lastOperation": FAILED, "constraints": [{"type": "HibernationPossible", "status": "False"}]}
+    levels = [each.level for each in of(shoot(status=status, seedName="near", maintenance=WINDOW))]
+    assert levels == [Level.PROBLEM] * 3 + [Level.NEXT] * 2
