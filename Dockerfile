@@ -23,15 +23,17 @@ RUN echo "${BASE}" | grep -Eq '@sha256:[0-9a-f]{64}$' \
     || { echo "BASE is '${BASE}': name it by its digest, NAME@sha256:...; docs/install.md says how to find it" >&2; exit 1; }
 WORKDIR /src
 # The locked dependencies come first: this layer lasts until one of them changes. The build backend is locked, too.
-# With requirements-tracing.txt the image can send traces.
+# With requirements-tracing.txt the image can send traces, with requirements-cel.txt evaluate expressions; several files
+# are separated by spaces.
 ARG REQUIREMENTS=requirements.txt
-COPY requirements.txt requirements-tracing.txt requirements-dev.txt ./
+COPY requirements.txt requirements-cel.txt requirements-tracing.txt requirements-dev.txt ./
 RUN sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt > backend.txt \
+    && cat ${REQUIREMENTS} > wanted.txt \
     && python3 -m venv /build \
     && /build/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r backend.txt \
     && python3 -m venv --without-pip /app \
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
-        --no-deps --require-hashes --only-binary :all: --no-compile -r ${REQUIREMENTS}
+        --no-deps --require-hashes --only-binary :all: --no-compile -r wanted.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY kube kube
 COPY gardener gardener

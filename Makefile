@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test compiled coverage image-test campaign lint style types layers format bench lock audit clean
+.PHONY: crds help setup demo demo-garden test compiled coverage matrix image-test campaign lint style types layers format bench lock audit release clean
 
 # The processes of a test run would else compile all tests each for itself.
 export PYTHONDONTWRITEBYTECODE :=
@@ -13,13 +13,17 @@ help: ## Show this help.
 setup: .venv/.complete ## Make .venv with everything locked (all other targets do it first).
 
 .venv/.complete: requirements-dev.txt pyproject.toml
+	@echo "making the environment .venv, with $$(grep -c '^[^ #]*==' requirements-dev.txt) locked packages; once, a few minutes"
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 demo: setup ## Start a control plane, agent and webhooks, show them at work; until Ctrl-C.
 	$(BIN)/python -m devcluster demo
+
+demo-garden: setup ## Start a garden, and show its API and its controllers at work; until Ctrl-C.
+	$(BIN)/python -m devcluster demo --garden
 
 test: setup ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
@@ -35,6 +39,9 @@ coverage: setup ## Run all tests and show which branches of each package they ta
 	-$(BIN)/coverage run -m pytest -n 6
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python -m tests.coverage_table
+
+matrix: setup ## Try several versions of Kubernetes, about ten minutes each; VERSIONS="1.28 1.30" chooses them.
+	$(BIN)/python -m tests.matrix $(VERSIONS)
 
 image-test: setup ## Build the image and run it (needs root, buildah, podman, runc, debootstrap).
 	IMAGE_TEST=1 $(BIN)/python -m pytest -s tests/cluster/test_manifests_image.py
@@ -58,6 +65,9 @@ format: setup ## Format the code.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+crds: setup ## Write the CustomResourceDefinitions of the garden API anew, from gardener/garden/kinds.
+	$(BIN)/python -m gardener.garden manifests/crds/garden
+
 bench: setup ## Measure; writes the reports in benchmarks/.
 	$(BIN)/python -m benchmarks
 
@@ -66,11 +76,21 @@ lock: ## Resolve the dependencies anew (needs uv).
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --all-extras pyproject.toml -o requirements-dev.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group sbom -o requirements-sbom.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --group fuzz -o requirements-fuzz.txt
+	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra cel pyproject.toml -o requirements-cel.txt
 	uv pip compile --quiet --generate-hashes --universal --no-annotate --no-header --extra tracing pyproject.toml -o requirements-tracing.txt
 
 audit: setup ## Look for known vulnerabilities of all that is locked; INDEX=URL or DATA=FILE says where.
 	$(BIN)/python -m tests.vulnerability_audit $(if $(INDEX),--index $(INDEX)) $(if $(DATA),--data $(DATA)) \
 		$(sort $(wildcard requirements*.txt))
 
+release: setup build/sbom/.complete ## Make a release (docs/releases.md); DRY_RUN=1: all that needs no engine and no registry.
+	$(BIN)/python -m release $(if $(DRY_RUN),--dry-run) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(BASE),--base $(BASE)) \
+		$(if $(TAG),--tag $(TAG)) $(if $(DOWNLOAD),--download $(DOWNLOAD)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+
+build/sbom/.complete: requirements-sbom.txt
+	$(PYTHON) -m venv --clear build/sbom
+	build/sbom/bin/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements-sbom.txt
+	touch $@
+
 clean: ## Remove what the other targets made here.
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
