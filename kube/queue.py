@@ -392,6 +392,7 @@ class WorkQueue(Generic[K]):
         if not seconds:
             self.add(key, delayed.priority)
             return
+        self._metrics.retries.inc()
         step = min(_LONGEST_STEP, seconds * _STEP_SHARE)
         delayed.until = math.ceil((now + seconds) / step) * step
         heapq.heappush(self._heap, (delayed.until, next(self._count), key))

@@ -9,8 +9,8 @@ import contextlib
 import random
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,7 @@ _PATIENCE = 150.0
 _LOOK = 0.25
 _DELIVERY = 0.5
 """Seconds within which an API server has sent changes to those who watch."""
+_WORK = re.compile(r'(?:workqueue_depth|controller_runtime_active_workers){controller="(?P<controller>[^"]+)"')
 _LAGS = re.compile("not found|not yet ready|not been synchronized")
 
 
@@ -51,11 +52,11 @@ async def play_all(
     pauses = Pauses(manager)
     limit, run = asyncio.Semaphore(at_once), random.randrange(1 << 16)
     seen: dict[str, Observations] = {}
-    async with mirror(client, {PROJECT, *_kinds(scenarios)}) as mirrored:
+    async with mirror(client, {PROJECT, *_kinds(scenarios)}) as mirrored, _idleness(manager) as idleness:
         discovery = Discovery(client)
 
         async def play(number: int, scenario: GardenScenario) -> None:
-            one = _Play(client, discovery, mirrored, pauses, scenario, project_name(run, number))
+            one = _Play(client, discovery, mirrored, pauses, idleness, scenario, project_name(run, number))
             async with limit:
                 try:
                     await one.run()
@@ -81,6 +82,40 @@ def _kinds(scenarios: Sequence[GardenScenario]) -> Iterator[tuple[str, str]]:
                     yield api_version, kind
 
 
+class _Idleness:
+    """When each controller was last seen with nothing to do."""
+
+    def __init__(self, manager: AgentProcess) -> None:
+        self._manager = manager
+        self._last: dict[str, float] = {}
+
+    async def follow(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK)
+            now, work = time.monotonic(), Counter[str]()
+            for series, value in (await asyncio.to_thread(self._manager.metrics)).items():
+                if found := _WORK.match(series):
+                    work[found["controller"]] += int(value)
+            self._last |= {controller: now for controller, count in work.items() if not count}
+
+    async def reached(self) -> None:
+        """Each controller has had nothing to do at some time after this call."""
+        called = time.monotonic()
+        deadline = called + _PATIENCE
+        while min(self._last.values(), default=0.0) <= called and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK)
+
+
+@contextlib.asynccontextmanager
+async def _idleness(manager: AgentProcess) -> AsyncIterator[_Idleness]:
+    idleness = _Idleness(manager)
+    following = asyncio.create_task(idleness.follow())
+    try:
+        yield idleness
+    finally:
+        following.cancel()
+
+
 @dataclass(slots=True)
 class _Play:
     """One scenario on its way."""
@@ -89,6 +124,7 @@ class _Play:
     discovery: Discovery
     mirror: Mirror
     pauses: Pauses
+    idleness: "_Idleness"
     scenario: GardenScenario
     project: str
     seen: Observations = field(default_factory=dict)
@@ -154,6 +190,7 @@ class _Play:
         match step:
             case {"sleep": seconds}:
                 await asyncio.sleep(seconds)
+                await self.idleness.reached()
             case {"wait": text, "for": wanted}:
                 await self._wait(text, wanted)
             case {"observe": name}:

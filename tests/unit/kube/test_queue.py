@@ -335,6 +335,7 @@ async def test_regular_looks_that_are_put_off_come_back_together_until_one_is_ne
     assert (len(queue), len(asked), clock.pending) == (0, 10, 1)
     clock.advance(60)
     assert (len(queue), {moment for moment, _ in asked[10:]}) == (0, {1071})
+    assert metric(queue, "workqueue_retries_total") == 10 + 20
     clock.advance(60)
     assert len(await take_all(queue)) == 10
 
