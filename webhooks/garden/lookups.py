@@ -133,6 +133,7 @@ VIEWS: dict[Resource, View[Object]] = {
         _view(garden.QUOTAS),
         _view(garden.SECRET_BINDINGS, quota=_keys(users.quotas)),
         _view(garden.SEEDS),
+        _view(garden.SEED_AUTOSCALERS, target=_named("scaleTargetRef", "name")),
         View(
             garden.SHOOTS,
             lean_shoot,

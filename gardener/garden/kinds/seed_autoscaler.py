@@ -3,7 +3,23 @@
 from gardener.garden.definitions import AGE, Column, Definition
 from gardener.garden.kinds.common import OBSERVED_GENERATION, conditions
 from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS
-from gardener.garden.schema import array, immutable, integer, name, quantity, rule, string, struct, time
+from gardener.garden.schema import (
+    Schema,
+    array,
+    boolean,
+    immutable,
+    integer,
+    name,
+    quantity,
+    rule,
+    string,
+    struct,
+    time,
+)
+
+_MOST_METRICS = 10
+_LONGEST = 7 * 24 * 3600
+"""Seconds that anything may wait."""
 
 _TARGET = struct(
     "The value that is aimed at.",
@@ -37,11 +53,69 @@ _CURRENT = struct(
                     {
                         "averageUtilization": integer("Share of what can be allocated; percent.", at_least=0),
                         "averageValue": quantity("Amount for each Seed."),
+                        "total": quantity("Amount on all Seeds of the set, with what waits for them."),
+                        "allocatable": quantity("Amount that there is room for, with Seeds that are being made."),
                     },
                 ),
             },
         ),
     },
+)
+
+_DEFAULT_METRIC = {
+    "type": "Resource",
+    "resource": {"name": "shoots", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+
+
+def _direction(what: str, *, window: int, step: int, cooldown: int, **more: Schema) -> Schema:
+    return struct(
+        f"How Seeds are {what}.",
+        {
+            "stabilizationWindowSeconds": integer(
+                f"For so long all looks have to agree before Seeds are {what}. Default: {window}.",
+                default=window,
+                at_least=0,
+                at_most=_LONGEST,
+            ),
+            "maxStep": integer(f"So many Seeds are {what} at once. Default: {step}.", default=step, at_least=1),
+            "cooldownSeconds": integer(
+                f"For so long after Seeds were added or removed none are {what}. Default: {cooldown}.",
+                default=cooldown,
+                at_least=0,
+                at_most=_LONGEST,
+            ),
+            **more,
+        },
+        default={},
+    )
+
+
+_BEHAVIOR = struct(
+    "How fast the set follows the metrics.",
+    {
+        "scaleOut": _direction("added", window=0, step=2, cooldown=0),
+        "scaleIn": _direction(
+            "removed",
+            window=3600,
+            step=1,
+            cooldown=1800,
+            disabled=boolean("Never remove a Seed. Default: false.", default=False),
+        ),
+        "tolerancePercent": integer(
+            "A metric that misses its target by no more than that asks for nothing; percent. Default: 10.",
+            default=10,
+            at_least=0,
+            at_most=50,
+        ),
+        "pendingShootGracePeriodSeconds": integer(
+            "Age at which a Shoot without a Seed counts as pending. Default: 60.",
+            default=60,
+            at_least=0,
+            at_most=_LONGEST,
+        ),
+    },
+    default={},
 )
 
 SEED_AUTOSCALER = Definition(
@@ -61,10 +135,11 @@ SEED_AUTOSCALER = Definition(
                         "name*": name("Its name."),
                     },
                 ),
-                "minReplicas": integer("Replicas at least. Default: 1.", default=1, at_least=0),
-                "maxReplicas*": integer("Replicas at most.", at_least=0),
-                "metrics*": array(
-                    "What is looked at. The metric that asks for the most replicas wins.",
+                "minReplicas": integer("Replicas at least. Default: 1.", default=1, at_least=1),
+                "maxReplicas*": integer("Replicas at most.", at_least=1),
+                "metrics": array(
+                    "What is looked at, each resource once. The metric that asks for the most replicas wins."
+                    " Default: `shoots`, with a utilization of 80 percent.",
                     struct(
                         "A metric.",
                         {
@@ -81,8 +156,18 @@ SEED_AUTOSCALER = Definition(
                         },
                     ),
                     at_least=1,
-                    at_most=32,
+                    at_most=_MOST_METRICS,
+                    default=[_DEFAULT_METRIC],
                 ),
+                "includePendingShoots": boolean(
+                    "Make room for Shoots that wait because no Seed takes them, if a Seed of this set would."
+                    " Default: true.",
+                    default=True,
+                ),
+                "minFreeShoots": integer(
+                    "There is to be room for so many Shoots at any time. Default: 0.", default=0, at_least=0
+                ),
+                "behavior": _BEHAVIOR,
             },
             rules=[
                 immutable("scaleTargetRef"),
@@ -100,16 +185,19 @@ SEED_AUTOSCALER = Definition(
                 "currentReplicas": integer("Replicas that there are.", at_least=0),
                 "desiredReplicas": integer("Replicas that there are to be.", at_least=0),
                 "lastScaleTime": time("When the number of replicas was changed the last time."),
-                "currentMetrics": array("What was found the last time.", _CURRENT, at_most=32),
+                "currentMetrics": array("What was found the last time.", _CURRENT, at_most=_MOST_METRICS),
+                "pendingShoots": integer("Shoots that wait for a Seed of this set.", at_least=0),
                 "conditions": conditions("How the autoscaler is."),
             },
         ),
     },
+    short_names=("sas",),
     columns=(
-        Column("Set", ".spec.scaleTargetRef.name"),
+        Column("Reference", ".spec.scaleTargetRef.name"),
         Column("Min", ".spec.minReplicas", "integer"),
         Column("Max", ".spec.maxReplicas", "integer"),
         Column("Replicas", ".status.currentReplicas", "integer"),
+        Column("Desired", ".status.desiredReplicas", "integer"),
         AGE,
     ),
 )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardener.garden import resources
+from gardener.garden.resources import SEED_AUTOSCALERS
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.gardenlet.kind import GARDENLET
@@ -223,6 +224,9 @@ def autoscaler(*metrics: Object, **spec: Any) -> Object:
         (autoscaler(metric(), metric()), {"spec.metrics[1].resource.name"}),
         (autoscaler(metric(type="AverageValue", averageUtilization=1)), {"spec.metrics[0].resource.target"}),
         (autoscaler(metric(), minReplicas=4), {"spec.maxReplicas"}),
+        (autoscaler(metric(), minReplicas=0), {"spec.minReplicas"}),
+        (autoscaler(metric(), behavior={"tolerancePercent": 51}), {"spec.behavior.tolerancePercent"}),
+        (autoscaler(metric(), behavior={"scaleIn": {"maxStep": 0}}), {"spec.behavior.scaleIn.maxStep"}),
         (
             autoscaler(metric(), scaleTargetRef={"apiVersion": "apps/v1", "kind": "ManagedSeedSet", "name": "s"}),
             {"spec.scaleTargetRef.apiVersion"},
@@ -233,6 +237,33 @@ def autoscaler(*metrics: Object, **spec: Any) -> Object:
 def test_autoscalers(obj: Object, fields: set[str]) -> None:
     outcome = Asked(SEED_AUTOSCALER).create(obj)
     assert (outcome.code, outcome.fields) == (422 if fields else 200, fields), outcome.message
+
+
+def test_an_autoscaler_looks_at_shoots_unless_it_says_otherwise() -> None:
+    obj = autoscaler()
+    del obj["spec"]["metrics"]
+    spec = Asked(SEED_AUTOSCALER).create(obj).spec
+    assert spec["metrics"] == [metric()]
+    assert (spec["minReplicas"], spec["includePendingShoots"], spec["minFreeShoots"]) == (1, True, 0)
+    assert spec["behavior"] == {
+        "scaleOut": {"stabilizationWindowSeconds": 0, "maxStep": 2, "cooldownSeconds": 0},
+        "scaleIn": {"stabilizationWindowSeconds": 3600, "maxStep": 1, "cooldownSeconds": 1800, "disabled": False},
+        "tolerancePercent": 10,
+        "pendingShootGracePeriodSeconds": 60,
+    }
+
+
+def test_a_set_has_one_autoscaler() -> None:
+    kind = {"apiVersion": SEED_AUTOSCALERS.api_version, "kind": SEED_AUTOSCALERS.kind}
+    other = {**kind, **autoscaler(metric()), "metadata": {**META, "name": "other"}}
+    asked = Asked(SEED_AUTOSCALER, garden=[other])
+    refused = asked.create(autoscaler(metric()))
+    assert (refused.code, refused.fields) == (422, {"spec.scaleTargetRef"})
+    assert "ManagedSeedSet s is already scaled by SeedAutoscaler other" in refused.message
+    stored = {**autoscaler(metric()), "metadata": META}
+    assert asked.update(stored, autoscaler(metric(), maxReplicas=4)).code == 200
+    going = {**other, "metadata": {**other["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    assert Asked(SEED_AUTOSCALER, garden=[going]).create(autoscaler(metric())).code == 200
 
 
 # --- whatever a configuration is

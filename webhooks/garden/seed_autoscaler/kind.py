@@ -1,7 +1,8 @@
 from collections.abc import Iterator
 
 from gardener.garden.kinds.seed_autoscaler import SEED_AUTOSCALER as DEFINITION
-from kube.objects import mappings, text
+from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS
+from kube.objects import is_deleting, key, mappings, text
 from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import duplicate, invalid
@@ -31,4 +32,19 @@ def _is_positive(amount: str | int) -> bool:
         return False
 
 
-SEED_AUTOSCALER = Kind(definition=DEFINITION, checks=(in_garden, metric_errors))
+def target_errors(write: Write) -> Iterator[Finding]:
+    """Two that scale one set would undo each other's work for ever."""
+    target = text(at(write.spec, "scaleTargetRef", "name"))
+    for other in write.garden.by(SEED_AUTOSCALERS, "target", target):
+        own = key(other)
+        if own.namespace == write.namespace and own.name != write.name and not is_deleting(other):
+            told = f"{MANAGED_SEED_SETS.kind} {target} is already scaled by {SEED_AUTOSCALERS.kind} {own.name}"
+            yield invalid("spec.scaleTargetRef", target, told)
+
+
+SEED_AUTOSCALER = Kind(
+    definition=DEFINITION,
+    checks=(in_garden, metric_errors),
+    references=(target_errors,),
+    reads=(SEED_AUTOSCALERS,),
+)
