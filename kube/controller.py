@@ -7,6 +7,7 @@ key next. Its results are handled in one place, `Controller._settle`:
     RequeueAfter(s)    fine; again after s seconds, unless there is nothing to see by then
     Requeue()          not there yet; again after a delay that grows from time to time
     an error raised    again after a delay that grows from time to time, unless it is a TerminalError
+    a conflict raised  the same as Requeue: somebody else has written meanwhile, which is no failure
 
 Errors are `KubeError`, `ReconcileError` and what the operating system reports; a reconciliation that raises anything
 else has a bug: that is counted as a panic, logged with its traceback, and otherwise treated like an error. So is one
@@ -26,7 +27,7 @@ from opentelemetry.trace import Span
 
 from kube import tracing
 from kube.clock import format_duration
-from kube.errors import KubeError
+from kube.errors import AlreadyExists, Conflict, KubeError
 from kube.metrics import ControllerMetrics
 from kube.objects import Key
 from kube.queue import Priority, QueueShutDownError, WorkQueue, any_priority
@@ -76,6 +77,7 @@ class Failure:
     is_panic: bool = False
     is_terminal: bool = False
     is_timeout: bool = False
+    is_conflict: bool = False
 
 
 def failure_of(error: Exception) -> Failure:
@@ -85,7 +87,20 @@ def failure_of(error: Exception) -> Failure:
     if bug is not None:
         return Failure(error, f"panic: {type(bug).__name__}: {bug} [recovered]", is_panic=True)
     text = "; ".join(str(e) or type(e).__name__ for e in members)
-    return Failure(error, text, is_terminal=all(isinstance(e, TerminalError) for e in members))
+    is_terminal = all(isinstance(e, TerminalError) for e in members)
+    return Failure(error, text, is_terminal=is_terminal, is_conflict=is_conflict(error))
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether nothing went wrong but that somebody else has written at the same time.
+
+    So it is if a ReconcileError only says in other words what was raised by a conflict.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_conflict, error.exceptions))
+    if isinstance(error, ReconcileError) and not isinstance(error, TerminalError) and error.__cause__ is not None:
+        return is_conflict(error.__cause__)
+    return isinstance(error, Conflict) and not isinstance(error, AlreadyExists)
 
 
 def _members(error: Exception) -> Iterator[Exception]:
@@ -246,6 +261,10 @@ class Controller:
             case Requeue():
                 self._metrics.requeue.inc()
                 self.queue.add_rate_limited(key)
+            case Failure(is_conflict=True):
+                self._metrics.requeue.inc()
+                log.info("Reconciling again, since somebody else has written meanwhile", error=outcome.text)
+                self.queue.add_rate_limited(key)
             case Failure():
                 self._count(outcome)
                 traceback = {"exc_info": outcome.error} if outcome.is_panic else {}
@@ -273,6 +292,7 @@ _RESULTS = {Done: "success", RequeueAfter: "requeue_after", Requeue: "requeue", 
 
 
 def _describe(span: Span, outcome: Result | Failure) -> None:
-    span.set_attribute("reconcile.result", _RESULTS[type(outcome)])
-    if isinstance(outcome, Failure):
+    is_conflict = isinstance(outcome, Failure) and outcome.is_conflict
+    span.set_attribute("reconcile.result", _RESULTS[Requeue if is_conflict else type(outcome)])
+    if isinstance(outcome, Failure) and not is_conflict:
         tracing.fail(span, ",".join(sorted({type(error).__name__ for error in _members(outcome.error)})))

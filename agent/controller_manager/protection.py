@@ -28,6 +28,14 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 REASON = "ResourceReferenced"
 
 
+async def look(client: Client, store: Store[Object], refers: Callable[[Object], bool], *, namespace: str = "") -> None:
+    """Have a cache know of those objects, of a namespace or of all, that are users now. Raises KubeError."""
+    async for page in client.pages(store.view.resource, Selection(namespace=namespace)):
+        for obj in page:
+            if refers(obj):
+                store.observe(obj)
+
+
 class Users:
     """Objects of a kind that may refer to what is protected by a control loop, which watches them.
 
@@ -59,11 +67,8 @@ class Users:
 
     async def look(self, client: Client, used: Key) -> None:
         """Have the cache know of those that refer to an object now."""
-        selection = Selection(namespace=used.namespace if self._nearby else "")
-        async for page in client.pages(self._store.view.resource, selection):
-            for obj in page:
-                if self._value(used) in self._references(obj):
-                    self._store.observe(obj)
+        value, namespace = self._value(used), used.namespace if self._nearby else ""
+        await look(client, self._store, lambda obj: value in self._references(obj), namespace=namespace)
 
     def _value(self, used: Key) -> Hashable:
         return used.name if self._by_name else used

@@ -1,10 +1,12 @@
 """The bindings of both kinds, as the control loops of what they refer to watch them."""
 
 from agent.controller_manager.api import CREDENTIALS_BINDINGS_VIEW, SECRET_BINDINGS_VIEW
+from agent.controller_manager.protection import look
 from gardener.garden.bindings import Bound
 from gardener.garden.users import References, provider_types
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
 from kube.cache import Caches, Change
+from kube.client import Client
 from kube.loop import ControlLoop, enqueue_mapped
 from kube.objects import Key, Object
 
@@ -22,6 +24,7 @@ class Bindings:
 
         handler = enqueue_mapped(keys)
         self._index = index
+        self._references = references
         self._stores = {
             SECRET_BINDING_REFERENCE: loop.watch(caches, SECRET_BINDINGS_VIEW, handler),
             CREDENTIALS_BINDING_REFERENCE: loop.watch(caches, CREDENTIALS_BINDINGS_VIEW, handler),
@@ -30,6 +33,11 @@ class Bindings:
     def of(self, name: Key) -> Bound[Object]:
         """All that refer to an object."""
         return {label: [each for _, each in store.by_index(self._index, name)] for label, store in self._stores.items()}
+
+    async def look(self, client: Client, name: Key) -> None:
+        """Have the caches know of those that refer to an object now. Raises KubeError."""
+        for store in self._stores.values():
+            await look(client, store, lambda binding: name in self._references(binding))
 
 
 def _said(binding: Object | None, references: References) -> tuple[set[Key], list[str]]:

@@ -1,7 +1,8 @@
 """One pass over the credentials that bindings refer to: labels and finalizer are one write.
 
 Bindings of both kinds may refer to them, in all namespaces; nobody but this reconciler decides about them, from the
-bindings that there are.
+bindings that there are. Before credentials in deletion are let go, the API server is asked for these: nothing brings
+back what has gone.
 """
 
 import structlog
@@ -27,7 +28,10 @@ class Reconciler:
         self._bindings = bindings
 
     async def reconcile(self, key: Key) -> Result:
-        found, bindings = self._credentials.get(key), self._bindings.of(key)
+        found = self._credentials.get(key)
+        if found is not None and found.is_deleting and "finalizers" in needed_changes(found, self._bindings.of(key)):
+            await self._bindings.look(self._client, key)
+        bindings = self._bindings.of(key)
         if found is None:
             if any(bindings.values()):
                 log.info("Bindings refer to credentials that do not exist")

@@ -24,8 +24,8 @@ from gardener.garden.managed_seed_set.status import after, counted, of_revisions
 from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, NoneDeletable, Situation, Step, decide
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.users import listed
-from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
-from kube.errors import AlreadyExists, Conflict, KubeError
+from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
+from kube.errors import AlreadyExists, KubeError
 from kube.events import EventRecorder
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, integer, is_deleting, key, mapping, selector_text, spec
@@ -63,10 +63,13 @@ class Reconciler:
             return await self._pass(seed_set, teller)
         except SetIsGone:
             return Done()
-        except (_Behind, Conflict):
+        except _Behind:
             teller.suspend()
             return Requeue()
         except (KubeError, ReconcileError, ValueError) as error:
+            if is_conflict(error):
+                teller.suspend()
+                return Requeue()
             reason = "UpdateRejected" if isinstance(error, UpdateRejected) else "ReconcileError"
             teller.tell(seed_set, "Warning", reason, str(error))
             what = "deletion" if is_deleting(seed_set) else "creation or update"

@@ -16,14 +16,14 @@ from structlog.testing import LogCapture
 
 from kit.eventually import soon
 from kube.controller import Controller, Done, ReconcileError, Requeue, RequeueAfter, Result, TerminalError, failure_of
-from kube.errors import Conflict, Unreachable
+from kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Unreachable
 from kube.inputs import Inputs
 from kube.objects import Key
 from kube.queue import REMOVAL, RESYNC, Priority
 from kube.resources import SECRETS
 
 KEY = Key("default", "thing")
-CONFLICT = Conflict(409, message="the object has been modified")
+REFUSED = Forbidden(403, message="it may not be modified")
 RESULTS = ("success", "requeue", "requeue_after", "error")
 
 
@@ -124,7 +124,7 @@ async def test_requeue_runs_again_with_back_off() -> None:
     assert results(controller) == {"requeue": 3, "success": 1}
 
 
-ERRORS = (CONFLICT, Unreachable("no answer"), ReconcileError("not yet"), ConnectionResetError("reset"), TimeoutError())
+ERRORS = (REFUSED, Unreachable("no answer"), ReconcileError("not yet"), ConnectionResetError("reset"), TimeoutError())
 CRASHES = (KeyError("spec"), asyncio.CancelledError())
 
 
@@ -148,6 +148,39 @@ async def test_a_terminal_error_is_counted_and_not_tried_again() -> None:
     assert results(controller) == {"error": 1}
     assert counted(controller, "reconcile_errors_total") == 1
     assert counted(controller, "terminal_reconcile_errors_total") == 1
+
+
+def refused(error_type: type[ApiError]) -> ApiError:
+    return error_type(409, message="it may not be modified")
+
+
+def said_again(cause: Exception, error_type: type[ReconcileError] = ReconcileError) -> ReconcileError:
+    error = error_type(f"failed to add finalizer: {cause}")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (refused(Conflict), True),
+        (said_again(refused(Conflict)), True),
+        (ExceptionGroup("two", [refused(Conflict), said_again(ExceptionGroup("one", [refused(Conflict)]))]), True),
+        (ExceptionGroup("two", [refused(Conflict), ReconcileError("x")]), False),
+        (refused(AlreadyExists), False),
+        (said_again(refused(Conflict), TerminalError), False),
+        (said_again(refused(Forbidden)), False),
+    ],
+)
+def test_a_conflict_is_one_in_whatever_words(error: Exception, expected: bool) -> None:
+    assert failure_of(error).is_conflict is expected
+
+
+async def test_a_conflict_is_no_error_and_is_tried_again(logs: LogCapture) -> None:
+    controller = await run_script(Script(refused(Conflict), Done()), 2)
+    assert results(controller) == {"requeue": 1, "success": 1}
+    assert counted(controller, "reconcile_errors_total") == 0
+    assert [entry["event"] for entry in logs.entries if entry["log_level"] == "error"] == []
 
 
 def logged_error(logs: LogCapture) -> Any:
@@ -177,22 +210,22 @@ async def test_a_reconciliation_that_answers_nonsense_does_not_end_the_worker(lo
 
 
 async def test_success_ends_the_back_off() -> None:
-    controller = await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
+    controller = await run_script(Script(REFUSED, REFUSED, Done()), 3)
     assert not controller.queue._failures
 
 
 @pytest.mark.parametrize(
     ("error", "text", "verdict"),
     [
-        (CONFLICT, "the object has been modified", ""),
+        (REFUSED, "it may not be modified", ""),
         (TerminalError("never"), "never", "terminal"),
         (ValueError("bug"), "panic: ValueError: bug [recovered]", "panic"),
         (TimeoutError(), "TimeoutError", ""),
-        (ExceptionGroup("both", [CONFLICT, Unreachable("gone")]), "the object has been modified; gone", ""),
-        (ExceptionGroup("one may pass", [CONFLICT, TerminalError("never")]), "the object has been modified; never", ""),
+        (ExceptionGroup("both", [REFUSED, Unreachable("gone")]), "it may not be modified; gone", ""),
+        (ExceptionGroup("one may pass", [REFUSED, TerminalError("never")]), "it may not be modified; never", ""),
         (ExceptionGroup("all", [TerminalError("never"), TerminalError("no")]), "never; no", "terminal"),
         (
-            ExceptionGroup("outer", [CONFLICT, ExceptionGroup("inner", [ValueError("bug")])]),
+            ExceptionGroup("outer", [REFUSED, ExceptionGroup("inner", [ValueError("bug")])]),
             "panic: ValueError: bug [recovered]",
             "panic",
         ),
@@ -289,14 +322,14 @@ def test_all_series_of_a_controller_exist_from_the_start() -> None:
 
 
 async def test_reconciliations_are_timed() -> None:
-    controller = await run_script(Script(CONFLICT, Done()), 2)
+    controller = await run_script(Script(REFUSED, Done()), 2)
     assert counted(controller, "reconcile_time_seconds_count") == 2
 
 
 async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs: LogCapture) -> None:
     async def speak() -> Result:
         structlog.get_logger().info("hello")
-        raise CONFLICT
+        raise REFUSED
 
     controller = Controller(new_name(), Script(speak), kind=SECRETS)
     async with running(controller):
@@ -313,13 +346,13 @@ async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs
     }
     assert about.items() <= hello.items()
     assert about.items() <= failed.items()
-    assert failed["error"] == "the object has been modified"
+    assert failed["error"] == "it may not be modified"
     assert "exc_info" not in failed
     assert str(uuid.UUID(hello["reconcileID"])) == failed["reconcileID"]
 
 
 async def test_every_reconciliation_has_an_id_of_its_own(logs: LogCapture) -> None:
-    await run_script(Script(CONFLICT, CONFLICT, Done()), 3)
+    await run_script(Script(REFUSED, REFUSED, Done()), 3)
     ids = [entry["reconcileID"] for entry in logs.entries if entry["event"] == "Reconciler error"]
     assert len(set(ids)) == 2
 

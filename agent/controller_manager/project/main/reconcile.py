@@ -2,7 +2,8 @@
 
 Each pass looks at all of it, so it makes no difference after which write a former one ended: what was made is known by
 its name and by the uid of the Project that it carries. A namespace is only deleted if it carries it, and if the API
-server itself says that there is no Shoot in it.
+server itself says that there is no Shoot in it. With the Project goes all that it owns, so its finalizer is not taken
+off before the API server itself says that the namespace is not among that.
 
 What cannot be put right is told by an Event and the phase `Failed`; a conflict with another writer is neither.
 """
@@ -15,6 +16,7 @@ from agent.controller_manager.api import BY_NAMESPACE
 from agent.controller_manager.project.main import events, quota
 from agent.controller_manager.project.main.events import Events
 from agent.controller_manager.project.main.namespace import (
+    RELEASED,
     WAITING,
     namespace_of,
     new_namespace,
@@ -29,7 +31,7 @@ from gardener.garden import users
 from gardener.garden.resources import PROJECTS, SHOOTS
 from gardener.keys import GARDENER_FINALIZER
 from kube.client import Client, Form, Selection
-from kube.controller import Done, ReconcileError, Result, TerminalError, failure_of
+from kube.controller import Done, ReconcileError, Result, TerminalError, failure_of, is_conflict
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
@@ -162,6 +164,9 @@ class Reconciler:
         """Whether nothing of the namespace holds the Project any more; what does is watched."""
         namespace = self._stores.namespaces.get(Key("", name))
         step = release(namespace, project)
+        if step is RELEASED:  # it may have been taken a moment ago
+            namespace = await self._client.find(NAMESPACES, name)
+            step = release(namespace, project)
         if shoots := await self._shoots_in(name, asks=step is not WAITING):
             why = f'Cannot release namespace "{name}" because it still contains Shoots: {users.listed(shoots)}'
             self._events.warn(project, events.NOT_EMPTY, [why])
@@ -201,7 +206,7 @@ class Reconciler:
             return project
 
     async def _fail(self, project: Object, reason: str, errors: Sequence[Exception]) -> NoReturn:
-        serious = [error for error in errors if not _is_conflict(error)]
+        serious = [error for error in errors if not is_conflict(error)]
         if serious:
             self._events.warn(project, reason, map(str, serious))
             await self._write_phase(project, FAILED)
@@ -218,12 +223,5 @@ async def _attempt(
         failure = failure_of(error)
         if failure.is_panic:
             raise
-        return error if _is_conflict(error) else ReconcileError(f"{what}: {failure.text}")
+        return error if failure.is_conflict else ReconcileError(f"{what}: {failure.text}")
     return None
-
-
-def _is_conflict(error: Exception) -> bool:
-    """Whether it is only that somebody else has written at the same time."""
-    if isinstance(error, ExceptionGroup):
-        return all(map(_is_conflict, error.exceptions))
-    return isinstance(error, Conflict) and not isinstance(error, AlreadyExists)

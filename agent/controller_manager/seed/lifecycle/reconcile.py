@@ -1,8 +1,9 @@
 """One pass over a Seed: whether its Lease is renewed in time, and what follows if it is not.
 
 Nobody polls. While all is well, a timer goes off when the Lease as it was known last would lapse, and is set again if
-it has been renewed meanwhile; that is all that renewals cost. A Seed that is lost is looked at when its Lease is
-renewed, when its Shoots change, and at the times from which more is to be done about it.
+it has been renewed meanwhile; that is all that renewals cost. Before a Seed is said to be lost, the API server is asked
+for its Lease: that a watch tells of no renewal does not mean that there was none. A Seed that is lost is looked at when
+its Lease is renewed, when its Shoots change, and at the times from which more is to be done about it.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from kube.controller import Done, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.giving_way import GivingWay
 from kube.objects import Key, Object, annotations
+from kube.resources import LEASES
 from kube.status import StatusWriter
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -45,6 +47,7 @@ class Reconciler:
         shoots: Store[Object],
     ) -> None:
         self._settings: Settings = context.config.controllers.seed
+        self._client = context.garden.client
         self._api = context.api
         self._clock: Callable[[], datetime] = context.clock
         self._seeds = seeds
@@ -62,6 +65,9 @@ class Reconciler:
             self._asked.pop(key.name, None)
             return Done()
         lapses = self._lapses(key.name)
+        if lapses is None or lapses <= self._clock():
+            await self._look(key.name)
+            lapses = self._lapses(key.name)
         if lapses is not None and lapses > self._clock():
             self._asked.pop(key.name, None)
             await self._conditions.sum_up(seed)
@@ -90,6 +96,12 @@ class Reconciler:
     def _lapses(self, seed: str) -> datetime | None:
         renewed = self._leases.get(Key(LEASE_NAMESPACE, seed))
         return rules.lapses(renewed, monitor_period=self._settings.monitor_period)
+
+    async def _look(self, seed: str) -> None:
+        """Have the cache know of the Lease as it is: renewals may come late. Raises KubeError."""
+        lease = await self._client.find(LEASES, seed, namespace=LEASE_NAMESPACE)
+        if lease is not None:
+            self._leases.observe(lease)
 
     def _is_lost(self, name: str) -> bool:
         lapses, seed = self._lapses(name), self._seeds.get(Key("", name))

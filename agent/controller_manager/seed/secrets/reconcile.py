@@ -119,13 +119,17 @@ class Reconciler:
 
 async def _failures(what: str, attempts: Iterable[Awaitable[None]]) -> list[ReconcileError]:
     """One Secret that can't be written does not keep the others from it."""
-    problems = []
+    problems = list[KubeError]()
     for attempt in attempts:
         try:
             await attempt
         except KubeError as error:
-            problems.append(str(error))
-    return [ReconcileError(f"{what}: {'; '.join(problems)}")] if problems else []
+            problems.append(error)
+    if not problems:
+        return []
+    failure = ReconcileError(f"{what}: {'; '.join(map(str, problems))}")
+    failure.__cause__ = ExceptionGroup(what, problems)
+    return [failure]
 
 
 def _namespace(name: str, seed: Object) -> Object:

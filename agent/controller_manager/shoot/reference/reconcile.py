@@ -1,9 +1,14 @@
-"""One pass over a Shoot: what it refers to is protected, and what no Shoot of its namespace refers to is released."""
+"""One pass over a Shoot: what it refers to is protected, and what no Shoot of its namespace refers to is released.
+
+Before something in deletion is released, the API server is asked for its Shoots: nothing brings back what has gone.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from agent.controller_manager.api import BY_REFERENCE
+from agent.controller_manager.protection import look
 from agent.controller_manager.shoot.reference.rules import Referable
 from gardener import keys
 from gardener.garden.resources import SHOOTS
@@ -26,7 +31,7 @@ class Reconciler:
     referable: Mapping[Resource, Store[Referable]]
 
     async def reconcile(self, key: Key) -> Result:
-        """Raises ReconcileError: something could not be protected or released; all else was."""
+        """Raises an ExceptionGroup: something could not be protected or released; all else was."""
         problems = await self._release(key.namespace)
         shoot = self.shoots.get(key)
         if shoot is not None and is_abandoned(shoot):
@@ -34,16 +39,20 @@ class Reconciler:
         elif shoot is not None:
             problems += await self._protect(key, shoot)
         if problems:
-            raise ReconcileError("; ".join(problems))
+            raise ExceptionGroup("not all is protected or released", problems)
         return Done()
 
     # --- what nobody refers to
 
-    async def _release(self, namespace: str) -> list[str]:
+    async def _release(self, namespace: str) -> list[ReconcileError]:
         problems = []
         for resource, store in self.referable.items():
             for key, found in store.by_index(BY_NAMESPACE, namespace):
-                if found.role is None and not self._is_referred_to(resource, key):
+                if found.role is not None or self._is_referred_to(resource, key):
+                    continue
+                if found.is_deleting:
+                    await look(self.client, self.shoots, partial(_refers, resource, key), namespace=namespace)
+                if not self._is_referred_to(resource, key):
                     problems += await self._write(resource, key, found, remove=True)
         return problems
 
@@ -52,14 +61,16 @@ class Reconciler:
 
     # --- what the Shoot refers to
 
-    async def _protect(self, key: Key, shoot: Object) -> list[str]:
+    async def _protect(self, key: Key, shoot: Object) -> list[ReconcileError]:
         """Shoots get the finalizer last and lose it last: with it, this controller hears of their end."""
-        problems, has_protected = [], False
+        problems, has_protected = list[ReconcileError](), False
         for resource, name in references(shoot):
             referred = Key(key.namespace, name)
             found = self.referable[resource].get(referred)
             if found is None:
-                problems.append(f"{resource.kind} {referred} does not exist, and the Shoot refers to it")
+                problems.append(
+                    ReconcileError(f"{resource.kind} {referred} does not exist, and the Shoot refers to it")
+                )
             elif not found.role:
                 has_protected = True
                 problems += await self._write(resource, referred, found)
@@ -75,7 +86,9 @@ class Reconciler:
         if written := await remove_finalizer(self.client, SHOOTS, shoot, keys.REFERENCE_PROTECTION):
             self.shoots.observe(written)
 
-    async def _write(self, resource: Resource, key: Key, found: Referable, *, remove: bool = False) -> list[str]:
+    async def _write(
+        self, resource: Resource, key: Key, found: Referable, *, remove: bool = False
+    ) -> list[ReconcileError]:
         """Of Secrets nothing but metadata is kept, whatever the answer holds."""
         store = self.referable[resource]
         obj = found.as_object(key.name, store.version(key))
@@ -83,7 +96,13 @@ class Reconciler:
         try:
             written = await change(self.client, resource, obj, keys.REFERENCE_PROTECTION)
         except ReconcileError as error:
-            return [f"{resource.kind} {key}: {error}"]
+            problem = ReconcileError(f"{resource.kind} {key}: {error}")
+            problem.__cause__ = error
+            return [problem]
         if written is not None and written is not obj:
             store.observe({"metadata": metadata(written)})
         return []
+
+
+def _refers(resource: Resource, key: Key, shoot: Object) -> bool:
+    return (resource, key.name) in references(shoot)
