@@ -22,7 +22,7 @@ from config.errors import ConfigError
 from kit.eventually import soon
 from kube import tracing
 from kube.controller import Controller, Done, Requeue, RequeueAfter, Result, TerminalError
-from kube.errors import Conflict, NotFound
+from kube.errors import Conflict, Forbidden, NotFound
 from kube.objects import Key, Object
 from process import tracing as process_tracing
 from process.tracing import SpanExport, check_installed, log_seldom, parts, provider, traces_url
@@ -126,7 +126,8 @@ async def test_passes_side_by_side_are_kept_apart(collect: Collect) -> None:
         (Done(), "success", None),
         (RequeueAfter(60), "requeue_after", None),
         (Requeue(), "requeue", None),
-        (Conflict(409, message="password is hunter2"), "error", "Conflict"),
+        (Forbidden(403, message="password is hunter2"), "error", "Forbidden"),
+        (Conflict(409, message="password is hunter2"), "requeue", None),
         (TerminalError("password is hunter2"), "error", "TerminalError"),
         (
             ExceptionGroup("hunter2", [NotFound(404, message="hunter2"), KeyError("hunter2")]),
