@@ -65,6 +65,8 @@ PROTECT_FROM_DELETION = "seedmanagement.gardener.cloud/protect-from-deletion"
 """Of a replica's Shoot or ManagedSeed: the set does not choose the replica when it scales in."""
 SEED_SET_PRIORITY = "seedmanagement.gardener.cloud/priority"
 """Of a replica's ManagedSeed or Shoot; the set removes those with lower numbers first. An extension of ours."""
+CORDONED = "seedmanagement.gardener.cloud/cordoned"
+"""An annotation of Seeds: the scheduler chooses none with the value `true`. An extension of ours."""
 EXPOSURE_CLASS_HANDLER = "handler.exposureclass.gardener.cloud/name"
 
 GARDENER_FINALIZER = "gardener"

@@ -1,0 +1,251 @@
+"""The decision: filters in their order, the strategy, and of what is left the Seed with the fewest Shoots."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from gardener.garden.profiles import profile_of
+from gardener.garden.scheduling import networks
+from gardener.garden.scheduling.networks import ShootNetworks
+from gardener.garden.scheduling.regions import RegionConfig
+from gardener.garden.scheduling.seeds import SeedInfo, tolerates
+from gardener.garden.scheduling.strategies import Near, Strategy, nearest
+from kube.objects import Object, mapping, mappings, matches_label_selector, selector_text, spec, text, texts
+from kube.paths import at
+
+_ZONES_OF_HA = 3
+_ANY_PROVIDER = "*"
+_MOST_NAMED = 100
+"""Seeds in one message."""
+
+GRACE = timedelta(minutes=5)
+
+
+class Filter(StrEnum):
+    """What may exclude a Seed, in this order; the values of a label of metrics."""
+
+    USABLE = "usable"
+    PROFILE_SELECTOR = "cloudprofile_selector"
+    SHOOT_SELECTOR = "shoot_selector"
+    PROVIDER = "provider"
+    ZONES = "zones"
+    NETWORKS = "networks"
+    TAINTS = "taints"
+    CAPACITY = "capacity"
+    STRATEGY = "strategy"
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Why a Seed can't have a Shoot."""
+
+    by: Filter
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Garden:
+    """What a decision depends on beside the Shoot and its cloud profile."""
+
+    seeds: Sequence[SeedInfo]
+    """Of those that are equally good the first one is taken: they are to be sorted by name."""
+    usage: Callable[[str], int]
+    """Number of Shoots by the name of the Seed, such as `Usage`."""
+    now: datetime
+    region_configs: Sequence[RegionConfig] = ()
+    strategy: Strategy = Strategy.SAME_REGION
+    grace: timedelta = GRACE
+    """For how long a gardenlet that was ready may be progressing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    seed: str = ""
+    """Empty: there is none."""
+    message: str = ""
+    """Why there is none."""
+    excluded: Mapping[str, Exclusion] = field(default_factory=dict)
+    """By the name of the Seed."""
+    lacks_room: bool = False
+    """There would be one, if it had room."""
+    distance: int = 0
+    """Of the Seed that was chosen; 0 unless the strategy measures it."""
+
+
+class _NoSeedError(Exception):
+    """No Seed is left."""
+
+
+def decide(shoot: Object, profile: Object | None, garden: Garden) -> Decision:
+    """Args: profile: what the Shoot chooses from, see `profiles.offered`; None: it does not exist."""
+    resource, name = profile_of(spec(shoot))
+    if not name:
+        return Decision(message="could not determine cloudprofile from shoot")
+    if not profile:
+        problem = "not found" if profile is None else "has not been rendered yet"
+        return Decision(message=f'{resource.plural}.{resource.group} "{name}" {problem}')
+    return _Decider(shoot, profile, name, garden).decide()
+
+
+class _Decider:
+    """One decision; each filter gets what the one before it has left."""
+
+    def __init__(self, shoot: Object, profile: Object, profile_name: str, garden: Garden) -> None:
+        self._shoot, self._profile, self._profile_name, self._garden = shoot, profile, profile_name, garden
+        self._spec = spec(shoot)
+        self._left = garden.seeds
+        self._excluded: dict[str, Exclusion] = {}
+
+    def decide(self) -> Decision:
+        try:
+            self._keep_usable()
+            self._keep_selected(Filter.PROFILE_SELECTOR, self._profile, "CloudProfile")
+            self._keep_selected(Filter.SHOOT_SELECTOR, self._spec, "Shoot")
+            self._keep_provider()
+            self._keep_zones()
+            self._keep_eligible()
+            distance = self._keep_near()
+        except _NoSeedError as error:
+            return Decision(message=f"{error}", excluded=self._excluded, lacks_room=self._lacks_room())
+        chosen = min(self._left, key=lambda seed: self._garden.usage(seed.name))
+        return Decision(seed=chosen.name, excluded=self._excluded, distance=distance)
+
+    def _keep(self, excluded: Callable[[SeedInfo], Exclusion | None], error: Callable[[int], str]) -> None:
+        """Args: error: if none is left; from the number of those that were."""
+        left: list[SeedInfo] = []
+        for seed in self._left:
+            if exclusion := excluded(seed):
+                self._excluded[seed.name] = exclusion
+            else:
+                left.append(seed)
+        before, self._left = len(self._left), left
+        if not left:
+            raise _NoSeedError(error(before))
+
+    def _keep_usable(self) -> None:
+        def excluded(seed: SeedInfo) -> Exclusion | None:
+            problem = seed.unusable(self._garden.now, self._garden.grace)
+            return Exclusion(Filter.USABLE, problem) if problem else None
+
+        self._keep(
+            excluded,
+            lambda count: f"none of the {count} seeds is valid for scheduling (not deleting, visible and ready)",
+        )
+
+    def _keep_selected(self, by: Filter, holder: Object, kind: str) -> None:
+        if holder.get("seedSelector") is None:
+            return
+        selector = mapping(holder["seedSelector"])
+        try:
+            written = selector_text(selector)
+        except ValueError as error:
+            shown = json.dumps(selector, sort_keys=True)
+            raise _NoSeedError(f"label selector conversion failed: {shown} for seedSelector: {error}") from error
+        exclusion = Exclusion(by, f"its labels do not match the seed selector of the {kind}: {written}")
+        self._keep(
+            lambda seed: None if matches_label_selector(selector, seed.labels) else exclusion,
+            lambda count: (
+                f"none out of the {count} seeds has the matching labels required by seed selector of '{kind}'"
+                f" (selector: '{written}')"
+            ),
+        )
+
+    def _keep_provider(self) -> None:
+        wanted = text(at(self._spec, "provider", "type"))
+        allowed = set(texts(mapping(self._profile.get("seedSelector")).get("providerTypes"))) or {wanted}
+
+        def excluded(seed: SeedInfo) -> Exclusion | None:
+            if allowed & {_ANY_PROVIDER, seed.provider}:
+                return None
+            return Exclusion(Filter.PROVIDER, f"its provider type is {seed.provider}, not {_or(allowed)}")
+
+        self._keep(excluded, lambda count: f'none out of the {count} seeds has a matching provider for "{wanted}"')
+
+    def _keep_zones(self) -> None:
+        tolerance = at(self._spec, "controlPlane", "highAvailability", "failureTolerance", "type")
+        if tolerance != "zone":
+            return
+
+        def excluded(seed: SeedInfo) -> Exclusion | None:
+            if seed.zones >= _ZONES_OF_HA:
+                return None
+            return Exclusion(Filter.ZONES, f"it has {seed.zones} of the {_ZONES_OF_HA} zones that are needed")
+
+        self._keep(
+            excluded,
+            lambda count: (
+                f"none of the {count} seeds has at least {_ZONES_OF_HA} zones for hosting a shoot control plane with"
+                " failure tolerance type 'zone'"
+            ),
+        )
+
+    def _keep_eligible(self) -> None:
+        wanted = ShootNetworks.of(self._shoot)
+        tolerations = mappings(self._spec.get("tolerations"))
+
+        def excluded(seed: SeedInfo) -> Exclusion | None:
+            if wanted is not None and (found := networks.problems(wanted, seed.networks)):
+                return Exclusion(Filter.NETWORKS, f"invalid networks: [{' '.join(found)}]")
+            if not tolerates(tolerations, seed.taints):
+                return Exclusion(Filter.TAINTS, "shoot does not tolerate the seed's taints")
+            if seed.allocatable is not None and self._garden.usage(seed.name) >= seed.allocatable:
+                return Exclusion(Filter.CAPACITY, "seed does not have available capacity for shoots")
+            return None
+
+        before = self._left
+        self._keep(
+            excluded,
+            lambda count: (
+                f"0/{count} seed cluster candidate(s) are eligible for scheduling:"
+                f" {{{self._reasons([seed.name for seed in before])}}}"
+            ),
+        )
+
+    def _reasons(self, names: Sequence[str]) -> str:
+        told = [f"{name} => {self._excluded[name].reason}" for name in sorted(names)[:_MOST_NAMED]]
+        more = len(names) - len(told)
+        return ", ".join([*told, f"and {more} more"] if more else told)
+
+    def _keep_near(self) -> int:
+        """How far those are that are left."""
+        try:
+            candidates, distance = self._nearest(self._left)
+        except ValueError as error:
+            raise _NoSeedError(f"{error}") from error
+        names = {seed.name for seed in candidates}
+        region = text(self._spec.get("region"))
+
+        def excluded(seed: SeedInfo) -> Exclusion | None:
+            if seed.name in names:
+                return None
+            told = f"with region {seed.region} and provider type {seed.provider} it is no candidate"
+            return Exclusion(Filter.STRATEGY, f"{told} by strategy {self._garden.strategy}")
+
+        self._keep(
+            excluded,
+            lambda _: (
+                f"no matching seed candidate found for Configuration (Cloud Profile '{self._profile_name}', Region"
+                f" '{region}', SeedDeterminationStrategy '{self._garden.strategy}')"
+            ),
+        )
+        return distance
+
+    def _nearest(self, seeds: Sequence[SeedInfo]) -> Near:
+        return nearest(self._garden.strategy, self._spec, self._profile_name, seeds, self._garden.region_configs)
+
+    def _lacks_room(self) -> bool:
+        full = [seed for seed in self._garden.seeds if self._is_full(seed)]
+        try:
+            return bool(full) and bool(self._nearest(full)[0])
+        except ValueError:
+            return False
+
+    def _is_full(self, seed: SeedInfo) -> bool:
+        exclusion = self._excluded.get(seed.name)
+        return exclusion is not None and exclusion.by == Filter.CAPACITY
+
+
+def _or(choices: Collection[str]) -> str:
+    return " or ".join(sorted(choices))
