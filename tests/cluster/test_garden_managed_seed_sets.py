@@ -4,23 +4,19 @@ import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import cycle
-from typing import Any
 
 import pytest
 
 from agent.controller_manager.managed_seed_set.controller import declare
 from config.controller_manager.controllers import Controllers, ManagedSeedSet
-from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
+from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_actors import Gardenlets
 from kit.garden_controllers import run_garden_controller
-from kit.garden_objects import garden_object
+from kit.garden_seed_sets import SeedSetPlace
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.client import MERGE_PATCH, Client, Selection
-from kube.errors import Unreachable
 from kube.objects import Object, annotations, labels, spec
 from kube.paths import at
 from kube.resources import CONTROLLER_REVISIONS, EVENTS
@@ -30,14 +26,9 @@ pytestmark = pytest.mark.timeout(900)
 SYNC = 3600.0
 
 
-class Place:
-    """The set is called as the place, so its replicas are `<name>-<number>`."""
-
+class Place(SeedSetPlace):
     def __init__(self, garden: Garden, client: Client) -> None:
-        self.base = ShootPlace(garden, is_garden=True)
-        self.name = self.base.name
-        self.client = client
-        self.gardenlets = Gardenlets(client, f"{self.name}-")
+        super().__init__(garden, client)
         self.now = datetime.now(UTC)
 
     @asynccontextmanager
@@ -50,56 +41,6 @@ class Place:
             clock=lambda: self.now,
         ):
             yield
-
-    # --- the set
-
-    def templates(self, **shoot_spec: Any) -> Object:
-        shoot = garden_object(SHOOTS)["spec"] | {"secretBindingName": self.name}
-        shoot["cloudProfile"]["name"] = shoot["networking"]["type"] = shoot["provider"]["type"] = self.name
-        shoot["networking"] |= {"pods": "100.64.0.0/11", "services": "100.104.0.0/13"}
-        shoot["kubernetes"]["verticalPodAutoscaler"] = {"enabled": True}
-        own = {"type": self.name, "primary": True, "secretName": self.name}
-        shoot["dns"] = {"domain": f"replica-name.{self.name}.example.com", "providers": [own]}
-        del shoot["provider"]["workers"][0]["machine"]["image"]
-        seed: Object = {"ingress": {"domain": f"ingress.replica-name.{self.name}.example.com"}}
-        seed["dns"] = {"provider": {"type": self.name, "secretRef": {"name": self.name, "namespace": "garden"}}}
-        meta = {"labels": {"set": self.name}}
-        config = {
-            "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
-            "kind": "GardenletConfiguration",
-            "seedConfig": {"metadata": meta, "spec": seed},
-        }
-        return {
-            "template": {"metadata": meta, "spec": {"gardenlet": {"config": config}}},
-            "shootTemplate": {"metadata": {**meta, "annotations": {"note": "n"}}, "spec": shoot | shoot_spec},
-        }
-
-    def make(self, replicas: int, *, shoot_spec: Object | None = None, **fields: Any) -> None:
-        fields |= {"replicas": replicas, "selector": {"matchLabels": {"set": self.name}}}
-        self.base.create(MANAGED_SEED_SETS, self.name, spec=self.templates(**(shoot_spec or {})) | fields)
-
-    def change(self, **fields: Any) -> None:
-        self.base.patch(MANAGED_SEED_SETS, self.name, {"spec": fields})
-
-    def status(self) -> Object:
-        status: Object = self.base.get(MANAGED_SEED_SETS, self.name).get("status") or {}
-        return status
-
-    def waits(self) -> str:
-        """`<number> <reason>`, and retries if there are any; empty: for nothing."""
-        pending = self.status().get("pendingReplica") or {}
-        words = (pending.get("name", "").removeprefix(f"{self.name}-"), pending.get("reason"), pending.get("retries"))
-        return " ".join(str(word) for word in words if word)
-
-    # --- what there is
-
-    async def numbers(self) -> set[int]:
-        selection = Selection("garden", f"set={self.name}")
-        pages = self.client.pages(SHOOTS, selection)
-        return {int(shoot["metadata"]["name"].rpartition("-")[2]) async for page in pages for shoot in page}
-
-    def replica(self, number: int) -> str:
-        return f"{self.name}-{number}"
 
     async def events(self) -> dict[str, int]:
         """`reason: message` and how often."""
@@ -122,12 +63,7 @@ class Place:
         await soon(is_so, what)
 
     async def ready(self, count: int) -> None:
-        def is_so() -> bool:
-            status = self.status()
-            counts = (status.get("replicas"), status.get("readyReplicas", 0), self.waits())
-            return counts == (count, count, "")
-
-        await self.working(is_so, f"{count} replicas to be ready")
+        await self.working(lambda: self.is_ready(count), f"{count} replicas to be ready")
 
 
 @asynccontextmanager
@@ -266,66 +202,7 @@ async def test_a_seed_that_is_used_stays_until_its_last_shoot_has_left(garden: G
         await place.ready(0)
 
 
-class Mortal(Client):
-    """Its process dies at a write: before it is sent, or before its answer comes."""
-
-    writes_left = 0
-    carries_out_the_last = False
-
-    async def request(self, method: str, path: str, **options: Any) -> bytes:
-        if "/events" in path:
-            return await super().request(method, path, **options)  # they are lost with nobody
-        is_write = method != "GET" and "dryRun" not in (options.get("params") or {})
-        self.writes_left -= is_write
-        if self.writes_left >= 0:
-            return await super().request(method, path, **options)
-        if self.writes_left == -1 and is_write and self.carries_out_the_last:
-            await super().request(method, path, **options)
-        raise Unreachable("dead")
-
-
-@pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
-async def test_a_process_that_dies_at_any_write_loses_nothing(garden: Garden, *, carried_out: bool) -> None:
-    async with a_place(garden) as place:
-        place.make(1)
-        given: set[int] = set()
-
-        async def lives(writes: int, is_done: Callable[[], bool]) -> bool:
-            """Whether it came to an end before the process died."""
-            mortal = Mortal(place.client.transport, user_agent="mortal")
-            mortal.writes_left, mortal.carries_out_the_last = writes, carried_out
-            async with place.controller(mortal):
-
-                async def is_over() -> bool:
-                    given.update(await place.numbers())
-                    return mortal.writes_left < 0 or is_done()
-
-                await place.working(is_over, "the process to die, or to be done")
-            return mortal.writes_left >= 0
-
-        def is_ready() -> bool:
-            status = place.status()
-            return (status.get("replicas"), status.get("readyReplicas"), place.waits()) == (1, 1, "")
-
-        lifetimes = cycle((0, 1, 2, 3))
-        while not await lives(next(lifetimes), is_ready):
-            pass
-        assert len(await place.numbers()) == 1
-        place.change(replicas=0)
-        while not await lives(next(lifetimes), lambda: place.status().get("replicas") == 0 and place.waits() == ""):
-            pass
-        assert await place.numbers() == set()
-        assert place.base.find(SEEDS, place.replica(max(given))) is None
-        assert place.status()["nextReplicaNumber"] == max(given) + 1
-
-
 # --- changed templates
-
-
-def _workers(place: Place, maximum: int) -> Object:
-    """A patch of the templates."""
-    provider = place.templates()["shootTemplate"]["spec"]["provider"]
-    return {"spec": {"provider": {"workers": [provider["workers"][0] | {"maximum": maximum}]}}}
 
 
 async def _keeps_revisions(place: Place, *wanted: str) -> None:
@@ -359,7 +236,7 @@ async def test_changed_templates_reach_the_replicas_one_after_the_other(garden: 
             status = place.status()
             return (status.get("readyReplicas"), status.get("updatedReplicas"), place.waits()) == (2, updated, "")
 
-        place.change(shootTemplate=_workers(place, 3))
+        place.change(shootTemplate=place.with_workers(3))
         await place.working(lambda: is_rolled_out(1), "the replica above the partition to be updated")
         assert (maximum(0), maximum(1)) == (2, 3)
         assert place.status()["currentRevision"] == first != place.status()["updateRevision"]
@@ -377,11 +254,11 @@ async def test_changed_templates_reach_the_replicas_one_after_the_other(garden: 
         assert [told[f"UpdatingManagedSeed: Updating ManagedSeed garden/X-{number}"] for number in (1, 0)] == [1, 1]
 
         # A third revision leaves room for one of the past; what was before the last change is found again.
-        place.change(shootTemplate=_workers(place, 4))
+        place.change(shootTemplate=place.with_workers(4))
         await place.working(lambda: is_rolled_out(2) and maximum(0) == 4, "the next update")
         third = place.status()["updateRevision"]
         await _keeps_revisions(place, second, third)
-        place.change(shootTemplate=_workers(place, 3))
+        place.change(shootTemplate=place.with_workers(3))
         await place.working(lambda: is_rolled_out(2) and maximum(0) == 3, "the update to be taken back")
         assert place.status()["currentRevision"] == second
         await _keeps_revisions(place, second, third)

@@ -1,4 +1,4 @@
-"""kill -9 at any write about Projects; see `kit.crash.sweep`. A garden is one for all who work on it: one at a time."""
+"""kill -9 at any write of the controller manager; see `kit.crash.sweep`."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,17 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
 from devcluster.pytest_plugin import RunClusters
-from kit.crash.scenes_of_a_garden import SCENES
+from kit.crash import scenes_of_a_garden, scenes_of_projects, scenes_of_seed_sets, scenes_of_shoots
 from kit.crash.sweep import Scene, Sweep
+
+SCENES: list[type[Scene]] = [
+    *scenes_of_a_garden.SCENES,
+    *scenes_of_projects.SCENES,
+    *scenes_of_shoots.SCENES,
+    *scenes_of_seed_sets.SCENES,
+]
+_AT_ONCE = 4
+"""Runs of a scene at the same time, in namespaces of their own."""
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +29,6 @@ def garden(devcluster_run: RunClusters) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_killed_at_any_write_in_a_garden(scene: type[Scene], garden: Cluster) -> None:
-    report = await Sweep(scene, garden, at_once=1).run()
+    report = await Sweep(scene, garden, at_once=1 if scene.everywhere else _AT_ONCE).run()
     print(f"CRASHES {scene.__name__}: {report}")
     assert scene.crosses <= report.reached(), "the sweep misses some"

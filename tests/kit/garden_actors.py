@@ -37,10 +37,8 @@ class Gardenlets:
 
     async def work(self) -> None:
         """All that is due now."""
-        await asyncio.gather(
-            *(self._shoot(shoot) for shoot in await self._all(SHOOTS)),
-            *(self._managed_seed(managed_seed) for managed_seed in await self._all(MANAGED_SEEDS)),
-        )
+        shoots, managed_seeds = await self._all(SHOOTS), await self._all(MANAGED_SEEDS)
+        await asyncio.gather(*map(self._shoot, shoots), *map(self._managed_seed, managed_seeds))
 
     async def _all(self, resource: Resource) -> list[Object]:
         listed = [each async for page in self._client.pages(resource, Selection(_GARDEN)) for each in page]

@@ -4,9 +4,10 @@ async with run_garden_controller(declare, client, controllers=Controllers(bastio
     ...
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import TypeAlias
 
 from agent.controller_manager.context import Context, utc_now
 from config.controller_manager.controllers import Controllers
@@ -21,18 +22,19 @@ from kube.objects import Object, key, resource_version
 from kube.resources import Resource
 from process.garden_api.api import recognized
 
+Declare: TypeAlias = Callable[[Context], ControlLoop]
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_MANAGER_ACCOUNT}"
 
 
 @asynccontextmanager
-async def run_garden_controller(
-    declare: Callable[[Context], ControlLoop],
+async def run_garden_controllers(
+    declared: Sequence[Declare],
     client: Client,
     *namespaces: str,
     controllers: Controllers | None = None,
     clock: Callable[[], datetime] = utc_now,
-) -> AsyncIterator[ControlLoop]:
-    """One controller at work, which sees these namespaces, or all, and may what the manifests say that it may.
+) -> AsyncIterator[list[ControlLoop]]:
+    """They see these namespaces, or all, and may what the manifests say that they may.
 
     A client of the test's own kind is used as it is.
     """
@@ -46,8 +48,21 @@ async def run_garden_controller(
         recorder=EventRecorder(client, component="test"),
         clock=clock,
     )
-    loop = declare(context)
-    async with loops_at_work(context.recorder, {garden.caches}, loop):
+    loops = [declare(context) for declare in declared]
+    async with loops_at_work(context.recorder, {garden.caches}, *loops):
+        yield loops
+
+
+@asynccontextmanager
+async def run_garden_controller(
+    declare: Declare,
+    client: Client,
+    *namespaces: str,
+    controllers: Controllers | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> AsyncIterator[ControlLoop]:
+    """The same for one."""
+    async with run_garden_controllers([declare], client, *namespaces, controllers=controllers, clock=clock) as (loop,):
         yield loop
 
 

@@ -39,6 +39,7 @@ class ShootPlace:
         self.name = f"p{uuid.uuid4().hex[:6]}"
         """Of all that is made here, and of what is made beside."""
         self.namespace = "garden" if is_garden else f"garden-{self.name}"
+        self._made: list[tuple[Resource, str]] = []
         if is_garden:
             with contextlib.suppress(AlreadyExists):
                 garden.create(PROJECTS, "garden", spec={"namespace": "garden"})
@@ -75,7 +76,17 @@ class ShootPlace:
         return self.create(SHOOTS, name, metadata=metadata or {}, spec=whole | spec)
 
     def create(self, resource: Resource, name: str, **fields: Any) -> Object:
-        return self.garden.create(resource, name, namespace=self._namespace(resource), **fields)
+        created = self.garden.create(resource, name, namespace=self._namespace(resource), **fields)
+        self._made.append((resource, name))
+        return created
+
+    def remove(self) -> None:
+        """All that was made here, whatever holds it, so that nobody sees it who looks at the whole garden."""
+        for resource, name in reversed(self._made):
+            namespace, released = self._namespace(resource), {**CONFIRMED["metadata"], "finalizers": None}
+            with contextlib.suppress(NotFound):
+                self.garden.patch(resource, name, {"metadata": released}, namespace=namespace)
+                self.garden.delete(resource, name, namespace=namespace)
 
     def get(self, resource: Resource, name: str) -> Object:
         return self.garden.get(resource, name, namespace=self._namespace(resource))

@@ -1,146 +1,281 @@
-"""What the controller manager does with Projects; see `kit.crash.sweep`. Each scene needs the garden for itself."""
+"""What the controller manager does with what many share: profiles, credentials, extensions, Seeds."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+import contextlib
+from datetime import timedelta
 from typing import Any
 
-import orjson
-
-from agent.controller_manager.context import Context
-from agent.controller_manager.project.main.controller import declare as declare_main
-from agent.controller_manager.project.stale.controller import declare as declare_stale
-from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration
-from config.controller_manager.schema import ControllerManagerConfiguration
-from devcluster.cluster import Cluster
-from gardener.garden.resources import PROJECTS
-from kit.controllers import cluster_of, loops_at_work
-from kit.crash.sweep import Scene, comparable, crossing, scenes_of
-from kit.garden import CONFIRMED
-from kube.client import Client, Selection
-from kube.clock import format_time
-from kube.errors import NotFound
-from kube.events import EventRecorder
-from kube.loop import ControlLoop
-from kube.objects import Object, annotations, finalizers, metadata, spec
+from agent.controller_manager.cloud_profile.controller import declare as declare_profile
+from agent.controller_manager.controller_deployment.controller import declare as declare_deployment
+from agent.controller_manager.controller_registration.finalizers.controller import declare_registrations, declare_seeds
+from agent.controller_manager.controller_registration.installations.controller import declare as declare_installations
+from agent.controller_manager.credentials.controller import declare_secrets, declare_workload_identities
+from agent.controller_manager.credentials_binding.controller import declare as declare_credentials_binding
+from agent.controller_manager.exposure_class.controller import declare as declare_exposure_class
+from agent.controller_manager.namespaced_cloud_profile.controller import declare as declare_child
+from agent.controller_manager.quota.controller import declare as declare_quota
+from agent.controller_manager.secret_binding.controller import declare as declare_secret_binding
+from agent.controller_manager.seed.lifecycle.controller import declare as declare_lifecycle
+from agent.controller_manager.seed.secrets.controller import declare as declare_seed_secrets
+from agent.controller_manager.shoot.conditions.controller import declare as declare_conditions
+from config.controller_manager.controllers import Controllers, Seed
+from gardener.garden.resources import (
+    CLOUD_PROFILES,
+    CONTROLLER_DEPLOYMENTS,
+    CONTROLLER_INSTALLATIONS,
+    CONTROLLER_REGISTRATIONS,
+    CREDENTIALS_BINDINGS,
+    EXPOSURE_CLASSES,
+    MANAGED_SEEDS,
+    NAMESPACED_CLOUD_PROFILES,
+    QUOTAS,
+    SECRET_BINDINGS,
+    SEEDS,
+    SHOOTS,
+    WORKLOAD_IDENTITIES,
+)
+from gardener.garden.seeds import LEASE_NAMESPACE, namespace_of
+from kit.crash.garden_scene import PlaceScene
+from kit.crash.sweep import comparable, crossing, scenes_of
+from kit.garden_objects import garden_object
+from kube.client import Selection
+from kube.clock import format_micro_time, format_time
+from kube.errors import AlreadyExists
+from kube.objects import Object, condition, finalizers, labels, metadata, spec
 from kube.paths import at
-from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, RESOURCE_QUOTAS, ROLE_BINDINGS
-from process.garden_api.api import recognized
+from kube.resources import LEASES, NAMESPACES, SECRETS, Resource
 
-_QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"count/configmaps": "50"}}}
-_SETTINGS = Project(quotas=(QuotaConfiguration(config=_QUOTA),))
-_PROJECTS, _GROUP = "projects.core.gardener.cloud", "rbac.authorization.k8s.io"
-_HOLD = "test.example.com/hold"
+_CORE, _SECURITY = "core.gardener.cloud", "security.gardener.cloud"
 
 
-class ProjectScene(Scene):
-    declare: Sequence[Callable[[Context], ControlLoop]] = (declare_main,)
-    settings = _SETTINGS
+class SharedScene(PlaceScene):
+    everywhere = True
 
-    def __init__(self, cluster: Cluster, admin: Client) -> None:
-        super().__init__(cluster, admin)
-        self.mark = f"p{self.mark[-8:]}"  # names of Projects are short
-
-    @asynccontextmanager
-    async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
-        garden = cluster_of(client)
-        config = ControllerManagerConfiguration(controllers=Controllers(project=self.settings))
-        recorder = EventRecorder(client, component="test")
-        context = Context(config=config, garden=garden, api=await recognized(client), recorder=recorder)
-        loops = [declare(context) for declare in self.declare]
-        async with loops_at_work(recorder, {garden.caches}, *loops):
-            yield lambda: not any(len(loop.queue) or loop.queue._running for loop in loops)
-
-    async def make(self, **fields: Any) -> None:
-        meta = {"name": self.mark, **fields.pop("metadata", {})}
-        project = {"apiVersion": PROJECTS.api_version, "kind": PROJECTS.kind, "metadata": meta, **fields}
-        await self.client.create(PROJECTS, project)
-
-    async def project(self) -> Object | None:
-        return await self.client.find(PROJECTS, self.mark)
-
-    async def clean_up(self) -> None:
-        if await self.project() is not None:
-            await self.client.patch(PROJECTS, self.mark, {"metadata": {**CONFIRMED["metadata"], "finalizers": None}})
-            with suppress(NotFound):
-                await self.client.delete(PROJECTS, self.mark)
+    def content(self, resource: Resource) -> Object:
+        """The fields of a new object, beside its metadata."""
+        meta = {"apiVersion", "kind", "metadata"}
+        return {field: value for field, value in garden_object(resource).items() if field not in meta}
 
 
-class ProjectIsSetUp(ProjectScene):
-    """In a namespace that nobody has chosen, so that it is known by the uid alone at first."""
+# --- in use
 
-    crosses = crossing(
-        f"create namespaces resourcequotas clusterroles.{_GROUP} clusterrolebindings.{_GROUP} rolebindings.{_GROUP}",
-        f"patch {_PROJECTS} projects/status.core.gardener.cloud",
+
+class UseScene(SharedScene):
+    """One object of each kind that is protected, all called as the place; a Shoot uses none of them."""
+
+    declare = (
+        declare_profile,
+        declare_child,
+        declare_exposure_class,
+        declare_quota,
+        declare_secret_binding,
+        declare_credentials_binding,
+        declare_secrets,
+        declare_workload_identities,
+    )
+    kinds = (
+        NAMESPACED_CLOUD_PROFILES,
+        CLOUD_PROFILES,
+        EXPOSURE_CLASSES,
+        QUOTAS,
+        SECRET_BINDINGS,
+        CREDENTIALS_BINDINGS,
+        SECRETS,
+        WORKLOAD_IDENTITIES,
     )
 
     async def prepare(self) -> None:
-        pass
-
-    async def change(self) -> None:
-        members = [{"kind": "User", "name": "ext", "roles": ["viewer", "extension:foo"]}]
-        await self.make(spec={"members": members})
+        place = self.place
+        place.delete(SECRET_BINDINGS, self.mark)
+        parent = {"kind": "CloudProfile", "name": self.mark}
+        place.create(NAMESPACED_CLOUD_PROFILES, self.mark, spec={"parent": parent})
+        place.create(EXPOSURE_CLASSES, self.mark, handler="h")
+        place.create(QUOTAS, self.mark, **self.content(QUOTAS))
+        place.create(WORKLOAD_IDENTITIES, self.mark, **self.content(WORKLOAD_IDENTITIES))
+        named: Object = {"name": self.mark, "namespace": self.namespace}
+        provider = {"provider": {"type": self.mark}, "quotas": [named]}
+        place.create(SECRET_BINDINGS, self.mark, secretRef=named, **provider)
+        identity = {"apiVersion": WORKLOAD_IDENTITIES.api_version, "kind": WORKLOAD_IDENTITIES.kind, **named}
+        place.create(CREDENTIALS_BINDINGS, self.mark, credentialsRef=identity, **provider)
 
     async def problem(self) -> str:
-        found = await self.project() or {}
-        is_current = at(found, "status", "observedGeneration") == metadata(found).get("generation")
-        return "" if is_current and at(found, "status", "phase") == "Ready" else "it is not ready"
+        lacking = [kind.kind for kind in self.kinds if not finalizers(self.place.get(kind, self.mark))]
+        if not self.place.get(NAMESPACED_CLOUD_PROFILES, self.mark).get("status"):
+            return "the profile is not rendered"
+        return f"{lacking} are not protected" if lacking else ""
 
     async def state(self) -> Any:
-        project = await self.project() or {}
-        name = spec(project)["namespace"]
-        found = [project, await self.client.get(NAMESPACES, name)]
-        for resource in (RESOURCE_QUOTAS, ROLE_BINDINGS):
-            found += await self.client.list(resource, Selection(name))
-        for resource in (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS):
-            found += [each for each in await self.client.list(resource) if self.mark in metadata(each)["name"]]
-        uid = metadata(project)["uid"]
-        text = orjson.dumps([{**comparable(each, self.mark), "status": None} for each in found]).decode()
-        return orjson.loads(text.replace(name.replace(self.mark, "$MARK"), "$NAMESPACE").replace(uid, "$UID"))
+        return [comparable(found, self.mark) for kind in self.kinds if (found := self.place.find(kind, self.mark))]
 
 
-class ProjectEnds(ProjectScene):
-    crosses = crossing("delete namespaces", f"patch {_PROJECTS} projects/status.core.gardener.cloud")
+_OF_USE = crossing(
+    *(
+        f"patch {kind}.{_CORE}"
+        for kind in ["cloudprofiles", "exposureclasses", "namespacedcloudprofiles", "quotas", "secretbindings"]
+    ),
+    f"patch credentialsbindings.{_SECURITY} workloadidentities.{_SECURITY} secrets",
+)
+
+
+class NewObjectsAreProtected(UseScene):
+    crosses = _OF_USE | crossing(f"update namespacedcloudprofiles/status.{_CORE}")
+
+
+class ObjectsGoWithTheirUsers(UseScene):
+    """All are deleted at once, each before what uses it."""
+
+    crosses = _OF_USE
     warm = True
-
-    async def prepare(self) -> None:
-        await self.make(spec={"namespace": f"garden-{self.mark}"})
-        self.is_ending = False
+    spare = 1
+    """A Quota loses the labels of the bindings one by one, or not at all if both are gone."""
+    is_ending = False
 
     async def change(self) -> None:
         self.is_ending = True
-        await self.client.patch(PROJECTS, self.mark, CONFIRMED)
-        await self.client.delete(PROJECTS, self.mark)
+        for kind in (SECRETS, WORKLOAD_IDENTITIES, QUOTAS, CLOUD_PROFILES, EXPOSURE_CLASSES):
+            self.place.delete(kind, self.mark)
+        for kind in (SECRET_BINDINGS, CREDENTIALS_BINDINGS, NAMESPACED_CLOUD_PROFILES):
+            self.place.delete(kind, self.mark)
 
     async def problem(self) -> str:
-        found = await self.project()
         if not self.is_ending:
-            return "" if at(found or {}, "status", "phase") == "Ready" else "it is not ready"
-        return "it is still there" if found is not None else ""
-
-    async def state(self) -> Any:
-        return await self.client.find(NAMESPACES, f"garden-{self.mark}") is None
+            return await super().problem()
+        left = [kind.kind for kind in self.kinds if self.place.find(kind, self.mark)]
+        return f"{left} are still there" if left else ""
 
 
-class StaleProjectIsDeleted(ProjectScene):
-    crosses = crossing(f"patch {_PROJECTS}", f"delete {_PROJECTS}", "patch projects/status.core.gardener.cloud")
-    declare = (declare_stale,)
-    settings = Project(minimum_lifetime_days=0, stale_grace_period_days=1, stale_expiration_time_days=2)
+# --- extensions
+
+
+class ExtensionScene(SharedScene):
+    """A Seed needs the extension of the place, and another one that says so itself."""
+
+    declare = (declare_seed_secrets, declare_installations, declare_registrations, declare_seeds, declare_deployment)
+
+    @property
+    def other(self) -> str:
+        return f"{self.mark}-always"
 
     async def prepare(self) -> None:
-        namespace = f"garden-{self.mark}"
-        await self.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        await self.make(spec={"namespace": namespace}, metadata={"finalizers": [_HOLD]})
-        long_ago = format_time(datetime.now(UTC) - timedelta(days=5))
-        stale = {"status": {"staleSinceTimestamp": long_ago}}
-        await self.client.patch(PROJECTS, self.mark, stale, subresource="status")
+        place = self.place
+        place.create(CONTROLLER_DEPLOYMENTS, self.mark, **self.content(CONTROLLER_DEPLOYMENTS))
+        deployment: Object = {"deploymentRefs": [{"name": self.mark}]}
+        place.patch(CONTROLLER_REGISTRATIONS, self.mark, {"spec": {"deployment": deployment}})
+        always = {"policy": "Always", "seedSelector": {"matchLabels": {"test": self.mark}}}
+        place.create(CONTROLLER_REGISTRATIONS, self.other, spec={"resources": [], "deployment": always})
+        place.seed()
+        place.patch(SEEDS, self.mark, {"metadata": {"labels": {"test": self.mark}}})
+
+    async def installations(self) -> dict[str, Object]:
+        """By registration."""
+        selection = Selection(field_selector=f"spec.seedRef.name={self.mark}")
+        found = await self.client.list(CONTROLLER_INSTALLATIONS, selection)
+        return {at(each, "spec", "registrationRef", "name"): each for each in found}
 
     async def problem(self) -> str:
-        return "" if metadata(await self.project() or {}).get("deletionTimestamp") else "it is not deleted"
+        found = await self.installations()
+        kept = (SEEDS, CONTROLLER_REGISTRATIONS, CONTROLLER_DEPLOYMENTS)
+        lacking = [kind.kind for kind in kept if not finalizers(self.place.get(kind, self.mark))]
+        if lacking or set(found) != {self.mark, self.other}:
+            return f"{lacking} are not protected, there are {set(found)}"
+        return ""
 
     async def state(self) -> Any:
-        found = await self.project() or {}
-        return finalizers(found), sorted(annotations(found)), sorted(found["status"])
+        found = await self.installations()
+        assert len({metadata(each)["name"] for each in found.values()}) == len(found)
+        return sorted(
+            (name.replace(self.mark, ""), sorted(labels(each)), sorted(spec(each))) for name, each in found.items()
+        )
+
+    async def clean_up(self) -> None:
+        for installation in (await self.installations()).values():
+            await self.remove(CONTROLLER_INSTALLATIONS, metadata(installation)["name"])
+        await super().clean_up()
+        await self.remove("Namespace", namespace_of(self.mark))
+
+
+class ExtensionsAreInstalled(ExtensionScene):
+    crosses = crossing(
+        f"create controllerinstallations.{_CORE}",
+        *(f"patch {kind}.{_CORE}" for kind in ("seeds", "controllerregistrations", "controllerdeployments")),
+    )
+
+
+class ExtensionsChange(ExtensionScene):
+    """One gets another chart, the other one is removed."""
+
+    crosses = crossing(
+        f"patch controllerinstallations.{_CORE} controllerregistrations.{_CORE}",
+        f"delete controllerinstallations.{_CORE}",
+    )
+    warm = True
+    deployed = ""
+
+    async def change(self) -> None:
+        (installation,) = (each for name, each in (await self.installations()).items() if name == self.mark)
+        self.deployed = labels(installation)["deployment-hash"]
+        self.place.patch(CONTROLLER_DEPLOYMENTS, self.mark, {"helm": {"values": {"b": 2}}})
+        self.place.delete(CONTROLLER_REGISTRATIONS, self.other)
+
+    async def problem(self) -> str:
+        if not self.deployed:
+            return await super().problem()
+        found = await self.installations()
+        if set(found) != {self.mark} or self.place.find(CONTROLLER_REGISTRATIONS, self.other):
+            return f"there are {set(found)}"
+        return "" if labels(found[self.mark])["deployment-hash"] != self.deployed else "it has the former chart"
+
+
+# --- Seeds
+
+
+class SeedIsLost(SharedScene):
+    """It runs on a Shoot, and its certificate has expired meanwhile; another Shoot is on it."""
+
+    is_in_garden = True
+    crosses = crossing(
+        f"patch seeds/status.{_CORE} shoots/status.{_CORE}", "patch managedseeds.seedmanagement.gardener.cloud"
+    )
+    declare = (declare_lifecycle, declare_conditions)
+    settings = Controllers(seed=Seed(monitor_period=60.0, shoot_monitor_period=0.001))
+
+    async def prepare(self) -> None:
+        place, long_ago = self.place, self.now() - timedelta(hours=1)
+        with contextlib.suppress(AlreadyExists):
+            place.garden.create(NAMESPACES, LEASE_NAMESPACE)
+        provider = {"type": self.mark, "secretName": self.mark, "primary": True}
+        place.shoot(
+            self.mark,
+            dns={"domain": f"{self.mark}.example.org", "providers": [provider]},
+            kubernetes={"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}},
+        )
+        fields = garden_object(MANAGED_SEEDS)["spec"]
+        fields["shoot"]["name"] = self.mark
+        place.create(MANAGED_SEEDS, self.mark, spec=fields)
+        place.seed()
+        place.shoot(f"{self.mark}-on", seedName=self.mark)
+        ready = {"type": "GardenletReady", "status": "True", "reason": "R", "message": "m"}
+        ready |= dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), format_time(long_ago))
+        said = {"conditions": [ready], "clientCertificateExpirationTimestamp": format_time(long_ago)}
+        place.patch(SEEDS, self.mark, {"status": said}, status=True)
+        renewed = {"renewTime": format_micro_time(long_ago)}
+        place.garden.create(LEASES, self.mark, namespace=LEASE_NAMESPACE, spec=renewed)
+
+    def is_told(self, resource: Resource, name: str, kind: str) -> bool:
+        return (condition(self.place.get(resource, name), kind) or {}).get("status") == "Unknown"
+
+    async def problem(self) -> str:
+        if not at(self.place.get(MANAGED_SEEDS, self.mark), "operation", "sequence"):
+            return "no certificate is asked for"
+        told = (
+            self.is_told(SEEDS, self.mark, "GardenletReady"),
+            self.is_told(SHOOTS, self.mark, "GardenletReady"),
+            self.is_told(SHOOTS, f"{self.mark}-on", "EveryNodeReady"),
+        )
+        return "" if all(told) else f"{told}"
+
+    async def state(self) -> Any:
+        told = ((SEEDS, self.mark), (SHOOTS, self.mark), (SHOOTS, f"{self.mark}-on"))
+        return [comparable(self.place.get(*each), self.mark).get("status") for each in told]
 
 
 SCENES = scenes_of(__name__)

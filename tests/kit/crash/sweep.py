@@ -15,8 +15,10 @@ process, killed by SIGKILL, takes their place once in each scene that `is_real`:
 """
 
 import asyncio
+import difflib
 import math
 import os
+import pprint
 import re
 import sys
 import tempfile
@@ -84,14 +86,14 @@ def scenes_of(module: str) -> list[type["Scene"]]:
 
 
 def write_of(request: Request) -> Right | None:
-    """What a request writes; None if it only reads."""
+    """What a request writes; None if it only reads, or only tries."""
     verb = _VERBS.get(request.method)
     found = re.fullmatch(
         r"/(?:api|apis/(?P<group>[^/]+))/[^/]+(?:/namespaces/[^/]+(?=/(?!finalize|status)))?"
         r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+)(?P<sub>/[^/]+)?)?",
         request.path,
     )
-    if verb is None or found is None or found["resource"] in _REVIEWS:
+    if verb is None or found is None or found["resource"] in _REVIEWS or "dryRun=" in request.query:
         return None
     if verb == "delete" and not found["name"]:
         verb = "deletecollection"
@@ -193,6 +195,8 @@ class Scene(World):
     """Whether the first who dies is a process of its own; says nothing of scenes that are made from this one."""
     is_renewed: ClassVar[bool] = False
     """Whether something is written again and again, so that writes say nothing."""
+    everywhere: ClassVar[bool] = False
+    """Whether it is about what has no namespace, so that it is played alone."""
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:
         self.mark = f"crash-{uuid.uuid4().hex[:10]}"
@@ -265,8 +269,6 @@ class AgentScene(Scene):
     """Of the configuration, beside `controllers`."""
     longest_back_off = math.inf
     """Of controllers, in seconds."""
-    everywhere: ClassVar[bool] = False
-    """Whether it is about what has no namespace."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -368,7 +370,7 @@ class Sweep:
     async def _judged(self, moment: Moment, undisturbed: Played, *, as_process: bool) -> Played:
         try:
             played = await self.play(moment, as_process=as_process)
-            assert played.state == undisturbed.state
+            assert played.state == undisturbed.state, _difference(undisturbed.state, played.state)
             if not self.make.is_renewed:
                 needed, found = _counted(undisturbed.writes), _counted(played.writes)
                 assert found.total() <= needed.total() + self.make.spare, f"too many writes: {found - needed}"
@@ -491,6 +493,11 @@ def _moments(writes: Sequence[Right], crosses: Collection[Right]) -> Iterable[It
         starts = [(number, number + 1) for number in range(1, len(writes))]
         for first, end in [*starts, (max(len(writes), 1), len(writes) + _MORE)]:
             yield [Moment(number=number, carried_out=carried_out) for number in range(first, end)]
+
+
+def _difference(wanted: Any, found: Any) -> str:
+    undisturbed, killed = (pprint.pformat(state, width=120).splitlines() for state in (wanted, found))
+    return "\n".join(difflib.unified_diff(undisturbed, killed, "undisturbed", "killed", lineterm=""))
 
 
 def _counted(writes: Iterable[Right]) -> Counter[Right]:
