@@ -6,6 +6,7 @@ see in the end it may see late, on a busy machine.
 
 import asyncio
 import contextlib
+import math
 import random
 import re
 import time
@@ -38,6 +39,10 @@ _STABLE = 7.0
 """Seconds, unless a step tells."""
 _PATIENCE = 150.0
 """Seconds at least for what becomes so: the bounds of steps are those of a machine that is not busy."""
+_PATIENCE_IN_PAUSE = 10.0
+"""All others wait meanwhile."""
+_REACTION = 20.0
+"""Seconds at most for what follows from a change, where a step only sleeps: lives are short in some scenarios."""
 _LOOK = 0.25
 _DELIVERY = 0.5
 """Seconds within which an API server has sent changes to those who watch."""
@@ -73,7 +78,7 @@ async def play_all(
 def _kinds(scenarios: Sequence[GardenScenario]) -> Iterator[tuple[str, str]]:
     """That are looked at."""
     for step in (step for scenario in scenarios for step in scenario.steps):
-        for what in (*step.get("of", ()), *([step["wait"]] if "wait" in step else ())):
+        for what in (*step.get("of", ()), *(step[verb] for verb in ("wait", "patch") if verb in step)):
             match what:
                 case {"list": [api_version, kind, *_]}:
                     yield api_version, kind
@@ -98,12 +103,18 @@ class _Idleness:
                     work[found["controller"]] += int(value)
             self._last |= {controller: now for controller, count in work.items() if not count}
 
-    async def reached(self) -> None:
-        """Each controller has had nothing to do at some time after this call."""
+    async def reached(self, area: str) -> None:
+        """Those that a scenario is about have had nothing to do at some time after this call, unless they always have."""
         called = time.monotonic()
-        deadline = called + _PATIENCE
-        while min(self._last.values(), default=0.0) <= called and time.monotonic() < deadline:
+        while time.monotonic() < called + _REACTION:
+            last = [seen for controller, seen in self._last.items() if _plain(area) in _plain(controller)]
+            if min(last, default=math.inf) > called:
+                return
             await asyncio.sleep(_LOOK)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "")
 
 
 @contextlib.asynccontextmanager
@@ -127,6 +138,7 @@ class _Play:
     idleness: "_Idleness"
     scenario: GardenScenario
     project: str
+    patience: float = _PATIENCE
     seen: Observations = field(default_factory=dict)
     normal: GardenNormal = field(init=False)
 
@@ -140,12 +152,18 @@ class _Play:
     async def run(self) -> None:
         if self.scenario.project:
             await self._make_project()
-        for steps in _together(self.scenario.steps):
-            with self.pauses.pause() if len(steps) > 1 else contextlib.nullcontext():
+        for unfilled in _together(self.scenario.steps):
+            steps = [filled(step, self.project) for step in unfilled]
+            if len(steps) == 1:
+                await self._do(steps[0])
+                continue
+            await self._wait(steps[0]["patch"], "present")
+            self.patience = _PATIENCE_IN_PAUSE
+            with self.pauses.pause():
                 for step in steps:
-                    await self._do(filled(step, self.project))
-                if len(steps) > 1:
-                    await asyncio.sleep(_DELIVERY)
+                    await self._do(step)
+                await asyncio.sleep(_DELIVERY)
+            self.patience = _PATIENCE
 
     async def _make_project(self) -> None:
         marks = {"gardener.cloud/role": "project", "project.gardener.cloud/name": self.project}
@@ -190,7 +208,7 @@ class _Play:
         match step:
             case {"sleep": seconds}:
                 await asyncio.sleep(seconds)
-                await self.idleness.reached()
+                await self.idleness.reached(self.scenario.area)
             case {"wait": text, "for": wanted}:
                 await self._wait(text, wanted)
             case {"observe": name}:
@@ -278,7 +296,7 @@ class _Play:
                     raise AssertionError(str(error)) from error
                 raise
 
-        await soon(is_done, what, seconds=_PATIENCE)
+        await soon(is_done, what, seconds=self.patience)
 
     # --- looking
 
