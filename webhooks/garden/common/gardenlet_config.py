@@ -10,13 +10,13 @@ from dataclasses import replace
 from gardener.garden import structural
 from gardener.garden.kinds.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, CONFIG_SCHEMA
 from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
+from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from kube.objects import Object, mapping, text
 from kube.paths import at, mapping_at
 from kube.validation import FieldError, forbidden, label_errors, required
 from webhooks.garden.common import seed_spec
 from webhooks.shapes import child
 
-DEFAULT_SHOOTS = "250"
 SEED_SPEC = ("seedConfig", "spec")
 _CONNECTION = "gardenClientConnection"
 
@@ -32,7 +32,7 @@ def completed(config: Object) -> Object:
     found = readable({"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND, **config})
     if found is None:
         return config
-    child(child(found, "resources"), "capacity").setdefault("shoots", DEFAULT_SHOOTS)
+    child(child(found, "resources"), "capacity").setdefault("shoots", DEFAULT_CAPACITY)
     child(found, "seedConfig")
     set_ingress_kind(found)
     return found

@@ -1,9 +1,10 @@
 """What a ManagedSeed gets that its author has not written."""
 
+from gardener.garden.managed_seeds import facts, zones_of_workers
 from kube.objects import Object, mapping
 from kube.paths import at
 from webhooks.garden.common import gardenlet_config
-from webhooks.garden.managed_seed.parts import config_of, dns_provider, facts, shoot_of, zones_of_workers
+from webhooks.garden.managed_seed.parts import config_of, dns_provider, shoot_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child
 

@@ -1,9 +1,7 @@
-"""Where things are in a ManagedSeed, and what its Shoot says about the Seed that it becomes."""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
+"""Where things are in a ManagedSeed, and who makes the records of its Seed."""
 
 from gardener.garden.domains import NAMESPACE, UNMANAGED, is_below
+from gardener.garden.managed_seeds import domain_of
 from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS, SHOOTS
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
@@ -36,44 +34,7 @@ def shoot_name(write: Write) -> str:
     return text(at(write.spec, "shoot", "name"))
 
 
-# --- what follows from the Shoot
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a field of the Seed is, and how messages call it and its source in the Shoot."""
-
-    path: tuple[str, ...]
-    value: str
-    name: str
-    source: str
-
-
-def facts(shoot: Object) -> Iterator[Fact]:
-    """All that the Seed may not say otherwise, as far as it is known yet."""
-    networking = mapping_at(shoot, "spec", "networking")
-    for name in ("nodes", "pods", "services"):
-        cidr = f"{name} CIDR"
-        yield from _fact(("networks", name), text(networking.get(name)), cidr, cidr)
-    provider = text(at(shoot, "spec", "provider", "type"))
-    yield from _fact(("provider", "type"), provider, "provider type", "provider type")
-    yield from _fact(("provider", "region"), text(spec(shoot).get("region")), "provider region", "region")
-    if domain := domain_of(shoot):
-        yield from _fact(("ingress", "domain"), f"ingress.{domain}", "ingress domain", "DNS domain")
-
-
-def _fact(path: tuple[str, ...], value: str, name: str, source: str) -> Iterator[Fact]:
-    if value:
-        yield Fact(path, value, name, source)
-
-
-def domain_of(shoot: Object) -> str:
-    return text(at(shoot, "spec", "dns", "domain"))
-
-
-def zones_of_workers(shoot: Object) -> list[str]:
-    workers = mappings_at(shoot, "spec", "provider", "workers")
-    return sorted({zone for worker in workers for zone in texts(worker.get("zones"))})
+# --- who makes its records
 
 
 def dns_provider(shoot: Object, garden: Garden) -> Object | None:

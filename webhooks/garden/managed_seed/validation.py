@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gardener.garden.managed_seeds import domain_of, facts, zones_of_workers
 from gardener.garden.resources import GARDENLETS, MANAGED_SEEDS
 from kube.objects import Object, metadata, text
 from kube.paths import at, mappings_at
@@ -14,13 +15,10 @@ from webhooks.garden.managed_seed.parts import (
     CONFIG,
     SEED,
     config_of,
-    domain_of,
-    facts,
     seed_of,
     shoot_name,
     shoot_of,
     zones_of,
-    zones_of_workers,
 )
 from webhooks.garden.write import Write
 

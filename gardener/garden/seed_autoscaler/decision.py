@@ -1,0 +1,240 @@
+"""How many replicas a set is to have, and why.
+
+    decision = decide(settings, seen, memory)
+    decision.replicas      to be written, if it is another number than before
+    decision.why           what for
+    decision.conditions    for the status
+    decision.memory        for the next decision
+    decision.again_at      when it may be another one though nothing changes
+
+What is safe comes first. Nothing that is not known leads to fewer Seeds; a Seed is given up only when fewer were wanted
+for a whole window, the set is at rest, no Shoot waits, and there is a Seed without Shoots. More Seeds are made at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from gardener.garden.seed_autoscaler.demand import Demand, Measured, demand
+from gardener.garden.seed_autoscaler.history import History
+from gardener.garden.seed_autoscaler.loads import Observation
+from gardener.garden.seed_autoscaler.settings import Settings
+from kube.clock import format_time
+from kube.conditions import Condition
+
+ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
+_PATIENCE_WITH_REMOVAL = timedelta(minutes=5)
+"""After that a removal that can't be carried out is taken back."""
+_BELOW = "all metrics below target"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is known of former looks, by the process that had them.
+
+    Attributes:
+        reduced_to: the number that was written last, if it was less than before.
+        stuck_since: since when the set can't get so small.
+    """
+
+    history: History = field(default_factory=History)
+    reduced_to: int | None = None
+    stuck_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    replicas: int
+    """What the set is to have from now on."""
+    desired: int
+    """What it would have, if steps, windows and the like did not matter."""
+    why: str = ""
+    """What for; empty: nothing changes."""
+    is_cancelled: bool = False
+    """An earlier removal is taken back."""
+    measured: Sequence[Measured] = ()
+    conditions: Sequence[Condition] = ()
+    memory: Memory = field(default_factory=Memory)
+    again_at: datetime | None = None
+
+
+def decide(settings: Settings, seen: Observation, memory: Memory, *, paused: bool = False) -> Decision:
+    if seen.replicas == 0:
+        return _switched_off(memory)
+    asked = demand(settings, seen)
+    decider = _Decider(settings, seen, _remembered(settings, seen, memory, asked), asked)
+    return decider.paused() if paused else decider.decide()
+
+
+def impossible(why: Condition | None, memory: Memory) -> Decision:
+    """Nothing is done."""
+    return Decision(replicas=0, desired=0, conditions=() if why is None else (why,), memory=memory)
+
+
+def _switched_off(memory: Memory) -> Decision:
+    told = "The set has 0 replicas: scaling is switched off. Set replicas to 1 or more to switch it on."
+    conditions = (Condition(ACTIVE, "False", "ScalingDisabled", told),)
+    return Decision(replicas=0, desired=0, conditions=conditions, memory=replace(memory, history=History()))
+
+
+def _remembered(settings: Settings, seen: Observation, memory: Memory, asked: Demand) -> Memory:
+    """What nobody knows counts as a wish for no change."""
+    wanted = seen.replicas if asked.wanted is None else _bounded(settings, asked.wanted)
+    longest = max(settings.scale_in.window, settings.scale_out.window)
+    history = memory.history.recorded(wanted, seen.now, keep=longest)
+    is_stuck = (
+        memory.reduced_to == seen.replicas < seen.existing <= settings.max_replicas
+        and not seen.has_leaving
+        and not any(seed.is_deletable for seed in seen.seeds)
+    )
+    return Memory(
+        history=history,
+        reduced_to=memory.reduced_to if memory.reduced_to == seen.replicas else None,
+        stuck_since=(memory.stuck_since or seen.now) if is_stuck else None,
+    )
+
+
+def _bounded(settings: Settings, replicas: int) -> int:
+    return max(min(replicas, settings.max_replicas), settings.min_replicas)
+
+
+class _Decider:
+    def __init__(self, settings: Settings, seen: Observation, memory: Memory, asked: Demand) -> None:
+        self._settings, self._seen, self._memory, self._asked = settings, seen, memory, asked
+        self._present = seen.replicas
+        self._desired = _bounded(settings, seen.replicas if asked.wanted is None else asked.wanted)
+
+    def paused(self) -> Decision:
+        told = "Scaling is paused by an annotation of the SeedAutoscaler."
+        return self._stay(limited=self._bounds(), able=Condition(ABLE, "False", "Paused", told))
+
+    def decide(self) -> Decision:
+        if self._present < self._settings.min_replicas:
+            return self._go(self._settings.min_replicas, "below minReplicas", self._bounds())
+        if self._desired > self._present:
+            return self._out()
+        stuck = self._memory.stuck_since
+        if stuck is not None and self._seen.now - stuck >= _PATIENCE_WITH_REMOVAL:
+            return replace(self._go(self._seen.existing, "no replica can be removed"), is_cancelled=True)
+        decision = self._in() if self._desired < self._present else self._stay(limited=self._bounds())
+        return decision if stuck is None else self._again(decision, stuck + _PATIENCE_WITH_REMOVAL)
+
+    # --- more
+
+    def _out(self) -> Decision:
+        direction, history = self._settings.scale_out, self._memory.history
+        agreed = history.more_from(self._present, direction.window) or self._seen.now
+        if self._seen.now < agreed:
+            told = f"More replicas have to be wanted until {format_time(agreed)}."
+            return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleUpLimit", told)), agreed)
+        cooled = self._cooled(direction.cooldown)
+        if self._seen.now < cooled:
+            return self._cooling(cooled)
+        wanted = min(history.lowest_in(direction.window, self._seen.now), self._settings.max_replicas)
+        step = self._present + direction.max_step
+        limited = self._bounds()
+        if wanted > step:
+            told = f"Of {wanted - self._present} replicas that are wanted, {direction.max_step} are added at once."
+            limited = Condition(LIMITED, "True", "ScaleUpLimit", told)
+        return self._go(min(wanted, step), self._asked.why, limited)
+
+    # --- fewer
+
+    def _in(self) -> Decision:
+        direction, history = self._settings.scale_in, self._memory.history
+        is_beyond = self._present > self._settings.max_replicas
+        if obstacle := self._obstacle():
+            return self._stay(limited=Condition(LIMITED, "True", "ScaleDownLimit", obstacle))
+        agreed = self._seen.now if is_beyond else history.fewer_from(self._present, direction.window)
+        if agreed is not None and self._seen.now < agreed:
+            told = f"Fewer replicas have to be wanted until {format_time(agreed)}."
+            return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleDownStabilized", told)), agreed)
+        cooled = self._cooled(direction.cooldown)
+        if self._seen.now < cooled:
+            return self._cooling(cooled)
+        wanted = min(history.highest_in(direction.window, self._seen.now), self._settings.max_replicas)
+        deletable = sum(seed.is_deletable for seed in self._seen.seeds)
+        step = max(wanted, self._present - direction.max_step, self._settings.min_replicas)
+        limited = self._bounds()
+        if step > wanted:
+            told = (
+                f"Of {self._present - wanted} replicas that are not needed, {direction.max_step} are removed at once."
+            )
+            limited = Condition(LIMITED, "True", "ScaleDownLimit", told)
+        new = max(step, self._present - deletable)
+        if new == self._present:
+            return self._stay(limited=_NONE_DELETABLE)
+        return self._go(new, "above maxReplicas" if is_beyond else _BELOW, limited)
+
+    def _obstacle(self) -> str:
+        """What has to be otherwise before a Seed is given up."""
+        if self._settings.scale_in.disabled:
+            return "Fewer replicas would do, but spec.behavior.scaleIn.disabled is set."
+        if self._asked.unknown:
+            return "Fewer replicas would do, but not all metrics are known."
+        if self._seen.pending:
+            return f"Fewer replicas would do, but {self._seen.pending} Shoots wait for a Seed."
+        if self._seen.unsettled:
+            return f"Fewer replicas would do, but the set is not at rest: {self._seen.unsettled}."
+        return ""
+
+    # --- what becomes of it
+
+    def _cooled(self, cooldown: timedelta) -> datetime:
+        last = self._seen.last_scale_time
+        return self._seen.now if last is None else last + cooldown
+
+    def _cooling(self, until: datetime) -> Decision:
+        told = (
+            f"The number of replicas was changed a short time ago; the next change is possible at {format_time(until)}."
+        )
+        able = Condition(ABLE, "False", "BackoffBoth", told)
+        return self._again(self._stay(limited=self._bounds(), able=able), until)
+
+    def _bounds(self) -> Condition:
+        wanted = self._asked.wanted
+        if wanted is not None and wanted > self._settings.max_replicas:
+            told = f"{wanted} replicas are wanted, maxReplicas is {self._settings.max_replicas}."
+            return Condition(LIMITED, "True", "TooManyReplicas", told)
+        if wanted is not None and wanted < self._settings.min_replicas:
+            told = f"{wanted} replicas are wanted, minReplicas is {self._settings.min_replicas}."
+            return Condition(LIMITED, "True", "TooFewReplicas", told)
+        if self._asked.lacks_deletable and self._desired >= self._present > self._settings.min_replicas:
+            return _NONE_DELETABLE
+        return Condition(LIMITED, "False", "DesiredWithinRange", "The number of replicas that is wanted is possible.")
+
+    def _stay(self, *, limited: Condition | None = None, able: Condition | None = None) -> Decision:
+        return self._decision(self._present, limited or self._bounds(), able or _ABLE)
+
+    def _go(self, replicas: int, why: str, limited: Condition | None = None) -> Decision:
+        able = Condition(ABLE, "True", "SucceededRescale", f"The number of replicas was set to {replicas}: {why}.")
+        memory = replace(self._memory, reduced_to=replicas if replicas < self._present else None, stuck_since=None)
+        return replace(self._decision(replicas, limited or self._bounds(), able), why=why, memory=memory)
+
+    def _decision(self, replicas: int, limited: Condition, able: Condition) -> Decision:
+        return Decision(
+            replicas=replicas,
+            desired=self._desired,
+            measured=self._asked.measured,
+            conditions=(able, self._active(), limited),
+            memory=self._memory,
+        )
+
+    def _active(self) -> Condition:
+        unknown = "; ".join(each.why for each in self._asked.unknown)
+        if self._asked.wanted is None:
+            return Condition(ACTIVE, "False", "FailedGetResourceMetric", f"No metric can be computed: {unknown}.")
+        told = f" Not known: {unknown}; so no replicas are removed." if unknown else ""
+        return Condition(ACTIVE, "True", "ValidMetricFound", f"The number of replicas is computed from metrics.{told}")
+
+    def _again(self, decision: Decision, at: datetime) -> Decision:
+        return replace(decision, again_at=min(at, decision.again_at or at))
+
+
+_ABLE = Condition(ABLE, "True", "ReadyForNewScale", "The number of replicas can be changed.")
+_NONE_DELETABLE = Condition(
+    LIMITED,
+    "True",
+    "NoDeletableReplicas",
+    "Fewer replicas would do, but there are Shoots on all Seeds, or the replicas are protected.",
+)

@@ -1,0 +1,69 @@
+"""Shoots that wait for a Seed, and which set would help them.
+
+A Shoot counts for a set if no Seed takes it now, and the scheduler would choose a new Seed of this set among the new
+Seeds of all sets: the nearest, and of equal ones the first by name. All rules are those of the scheduler.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from math import floor
+
+from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
+from gardener.garden.managed_seeds import facts, zones_of_workers
+from gardener.garden.scheduling import Garden, SeedInfo, decide, is_told_of_failure, waits
+from gardener.garden.seed_autoscaler.observing import unit_of
+from gardener.garden.seed_autoscaler.settings import SHOOTS
+from kube.clock import time_or_none
+from kube.objects import Object, key, mapping, metadata
+from kube.paths import at, mapping_at, with_value
+
+
+def new_seed(seed_set: Object) -> SeedInfo:
+    """A Seed that the set would make; it is called as the set."""
+    template = mapping_at(seed_set, "spec", "template", "spec", "gardenlet", "config", "seedConfig")
+    room = unit_of(seed_set).get(SHOOTS)
+    conditions = [{"type": each, "status": "True"} for each in (GARDENLET_READY, BACKUP_BUCKETS_READY)]
+    seed = {
+        "metadata": {
+            "name": key(seed_set).name,
+            "labels": mapping_at(template, "metadata", "labels"),
+        },
+        "spec": _completed(mapping(template.get("spec")), mapping_at(seed_set, "spec", "shootTemplate")),
+        "status": {
+            "lastOperation": {"state": "Succeeded"},
+            "conditions": conditions,
+            "allocatable": {} if room is None else {SHOOTS: floor(room)},
+        },
+    }
+    return SeedInfo.of(seed)
+
+
+def _completed(seed_spec: Object, shoot: Object) -> Object:
+    """As the admission of ManagedSeeds completes it."""
+    said: list[tuple[tuple[str, ...], str | list[str]]] = [(fact.path, fact.value) for fact in facts(shoot)]
+    for path, value in [*said, (("provider", "zones"), zones_of_workers(shoot))]:
+        if value and not at(seed_spec, *path):
+            seed_spec = with_value(seed_spec, path, value)
+    return seed_spec
+
+
+def counts_from(shoot: Object, grace: timedelta) -> datetime | None:
+    """When a Shoot that waits has waited for long enough; None: it has a Seed, or nobody has looked for one yet."""
+    if not waits(shoot) or not is_told_of_failure(shoot):
+        return None
+    created = time_or_none(metadata(shoot).get("creationTimestamp"))
+    return None if created is None else created + grace
+
+
+def helped_by(shoot: Object, profile: Object | None, garden: Garden, new_seeds: Sequence[SeedInfo]) -> str:
+    """The name of the set whose new Seed it would run on; empty: none would help, or it need not wait.
+
+    Args:
+        shoot: one that waits.
+        profile: see `scheduling.decide`.
+        garden: with the Seeds that there are.
+        new_seeds: of each set one, sorted by name.
+    """
+    found = decide(shoot, profile, replace(garden, seeds=new_seeds, usage=lambda _: 0)).seed
+    return found if found and not decide(shoot, profile, garden).seed else ""

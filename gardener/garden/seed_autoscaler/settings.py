@@ -1,0 +1,96 @@
+"""What the spec of a SeedAutoscaler says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+
+from gardener.garden.kinds.seed_autoscaler import SEED_AUTOSCALER
+from gardener.garden.seed_autoscaler.loads import amount_of
+from gardener.garden.structural import with_defaults
+from kube.objects import Object, integer, mapping, mappings, spec, text
+from kube.paths import at, mapping_at
+
+SHOOTS = "shoots"
+"""The resource that every Shoot needs one of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """What is aimed at for a resource: one of the two.
+
+    Attributes:
+        utilization: share of what can be allocated, such as 1/2.
+        average: amount for each Seed.
+    """
+
+    resource: str
+    utilization: Fraction | None = None
+    average: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    window: timedelta
+    max_step: int
+    cooldown: timedelta
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    min_replicas: int
+    max_replicas: int
+    metrics: Sequence[Metric]
+    min_free_shoots: int
+    scale_out: Direction
+    scale_in: Direction
+    tolerance: Fraction
+
+    @classmethod
+    def of(cls, autoscaler: Object) -> "Settings":
+        """Also of one that was stored before a field had its default."""
+        said = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
+        behavior = mapping(said.get("behavior"))
+        return cls(
+            min_replicas=max(integer(said.get("minReplicas")), 1),
+            max_replicas=integer(said.get("maxReplicas")),
+            metrics=tuple(map(_metric, mappings(said.get("metrics")))),
+            min_free_shoots=integer(said.get("minFreeShoots")),
+            scale_out=_direction(mapping(behavior.get("scaleOut"))),
+            scale_in=_direction(mapping(behavior.get("scaleIn"))),
+            tolerance=Fraction(integer(behavior.get("tolerancePercent")), 100),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Which Shoots without a Seed count."""
+
+    included: bool
+    grace: timedelta
+
+    @classmethod
+    def of(cls, autoscaler: Object) -> "Waiting":
+        said = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
+        seconds = integer(at(said, "behavior", "pendingShootGracePeriodSeconds"))
+        return cls(included=said.get("includePendingShoots") is not False, grace=timedelta(seconds=seconds))
+
+
+def _metric(metric: Object) -> Metric:
+    target = mapping_at(metric, "resource", "target")
+    percent = target.get("averageUtilization")
+    return Metric(
+        resource=text(at(metric, "resource", "name")),
+        utilization=Fraction(integer(percent), 100) if percent is not None else None,
+        average=amount_of(target.get("averageValue")),
+    )
+
+
+def _direction(said: Object) -> Direction:
+    return Direction(
+        window=timedelta(seconds=integer(said.get("stabilizationWindowSeconds"))),
+        max_step=max(integer(said.get("maxStep")), 1),
+        cooldown=timedelta(seconds=integer(said.get("cooldownSeconds"))),
+        disabled=said.get("disabled") is True,
+    )

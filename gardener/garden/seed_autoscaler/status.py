@@ -1,0 +1,41 @@
+"""The status of a SeedAutoscaler, from what was seen and decided."""
+
+from datetime import datetime
+
+from gardener.garden.seed_autoscaler.decision import Decision
+from gardener.garden.seed_autoscaler.demand import Measured, percent, plain
+from gardener.garden.seed_autoscaler.loads import Observation
+from kube.clock import format_time
+from kube.conditions import conditions_of, with_conditions
+from kube.objects import Object, integer, metadata
+
+_MOST = 2**31 - 1
+
+
+def status_after(autoscaler: Object, decision: Decision, seen: Observation | None, *, now: datetime) -> Object:
+    """Its fields; what is missing stays as it is. Args: seen: None: there was nothing to look at."""
+    fields: Object = {
+        "observedGeneration": integer(metadata(autoscaler).get("generation")),
+        "conditions": with_conditions(conditions_of(autoscaler), decision.conditions, now=now),
+    }
+    if seen is None:
+        return fields
+    return {
+        **fields,
+        "currentReplicas": seen.existing,
+        "desiredReplicas": decision.replicas,
+        "pendingShoots": seen.pending,
+        "currentMetrics": [_current(measured) for measured in decision.measured],
+        **({"lastScaleTime": format_time(now)} if decision.why else {}),
+    }
+
+
+def _current(measured: Measured) -> Object:
+    share = measured.utilization
+    used = {} if share is None else {"averageUtilization": min(percent(share), _MOST)}
+    amounts = {
+        "averageValue": plain(measured.average),
+        "total": plain(measured.total),
+        "allocatable": plain(measured.allocatable),
+    }
+    return {"type": "Resource", "resource": {"name": measured.metric.resource, "current": {**used, **amounts}}}
