@@ -66,14 +66,22 @@ def enqueue(when: Predicate[T]) -> EventHandler[T]:
     return handle
 
 
-def enqueue_mapped(keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = changed) -> EventHandler[T]:
-    """The keys of other objects that the change concerns."""
+def enqueue_mapped(
+    keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = changed, after: float = 0.0
+) -> EventHandler[T]:
+    """The keys of other objects that the change concerns.
+
+    Args: after: seconds, so that what changes together is looked at together.
+    """
 
     def handle(queue: Queue, change: Change[T]) -> None:
         if when(change):
             priority: Priority = RESYNC if change.initial else CHANGE
             for key in keys(change):
-                queue.add(key, priority)
+                if after:
+                    queue.add_after(key, after, priority)
+                else:
+                    queue.add(key, priority)
 
     return handle
 

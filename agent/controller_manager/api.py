@@ -15,15 +15,18 @@ from gardener.garden.resources import (
     CONTROLLER_REGISTRATIONS,
     CREDENTIALS_BINDINGS,
     EXPOSURE_CLASSES,
+    MANAGED_SEED_SETS,
     MANAGED_SEEDS,
     NAMESPACED_CLOUD_PROFILES,
     PROJECTS,
     QUOTAS,
     SECRET_BINDINGS,
+    SEED_AUTOSCALERS,
     SEEDS,
     SHOOTS,
     WORKLOAD_IDENTITIES,
 )
+from gardener.garden.scheduling import waits
 from gardener.garden.shoots import references, seeds_of
 from kube.cache import View, without_managed_fields
 from kube.client import Form
@@ -55,6 +58,11 @@ BY_SECRET = "secret"
 """Of bindings of both kinds, as the next ones are."""
 BY_WORKLOAD_IDENTITY = "workloadIdentity"
 BY_QUOTA = "quota"
+BY_SCHEDULING = "scheduling"
+"""Of Shoots, those that wait for a Seed: by `WAITING`."""
+WAITING = "waiting"
+BY_TARGET = "target"
+"""Of SeedAutoscalers, by the set that they scale."""
 
 
 def _seed(obj: Object) -> list[str]:
@@ -87,6 +95,19 @@ def _managed_shoots(managed_seed: Object) -> tuple[Key, ...]:
 def _references(shoot: Object) -> list[tuple[Resource, Key]]:
     namespace = key(shoot).namespace
     return [(resource, Key(namespace, name)) for resource, name in references(shoot)]
+
+
+def _scheduling(shoot: Object) -> list[str]:
+    return [WAITING] if waits(shoot) else []
+
+
+def target_of(autoscaler: Object) -> Key:
+    """The ManagedSeedSet that it scales."""
+    return Key(key(autoscaler).namespace, text(at(autoscaler, "spec", "scaleTargetRef", "name")))
+
+
+def _targets(autoscaler: Object) -> tuple[Key, ...]:
+    return (target_of(autoscaler),)
 
 
 def _namespace(secret: GardenSecret | None) -> list[str]:
@@ -129,6 +150,7 @@ CONTROLLER_REGISTRATIONS_VIEW = View(
 CREDENTIALS_BINDINGS_VIEW = View(CREDENTIALS_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
 EXPOSURE_CLASSES_VIEW = View(EXPOSURE_CLASSES, without_managed_fields)
 GARDEN_SECRETS_VIEW = View(SECRETS, GardenSecret.of, label_selector=SELECTOR, indexes=((BY_NAMESPACE, _namespace),))
+MANAGED_SEED_SETS_VIEW = View(MANAGED_SEED_SETS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
 MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, _managed_shoots),))
 NAMESPACED_CLOUD_PROFILES_VIEW = View(
     NAMESPACED_CLOUD_PROFILES, without_managed_fields, indexes=((BY_PARENT, users.parents),)
@@ -138,6 +160,7 @@ PROJECTS_VIEW = View(PROJECTS, without_managed_fields, indexes=((BY_NAMESPACE, _
 QUOTAS_VIEW = View(QUOTAS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
 SECRET_BINDINGS_VIEW = View(SECRET_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
 SECRETS_VIEW = View(SECRETS, Credentials.of, form=Form.METADATA, indexes=_OF_CREDENTIALS)
+SEED_AUTOSCALERS_VIEW = View(SEED_AUTOSCALERS, without_managed_fields, indexes=((BY_TARGET, _targets),))
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
 SHOOTS_VIEW = View(
     SHOOTS,
@@ -151,6 +174,7 @@ SHOOTS_VIEW = View(
         (BY_CREDENTIALS_BINDING, users.credentials_bindings),
         (BY_EXPOSURE_CLASS, users.exposure_classes),
         (BY_REFERENCE, _references),
+        (BY_SCHEDULING, _scheduling),
     ),
 )
 WORKLOAD_IDENTITIES_VIEW = View(WORKLOAD_IDENTITIES, Credentials.of, form=Form.METADATA, indexes=_OF_CREDENTIALS)

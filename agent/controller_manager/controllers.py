@@ -133,6 +133,13 @@ def secret_credentials() -> Declare[Context]:
     return declare_secrets
 
 
+@CONTROLLERS.enabled_by(lambda config: config.controllers.seed_autoscaler.enabled)
+def seed_autoscaler() -> Declare[Context]:
+    from agent.controller_manager.seed_autoscaler.controller import declare
+
+    return declare
+
+
 @CONTROLLERS.always
 def seed_backup_buckets_check() -> Declare[Context]:
     from agent.controller_manager.seed.backup_buckets_check.controller import declare

@@ -2,7 +2,8 @@
 
 All is computed when it is scraped, from the caches that the controllers share. Only a leader has these, and therefore
 anything to report; of a kind that has not been listed yet nothing is. There are only sums, and of times the first one,
-so that a garden of any size has the same few series: Events and the objects themselves have the names.
+so that a garden of any size has the same few series: Events and the objects themselves have the names. But Seeds and
+SeedAutoscalers have series of their own: there are few, and operators ask how full each one is.
 """
 
 from collections import Counter
@@ -24,15 +25,29 @@ from agent.controller_manager.api import (
     PROJECTS_VIEW,
     QUOTAS_VIEW,
     SECRET_BINDINGS_VIEW,
+    SEED_AUTOSCALERS_VIEW,
     SEEDS_VIEW,
     SHOOTS_VIEW,
 )
 from gardener.conditions import GARDENLET_READY, IN_PROGRESS
+from gardener.garden.scheduling import Usage
+from gardener.garden.seed_autoscaler.loads import amount_of
 from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER
 from kube.cache import Store, View
 from kube.clock import time_or_none
-from kube.objects import Object, condition, finalizers, is_deleting, mapping, metadata, text
-from kube.paths import at
+from kube.objects import (
+    Object,
+    condition,
+    finalizers,
+    integer,
+    is_deleting,
+    key,
+    mapping,
+    mappings,
+    metadata,
+    text,
+)
+from kube.paths import at, mapping_at
 
 _PREFIX = "controller_manager"
 _NONE = "None"
@@ -134,6 +149,50 @@ def _held(objects: Mapping[View[Object], Sequence[Object]]) -> Iterable[GaugeMet
     return number, first
 
 
+def _of_seeds(seeds: Sequence[Object] | None, shoots: Sequence[Object] | None) -> Iterable[GaugeMetricFamily]:
+    """What is on each Seed, and what has room."""
+    labels = ("seed", "resource")
+    capacity = GaugeMetricFamily(f"{_PREFIX}_seed_capacity", "What a Seed has of a resource.", labels=labels)
+    allocatable = GaugeMetricFamily(f"{_PREFIX}_seed_allocatable", "What Shoots may use of it.", labels=labels)
+    usage = GaugeMetricFamily(f"{_PREFIX}_seed_usage", "What is in use of it, as far as it is known.", labels=labels)
+    for seed in seeds or ():
+        for family, field in ((capacity, "capacity"), (allocatable, "allocatable")):
+            for resource, quantity in mapping_at(seed, "status", field).items():
+                if (amount := amount_of(quantity)) is not None:
+                    family.add_metric((key(seed).name, resource), float(amount))
+    if seeds is not None and shoots is not None:
+        used = Usage.of(shoots)
+        for seed in seeds:
+            usage.add_metric((key(seed).name, "shoots"), used(key(seed).name))
+    return capacity, allocatable, usage
+
+
+def _of_autoscalers(autoscalers: Sequence[Object] | None) -> Iterable[GaugeMetricFamily]:
+    """What the status of each says."""
+    counts = {
+        field: GaugeMetricFamily(f"{_PREFIX}_seed_autoscaler_{name}", told, labels=("name",))
+        for field, name, told in (
+            ("currentReplicas", "current_replicas", "Replicas that the set of a SeedAutoscaler has."),
+            ("desiredReplicas", "desired_replicas", "Replicas that it is to have."),
+            ("pendingShoots", "pending_shoots", "Shoots that wait for a Seed of it."),
+        )
+    }
+    utilization = GaugeMetricFamily(
+        f"{_PREFIX}_seed_autoscaler_utilization",
+        "Share of what can be allocated that is in use, on all Seeds of the set.",
+        labels=("name", "resource"),
+    )
+    for autoscaler in autoscalers or ():
+        name, status = key(autoscaler).name, mapping(autoscaler.get("status"))
+        for field, family in counts.items():
+            family.add_metric((name,), integer(status.get(field)))
+        for metric in mappings(status.get("currentMetrics")):
+            percent = at(metric, "resource", "current", "averageUtilization")
+            if percent is not None:
+                utilization.add_metric((name, text(at(metric, "resource", "name"))), integer(percent) / 100)
+    return *counts.values(), utilization
+
+
 def _add_first(family: GaugeMetricFamily, labels: Sequence[str], times: Iterable[object]) -> None:
     known = [time.timestamp() for time in map(time_or_none, times) if time is not None]
     if known:
@@ -156,12 +215,14 @@ class GardenCollector(Collector):
             *(each.family(objects.get(each.view)) for each in _SUMS),
             *_stale(objects.get(PROJECTS_VIEW)),
             *_held(objects),
+            *_of_seeds(objects.get(SEEDS_VIEW), objects.get(SHOOTS_VIEW)),
+            *_of_autoscalers(objects.get(SEED_AUTOSCALERS_VIEW)),
         ]
 
     def _objects(self) -> Mapping[View[Object], Sequence[Object]]:
         """Those of each kind that is known."""
         known = {store.view: store for store in self._stores() if store.synced.is_set()}
-        views = {*_HELD, *(each.view for each in _SUMS)}
+        views = {*_HELD, SEED_AUTOSCALERS_VIEW, *(each.view for each in _SUMS)}
         return {view: [obj for _, obj in known[view].items()] for view in views if view in known}
 
 

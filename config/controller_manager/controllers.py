@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from config.blocks import CacheSyncTimeout
-from config.checks import at_least, label_selector, longer_than_zero, required_value
+from config.blocks import CacheSyncTimeout, Enabled
+from config.checks import at_least, label_selector, longer_than_zero, one_of, required_value
 from config.fields import Check, Duration, setting
 from config.shared import LabelSelector, workers
 from kube.validation import FieldError, invalid, required
@@ -48,6 +48,23 @@ class ManagedSeedSet:
     max_shoot_retries: Annotated[
         int, setting("How often the failed operation of a replica's Shoot is retried.", at_least(0))
     ] = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedAutoscaler:
+    enabled: Enabled = False
+    concurrent_syncs: Annotated[int, workers("SeedAutoscalers")] = 2
+    sync_period: Annotated[
+        Duration, setting("Longest time until a failed look at a SeedAutoscaler is repeated.", longer_than_zero)
+    ] = 60.0
+    candidate_determination_strategy: Annotated[
+        str,
+        setting(
+            "The strategy of the scheduler: which Shoots a new Seed would get.",
+            one_of("SameRegion", "MinimalDistance"),
+            zero_is_unset=True,
+        ),
+    ] = "SameRegion"
 
 
 def _quota_errors(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -205,6 +222,9 @@ class Controllers:
     quota: Annotated[Workers, setting("Keeps Quotas that are in use.")] = Workers()
     secret_binding: Annotated[Workers, setting("Protects and labels the Secrets of bindings.")] = Workers()
     seed: Annotated[Seed, setting("Notices Seeds that do not report any more.")] = Seed()
+    seed_autoscaler: Annotated[
+        SeedAutoscaler, setting("Adds Seeds to ManagedSeedSets, and removes some, as SeedAutoscalers say.")
+    ] = SeedAutoscaler()
     seed_backup_buckets_check: Annotated[SeedCheck, setting("Maintains the condition BackupBucketsReady.")] = (
         SeedCheck()
     )

@@ -1,7 +1,7 @@
 """ManagedSeedSets grow, shrink and are renewed, one replica after the other, while somebody plays the gardenlets."""
 
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ from kit.world import connected
 from kube.client import MERGE_PATCH, Client, Selection
 from kube.objects import Object, annotations, labels, spec
 from kube.paths import at
-from kube.resources import CONTROLLER_REVISIONS, EVENTS
+from kube.resources import CONTROLLER_REVISIONS
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -41,29 +41,6 @@ class Place(SeedSetPlace):
             clock=lambda: self.now,
         ):
             yield
-
-    async def events(self) -> dict[str, int]:
-        """`reason: message` and how often."""
-        selection = Selection("garden", field_selector=f"involvedObject.name={self.name}")
-        pages = self.client.pages(EVENTS, selection)
-        return {
-            f"{event['reason']}: {event['message'].replace(self.name, 'X')}": event["count"]
-            async for page in pages
-            for event in page
-        }
-
-    async def working(self, found: Callable[[], bool | Awaitable[bool]], what: str) -> None:
-        """Until it is so, while the gardenlets work."""
-
-        async def is_so() -> bool:
-            await self.gardenlets.work()
-            result = found()
-            return result if isinstance(result, bool) else await result
-
-        await soon(is_so, what)
-
-    async def ready(self, count: int) -> None:
-        await self.working(lambda: self.is_ready(count), f"{count} replicas to be ready")
 
 
 @asynccontextmanager

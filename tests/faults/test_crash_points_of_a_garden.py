@@ -7,7 +7,13 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden as Box
 from devcluster.pytest_plugin import RunClusters
-from kit.crash import scenes_of_a_garden, scenes_of_projects, scenes_of_seed_sets, scenes_of_shoots
+from kit.crash import (
+    scenes_of_a_garden,
+    scenes_of_projects,
+    scenes_of_seed_autoscalers,
+    scenes_of_seed_sets,
+    scenes_of_shoots,
+)
 from kit.crash.sweep import Scene, Sweep
 
 SCENES: list[type[Scene]] = [
@@ -15,6 +21,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_projects.SCENES,
     *scenes_of_shoots.SCENES,
     *scenes_of_seed_sets.SCENES,
+    *scenes_of_seed_autoscalers.SCENES,
 ]
 _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""

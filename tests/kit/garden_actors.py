@@ -59,13 +59,7 @@ class Gardenlets:
             await self._release(SHOOTS, shoot)
             return
         kind = "Delete" if is_going else "Reconcile" if began else "Create"
-        operation = {
-            "type": kind,
-            "state": "Failed" if fails else "Succeeded",
-            "progress": 100,
-            "description": "d",
-            "lastUpdateTime": format_time(datetime.now(UTC)),
-        }
+        operation = _operation(kind, "Failed" if fails else "Succeeded")
         # The label comes first: with the end of the operation, all is as it is to be.
         health = "unhealthy" if fails else "healthy"
         if labels(shoot).get("shoot.gardener.cloud/status") != health:
@@ -90,7 +84,9 @@ class Gardenlets:
             await self._register(managed_seed)
         elif not is_current(seed):
             conditions = [_true("GardenletReady"), _true("SeedSystemComponentsHealthy")]
-            await self._report(SEEDS, seed, {"conditions": conditions})
+            capacity = mapping(at(spec(managed_seed), "gardenlet", "config", "resources", "capacity"))
+            found = {"conditions": conditions, "lastOperation": _operation("Reconcile", "Succeeded")}
+            await self._report(SEEDS, seed, {**found, "capacity": capacity, "allocatable": capacity})
 
     async def _register(self, managed_seed: Object) -> None:
         config = mapping(at(spec(managed_seed), "gardenlet", "config", "seedConfig"))
@@ -121,6 +117,11 @@ class Gardenlets:
             await self._client.patch(resource, own.name, body, namespace=own.namespace, subresource=subresource)
         except (Conflict, NotFound):
             return
+
+
+def _operation(kind: str, state: str) -> Object:
+    moment = format_time(datetime.now(UTC))
+    return {"type": kind, "state": state, "progress": 100, "description": "d", "lastUpdateTime": moment}
 
 
 def _true(condition_type: str) -> Object:

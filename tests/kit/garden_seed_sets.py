@@ -5,15 +5,18 @@ place.make(2)
 await place.gardenlets.work()
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from gardener.garden.resources import MANAGED_SEED_SETS, SHOOTS
+from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_actors import Gardenlets
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kube.client import Client, Selection
 from kube.objects import Object, spec
+from kube.resources import EVENTS
 
 
 class SeedSetPlace:
@@ -25,7 +28,8 @@ class SeedSetPlace:
         self.client = client
         self.gardenlets = Gardenlets(client, f"{self.name}-")
 
-    def templates(self, **shoot_spec: Any) -> Object:
+    def templates(self, *, capacity: int = 0, **shoot_spec: Any) -> Object:
+        """Args: capacity: Shoots for which each Seed has room; 0: what is usual."""
         shoot = garden_object(SHOOTS)["spec"] | {"secretBindingName": self.name}
         shoot["cloudProfile"]["name"] = shoot["networking"]["type"] = shoot["provider"]["type"] = self.name
         shoot["networking"] |= {"pods": "100.64.0.0/11", "services": "100.104.0.0/13"}
@@ -40,15 +44,17 @@ class SeedSetPlace:
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
             "kind": "GardenletConfiguration",
             "seedConfig": {"metadata": meta, "spec": seed},
+            **({"resources": {"capacity": {"shoots": str(capacity)}}} if capacity else {}),
         }
         return {
             "template": {"metadata": meta, "spec": {"gardenlet": {"config": config}}},
             "shootTemplate": {"metadata": {**meta, "annotations": {"note": "n"}}, "spec": shoot | shoot_spec},
         }
 
-    def make(self, replicas: int, *, shoot_spec: Object | None = None, **fields: Any) -> None:
+    def make(self, replicas: int, *, capacity: int = 0, shoot_spec: Object | None = None, **fields: Any) -> None:
         fields |= {"replicas": replicas, "selector": {"matchLabels": {"set": self.name}}}
-        self.base.create(MANAGED_SEED_SETS, self.name, spec=self.templates(**(shoot_spec or {})) | fields)
+        templates = self.templates(capacity=capacity, **(shoot_spec or {}))
+        self.base.create(MANAGED_SEED_SETS, self.name, spec=templates | fields)
 
     def change(self, **fields: Any) -> None:
         self.base.patch(MANAGED_SEED_SETS, self.name, {"spec": fields})
@@ -80,3 +86,26 @@ class SeedSetPlace:
 
     def replica(self, number: int) -> str:
         return f"{self.name}-{number}"
+
+    async def events(self) -> dict[str, int]:
+        """`reason: message` and how often."""
+        selection = Selection("garden", field_selector=f"involvedObject.name={self.name}")
+        pages = self.client.pages(EVENTS, selection)
+        return {
+            f"{event['reason']}: {event['message'].replace(self.name, 'X')}": event["count"]
+            async for page in pages
+            for event in page
+        }
+
+    async def working(self, found: Callable[[], bool | Awaitable[bool]], what: str) -> None:
+        """Until it is so, while the gardenlets work."""
+
+        async def is_so() -> bool:
+            await self.gardenlets.work()
+            result = found()
+            return result if isinstance(result, bool) else await result
+
+        await soon(is_so, what)
+
+    async def ready(self, count: int) -> None:
+        await self.working(lambda: self.is_ready(count), f"{count} replicas to be ready")

@@ -13,6 +13,7 @@ from kit.crash import (
     scenes_of_a_garden,
     scenes_of_agents,
     scenes_of_projects,
+    scenes_of_seed_autoscalers,
     scenes_of_seed_sets,
     scenes_of_shoots,
 )
@@ -29,6 +30,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_a_garden.SCENES,
     *scenes_of_projects.SCENES,
     *scenes_of_seed_sets.SCENES,
+    *scenes_of_seed_autoscalers.SCENES,
     *scenes_of_shoots.SCENES,
 ]
 CROSSED = {each for scene in SCENES for each in scene.crosses}

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Iterator
 
 from agent.controller_manager.api import (
     BY_NAMESPACE,
+    MANAGED_SEED_SETS_VIEW,
     MANAGED_SEEDS_VIEW,
     SEEDS_VIEW,
     SHOOTS_VIEW,
-    namespace_of,
 )
 from agent.controller_manager.context import Context
 from agent.controller_manager.managed_seed_set.garden import Garden
@@ -21,7 +21,7 @@ from gardener import keys
 from gardener.garden.managed_seed_set.replicas import health_of, is_seed_ready, managed_seed_state, shoot_state
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.shoots import seeds_of
-from kube.cache import Change, Store, View, without_managed_fields
+from kube.cache import Change, Store
 from kube.loop import ControlLoop, Predicate, enqueue, enqueue_mapped
 from kube.objects import (
     Key,
@@ -44,9 +44,6 @@ _READ = (keys.OPERATION, keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)
 """Annotations of replicas."""
 
 
-SETS_VIEW = View(MANAGED_SEED_SETS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
-
-
 def declare(context: Context) -> ControlLoop:
     settings, caches = context.config.controllers.managed_seed_set, context.garden.caches
     loop = ControlLoop(
@@ -55,7 +52,7 @@ def declare(context: Context) -> ControlLoop:
         workers=settings.concurrent_syncs,
         time_limit=min(_LONGEST_PASS, settings.sync_period),
     )
-    sets = loop.watch(caches, SETS_VIEW, enqueue(when=_differs(_of_set)))
+    sets = loop.watch(caches, MANAGED_SEED_SETS_VIEW, enqueue(when=_differs(_of_set)))
     owners = _Owners(sets)
     shoots = owners.shoots = loop.watch(caches, SHOOTS_VIEW, enqueue_mapped(owners.of_shoot, when=_differs(_of_shoot)))
     managed_seeds = owners.managed_seeds = loop.watch(

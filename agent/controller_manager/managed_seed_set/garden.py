@@ -9,6 +9,7 @@ from datetime import datetime
 
 from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.confirmed_deletion import delete_confirmed
+from agent.controller_manager.seed_usage import is_used
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
 from gardener.garden.managed_seed_set.objects import owner_reference
@@ -54,13 +55,7 @@ class Garden:
         return bool(self.shoots.by_index(BY_SEED, seed))
 
     async def is_used(self, seed: str) -> bool:
-        """Whether a Shoot is on the Seed, or has not left it yet."""
-        for field in ("spec.seedName", "status.seedName"):
-            selection = Selection(field_selector=f"{field}={seed}")
-            page = await self.client.list_page(SHOOTS, selection, form=Form.METADATA, limit=1)
-            if page.get("items"):
-                return True
-        return False
+        return await is_used(self.client, seed)
 
     async def knows_all(self, seed_set: Object, membership: Membership) -> bool:
         """Whether the caches hold the Shoots that there are."""

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agent.controller_manager.api import PROJECTS_VIEW, QUOTAS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.api import (
+    PROJECTS_VIEW,
+    QUOTAS_VIEW,
+    SEED_AUTOSCALERS_VIEW,
+    SEEDS_VIEW,
+    SHOOTS_VIEW,
+)
 from agent.controller_manager.metrics import GardenCollector
 from kube.cache import Store, View
 from kube.objects import Object
@@ -129,4 +135,29 @@ def test_deletions_wait_as_long_as_the_finalizer_is_there() -> None:
         "deletions_waiting/Seed": 1,
         "deletions_waiting_since_timestamp_seconds/Quota": T1_SECONDS,
         "deletions_waiting_since_timestamp_seconds/Seed": T2_SECONDS,
+    }
+
+
+def test_of_each_seed_it_is_told_how_full_it_is() -> None:
+    seeds = store(SEEDS_VIEW, {"capacity": {"shoots": "5", "x": "1k"}, "allocatable": {"shoots": 4, "y": "?"}}, {})
+    on = {"seedName": "n-0"}
+    found = series(seeds, store(SHOOTS_VIEW, on, on, {"seedName": "gone"}, {}))
+    assert {key: value for key, value in found.items() if key.startswith("seed_")} == {
+        "seed_capacity/n-0/shoots": 5,
+        "seed_capacity/n-0/x": 1000,
+        "seed_allocatable/n-0/shoots": 4,
+        "seed_usage/n-0/shoots": 2,
+        "seed_usage/n-1/shoots": 0,
+    }
+    assert not any(key.startswith("seed_usage") for key in series(seeds))
+
+
+def test_what_seed_autoscalers_have_found_is_told() -> None:
+    current = {"type": "Resource", "resource": {"name": "shoots", "current": {"averageUtilization": 75}}}
+    status = {"currentReplicas": 2, "desiredReplicas": 3, "pendingShoots": 7, "currentMetrics": [current]}
+    assert series(store(SEED_AUTOSCALERS_VIEW, status)) == {
+        "seed_autoscaler_current_replicas/n-0": 2,
+        "seed_autoscaler_desired_replicas/n-0": 3,
+        "seed_autoscaler_pending_shoots/n-0": 7,
+        "seed_autoscaler_utilization/n-0/shoots": 0.75,
     }

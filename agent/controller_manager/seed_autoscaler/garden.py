@@ -1,0 +1,138 @@
+"""What a pass reads of the garden, from caches but for one question, and what it writes into it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.controller_manager.api import BY_NAMESPACE, BY_SCHEDULING, BY_SEED, BY_TARGET, WAITING, target_of
+from agent.controller_manager.seed_usage import is_used
+from gardener.garden import scheduling
+from gardener.garden.managed_seed_set.membership import membership_of
+from gardener.garden.managed_seed_set.replicas import Replica
+from gardener.garden.profiles import offered, profile_of
+from gardener.garden.resources import MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
+from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy
+from gardener.garden.seed_autoscaler.loads import Observation
+from gardener.garden.seed_autoscaler.pending import counts_from, helped_by, new_seed
+from gardener.garden.seed_autoscaler.settings import Waiting
+from kube.cache import Store
+from kube.client import Client
+from kube.objects import Key, Object, is_deleting, key, metadata, spec
+
+_AT_ONCE = 20
+"""Shoots that are looked at until others get a turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Shoots that wait for a Seed of a set.
+
+    Attributes:
+        count: so many have waited for long enough.
+        more_at: when the next one has; None: there is no other.
+    """
+
+    count: int = 0
+    more_at: datetime | None = None
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Garden:
+    client: Client
+    autoscalers: Store[Object]
+    sets: Store[Object]
+    shoots: Store[Object]
+    managed_seeds: Store[Object]
+    seeds: Store[Object]
+    profiles: Store[Object]
+    own_profiles: Store[Object]
+    """NamespacedCloudProfiles."""
+    regions: Store[RegionConfig] | None
+    """None: distances do not matter."""
+    strategy: Strategy
+
+    # --- reading
+
+    def rivals(self, autoscaler: Object) -> Sequence[Key]:
+        """Others that scale the same set."""
+        same = self.autoscalers.by_index(BY_TARGET, target_of(autoscaler))
+        return [own for own, each in same if own != key(autoscaler) and not is_deleting(each)]
+
+    def replicas(self, seed_set: Object) -> Sequence[Replica]:
+        """Raises ValueError: the selector can't be evaluated."""
+        nearby = (shoot for _, shoot in self.shoots.by_index(BY_NAMESPACE, key(seed_set).namespace))
+        return [self._replica(shoot) for shoot in membership_of(seed_set, nearby).owned]
+
+    def _replica(self, shoot: Object) -> Replica:
+        own = key(shoot)
+        return Replica(shoot=shoot, managed_seed=self.managed_seeds.get(own), seed=self.seeds.get(Key("", own.name)))
+
+    def usage(self, seed: str) -> int:
+        return len(self.shoots.by_index(BY_SEED, seed))
+
+    async def pending(self, autoscaler: Object, now: datetime) -> Pending:
+        waiting = Waiting.of(autoscaler)
+        if not waiting.included:
+            return Pending()
+        times = [
+            (counts_from(shoot, waiting.grace), shoot) for _, shoot in self.shoots.by_index(BY_SCHEDULING, WAITING)
+        ]
+        due = [shoot for time, shoot in times if time is not None and time <= now]
+        later = [time for time, _ in times if time is not None and time > now]
+        count = await self._helped(due, target_of(autoscaler).name, now) if due else 0
+        return Pending(count=count, more_at=min(later, default=None))
+
+    async def _helped(self, shoots: Sequence[Object], seed_set: str, now: datetime) -> int:
+        new_seeds, garden, count = self._new_seeds(), self._scheduling(now), 0
+        for number, shoot in enumerate(shoots):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+            count += helped_by(shoot, self._profile(shoot), garden, new_seeds) == seed_set
+        return count
+
+    def _new_seeds(self) -> Sequence[SeedInfo]:
+        """Of all sets that grow for Shoots that wait."""
+        willing = [target_of(each) for _, each in self.autoscalers.items() if Waiting.of(each).included]
+        sets = (self.sets.get(own) for own in sorted(set(willing)))
+        return [new_seed(each) for each in sets if each is not None and not is_deleting(each)]
+
+    def _scheduling(self, now: datetime) -> scheduling.Garden:
+        seeds = sorted((SeedInfo.of(seed) for _, seed in self.seeds.items()), key=lambda seed: seed.name)
+        return scheduling.Garden(
+            seeds=seeds,
+            usage=self.usage,
+            now=now,
+            region_configs=[] if self.regions is None else [each for _, each in self.regions.items()],
+            strategy=self.strategy,
+        )
+
+    def _profile(self, shoot: Object) -> Object | None:
+        resource, name = profile_of(spec(shoot))
+        if resource == NAMESPACED_CLOUD_PROFILES:
+            found = self.own_profiles.get(Key(key(shoot).namespace, name))
+        else:
+            found = self.profiles.get(Key("", name))
+        return None if found is None else offered(resource, found)
+
+    async def checked(self, seen: Observation) -> Observation:
+        """As the API server itself says it: Seeds that are used after all can't be removed. Raises KubeError."""
+        seeds = [
+            replace(seed, is_deletable=not await is_used(self.client, seed.name)) if seed.is_deletable else seed
+            for seed in seen.seeds
+        ]
+        return replace(seen, seeds=seeds)
+
+    # --- writing
+
+    async def scale(self, seed_set: Object, replicas: int) -> None:
+        """Raises KubeError; Conflict: the set has changed."""
+        meta, own = metadata(seed_set), key(seed_set)
+        scale = {
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {field: meta[field] for field in ("name", "namespace", "uid", "resourceVersion")},
+            "spec": {"replicas": replicas},
+        }
+        path = MANAGED_SEED_SETS.path(namespace=own.namespace, name=own.name, subresource="scale")
+        await self.client.request("PUT", path, body=scale)

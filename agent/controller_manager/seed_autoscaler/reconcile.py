@@ -1,0 +1,122 @@
+"""One pass over a SeedAutoscaler: it is decided how many replicas its set is to have, that is written, and told.
+
+What was seen before is kept in memory: a new leader looks on for a whole window before it gives up a Seed. Before that
+the API server itself is asked whether the Seeds are empty.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.controller_manager.api import target_of
+from agent.controller_manager.seed_autoscaler.garden import Garden, Pending
+from gardener import keys
+from gardener.garden.seed_autoscaler.decision import ABLE, ACTIVE, Decision, Memory, decide, impossible
+from gardener.garden.seed_autoscaler.loads import Observation
+from gardener.garden.seed_autoscaler.observing import observe, obstacle
+from gardener.garden.seed_autoscaler.settings import Settings
+from gardener.garden.seed_autoscaler.status import status_after
+from gardener.garden.users import listed
+from kube.clock import time_or_none
+from kube.conditions import Condition
+from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
+from kube.errors import Conflict, KubeError, NotFound
+from kube.events import EventRecorder
+from kube.objects import Key, Object, annotations, condition, is_deleting, is_truthy
+from kube.paths import at
+from kube.status import StatusWriter
+
+_REPORTER = "seedautoscaler-controller"
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    garden: Garden
+    statuses: StatusWriter
+    recorder: EventRecorder
+    clock: Callable[[], datetime]
+    _memories: dict[Key, Memory] = field(default_factory=dict)
+
+    async def reconcile(self, own: Key) -> Result:
+        autoscaler = self.garden.autoscalers.get(own)
+        if autoscaler is None or is_deleting(autoscaler):
+            self._memories.pop(own, None)
+            return Done()
+        now, memory = self.clock(), self._memories.get(own, Memory())
+        target = target_of(autoscaler)
+        seed_set = self.garden.sets.get(target)
+        hindrance = self._ambiguity(autoscaler) or obstacle(seed_set, target.name)
+        if seed_set is None or hindrance is not None:
+            await self._write(autoscaler, impossible(hindrance, memory), None, now)
+            return Done()
+        pending = await self.garden.pending(autoscaler, now)
+        try:
+            replicas = self.garden.replicas(seed_set)
+        except ValueError as error:
+            raise ReconcileError(f"the selector of ManagedSeedSet {target} can't be evaluated: {error}") from error
+        seen = observe(
+            seed_set,
+            replicas,
+            self.garden.usage,
+            pending=pending.count,
+            last_scale_time=time_or_none(at(autoscaler, "status", "lastScaleTime")),
+            now=now,
+        )
+        seen, decision = await self._decide(autoscaler, seen, memory)
+        if decision.why:
+            try:
+                await self.garden.scale(seed_set, decision.replicas)
+            except Conflict:
+                return Requeue()
+            except KubeError as error:
+                await self._tell_failure(autoscaler, decision, error, now)
+                raise
+            self._tell(autoscaler, decision)
+        self._memories[own] = decision.memory
+        await self._write(autoscaler, decision, seen, now)
+        return _next_look(decision, pending, now)
+
+    def _ambiguity(self, autoscaler: Object) -> Condition | None:
+        rivals = self.garden.rivals(autoscaler)
+        if not rivals:
+            return None
+        told = f"ManagedSeedSet {target_of(autoscaler).name} is scaled by others, too: {listed(sorted(rivals))}"
+        return Condition(ACTIVE, "False", "AmbiguousTarget", f"{told}. None of them does anything.")
+
+    async def _decide(self, autoscaler: Object, seen: Observation, memory: Memory) -> tuple[Observation, Decision]:
+        """Decided by the caches; what gives up Seeds, once more by what the API server says. Raises KubeError."""
+        settings = Settings.of(autoscaler)
+        paused = is_truthy(annotations(autoscaler).get(keys.AUTOSCALING_PAUSED))
+        decision = decide(settings, seen, memory, paused=paused)
+        if decision.replicas < seen.replicas:
+            seen = await self.garden.checked(seen)
+            decision = decide(settings, seen, memory, paused=paused)
+        return seen, decision
+
+    # --- telling
+
+    async def _write(self, autoscaler: Object, decision: Decision, seen: Observation | None, now: datetime) -> None:
+        def compute(status: Object) -> Object:
+            return {**status, **status_after({**autoscaler, "status": status}, decision, seen, now=now)}
+
+        try:
+            await self.statuses.update(autoscaler, compute)
+        except NotFound:
+            return
+
+    def _tell(self, autoscaler: Object, decision: Decision) -> None:
+        reason = "ScaleInCancelled" if decision.is_cancelled else "SuccessfulRescale"
+        message = f"New size: {decision.replicas}; reason: {decision.why}"
+        self.recorder.event(autoscaler, "Normal", reason, message, reporter=_REPORTER)
+
+    async def _tell_failure(self, autoscaler: Object, decision: Decision, error: KubeError, now: datetime) -> None:
+        told = f"The number of replicas could not be set to {decision.replicas}: {error}"
+        found = Condition(ABLE, "False", "FailedUpdateScale", told)
+        if (condition(autoscaler, ABLE) or {}).get("message") != told:
+            self.recorder.event(autoscaler, "Warning", "FailedRescale", told, reporter=_REPORTER)
+        await self._write(autoscaler, impossible(found, decision.memory), None, now)
+
+
+def _next_look(decision: Decision, pending: Pending, now: datetime) -> Result:
+    times = [time for time in (decision.again_at, pending.more_at) if time is not None]
+    return RequeueAfter((min(times) - now).total_seconds()) if times else Done()

@@ -1,0 +1,166 @@
+"""SeedAutoscalers: a set grows when its Seeds are full or Shoots wait, and shrinks when they are empty for long."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.controller_manager.managed_seed_set.controller import declare as declare_set
+from agent.controller_manager.seed_autoscaler.controller import declare
+from config.controller_manager.controllers import Controllers, ManagedSeedSet, SeedAutoscaler
+from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SHOOTS
+from gardener.garden.scheduling import failed_to_schedule
+from kit.eventually import soon
+from kit.garden import Garden
+from kit.garden_controllers import at_rest, run_garden_controllers
+from kit.garden_seed_sets import SeedSetPlace
+from kit.world import connected
+from kube.client import Client
+from kube.clock import format_time
+from kube.loop import ControlLoop
+from kube.objects import Object, resource_version, spec
+
+pytestmark = pytest.mark.timeout(900)
+
+PAUSED = "seedmanagement.gardener.cloud/autoscaling-paused"
+
+
+class Scaled(SeedSetPlace):
+    """A set, its SeedAutoscaler of the same name, and Shoots of users."""
+
+    def __init__(self, garden: Garden, client: Client) -> None:
+        super().__init__(garden, client)
+        self.now = datetime.now(UTC)
+
+    # --- the SeedAutoscaler
+
+    def scale(self, **fields: Any) -> None:
+        target = {"apiVersion": MANAGED_SEED_SETS.api_version, "kind": MANAGED_SEED_SETS.kind, "name": self.name}
+        wanted = {"scaleTargetRef": target, "maxReplicas": 3, **fields}
+        self.base.create(SEED_AUTOSCALERS, self.name, spec=wanted)
+
+    def change_scaling(self, **fields: Any) -> None:
+        self.base.patch(SEED_AUTOSCALERS, self.name, {"spec": fields})
+
+    def scaling(self) -> Object:
+        status: Object = self.base.get(SEED_AUTOSCALERS, self.name).get("status") or {}
+        return status
+
+    def says(self, kind: str, reason: str) -> bool:
+        return any((each["type"], each["reason"]) == (kind, reason) for each in self.scaling().get("conditions") or [])
+
+    def replicas(self) -> int:
+        return int(spec(self.base.get(MANAGED_SEED_SETS, self.name))["replicas"])
+
+    async def told(self) -> set[str]:
+        """What was told of changes."""
+        return {event for event in await self.events() if "Rescale" in event or "Scale" in event}
+
+    # --- Shoots of users
+
+    def shoot(self, name: str, *, on: int | None = None, fits: bool = True) -> None:
+        """Args: on: the number of the replica; fits: its networks are no obstacle."""
+        networks = {"type": self.name, "pods": "10.128.0.0/11", "services": "10.160.0.0/13"}
+        self.base.shoot(self._called(name), **({"networking": networks} if fits else {}))
+        if on is None:
+            self.base.patch(SHOOTS, self._called(name), _unscheduled(), status=True)
+        else:
+            self.move(name, on)
+
+    def move(self, name: str, on: int) -> None:
+        seed = self.replica(on)
+        self.base.patch(SHOOTS, self._called(name), {"status": {"seedName": seed}}, status=True)
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            self.base.delete(SHOOTS, self._called(name))
+
+    def _called(self, name: str) -> str:
+        return f"{self.name}{name}"
+
+
+def _unscheduled() -> Object:
+    moment = format_time(datetime.now(UTC))
+    told = {"description": failed_to_schedule("none"), "lastUpdateTime": moment}
+    return {"status": {"lastOperation": {"type": "Create", "state": "Pending", "progress": 0, **told}}}
+
+
+def _average(value: str) -> list[Object]:
+    target = {"type": "AverageValue", "averageValue": value}
+    return [{"type": "Resource", "resource": {"name": "shoots", "target": target}}]
+
+
+@asynccontextmanager
+async def scaled(garden: Garden, *, capacity: int) -> AsyncIterator[tuple[Scaled, ControlLoop]]:
+    """A set of one replica that is ready, and the loop that looks after its SeedAutoscaler."""
+    settings = Controllers(managed_seed_set=ManagedSeedSet(), seed_autoscaler=SeedAutoscaler(enabled=True))
+    async with connected(garden.cluster) as client:
+        it = Scaled(garden, client)
+        it.make(1, capacity=capacity)
+        declared = (declare_set, declare)
+        async with run_garden_controllers(declared, client, controllers=settings, clock=lambda: it.now) as (_, loop):
+            await it.ready(1)
+            yield it, loop
+
+
+async def test_a_seed_comes_for_a_shoot_that_waits_and_goes_when_it_is_empty_for_long(garden: Garden) -> None:
+    async with scaled(garden, capacity=1) as (it, _):
+        it.shoot("a", on=0)
+        it.shoot("b")
+        it.shoot("c", fits=False)
+        it.scale(metrics=_average("5"))
+        await soon(lambda: it.says("ScalingLimited", "DesiredWithinRange"), "the first look")
+        assert "pendingShoots" not in it.scaling()
+        current = it.scaling()["currentMetrics"][0]["resource"]["current"]
+        assert current == {"averageUtilization": 100, "averageValue": "1", "total": "1", "allocatable": "1"}
+
+        it.now += timedelta(minutes=2)
+        it.change_scaling(maxReplicas=2)
+        await soon(lambda: it.replicas() == 2, "a Seed to be added")
+        await it.ready(2)
+        it.move("b", 1)
+        it.remove("a", "b", "c")
+        await soon(lambda: it.says("ScalingLimited", "ScaleDownStabilized"), "the window to begin")
+        assert it.replicas() == 2
+        it.now += timedelta(hours=1)
+        it.change_scaling(minFreeShoots=1)
+        await soon(lambda: it.replicas() == 1, "a Seed to be given up")
+        await it.ready(1)
+        await soon(lambda: it.scaling()["currentReplicas"] == 1, "that to be told")
+
+        async def is_told() -> bool:
+            return await it.told() == {
+                "SuccessfulRescale: New size: 2; reason: pending shoots (1)",
+                "SuccessfulRescale: New size: 1; reason: all metrics below target",
+            }
+
+        await soon(is_told, "the Events")
+
+
+async def test_a_full_set_grows_up_to_its_bound_and_nothing_is_written_at_rest(garden: Garden) -> None:
+    async with scaled(garden, capacity=2) as (it, loop):
+        for name in ("a", "b"):
+            it.shoot(name, on=0)
+        it.scale(maxReplicas=1)
+        await soon(lambda: it.says("ScalingLimited", "TooManyReplicas"), "the bound to be told")
+        it.base.patch(SEED_AUTOSCALERS, it.name, {"metadata": {"annotations": {PAUSED: "true"}}})
+        it.change_scaling(maxReplicas=3)
+        await soon(lambda: it.says("AbleToScale", "Paused"), "the pause to be told")
+        it.base.patch(SEED_AUTOSCALERS, it.name, {"metadata": {"annotations": {PAUSED: None}}})
+        await soon(lambda: it.replicas() == 2, "a Seed to be added")
+        await it.ready(2)
+
+        def is_told() -> bool:
+            found = it.scaling()
+            shown = found["currentMetrics"][0]["resource"]["current"]["averageUtilization"]
+            is_still = it.says("AbleToScale", "ReadyForNewScale") and it.says("ScalingLimited", "DesiredWithinRange")
+            return is_still and (shown, found.get("currentReplicas"), found["desiredReplicas"]) == (50, 2, 2)
+
+        await soon(is_told, "all to be told")
+        await at_rest(loop)
+        stored = it.base.get(SEED_AUTOSCALERS, it.name)
+        loop.queue.add(it.base.key(it.name))
+        await at_rest(loop)
+        assert resource_version(it.base.get(SEED_AUTOSCALERS, it.name)) == resource_version(stored)
