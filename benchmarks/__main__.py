@@ -25,6 +25,7 @@ from benchmarks import (
     reconciling,
     report,
     scale,
+    seed_autoscaling,
     sharding,
     soak,
     starting,
@@ -51,6 +52,7 @@ _SECTIONS = (
     "admission",
     "garden",
     "controlling",
+    "seed-autoscaling",
     "cli",
 )
 _IMAGES = Path(__file__).parent / "images"
@@ -164,6 +166,7 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
                 applied=3 if quick else 15,
             )
         ],
+        "seed-autoscaling": [_seed_autoscaling(options)],
         "controlling": [_controlling(count, options) for count in ((50,) if quick else (500, 5000))],
         "policies": [
             lambda: network_policies.measure(
@@ -184,6 +187,11 @@ def _controlling(shoots: int, options: argparse.Namespace) -> Measure:
     return lambda: controlling.measure(
         projects=projects, shoots=shoots, seeds=20, rest=min(options.rest, 120.0), periods=periods
     )
+
+
+def _seed_autoscaling(options: argparse.Namespace) -> Measure:
+    image = None if options.output is None else _IMAGES / "seed-autoscaling.png"
+    return lambda: seed_autoscaling.measure(shoots=1000 if options.quick else 10_000, image=image)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

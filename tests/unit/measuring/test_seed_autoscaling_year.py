@@ -1,0 +1,23 @@
+"""The year of `python -m benchmarks seed-autoscaling` is the same in each run, and accounts for every Shoot."""
+
+import pytest
+
+from benchmarks.seed_autoscaling import World, courses, mixed, settings_of
+from gardener.garden.seed_autoscaler.settings import Settings
+
+
+@pytest.mark.parametrize("demand", [mixed, courses])
+def test_shoots_come_in_order_and_the_same_in_each_run(demand: type) -> None:
+    made = demand(200)
+    assert made == demand(200)
+    assert len(made) == 200
+    assert [shoot.created for shoot in made] == sorted(shoot.created for shoot in made)
+
+
+@pytest.mark.parametrize("settings", [None, settings_of(80)], ids=["fixed", "80 %"])
+def test_every_shoot_is_placed_and_no_seed_is_beyond_its_room(settings: Settings | None) -> None:
+    outcome = World(courses(5400), replicas=2, settings=settings).run()
+    assert len(outcome.waits) == 5400
+    assert all(used <= 100 * (outcome.most + 1) for _, _, used in outcome.levels)
+    assert 0 < outcome.used <= 1
+    assert bool(outcome.removed) == (settings is not None)
