@@ -94,11 +94,19 @@ async def versions(read: Read, group: str) -> Sequence[str]:
     ]
 
 
+async def names(read: Read, api_version: str) -> frozenset[str]:
+    """What a group version serves, subresources included (`pods/status`); nothing if it is not served.
+
+    Raises: KubeError: the API server did not say.
+    """
+    return frozenset(entry["name"] for entry in await _entries(read, api_version))
+
+
 async def is_served(read: Read, resource: Resource) -> bool:
     """Whether there is such a kind. Raises KubeError: the API server did not say."""
     if not await _is_listed(read, resource.api_version):
         return False
-    return any(entry["name"] == resource.plural for entry in await _entries(read, resource.api_version))
+    return resource.plural in await names(read, resource.api_version)
 
 
 def resources_in(answer: Mapping[str, Any]) -> list[Resource]:

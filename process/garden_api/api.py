@@ -11,9 +11,10 @@ import orjson
 
 from gardener import keys
 from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from kube import served
 from kube.client import Client
 from kube.clock import parse_time
-from kube.errors import Forbidden, KubeError
+from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, Resource
@@ -206,6 +207,7 @@ def _review(resource: Resource) -> Object:
 
 async def recognized(client: Client) -> GardenApi:
     """The API of the garden that the client talks to. Raises KubeError: it can't be asked, or serves no garden."""
-    served = await client.read(f"/apis/{CORE_GROUP}/{SHOOTS.version}")
-    names = {text(each.get("name")) for each in mappings(served.get("resources"))}
+    names = await served.names(client.read, SHOOTS.api_version)
+    if SHOOTS.plural not in names:
+        raise KindNotServed(SHOOTS.api_version, SHOOTS.kind)
     return AggregatedApi(client) if _BINDING in names else PlainApi(client)

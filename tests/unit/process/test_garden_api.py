@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from devcluster.pki import Authority
 from gardener.garden.resources import SHOOTS
-from kube.errors import Forbidden
+from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.objects import Object
 from process.garden_api.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
 
@@ -29,6 +29,9 @@ SHOOT: Object = {
     },
 }
 HOUR = timedelta(hours=1)
+SERVED = "/apis/core.gardener.cloud/v1beta1"
+LIST: Object = {"kind": "APIResourceList", "groupVersion": "core.gardener.cloud/v1beta1"}
+"""Without what is served."""
 
 
 class Client:
@@ -73,9 +76,17 @@ def of(kind: type[GardenApi], client: Client) -> GardenApi:
     [(["shoots", "shoots/binding", "seeds"], AggregatedApi), (["shoots", "shoots/status"], PlainApi)],
 )
 def test_which_api_server_it_is_follows_from_what_it_serves(served: list[str], kind: type[GardenApi]) -> None:
-    resources = {"resources": [{"name": name} for name in served]}
-    client = Client({("", "/apis/core.gardener.cloud/v1beta1"): resources})
+    client = Client({("", SERVED): {**LIST, "resources": [{"name": name} for name in served]}})
     assert type(asyncio.run(recognized(cast("Any", client)))) is kind
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [({"status": "ok"}, Unreachable), ({**LIST, "groupVersion": "v1"}, Unreachable), (LIST, KindNotServed)],
+)
+def test_what_it_is_does_not_follow_from_what_others_answer(answer: Object, error: type[KubeError]) -> None:
+    with pytest.raises(error):
+        asyncio.run(recognized(cast("Any", Client({("", SERVED): answer}))))
 
 
 @pytest.mark.parametrize("kind", [AggregatedApi, PlainApi])
