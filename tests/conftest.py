@@ -70,6 +70,8 @@ class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells n
         path = nodeid.partition("::")[0]
         if Path(path).name.startswith("test_garden_"):
             return "garden"  # all of them share one control plane
+        if path.endswith("_of_a_garden.py"):
+            return "garden of one test at a time"
         return path if _has_fixture_of_module(Path(self.config.rootpath, path)) else nodeid
 
 

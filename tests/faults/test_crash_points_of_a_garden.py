@@ -1,12 +1,10 @@
-"""kill -9 at any write of the controller manager; see `kit.crash.sweep`."""
+"""What the controller manager does, in a garden of its own.
 
-from collections.abc import Iterator
+kill -9 at any write (see `kit.crash.sweep`), and answers that no API server gave (see `kit.crash.answers`).
+"""
 
 import pytest
 
-from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
-from devcluster.pytest_plugin import RunClusters
 from kit.crash import (
     scenes_of_a_garden,
     scenes_of_projects,
@@ -14,7 +12,9 @@ from kit.crash import (
     scenes_of_seed_sets,
     scenes_of_shoots,
 )
-from kit.crash.sweep import Scene, Sweep
+from kit.crash.answers import ANSWERS, Answers
+from kit.crash.sweep import FULL, Scene, Sweep
+from kit.garden import Garden
 
 SCENES: list[type[Scene]] = [
     *scenes_of_a_garden.SCENES,
@@ -27,15 +27,15 @@ _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""
 
 
-@pytest.fixture(scope="module")
-def garden(devcluster_run: RunClusters) -> Iterator[Cluster]:
-    with Cluster() as cluster:
-        Box(cluster).install()
-        yield cluster
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_killed_at_any_write_in_a_garden(scene: type[Scene], garden: Garden) -> None:
+    report = await Sweep(scene, garden.cluster, at_once=1 if scene.everywhere else _AT_ONCE).run()
+    print(f"CRASHES {scene.__name__}: {report}")
+    assert scene.crosses <= report.reached(), "the sweep misses some"
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
-async def test_killed_at_any_write_in_a_garden(scene: type[Scene], garden: Cluster) -> None:
-    report = await Sweep(scene, garden, at_once=1 if scene.everywhere else _AT_ONCE).run()
-    print(f"CRASHES {scene.__name__}: {report}")
-    assert scene.crosses <= report.reached(), "the sweep misses some"
+async def test_nothing_follows_from_an_answer_that_no_api_server_gave(scene: type[Scene], garden: Garden) -> None:
+    """From the likeliest one, or from any."""
+    answers = ANSWERS if FULL else ANSWERS[:1]
+    await Answers(scene, garden.cluster, at_once=1 if scene.everywhere else _AT_ONCE).judge(answers)

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -47,15 +47,12 @@ from kit.managed_resources import (
     role,
     service,
 )
-from kit.proxied import proxied
+from kit.proxied import QUICK, ImpatientClient, proxied
 from kube.client import Client
 from kube.connection import load_kubeconfig
 from kube.objects import Object, uid
 from kube.transport import Transport
-from kube.watch import Timings
 
-QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
-ANSWER_SECONDS = 2.0
 SHARED = "shared"
 
 
@@ -107,13 +104,6 @@ TROUBLES = {
     "repeated events": Trouble(RepeatEvents(), probability=1.0, watch=True, times=None),
     "late events": Trouble(LateEvents(seconds=0.3), probability=1.0, watch=True, times=None),
 }
-
-
-class ImpatientClient(Client):
-    """Gives requests up early, so that silence does not take a minute each time."""
-
-    async def request(self, method: str, path: str, **options: Any) -> bytes:
-        return await super().request(method, path, **{**options, "timeout": ANSWER_SECONDS})
 
 
 def objects_of(number: int, size: int, *, version: str) -> list[Object]:

@@ -24,6 +24,7 @@ from devcluster.faults import (
 from devcluster.proxy import FaultProxy
 from gardener import keys
 from kit.eventually import soon
+from kit.proxied import QUICK
 from kit.tokens import (
     PATIENCE,
     MovableClock,
@@ -38,9 +39,7 @@ from kit.tokens import (
 from kube.client import Client
 from kube.clock import format_time
 from kube.objects import annotations
-from kube.watch import Timings
 
-QUICK = Timings(server_timeout=5, idle_timeout=2, list_timeout=2, first_back_off=0.02, longest_back_off=0.3)
 FORBIDDEN = Answer(name="forbidden", code=403, reason="Forbidden", message="you may not")
 NONSENSE = Answer(name="nonsense", code=200, reason="", message="this is no TokenRequest")
 

@@ -7,6 +7,7 @@ async with run_garden_controller(declare, client, controllers=Controllers(bastio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import TypeAlias
 
 from agent.controller_manager.context import Context, utc_now
@@ -16,10 +17,12 @@ from devcluster.garden.objects import CONTROLLER_MANAGER_ACCOUNT, NAMESPACE
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kube.client import Client
+from kube.errors import KubeError
 from kube.events import EventRecorder
 from kube.loop import ControlLoop
 from kube.objects import Object, key, resource_version
 from kube.resources import Resource
+from kube.watch import Timings
 from process.garden_api.api import recognized
 
 Declare: TypeAlias = Callable[[Context], ControlLoop]
@@ -33,6 +36,7 @@ async def run_garden_controllers(
     *namespaces: str,
     controllers: Controllers | None = None,
     clock: Callable[[], datetime] = utc_now,
+    timings: Timings | None = None,
 ) -> AsyncIterator[list[ControlLoop]]:
     """They see these namespaces, or all, and may what the manifests say that they may.
 
@@ -40,11 +44,12 @@ async def run_garden_controllers(
     """
     if type(client) is Client:
         client = client.impersonating(ACCOUNT)
-    garden = cluster_of(client, *namespaces)
+    garden = cluster_of(client, *namespaces, timings=timings)
     context = Context(
         config=ControllerManagerConfiguration(controllers=controllers or Controllers()),
         garden=garden,
-        api=await recognized(client),
+        # A process that can't tell ends, and is started again.
+        api=await soon(partial(recognized, client), "a garden", passing=(KubeError,)),
         recorder=EventRecorder(client, component="test"),
         clock=clock,
     )

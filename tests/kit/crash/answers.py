@@ -8,6 +8,7 @@ that is not deleted then, and what belongs to somebody else is as it was.
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from devcluster.faults import STRANGERS, Ending, EndWatch, Fault, Request, Trunc
 from kit.crash.scenes_alone import Command
 from kit.crash.sweep import (
     USER_AGENT,
-    AgentScene,
     Death,
     Incarnation,
     Scene,
@@ -30,6 +30,8 @@ from webhooks.certificates.keeper import CannotKeep
 _ALIKE = {"json-404", "html-403"}
 """Some that the client takes as it takes others of these."""
 ANSWERS: list[Fault] = [*(each for each in STRANGERS if each.name not in _ALIKE), Truncated()]
+_HASHED = re.compile(r"-[0-9a-f]{5,10}$")
+"""Ends of names that are made from what differs from run to run."""
 _BACK_OFF = 0.1
 """Seconds: one call after the other goes wrong, and each ends a pass."""
 
@@ -70,7 +72,7 @@ class End:
 
 
 class Answers(Sweep):
-    async def judge(self) -> None:
+    async def judge(self, answers: Sequence[Fault] = ANSWERS) -> None:
         undisturbed = await self.met(None)
 
         async def meet(answer: Fault) -> None:
@@ -78,14 +80,13 @@ class Answers(Sweep):
             assert (met.state, met.deleted - undisturbed.deleted) == (undisturbed.state, frozenset()), answer.name
 
         async with asyncio.TaskGroup() as group:
-            for answer in ANSWERS:
+            for answer in answers:
                 group.create_task(meet(answer))
 
     async def met(self, answer: Fault | None) -> End:
         async with self.places, connected(self.cluster) as admin:
             scene = self.make(self.cluster, admin)
-            if isinstance(scene, AgentScene):
-                scene.longest_back_off = _BACK_OFF
+            scene.longest_back_off = _BACK_OFF
             try:
                 return await self._meet(scene, answer)
             except Exception as error:
@@ -108,7 +109,7 @@ class Answers(Sweep):
             assert await scene.touched() == []
             assert answer is None or proxy.injected[answer.name]
         done = [each for each in proxy.log if each.request.method == "DELETE" and each.answer in range(200, 300)]
-        return End(state, frozenset(each.request.path.replace(scene.mark, "$MARK") for each in done))
+        return End(state, frozenset(_HASHED.sub("", each.request.path.replace(scene.mark, "$MARK")) for each in done))
 
     async def _until_done(self, scene: Command, incarnation: Incarnation) -> None:
         """As a program that ends with an error is started again."""

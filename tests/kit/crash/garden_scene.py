@@ -29,6 +29,8 @@ class GardenScene(Scene):
         namespaces = () if self.everywhere else (self.namespace,)
         running = run_garden_controllers(self.declare, client, *namespaces, controllers=self.settings, clock=self.now)
         async with running as loops:
+            for loop in loops:
+                loop.queue._max_backoff = min(loop.queue._max_backoff, self.longest_back_off)
             yield lambda: not any(len(loop.queue) or loop.queue._running for loop in loops)
 
 

@@ -195,6 +195,8 @@ class Scene(World):
     """Whether the first who dies is a process of its own; says nothing of scenes that are made from this one."""
     is_renewed: ClassVar[bool] = False
     """Whether something is written again and again, so that writes say nothing."""
+    longest_back_off = math.inf
+    """Of controllers, in seconds."""
     everywhere: ClassVar[bool] = False
     """Whether it is about what has no namespace, so that it is played alone."""
 
@@ -267,8 +269,6 @@ class AgentScene(Scene):
 
     sections: ClassVar[dict[str, Any]] = {}
     """Of the configuration, beside `controllers`."""
-    longest_back_off = math.inf
-    """Of controllers, in seconds."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:

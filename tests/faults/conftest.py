@@ -1,0 +1,21 @@
+"""A garden of which each test may see all that is in it, so that no other tests work on it.
+
+Files that use it have names that end with `of_a_garden.py`, by which they come to one process (see `tests/conftest.py`).
+Their tests leave nothing behind that controllers would work on.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.garden.box import Garden as Box
+from devcluster.pytest_plugin import RunClusters
+from kit.garden import Garden
+
+
+@pytest.fixture(scope="package")
+def garden(devcluster_run: RunClusters) -> Iterator[Garden]:
+    with Cluster() as cluster:
+        Box(cluster).install()
+        yield Garden(cluster)
