@@ -5,12 +5,13 @@ What a program consists of is imported only if it is the one: its schema, its co
 
 from typing import TYPE_CHECKING, Any
 
-from config import controller_manager, resource_manager
+from config import controller_manager, resource_manager, scheduler
 from process.program import Program
 
 if TYPE_CHECKING:
     from config.controller_manager.schema import ControllerManagerConfiguration
     from config.resource_manager.schema import ResourceManagerConfiguration
+    from config.scheduler.schema import SchedulerConfiguration
     from process.program import Compose
 
 
@@ -22,6 +23,12 @@ def _resource_manager() -> "Compose[ResourceManagerConfiguration]":
 
 def _controller_manager() -> "Compose[ControllerManagerConfiguration]":
     from agent.controller_manager.app import compose
+
+    return compose
+
+
+def _scheduler() -> "Compose[SchedulerConfiguration]":
+    from agent.scheduler.app import compose
 
     return compose
 
@@ -38,5 +45,11 @@ PROGRAMS: tuple[Program[Any], ...] = (
         summary="Maintains Projects, Seeds, Shoots and what they refer to in the garden cluster.",
         component=controller_manager.COMPONENT,
         compose=_controller_manager,
+    ),
+    Program(
+        name="scheduler",
+        summary="Chooses Seeds for the Shoots of the garden cluster.",
+        component=scheduler.COMPONENT,
+        compose=_scheduler,
     ),
 )

@@ -109,6 +109,10 @@ class Store(Generic[T]):
     def by_index(self, name: str, value: Hashable) -> list[tuple[Key, T]]:
         return [(k, self._objects[k]) for k in sorted(self._indexes[name].get(value, ()))]
 
+    def count(self, name: str, value: Hashable) -> int:
+        """How many `by_index` would find."""
+        return len(self._indexes[name].get(value, ()))
+
     def __len__(self) -> int:
         return len(self._objects)
 

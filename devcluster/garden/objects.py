@@ -15,9 +15,15 @@ from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Res
 NAMESPACE = "garden"
 ADMISSION_ACCOUNT = "gardener-resource-manager-webhooks"
 CONTROLLER_MANAGER_ACCOUNT = "gardener-controller-manager"
+SCHEDULER_ACCOUNT = "gardener-scheduler"
 DEMO_DATA = Path(__file__).with_name("data.yaml")
 _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
-_ROLES = ("garden/webhooks-role.yaml", "controller-manager/role.yaml", "controller-manager/seed-leases/role.yaml")
+_ROLES = (
+    "garden/webhooks-role.yaml",
+    "controller-manager/role.yaml",
+    "controller-manager/seed-leases/role.yaml",
+    "scheduler/role.yaml",
+)
 _RBAC = "rbac.authorization.k8s.io"
 _RESOURCES = {
     (each.api_version, each.kind): each
@@ -53,7 +59,7 @@ def definitions(conversion: Object) -> list[Object]:
 
 
 def roles() -> Iterator[Object]:
-    """With namespaces, and with the rights of admission server and controller manager, as the manifests give them."""
+    """With namespaces, and with the rights that the manifests give to the programs."""
     for file in ("namespaces", "operators", "projects", "everybody", "seeds"):
         yield from _read(_MANIFESTS / "base" / "garden" / f"{file}.yaml")
     for file in _ROLES:

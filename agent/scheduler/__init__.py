@@ -1,0 +1,1 @@
+"""The scheduler: finds Seeds for Shoots."""

@@ -1,0 +1,25 @@
+"""What the scheduler consists of, beside what all programs do; see `process.composition`."""
+
+from collections.abc import Sequence
+
+from agent.scheduler.context import Context
+from agent.scheduler.controllers import CONTROLLERS
+from config.scheduler.schema import SchedulerConfiguration
+from kube.loop import ControlLoop
+from process.composition import Composition
+from process.controllers import Controllers
+from process.garden_api.api import recognized
+from process.runner import Groups
+
+
+def compose(base: Composition[SchedulerConfiguration]) -> Groups:
+    """Raises: OSError: the address of a server is taken."""
+    config, garden = base.config, base.clusters["garden"]
+    CONTROLLERS.load(config)
+
+    async def control_loops() -> Sequence[ControlLoop]:
+        api = await recognized(garden.client)
+        context = Context(config=config, garden=garden, api=api, recorder=base.recorders["garden"])
+        return [declare(context) for declare in CONTROLLERS.load(config)]
+
+    return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)])

@@ -1,0 +1,1 @@
+"""Shoots without a Seed get one."""

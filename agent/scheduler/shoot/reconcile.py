@@ -1,0 +1,179 @@
+"""One pass over a Shoot that waits for a Seed: the decision, and what is written of it.
+
+    a Seed fits    its place is taken in memory, the Shoot is bound, an Event says so
+    none fits      status and an Event say why, if they have not yet; the Shoot waits until something changes
+    refused        as if none fits, and tried again with back-off: admission knows what the caches do not
+
+A decision and the place that it takes are one step, between which nothing else runs; so workers do not take the same
+place, however late the caches hear of it. What an earlier failure has left in the status goes with the binding.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent.scheduler.shoot import metrics
+from agent.scheduler.shoot.assumed import Assumed
+from agent.scheduler.shoot.views import BY_SEED
+from agent.scheduler.shoot.waiting import Waiting
+from gardener.garden.profiles import profile_of
+from gardener.garden.resources import SHOOTS
+from gardener.garden.scheduling import (
+    Decision,
+    Garden,
+    RegionConfig,
+    SeedInfo,
+    Strategy,
+    decide,
+    failed_to_schedule,
+    is_told_of_failure,
+    waits,
+)
+from gardener.garden.shoots import last_operation
+from kube.cache import Store
+from kube.client import Client
+from kube.clock import format_time
+from kube.controller import Done, Requeue, RequeueAfter, Result
+from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, ServerFailure, Unreachable
+from kube.events import EventRecorder, EventType
+from kube.objects import Key, Object, key, metadata, spec
+from kube.resources import Resource
+from process.garden_api.api import GardenApi
+
+_REPORTER = "shoot-scheduler"
+LONGEST_WAIT = 300.0
+"""Seconds after which a Shoot is looked at again, also if nothing is known to have changed."""
+
+_OVERTAKEN = (Conflict, NotFound)
+"""It has changed, or gone, since it was seen; what it has become is looked at."""
+_REFUSALS = (BadRequest, Forbidden, Invalid)
+_UNCERTAIN = (ServerFailure, Unreachable)
+"""Nobody knows what has become of the write."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    api: GardenApi
+    client: Client
+    recorder: EventRecorder
+    shoots: Store[Object]
+    seeds: Store[SeedInfo]
+    profiles: dict[Resource, Store[Object]]
+    region_configs: Callable[[], list[RegionConfig]]
+    strategy: Strategy
+    grace: timedelta
+    assumed: Assumed
+    waiting: Waiting
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, key: Key) -> Result:
+        shoot = self.shoots.get(key)
+        if shoot is None or not waits(shoot):
+            self.waiting.remove(key)
+            return Done() if shoot is None else await self._clear(shoot)
+        decision = self._decide(shoot)
+        if decision.seed:
+            self.assumed.take(shoot, decision.seed)
+            self.waiting.remove(key)
+            return await self._bind(shoot, decision.seed)
+        self.waiting.add(key, lacks_room=decision.lacks_room)
+        self._count(metrics.UNSCHEDULABLE)
+        return await self._tell(shoot, decision.message)
+
+    # --- deciding
+
+    def _decide(self, shoot: Object) -> Decision:
+        began = time.perf_counter()
+        resource, name = profile_of(spec(shoot))
+        place = Key(key(shoot).namespace if resource.namespaced else "", name)
+        garden = Garden(
+            seeds=sorted((seed for _, seed in self.seeds.items()), key=lambda seed: seed.name),
+            usage=self._usage,
+            now=self.clock(),
+            region_configs=self.region_configs(),
+            strategy=self.strategy,
+            grace=self.grace,
+        )
+        decision = decide(shoot, self.profiles[resource].get(place), garden)
+        metrics.duration_seconds.observe(time.perf_counter() - began)
+        excluded = Counter(exclusion.by.value for exclusion in decision.excluded.values())
+        for stage, count in excluded.items():
+            metrics.filtered_seeds_total.labels(stage).inc(count)
+        log.info(
+            "Decided about a Shoot",
+            seed=decision.seed,
+            reason=decision.message,
+            seeds=len(garden.seeds),
+            excluded=dict(excluded),
+        )
+        return decision
+
+    def _usage(self, seed: str) -> int:
+        return self.shoots.count(BY_SEED, seed) + self.assumed.count(seed)
+
+    # --- writing
+
+    async def _bind(self, shoot: Object, seed: str) -> Result:
+        try:
+            bound = await self.api.bind(shoot, seed)
+        except KubeError as error:
+            self._count(metrics.REFUSED if isinstance(error, _REFUSALS) else metrics.FAILED)
+            if not isinstance(error, _UNCERTAIN):
+                self.assumed.give_back(shoot, seed)
+            if isinstance(error, _OVERTAKEN):
+                return Requeue()
+            if isinstance(error, _REFUSALS):
+                await self._tell(shoot, f"{error}")
+            raise
+        self._count(metrics.SCHEDULED)
+        self.shoots.observe(bound)
+        self.assumed.seen(shoot, [seed])
+        self._event(shoot, "Normal", "SchedulingSuccessful", f"Scheduled to seed '{seed}'")
+        return await self._clear(bound)
+
+    async def _tell(self, shoot: Object, reason: str) -> Result:
+        """In status and Event, if they do not say it yet."""
+        message = failed_to_schedule(reason)
+        last = last_operation(shoot)
+        if is_told_of_failure(shoot) and last.get("description") == message:
+            return RequeueAfter(LONGEST_WAIT)
+        told = {
+            "type": "Create",
+            "state": "Pending",
+            "progress": last.get("progress", 0),
+            "description": message,
+            "lastUpdateTime": format_time(self.clock()),
+        }
+        if not await self._write_status(shoot, {"lastOperation": told}):
+            return Requeue()
+        self._event(shoot, "Warning", "SchedulingFailed", message)
+        return RequeueAfter(LONGEST_WAIT)
+
+    async def _clear(self, shoot: Object) -> Result:
+        """A Shoot with a Seed does not say any more that there is none."""
+        if not spec(shoot).get("seedName") or not is_told_of_failure(shoot):
+            return Done()
+        return Done() if await self._write_status(shoot, {"lastOperation": None}) else Requeue()
+
+    async def _write_status(self, shoot: Object, status: Object) -> bool:
+        """Whether it was written: not if the Shoot has changed, or gone, since it was seen."""
+        own, version = key(shoot), metadata(shoot)["resourceVersion"]
+        body = {"metadata": {"resourceVersion": version}, "status": status}
+        try:
+            written = await self.client.patch(SHOOTS, own.name, body, namespace=own.namespace, subresource="status")
+        except _OVERTAKEN:
+            return False
+        self.shoots.observe(written)
+        return True
+
+    def _event(self, shoot: Object, type_: EventType, reason: str, message: str) -> None:
+        self.recorder.event(shoot, type_, reason, message, reporter=_REPORTER)
+
+    def _count(self, result: str) -> None:
+        metrics.attempts_total.labels(result).inc()

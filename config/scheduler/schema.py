@@ -1,0 +1,94 @@
+"""Every field of the scheduler's configuration file."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
+
+from config.blocks import (
+    CacheSyncTimeout,
+    ClientConnection,
+    Debugging,
+    GracefulShutdownTimeout,
+    HTTPServer,
+    LeaderElection,
+    LogFormat,
+    LogLevel,
+    Tracing,
+)
+from config.checks import distinct_ports, lasts_at_least, one_of
+from config.fields import Duration, setting
+from config.shared import workers
+from kube.validation import FieldError
+
+SAME_REGION, MINIMAL_DISTANCE = STRATEGIES = ("SameRegion", "MinimalDistance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    health_probes: Annotated[HTTPServer, setting("HTTP server of `/healthz` and `/readyz`.")] = field(
+        default_factory=partial(HTTPServer, port=10251)
+    )
+    metrics: Annotated[HTTPServer, setting("HTTP server of `/metrics`.")] = field(
+        default_factory=partial(HTTPServer, port=19251)
+    )
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        return distinct_ports(self, path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shoot:
+    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    candidate_determination_strategy: Annotated[
+        str, setting("Which of the Seeds that fit are candidates.", one_of(*STRATEGIES), zero_is_unset=True)
+    ] = SAME_REGION
+    progressing_seed_grace_period: Annotated[
+        Duration,
+        setting(
+            "Time for which a Seed stays usable whose gardenlet was ready and is progressing; 0: as in the original,"
+            " none.",
+            lasts_at_least(0, "must be non-negative"),
+        ),
+    ] = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupBucket:
+    concurrent_syncs: Annotated[int, workers("BackupBuckets")] = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedulers:
+    cache_sync_timeout: CacheSyncTimeout = 120.0
+    backup_bucket: Annotated[BackupBucket, setting("Accepted for compatibility; nothing uses it.")] = BackupBucket()
+    shoot: Annotated[Shoot, setting("Chooses Seeds for Shoots.")] = Shoot()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfiguration:
+    client_connection: Annotated[ClientConnection, setting("Connection to the garden cluster.")] = field(
+        default_factory=partial(ClientConnection, qps=50.0, burst=100)
+    )
+    leader_election: Annotated[
+        LeaderElection, setting("Leader election of the scheduler, by a Lease in the garden cluster.")
+    ] = field(
+        default_factory=partial(
+            LeaderElection, resource_name="gardener-scheduler-leader-election", resource_namespace="garden"
+        )
+    )
+    server: Annotated[Server, setting("Servers of the program.")] = field(default_factory=Server)
+    debugging: Annotated[Debugging, setting("Debugging.")] = field(default_factory=Debugging)
+    tracing: Annotated[Tracing, setting("OpenTelemetry traces.")] = field(default_factory=Tracing)
+    log_level: LogLevel = "info"
+    log_format: LogFormat = "json"
+    graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
+    feature_gates: Annotated[dict[str, bool], setting("Accepted for compatibility; there are no feature gates.")] = (
+        field(default_factory=dict)
+    )
+    schedulers: Annotated[Schedulers, setting("The control loops.")] = field(default_factory=Schedulers)
+
+    @property
+    def controllers(self) -> Schedulers:
+        """As other programs call them."""
+        return self.schedulers

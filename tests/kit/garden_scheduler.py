@@ -1,0 +1,67 @@
+"""The scheduler at work in a test's own process, and Seeds that it may choose.
+
+async with run_scheduler(client, place.namespace):
+    place.shoot("s")
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agent.scheduler.context import Context
+from agent.scheduler.shoot.controller import declare
+from config.scheduler.schema import SchedulerConfiguration, Schedulers, Shoot
+from devcluster.garden.objects import NAMESPACE, SCHEDULER_ACCOUNT
+from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
+from gardener.garden.resources import SEEDS, SHOOTS
+from kit.controllers import cluster_of, loops_at_work
+from kit.garden_shoots import ShootPlace
+from kit.scheduling import ready_status
+from kube.client import Client
+from kube.events import EventRecorder
+from kube.loop import ControlLoop
+from kube.objects import Object, spec, text
+from process.garden_api.api import recognized
+
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{SCHEDULER_ACCOUNT}"
+
+
+@asynccontextmanager
+async def run_scheduler(client: Client, *namespaces: str, shoot: Shoot | None = None) -> AsyncIterator[ControlLoop]:
+    """It sees the Shoots of these namespaces, or all, and may what the manifests say that it may."""
+    if type(client) is Client:
+        client = client.impersonating(ACCOUNT)
+    garden = cluster_of(client, *namespaces)
+    context = Context(
+        config=SchedulerConfiguration(schedulers=Schedulers(shoot=shoot or Shoot())),
+        garden=garden,
+        api=await recognized(client),
+        recorder=EventRecorder(client, component="test"),
+    )
+    loop = declare(context)
+    async with loops_at_work(context.recorder, {garden.caches}, loop):
+        yield loop
+
+
+def usable_seed(place: ShootPlace, suffix: str = "", *, room: int | None = None) -> str:
+    """The name of a new Seed in the region of the Shoots of the place."""
+    name = place.seed(suffix)
+    set_room(place, name, room)
+    return name
+
+
+def set_room(place: ShootPlace, seed: str, room: int | None) -> None:
+    status = ready_status(room=room)
+    (gardenlet,) = status["conditions"]
+    conditions = [{**gardenlet, "type": kind} for kind in (GARDENLET_READY, BACKUP_BUCKETS_READY)]
+    place.patch(SEEDS, seed, {"status": {**status, "conditions": conditions}}, status=True)
+
+
+def seed_of(place: ShootPlace, name: str = "s") -> str:
+    """Empty: it has none."""
+    return text(spec(place.get(SHOOTS, name)).get("seedName"))
+
+
+def told(place: ShootPlace, name: str = "s") -> Object | None:
+    """What the status says of the last operation."""
+    operation: Object | None = place.get(SHOOTS, name).get("status", {}).get("lastOperation")
+    return operation
