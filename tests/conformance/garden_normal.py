@@ -24,6 +24,10 @@ _USERS = re.compile(r"\[([^\[\]\s]+/[^\[\]\s]+(?: [^\[\]\s]+/[^\[\]\s]+)+)\]")
 _SUPPORTED = re.compile(r'(supported values: )("[^"]*"(?:, "[^"]*")+)')
 _GENERATED_NAME = re.compile(r"(conf-base|reg-\$P[a-z-]*)-[a-z0-9]{5}\b")
 _LABEL_OF_SEED = re.compile(r"(name\.)?seed\.gardener\.cloud/")
+_ALL_SEEDS = re.compile(
+    r"(none (?:out )?of the )\d+( seeds (?:is valid|has the matching labels required by seed selector of 'CloudProfile'))"
+)
+"""Counts those of other scenarios."""
 _RANDOM_SUFFIX = re.compile(r"-[a-z0-9]{5}$")
 
 _NEAR_SECONDS, _LONG_SECONDS = 900, 400 * 86400
@@ -87,6 +91,7 @@ class GardenNormal:
         text = _VERSION.sub(_minor, text)
         text = _USERS.sub(lambda match: f"[{' '.join(sorted(match[1].split(' ')))}]", text)
         text = _SUPPORTED.sub(lambda match: match[1] + ", ".join(sorted(re.findall(r'"[^"]*"', match[2]))), text)
+        text = _ALL_SEEDS.sub(r"\1<n>\2", text)
         return _GENERATED_NAME.sub(r"\1-<random>", text)
 
     def name(self, obj: Object) -> str:

@@ -51,13 +51,13 @@ _LAGS = re.compile("not found|not yet ready|not been synchronized")
 
 
 async def play_all(
-    scenarios: Sequence[GardenScenario], client: Client, manager: AgentProcess, *, at_once: int
+    scenarios: Sequence[GardenScenario], client: Client, agents: Sequence[AgentProcess], *, at_once: int
 ) -> dict[str, Observations]:
     """By id what was seen; what went wrong as the observation `error`."""
-    pauses = Pauses(manager)
+    pauses = [Pauses(agent) for agent in agents]
     limit, run = asyncio.Semaphore(at_once), random.randrange(1 << 16)
     seen: dict[str, Observations] = {}
-    async with mirror(client, {PROJECT, *_kinds(scenarios)}) as mirrored, _idleness(manager) as idleness:
+    async with mirror(client, {PROJECT, *_kinds(scenarios)}) as mirrored, _idleness(agents) as idleness:
         discovery = Discovery(client)
 
         async def play(number: int, scenario: GardenScenario) -> None:
@@ -90,17 +90,18 @@ def _kinds(scenarios: Sequence[GardenScenario]) -> Iterator[tuple[str, str]]:
 class _Idleness:
     """When each controller was last seen with nothing to do."""
 
-    def __init__(self, manager: AgentProcess) -> None:
-        self._manager = manager
+    def __init__(self, agents: Sequence[AgentProcess]) -> None:
+        self._agents = agents
         self._last: dict[str, float] = {}
 
     async def follow(self) -> None:
         while True:
             await asyncio.sleep(_LOOK)
             now, work = time.monotonic(), Counter[str]()
-            for series, value in (await asyncio.to_thread(self._manager.metrics)).items():
-                if found := _WORK.match(series):
-                    work[found["controller"]] += int(value)
+            for agent in self._agents:
+                for series, value in (await asyncio.to_thread(agent.metrics)).items():
+                    if found := _WORK.match(series):
+                        work[found["controller"]] += int(value)
             self._last |= {controller: now for controller, count in work.items() if not count}
 
     async def reached(self, area: str) -> None:
@@ -118,8 +119,8 @@ def _plain(name: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _idleness(manager: AgentProcess) -> AsyncIterator[_Idleness]:
-    idleness = _Idleness(manager)
+async def _idleness(agents: Sequence[AgentProcess]) -> AsyncIterator[_Idleness]:
+    idleness = _Idleness(agents)
     following = asyncio.create_task(idleness.follow())
     try:
         yield idleness
@@ -134,7 +135,7 @@ class _Play:
     client: Client
     discovery: Discovery
     mirror: Mirror
-    pauses: Pauses
+    pauses: Sequence[Pauses]
     idleness: "_Idleness"
     scenario: GardenScenario
     project: str
@@ -159,7 +160,9 @@ class _Play:
                 continue
             await self._wait(steps[0]["patch"], "present")
             self.patience = _PATIENCE_IN_PAUSE
-            with self.pauses.pause():
+            with contextlib.ExitStack() as stack:
+                for pauses in self.pauses:
+                    stack.enter_context(pauses.pause())
                 for step in steps:
                     await self._do(step)
                 await asyncio.sleep(_DELIVERY)

@@ -11,7 +11,16 @@ _ROLE = "rbac.authorization.k8s.io/v1 ClusterRole gardener.cloud:extension:proje
 
 _NO_COMMA = "the original leaves a blank and a comma where one part of a text is empty"
 
+_QUOTES = "an Event names the Seed in single quotes, as in the older release; all else is as in the newest one"
+
 OTHER_WORDS: dict[str, str] = {
+    "scheduler/map-names-with-blanks": _QUOTES,
+    "scheduler/pending-until-ready": _QUOTES,
+    "scheduler/pending-until-seed-made": _QUOTES,
+    "scheduler/pending-until-shoot-gone": _QUOTES,
+    "scheduler/pending-until-untainted": _QUOTES,
+    "scheduler/pending-until-visible": _QUOTES,
+    "scheduler/shoot-selector-empty": _QUOTES,
     "shoot-maintenance/operation-rotate-credentials-start": _NO_COMMA,
     "shoot-maintenance/operation-rotate-etcd-encryption-key-start": _NO_COMMA,
     "shoot-maintenance/operation-rotate-ssh-keypair": _NO_COMMA,

@@ -23,7 +23,7 @@ the next one (`Usage.add`).
 from gardener.garden.scheduling.capacity import Usage, allocatable_shoots
 from gardener.garden.scheduling.decision import Decision, Exclusion, Filter, Garden, decide
 from gardener.garden.scheduling.regions import RegionConfig
-from gardener.garden.scheduling.seeds import SeedInfo, tolerates
+from gardener.garden.scheduling.seeds import SeedInfo, taints_of, tolerates
 from gardener.garden.scheduling.shoots import failed_to_schedule, is_told_of_failure, waits
 from gardener.garden.scheduling.strategies import Strategy
 
@@ -40,6 +40,7 @@ __all__ = [
     "decide",
     "failed_to_schedule",
     "is_told_of_failure",
+    "taints_of",
     "tolerates",
     "waits",
 ]

@@ -36,7 +36,6 @@ class SeedInfo:
     region: str
     zones: int
     taints: tuple[tuple[str, str], ...]
-    """Key and value; no value is the empty one."""
     networks: SeedNetworks
     allocatable: int | None
     """None: as many Shoots as there are."""
@@ -56,7 +55,7 @@ class SeedInfo:
             provider=text(at(wanted, "provider", "type")),
             region=text(at(wanted, "provider", "region")),
             zones=len(texts(at(wanted, "provider", "zones"))),
-            taints=_pairs(mappings(wanted.get("taints"))),
+            taints=taints_of(seed),
             networks=SeedNetworks.of(seed),
             allocatable=allocatable_shoots(seed),
             problem=_problem(seed),
@@ -91,6 +90,11 @@ def _problem(seed: Object) -> str:
     if spec(seed).get("backup") and backup != "True":
         return f"condition {BACKUP_BUCKETS_READY} is {text(backup) or 'missing'}"
     return ""
+
+
+def taints_of(seed: Object) -> tuple[tuple[str, str], ...]:
+    """Key and value of each; no value is the empty one."""
+    return _pairs(mappings(spec(seed).get("taints")))
 
 
 def _pairs(entries: Iterable[Object]) -> tuple[tuple[str, str], ...]:

@@ -43,14 +43,16 @@ def seed(**fields: Any) -> Object:
     ("at_seed", "fields", "said"),
     [
         ({"spec__taints": [{"key": "no"}]}, {}, "taints are not tolerated"),
-        ({"spec__taints": [{"key": "w", "value": "v"}]}, {"tolerations": [{"key": "w"}]}, ""),
+        ({"spec__taints": [{"key": "w", "value": "v"}]}, {"tolerations": [{"key": "w"}]}, "taints are not tolerated"),
+        ({"spec__taints": [{"key": "w"}]}, {"tolerations": [{"key": "w"}]}, ""),
+        ({"metadata__annotations": {"seedmanagement.gardener.cloud/cordoned": "true"}}, {}, "that is cordoned"),
         ({"metadata__deletionTimestamp": DELETING}, {}, "marked to be deleted"),
         ({"spec__provider__zones": ["a", "b"]},
          {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}}, "which has 2 zones"),
         ({"spec__networks__nodes": "10.250.0.0/16"}, {"networking__nodes": "10.250.0.0/17"}, "must not overlap"),
         ({"spec__networks__shootDefaults": None}, {}, "spec.networking.pods: Required value: pods is required"),
         ({"status__allocatable": {"shoots": "0"}}, {}, "already has the maximum number of shoots scheduled on it (0)"),
-        ({"status__allocatable": {"shoots": "1"}}, {}, ""),
+        ({"status__allocatable": {"shoots": "500m"}}, {}, ""),
     ],
 )  # fmt: skip
 def test_a_seed_takes_a_shoot_that_fits(at_seed: dict[str, Any], fields: dict[str, Any], said: str) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from gardener import keys
 from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.garden.scheduling import allocatable_shoots, taints_of, tolerates
 from gardener.garden.shoots import last_operation
 from kube.objects import (
     Object,
     annotations,
     finalizers,
     is_deleting,
+    is_truthy,
     labels,
     mappings,
     matches_label_selector,
@@ -22,10 +24,8 @@ from kube.objects import (
     texts,
 )
 from kube.paths import at, mapping_at
-from kube.quantities import parse_quantity
 from kube.validation import forbidden
 from webhooks.garden.common.references import exists
-from webhooks.garden.common.tolerations import pair
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_of, seed_name, status
 from webhooks.garden.shoot.profile import profile_of
@@ -55,7 +55,9 @@ def _reasons(write: Write, seed: Object) -> Iterator[str]:
     name = text(metadata(seed).get("name"))
     if is_deleting(seed):
         yield f"cannot use seed '{name}' to schedule the shoot: seed is marked to be deleted"
-    if not _tolerates(write.spec, seed):
+    if is_truthy(annotations(seed).get(keys.CORDONED)):
+        yield f"cannot schedule shoot '{write.name}' on seed '{name}' that is cordoned"
+    if not tolerates(mappings(write.spec.get("tolerations")), taints_of(seed)):
         yield "forbidden to use a seed whose taints are not tolerated by the shoot"
     selector = mapping_at(profile_of(write, write.spec) or {}, "seedSelector")
     if not _matches(selector, seed):
@@ -72,12 +74,6 @@ def _reasons(write: Write, seed: Object) -> Iterator[str]:
         )
 
 
-def _tolerates(shoot_spec: Object, seed: Object) -> bool:
-    tolerated = {pair(each) for each in mappings(shoot_spec.get("tolerations"))}
-    taints = (pair(taint) for taint in mappings(spec(seed).get("taints")))
-    return all(taint in tolerated or (taint[0], "") in tolerated for taint in taints)
-
-
 def _matches(selector: Object, seed: Object) -> bool:
     try:
         return matches_label_selector(selector, labels(seed))
@@ -89,7 +85,7 @@ def capacity(write: Write) -> Iterator[Limit]:
     """For `limits`: how many Shoots the Seed has room for."""
     name = text(write.spec.get("seedName"))
     seed = write.garden.get(SEEDS, name) if _is_bound_anew(write) else None
-    room = _shoots(at(status(seed), "allocatable", "shoots")) if seed is not None else None
+    room = allocatable_shoots(seed) if seed is not None else None
     if room is not None:
         yield Limit(
             resource=SHOOTS,
@@ -101,13 +97,6 @@ def capacity(write: Write) -> Iterator[Limit]:
             ),
             path=SEED_NAME,
         )
-
-
-def _shoots(value: object) -> int | None:
-    try:
-        return int(parse_quantity(value)) if isinstance(value, str | int) else None
-    except (ValueError, OverflowError):
-        return None
 
 
 # --- changes
