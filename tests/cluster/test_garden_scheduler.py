@@ -1,16 +1,25 @@
 """Shoots get Seeds, or are told why there is none for them."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+from config.scheduler.schema import MINIMAL_DISTANCE, Shoot
+from devcluster.faults import LateEvents, Reset, Rule
+from gardener.garden.resources import SEEDS, SHOOTS
+from kit.controllers import counted
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_scheduler import run_scheduler, seed_of, told, usable_seed
+from kit.garden_controllers import looked_at
+from kit.garden_scheduler import run_scheduler, seed_of, set_room, told, usable_seed
 from kit.garden_shoots import ShootPlace
+from kit.proxied import proxied
 from kit.world import connected
 from kube.client import Client, Selection
-from kube.resources import EVENTS
+from kube.resources import CONFIG_MAPS, EVENTS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -26,15 +35,112 @@ def place(garden: Garden) -> ShootPlace:
     return ShootPlace(garden)
 
 
-async def events(client: Client, place: ShootPlace) -> set[str]:
+async def said(client: Client, place: ShootPlace) -> set[str]:
+    """By Events."""
     found = await client.list(EVENTS, Selection(place.namespace))
     return {f"{event['type']} {event['reason']}: {event['message']}" for event in found}
 
 
-async def test_a_shoot_is_bound_to_a_seed(place: ShootPlace, client: Client) -> None:
-    seed = usable_seed(place)
+def no_room(seed: str) -> str:
+    return (
+        "Failed to schedule Shoot: 0/1 seed cluster candidate(s) are eligible for scheduling:"
+        f" {{{seed} => seed does not have available capacity for shoots}}"
+    )
+
+
+async def test_a_shoot_is_bound_and_told_of_until_then(place: ShootPlace, client: Client) -> None:
+    seed = usable_seed(place, room=0)
+    place.shoot()
+    async with run_scheduler(client, place.namespace) as loop:
+        await soon(
+            lambda: told(place).get("description") == no_room(seed), "the Shoot to be told that there is no room"
+        )
+        assert (told(place)["type"], told(place)["state"]) == ("Create", "Pending")
+        version = place.meta(SHOOTS, "s")["resourceVersion"]
+        place.patch(SEEDS, seed, {"metadata": {"labels": {"a": "b"}}})
+        await looked_at(loop, SEEDS, place.get(SEEDS, seed))
+        assert place.meta(SHOOTS, "s")["resourceVersion"] == version  # that there still is no room is nothing new
+        set_room(place, seed, 1)
+        await soon(lambda: seed_of(place) == seed and not told(place), "the Shoot to be scheduled")
+        scheduled = f"Normal SchedulingSuccessful: Scheduled to seed '{seed}'"
+        failed = f"Warning SchedulingFailed: {no_room(seed)}"
+
+        async def is_said() -> bool:
+            return await said(client, place) == {scheduled, failed}
+
+        await soon(is_said, "Events about both")
+
+
+async def test_the_place_of_a_shoot_that_goes_is_given_to_one_that_waits(place: ShootPlace, client: Client) -> None:
+    seed = usable_seed(place, room=1)
+    place.shoot("first", seedName=seed)
+    place.shoot("ours")
+    place.shoot("foreign", schedulerName="other")
+    async with run_scheduler(client, place.namespace):
+        await soon(lambda: told(place, "ours").get("description") == no_room(seed), "the Shoot to wait")
+        place.delete(SHOOTS, "first")
+        await soon(lambda: seed_of(place, "ours") == seed, "the Shoot to be scheduled")
+    assert not seed_of(place, "foreign")
+    assert not told(place, "foreign")
+
+
+async def test_who_is_bound_by_hand_does_not_wait_any_more(place: ShootPlace, client: Client) -> None:
+    full, hidden = usable_seed(place, room=0), place.seed("-hidden")
     place.shoot()
     async with run_scheduler(client, place.namespace):
+        await soon(lambda: told(place).get("description") == no_room(full), "the Shoot to wait")
+        place.patch(SHOOTS, "s", {"spec": {"seedName": hidden}})
+        await soon(lambda: not told(place), "the status not to say any more that there is no Seed")
+
+
+async def test_a_region_config_map_is_read_anew_when_it_changes(place: ShootPlace, client: Client) -> None:
+    seed = usable_seed(place)
+    named = {"annotations": {"scheduling.gardener.cloud/cloudprofiles": place.name}}
+    marked = {"labels": {"scheduling.gardener.cloud/purpose": "region-config"}}
+    names = (place.name, f"{place.name}-b")
+    for name in names:
+        place.garden.create(CONFIG_MAPS, name, namespace="garden", metadata=named | marked, data={"local": "no map"})
+    place.shoot()
+    shoot = Shoot(candidate_determination_strategy=MINIMAL_DISTANCE)
+    async with run_scheduler(client, place.namespace, shoot=shoot):
+        wrong = f'Wrong format in region ConfigMap garden/{place.name}, Region "local"'
+        await soon(lambda: wrong in told(place).get("description", ""), "the Shoot to be told what is wrong")
+
+        async def is_said() -> bool:
+            found = await client.list(EVENTS, Selection("garden", field_selector=f"involvedObject.name={names[1]}"))
+            return [event["reason"] for event in found] == ["RegionConfigIgnored"]
+
+        await soon(is_said, "an Event that the second one does not count")
+        place.garden.patch(CONFIG_MAPS, names[0], {"data": {"local": "{local: 3}"}}, namespace="garden")
         await soon(lambda: seed_of(place) == seed, "the Shoot to be scheduled")
-    assert await events(client, place) == {f"Normal SchedulingSuccessful: Scheduled to seed '{seed}'"}
-    assert told(place) is None
+    for name in names:
+        place.garden.delete(CONFIG_MAPS, name, namespace="garden")
+
+
+async def test_no_seed_gets_more_than_it_has_room_for_however_late_watches_are(
+    place: ShootPlace, client: Client, tmp_path: Path
+) -> None:
+    """Admission would refuse it, and has nothing to refuse."""
+    seeds = [usable_seed(place, suffix, room=4) for suffix in ("-a", "-b")]
+    refused = partial(counted, "scheduler_attempts_total", result="refused")
+    async with proxied(place.garden.cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=LateEvents(seconds=0.5)))
+        # The answers to some bindings are lost, so that nobody knows of them but by the late watch.
+        proxy.rules.add(Rule(fault=Reset(carried_out=True), methods=("PATCH",), path="/shoots/[^/]+$", times=2))
+        before = refused()
+        async with run_scheduler(Client(transport, user_agent="test"), place.namespace):
+            names = [f"s{number:02}" for number in range(12)]
+            for name in names:
+                place.shoot(name)
+
+            def placed() -> Counter[str]:
+                return Counter(seed_of(place, name) for name in names)
+
+            def is_full() -> bool:
+                return sum(bool(told(place, name)) for name in names) == 4 and placed()[""] == 4
+
+            await soon(is_full, "both Seeds to be full, and the others to be told")
+            assert placed() == dict.fromkeys((*seeds, ""), 4)
+            assert refused() == before
+            set_room(place, seeds[0], 6)
+            await soon(lambda: placed() == {seeds[0]: 6, seeds[1]: 4, "": 2}, "the new places to be taken")

@@ -20,6 +20,7 @@ from kube.client import Client
 from kube.events import EventRecorder
 from kube.loop import ControlLoop
 from kube.objects import Object, spec, text
+from kube.paths import mapping_at
 from process.garden_api.api import recognized
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{SCHEDULER_ACCOUNT}"
@@ -61,7 +62,6 @@ def seed_of(place: ShootPlace, name: str = "s") -> str:
     return text(spec(place.get(SHOOTS, name)).get("seedName"))
 
 
-def told(place: ShootPlace, name: str = "s") -> Object | None:
-    """What the status says of the last operation."""
-    operation: Object | None = place.get(SHOOTS, name).get("status", {}).get("lastOperation")
-    return operation
+def told(place: ShootPlace, name: str = "s") -> Object:
+    """What the status says of the last operation; empty: nothing."""
+    return mapping_at(place.get(SHOOTS, name), "status", "lastOperation")
