@@ -1,4 +1,4 @@
-"""What the controller manager does, in a garden of its own.
+"""What controller manager and scheduler do, in a garden of its own.
 
 kill -9 at any write (see `kit.crash.sweep`), and answers that no API server gave (see `kit.crash.answers`).
 """
@@ -11,6 +11,7 @@ from kit.crash import (
     scenes_of_seed_autoscalers,
     scenes_of_seed_sets,
     scenes_of_shoots,
+    scenes_of_the_scheduler,
 )
 from kit.crash.answers import ANSWERS, Answers
 from kit.crash.sweep import FULL, Scene, Sweep
@@ -22,6 +23,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_shoots.SCENES,
     *scenes_of_seed_sets.SCENES,
     *scenes_of_seed_autoscalers.SCENES,
+    *scenes_of_the_scheduler.SCENES,
 ]
 _AT_ONCE = 4
 """Runs of a scene at the same time, in namespaces of their own."""

@@ -21,6 +21,7 @@ from agent.controller_manager import metrics as garden_metrics
 from agent.resource_manager import managed_resource_metrics
 from agent.resource_manager.csr_approver import metrics as csr_metrics
 from agent.resource_manager.garbage_collector import metrics as garbage_metrics
+from agent.scheduler.shoot import metrics as scheduler_metrics
 from agent.shared.token_requestor import metrics as token_metrics
 from kube import metrics as kube_metrics
 from process.caches import caches_behind
@@ -31,6 +32,7 @@ REGISTERED = (
     garbage_metrics.objects_total,
     garden_metrics.garden,
     managed_resource_metrics.managed_resources,
+    scheduler_metrics.pending_shoots,
     token_metrics.requested_tokens,
     kube_metrics.leader_election_master_status,
     kube_metrics.workqueue_depth,
@@ -64,7 +66,8 @@ class Monitored:
 
 RESOURCE_MANAGER = Monitored("gardener-resource-manager", COMPONENTS)
 CONTROLLER_MANAGER = Monitored("gardener-controller-manager", COMPONENTS / "controller-manager")
-MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER)
+SCHEDULER = Monitored("gardener-scheduler", COMPONENTS / "scheduler")
+MONITORED = (RESOURCE_MANAGER, CONTROLLER_MANAGER, SCHEDULER)
 
 
 @cache

@@ -11,10 +11,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kit.monitoring_files import CONTROLLER_MANAGER, MONITORED, PROJECT, RESOURCE_MANAGER, Monitored, rules_text
+from kit.monitoring_files import (
+    CONTROLLER_MANAGER,
+    MONITORED,
+    PROJECT,
+    RESOURCE_MANAGER,
+    SCHEDULER,
+    Monitored,
+    rules_text,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="needs the program promtool")
-CASES = {RESOURCE_MANAGER: "alerts.yaml", CONTROLLER_MANAGER: "controller_manager_alerts.yaml"}
+CASES = {
+    RESOURCE_MANAGER: "alerts.yaml",
+    CONTROLLER_MANAGER: "controller_manager_alerts.yaml",
+    SCHEDULER: "scheduler_alerts.yaml",
+}
 of_each = pytest.mark.parametrize("of", MONITORED, ids=lambda of: of.job)
 
 

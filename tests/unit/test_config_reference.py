@@ -7,6 +7,7 @@ import pytest
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.reference import BEGIN, END, inserted, reference
 from config.resource_manager.schema import ResourceManagerConfiguration
+from config.scheduler.schema import SchedulerConfiguration
 
 DEFAULTS = ResourceManagerConfiguration()
 DOCUMENTS = Path(__file__).parents[2] / "docs"
@@ -17,6 +18,7 @@ DOCUMENTS = Path(__file__).parents[2] / "docs"
     [
         ("resource_manager", "configuration.md", DEFAULTS),
         ("controller_manager", "controller-manager.md", ControllerManagerConfiguration()),
+        ("scheduler", "scheduler.md", SchedulerConfiguration()),
     ],
 )
 def test_the_documented_reference_is_the_schema(package: str, document: str, defaults: object) -> None:

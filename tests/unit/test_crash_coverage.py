@@ -16,6 +16,7 @@ from kit.crash import (
     scenes_of_seed_autoscalers,
     scenes_of_seed_sets,
     scenes_of_shoots,
+    scenes_of_the_scheduler,
 )
 from kit.crash.sweep import Scene, right, write_of
 from kit.granted_rights import Right, rights
@@ -32,6 +33,7 @@ SCENES: list[type[Scene]] = [
     *scenes_of_seed_sets.SCENES,
     *scenes_of_seed_autoscalers.SCENES,
     *scenes_of_shoots.SCENES,
+    *scenes_of_the_scheduler.SCENES,
 ]
 CROSSED = {each for scene in SCENES for each in scene.crosses}
 OWN = "resources.gardener.cloud"

@@ -26,11 +26,12 @@ from agent.shared.network_policy.reconcile import (
 from agent.shared.token_requestor import metrics as token_metrics
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
 from campaign import command as campaign
-from config.controller_manager import COMPONENT as CONTROLLER_MANAGER
+from config import controller_manager, scheduler
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.fields import is_block, is_list, join, members, without_none
 from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
+from config.scheduler.schema import SchedulerConfiguration
 from config.validation import check
 from devcluster import __main__ as devcluster_program
 from gardener import conditions, keys
@@ -241,6 +242,8 @@ def test_controllers_that_are_named_exist() -> None:
 
 # --- configuration
 
+OF_GARDENS = {each.COMPONENT.kind: each.COMPONENT for each in (controller_manager, scheduler)}
+
 
 def test_examples_of_the_configuration_are_valid() -> None:
     fields_of_files = {path for path in all_configuration_paths() if "." not in path} | {"apiVersion", "kind"}
@@ -249,7 +252,7 @@ def test_examples_of_the_configuration_are_valid() -> None:
     assert len(examples) >= 12
     for example in examples:
         election = {"resourceNamespace": "garden"} | example.get("leaderElection", {})
-        component = CONTROLLER_MANAGER if example.get("kind") == CONTROLLER_MANAGER.kind else COMPONENT
+        component = OF_GARDENS.get(example.get("kind", ""), COMPONENT)
         decoded = component.decode(yaml.safe_dump(example | {"leaderElection": election}))
         check(decoded.config, conflicts=decoded.conflicts)
         assert decoded.warnings == ()
@@ -269,7 +272,11 @@ def configuration_paths(cls: type = ResourceManagerConfiguration, path: str = ""
 
 
 def all_configuration_paths() -> set[str]:
-    return {*configuration_paths(), *configuration_paths(ControllerManagerConfiguration)}
+    return {
+        *configuration_paths(),
+        *configuration_paths(ControllerManagerConfiguration),
+        *configuration_paths(SchedulerConfiguration),
+    }
 
 
 def test_fields_of_the_configuration_exist() -> None:

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,14 @@ from typing import Any
 import pytest
 import yaml
 
+from config import controller_manager, scheduler
 from config.component import LoadedConfig
-from config.controller_manager import decode as decode_controller_manager
 from config.resource_manager import decode
 from config.resource_manager.schema import ResourceManagerConfiguration
 from devcluster.audit import Call
 from gardener.responsibility import DEFAULT_CLASS
 from kit.granted_rights import Right, rights, unused
-from kit.monitoring_files import CONTROLLER_MANAGER as MONITORED_CONTROLLER_MANAGER
-from kit.monitoring_files import RESOURCE_MANAGER, Monitored, rules_text
+from kit.monitoring_files import CONTROLLER_MANAGER, RESOURCE_MANAGER, SCHEDULER, Monitored, rules_text
 from kube.objects import Object, labels, metadata
 from webhooks.configurations.objects import INJECT_CA_FROM, Service, Url
 from webhooks.configurations.registrations import configurations
@@ -35,12 +35,12 @@ from webhooks.registration import Instance, Mode
 
 PROJECT = Path(__file__).parents[2]
 MANIFESTS = PROJECT / "manifests"
-RECORDED = ("controller-manager", "runtime", "standalone", "target", "target-cluster")
+RECORDED = ("controller-manager", "runtime", "scheduler", "standalone", "target", "target-cluster")
 OVERLAYS = tuple(sorted(path.name for path in (MANIFESTS / "overlays").iterdir()))
 WITH_PODS = ("runtime", "runtime-cert-manager", "target")
 WITH_AGENT = (*WITH_PODS, "standalone")
 WITH_CONTAINERS = (*WITH_AGENT, "garden")
-OF_THIS_PROJECT = (*WITH_CONTAINERS, "controller-manager", "garden-with-controllers")
+OF_THIS_PROJECT = (*WITH_CONTAINERS, "controller-manager", "scheduler", "garden-with-controllers")
 PARTS_OF_GARDEN = {"garden-base": "base/garden", "garden-admission": "instances/garden"}
 """Recorded apart: what the garden consists of besides is generated, and tests of its own know from what."""
 DNS = "gardener-resource-manager"
@@ -138,7 +138,11 @@ def test_who_scales_webhooks_finds_their_containers_and_nobody_else_says_how_man
 # --- monitoring
 
 
-MONITORING = {"monitoring": RESOURCE_MANAGER, "controller-manager-monitoring": MONITORED_CONTROLLER_MANAGER}
+MONITORING = {
+    "monitoring": RESOURCE_MANAGER,
+    "controller-manager-monitoring": CONTROLLER_MANAGER,
+    "scheduler-monitoring": SCHEDULER,
+}
 
 
 @pytest.mark.parametrize("overlay", MONITORING)
@@ -175,7 +179,7 @@ def test_the_address_of_runbooks_is_set_as_the_page_says(tmp_path: Path) -> None
     ("overlay", "monitoring", "number"),
     [
         *((overlay, "monitoring", 2) for overlay in WITH_PODS),
-        ("controller-manager", "controller-manager-monitoring", 1),
+        *((overlay, f"{overlay}-monitoring", 1) for overlay in ("controller-manager", "scheduler")),
     ],
 )
 def test_services_are_scraped_as_the_job_that_alerts_are_about(overlay: str, monitoring: str, number: int) -> None:
@@ -222,58 +226,75 @@ def test_lease_and_namespaces_are_those_of_the_deployment(overlay: str) -> None:
     assert [config.leader_election.resource_name] in [rule.get("resourceNames") for rule in role["rules"]]
 
 
-# --- the controller manager
+# --- the programs of a garden
 
-CONTROLLER_MANAGER = "gardener-controller-manager"
+OF_GARDENS = {"controller-manager": controller_manager.decode, "scheduler": scheduler.decode}
+of_gardens = pytest.mark.parametrize("role", OF_GARDENS)
 
 
-def test_the_controller_manager_has_names_labels_and_ports_of_the_original() -> None:
-    ours = {"app": "gardener", "role": "controller-manager"}
-    (deployment,) = objects("controller-manager", "Deployment")
-    assert (metadata(deployment)["namespace"], metadata(deployment)["name"]) == ("garden", CONTROLLER_MANAGER)
+@of_gardens
+def test_a_program_of_a_garden_has_names_labels_and_ports_of_the_original(role: str) -> None:
+    ours = {"app": "gardener", "role": role}
+    (deployment,) = objects(role, "Deployment")
+    assert (metadata(deployment)["namespace"], metadata(deployment)["name"]) == ("garden", f"gardener-{role}")
     assert deployment["spec"]["selector"] == {"matchLabels": ours}
-    for obj in objects("controller-manager", "Service", "PodDisruptionBudget", "NetworkPolicy"):
+    for obj in objects(role, "Service", "PodDisruptionBudget", "NetworkPolicy"):
         found = obj["spec"].get("podSelector", obj["spec"].get("selector"))
         assert found.get("matchLabels", found) == ours
     assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "gardener-controlplane"
 
 
-def test_the_configuration_of_the_controller_manager_fits_what_is_mounted() -> None:
-    (found,) = objects("controller-manager", "ConfigMap")
-    loaded = decode_controller_manager(found["data"]["config.yaml"])
+@pytest.mark.parametrize(("role", "decoded"), OF_GARDENS.items())
+def test_its_configuration_fits_what_is_mounted(role: str, decoded: Callable[[str], LoadedConfig[Any]]) -> None:
+    (found,) = objects(role, "ConfigMap")
+    loaded = decoded(found["data"]["config.yaml"])
     assert not loaded.warnings
-    ((_, container),) = containers("controller-manager")
+    ((_, container),) = containers(role)
     directory = container["args"][0].removeprefix("--config=").removesuffix("/config.yaml")
     assert directory in {mount["mountPath"] for mount in container["volumeMounts"]}
     server = loaded.config.server
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"metrics": server.metrics.port, "health": server.health_probes.port}
     election = loaded.config.leader_election
-    role = one("controller-manager", "Role", f"{CONTROLLER_MANAGER}-leader-election")
-    assert [election.resource_name] in [rule.get("resourceNames") for rule in role["rules"]]
-    assert metadata(role)["namespace"] == election.resource_namespace
+    granted = one(role, "Role", f"gardener-{role}-leader-election")
+    assert [election.resource_name] in [rule.get("resourceNames") for rule in granted["rules"]]
+    assert metadata(granted)["namespace"] == election.resource_namespace
 
 
 def test_the_controller_manager_has_no_right_for_everything() -> None:
-    granted = rights(objects("controller-manager"), f"garden/{CONTROLLER_MANAGER}")
+    granted = rights(objects("controller-manager"), "garden/gardener-controller-manager")
     assert not [right for right in granted if "*" in {right.group, right.resource, right.verb}]
     assert {right.verb for right in granted if right.resource == "signers"} == {"approve"}
     assert {right.resource for right in granted if right.verb in {"bind", "escalate"}} == {"clusterroles"}
     assert not {right for right in granted if right.resource in {"pods", "nodes", "internalsecrets", "shootstates"}}
 
 
-def test_who_recommends_resources_finds_the_controller_manager(tmp_path: Path) -> None:
-    found = with_component(tmp_path, "controller-manager", "controller-manager/vertical-pod-autoscaler")
+def test_the_scheduler_writes_nothing_but_shoots() -> None:
+    granted = {str(right) for right in rights(objects("scheduler"), "garden/gardener-scheduler")}
+    assert {right for right in granted if not right.startswith(READING)} == {
+        "create events",
+        "create leases.coordination.k8s.io",
+        "patch events",
+        "patch shoots.core.gardener.cloud",
+        "patch shoots/status.core.gardener.cloud",
+        "update leases.coordination.k8s.io gardener-scheduler-leader-election",
+        "update shoots/binding.core.gardener.cloud",
+    }
+
+
+@of_gardens
+def test_who_recommends_resources_finds_it(role: str, tmp_path: Path) -> None:
+    found = with_component(tmp_path, role, f"{role}/vertical-pod-autoscaler")
     (autoscaler,) = (obj for obj in found if obj["kind"] == "VerticalPodAutoscaler")
     target = autoscaler["spec"]["targetRef"]
     (deployment,) = (obj for obj in found if (obj["kind"], metadata(obj)["name"]) == (target["kind"], target["name"]))
     assert metadata(autoscaler)["namespace"] == metadata(deployment)["namespace"]
 
 
-def test_the_garden_with_controllers_is_both() -> None:
+def test_the_garden_with_controllers_is_all_of_it() -> None:
     together = objects("garden-with-controllers")
-    apart = [*objects("garden"), *objects("controller-manager")]
-    assert sorted(map(str, together)) == sorted(map(str, apart))
+    apart = [*objects("garden"), *objects("controller-manager"), *objects("scheduler")]
+    assert sorted(map(str, together)) == sorted({str(obj) for obj in apart})
 
 
 # --- webhook configurations
@@ -371,7 +392,7 @@ def test_pods_are_restricted(overlay: str) -> None:
         assert writable == (["tls"] if container["name"] == "certificates" else [])
 
 
-@pytest.mark.parametrize("overlay", [*WITH_PODS, "controller-manager"])
+@pytest.mark.parametrize("overlay", [*WITH_PODS, "controller-manager", "scheduler"])
 def test_priority_classes_are_deployed_along(overlay: str) -> None:
     classes = {metadata(obj)["name"] for obj in objects(overlay, "PriorityClass")}
     assert {spec["priorityClassName"] for spec, _ in containers(overlay)} == classes

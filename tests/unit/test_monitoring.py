@@ -60,7 +60,8 @@ def described() -> dict[str, set[str]]:
 def known() -> dict[str, set[str]]:
     of_process = {family.name: set[str]() for family in REGISTRY.collect() if family.name.startswith("process_")}
     told = described()
-    told |= {f"controller_manager_{name}": told[f"resource_manager_{name}"] for name in OF_PROCESSES}
+    for prefix in ("controller_manager", "scheduler"):
+        told |= {f"{prefix}_{name}": told[f"resource_manager_{name}"] for name in OF_PROCESSES}
     return told | of_process | {"process_cpu_seconds_total": set()} | OF_PROMETHEUS
 
 
@@ -185,7 +186,7 @@ def test_the_data_source_is_the_one_that_is_chosen(name: str) -> None:
 
 def test_dashboards_can_be_told_apart_and_are_of_a_form_that_grafana_still_reads() -> None:
     found = DASHBOARDS.values()
-    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 4
+    assert len({each["uid"] for each in found}) == len({each["title"] for each in found}) == len(found) == 5
     assert all(each["schemaVersion"] >= 39 for each in found)
 
 

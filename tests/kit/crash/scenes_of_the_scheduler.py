@@ -1,0 +1,52 @@
+"""What the scheduler does, as scenes of `kit.crash.sweep`, each in a Project of its own."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from devcluster.cluster import Cluster
+from kit.crash.sweep import Scene, crossing, scenes_of
+from kit.garden import Garden
+from kit.garden_scheduler import run_scheduler, seed_of, set_room, told, usable_seed
+from kit.garden_shoots import ShootPlace
+from kube.client import Client
+
+
+class ShootIsScheduled(Scene):
+    """It was told first that there is no room."""
+
+    crosses = crossing("patch shoots.core.gardener.cloud shoots/status.core.gardener.cloud")
+    warm = True
+
+    def __init__(self, cluster: Cluster, admin: Client) -> None:
+        super().__init__(cluster, admin)
+        self.place = ShootPlace(Garden(cluster))
+        self.mark, self.namespace = self.place.name, self.place.namespace
+        self.has_room = False
+
+    @asynccontextmanager
+    async def at_work(self, client: Client) -> AsyncIterator[Callable[[], bool]]:
+        async with run_scheduler(client, self.namespace) as loop:
+            yield lambda: not len(loop.queue) and not loop.queue._running
+
+    async def prepare(self) -> None:
+        self.seed = usable_seed(self.place, room=0)
+        self.place.shoot()
+
+    async def change(self) -> None:
+        set_room(self.place, self.seed, 1)
+        self.has_room = True
+
+    async def problem(self) -> str:
+        if not self.has_room:
+            return "" if told(self.place) else "it is not told that there is no room"
+        return "" if seed_of(self.place) and not told(self.place) else "it is not scheduled"
+
+    async def state(self) -> Any:
+        return seed_of(self.place).replace(self.mark, "$MARK"), told(self.place)
+
+    async def clean_up(self) -> None:
+        self.place.remove()
+
+
+SCENES = scenes_of(__name__)
