@@ -234,6 +234,21 @@ def test_a_profile_is_replaced_only_by_one_whose_parent_it_is() -> None:
     assert refused.fields == {"spec.cloudProfile"}
 
 
+@pytest.mark.parametrize(("parent", "is_accepted"), [("local", True), ("none", False)])
+def test_a_profile_offers_at_once_what_its_status_is_going_to_say(parent: str, is_accepted: bool) -> None:
+    huge = {"name": "huge", "cpu": "64", "gpu": "0", "memory": "256Gi"}
+    profile = of(
+        resources.NAMESPACED_CLOUD_PROFILES,
+        "own",
+        namespace=NAMESPACE,
+        spec={"parent": {"kind": "CloudProfile", "name": parent}, "machineTypes": [huge]},
+    )
+    reference = {"kind": "NamespacedCloudProfile", "name": "own"}
+    pools = [worker(), worker("x", machine__type="huge")]
+    created = create(shoot(cloudProfile=reference, provider__workers=pools), profile)
+    assert (created.status is None) is is_accepted
+
+
 def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs() -> None:
     config = {"seedConfig": {"spec": {"provider": {"zones": ["a", "b"]}}}}
     managed = of(

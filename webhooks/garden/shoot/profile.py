@@ -9,8 +9,10 @@ from datetime import datetime
 
 from gardener.garden import profiles
 from gardener.garden.profiles import image_versions, is_expired, kubernetes_versions
+from gardener.garden.resources import CLOUD_PROFILES
+from gardener.garden.users import parents
 from gardener.garden.versions import Version, has_prefix, parse_version
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.objects import Object, mapping, mappings, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.derived import Derived
 from webhooks.garden.shoot.parts import kubernetes_version, pools, pools_by_name
@@ -25,7 +27,14 @@ def profile_of(write: Write, shoot_spec: Object) -> Object | None:
     """The spec of the profile, with what the project changes in it; None: there is none (yet)."""
     resource, name = profiles.profile_of(shoot_spec)
     found = write.garden.need(resource, name, write.namespace if resource.namespaced else "")
-    return None if found is None else profiles.offered(resource, found) or None
+    return None if found is None else profiles.offered(resource, found) or _to_be_rendered(write, found)
+
+
+def _to_be_rendered(write: Write, profile: Object) -> Object | None:
+    """What the status of a project's own profile, made a moment ago, is going to say; None: it has no parent (yet)."""
+    found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
+    parent = next((each for each in found if each is not None), None)
+    return None if parent is None else profiles.merged(spec(parent), spec(profile))
 
 
 @dataclass(frozen=True, slots=True)
