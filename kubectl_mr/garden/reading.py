@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 
-from gardener.garden import lifetimes, profiles, users
+from gardener.garden import lifetimes, profiles, scheduling, users
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import (
     BACKUP_ENTRIES,
@@ -20,7 +20,9 @@ from gardener.garden.resources import (
     SEEDS,
     SHOOTS,
 )
+from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.seeds import LEASE_NAMESPACE
+from gardener.garden.shoots import seeds_of
 from gardener.garden.why import project as of_project
 from gardener.garden.why import protected
 from gardener.garden.why import seed as of_seed
@@ -28,9 +30,9 @@ from gardener.garden.why import shoot as of_shoot
 from gardener.garden.why.finding import Finding, Users, plural
 from kube.client import Client, Form, Selection
 from kube.errors import Forbidden, KindNotServed
-from kube.objects import Key, Object, key, spec, text
+from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
-from kube.resources import LEASES, NAMESPACES, Resource
+from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, Resource
 from kubectl_mr.errors import UserError, not_found
 
 
@@ -114,7 +116,8 @@ async def _shoot(reader: Reader, shoot: Object, now: datetime) -> Explained:
     profile, seed, managed, quotas = await asyncio.gather(
         _profile(reader, shoot), _seed_of(reader, shoot), _managed_seed(reader, own), _quotas(reader, shoot)
     )
-    around = of_shoot.Around(profile=profile, seed=seed, managed_seed=managed, quotas=quotas)
+    decision = await _decision(reader, shoot, profile, now) if scheduling.waits(shoot) else None
+    around = of_shoot.Around(profile=profile, seed=seed, managed_seed=managed, quotas=quotas, decision=decision)
     return of_shoot.findings(shoot, around, now=now)
 
 
@@ -124,6 +127,37 @@ async def _profile(reader: Reader, shoot: Object) -> Object | None:
         return None
     found = await reader.find(resource, Key(key(shoot).namespace if resource.namespaced else "", name))
     return profiles.offered(resource, found or {}) or None
+
+
+async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: datetime) -> scheduling.Decision | None:
+    """None: what it depends on may not be read."""
+    usage = scheduling.Usage()
+
+    def count(other: Object) -> bool:
+        usage.update(seeds_of(other))
+        return False
+
+    def is_of_scheduler(config_map: Object) -> bool:
+        return labels(config_map).get(PURPOSE) == REGION_CONFIG
+
+    unread = len(reader.unread)
+    seeds, _, config_maps = await asyncio.gather(
+        reader.those(SEEDS, _any),
+        reader.those(SHOOTS, count),
+        reader.those(CONFIG_MAPS, is_of_scheduler, namespace=NAMESPACE),
+    )
+    if len(reader.unread) > unread:
+        return None
+    configs = [scheduling.RegionConfig.of(each) for each in config_maps]
+    garden = scheduling.Garden(
+        seeds=sorted(map(scheduling.SeedInfo.of, seeds), key=lambda each: each.name),
+        usage=usage,
+        now=now,
+        region_configs=configs,
+        # Its configuration can't be read here. Who measures distances says so by a map, mostly.
+        strategy=scheduling.Strategy.MINIMAL_DISTANCE if configs else scheduling.Strategy.SAME_REGION,
+    )
+    return scheduling.decide(shoot, profile, garden)
 
 
 async def _seed_of(reader: Reader, shoot: Object) -> Object | None:

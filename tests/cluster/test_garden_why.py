@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.garden import CONFIRMED, Garden
+from kit.garden_scheduler import set_room, usable_seed
 from kit.garden_shoots import ShootPlace
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists
@@ -84,6 +85,19 @@ def limited_shoot(place: ShootPlace) -> None:
         hibernation={"schedules": [{"start": "0 20 * * *"}]},
         maintenance={"autoUpdate": {"kubernetesVersion": True, "machineImageVersion": False}, "timeWindow": window},
     )
+
+
+def test_a_shoot_that_waits_tells_what_excludes_each_seed(garden: Garden, place: ShootPlace) -> None:
+    full = usable_seed(place, "-full", room=0)
+    place.shoot("s")
+    place.shoot("other", schedulerName="other")
+    lines = told(garden, "shoot", "s", "-n", place.namespace)
+    assert has(lines, f"blocked seed capacity Seed {full}: seed does not have available capacity for shoots")
+    set_room(place, full, 1)
+    assert has(told(garden, "shoot", "s", "-n", place.namespace), f"blocked seed Seed {full}: fits")
+    lines = told(garden, "shoot", "other", "-n", place.namespace)
+    assert has(lines, "waits for the scheduler other")
+    assert not has(lines, full)
 
 
 def test_a_deletion_tells_who_holds_it(garden: Garden, place: ShootPlace) -> None:

@@ -9,6 +9,7 @@ from gardener.garden import hibernation, lifetimes
 from gardener.garden.maintenance import report, schedule
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.garden.scheduling import Decision, Filter, waits
 from gardener.garden.shoots import FAILED, SUCCEEDED, last_errors, last_operation, met_rate_limit
 from gardener.garden.why import seed as seeds
 from gardener.garden.why.finding import (
@@ -42,7 +43,7 @@ from kube.paths import at, mapping_at
 
 _ERROR, _PENDING = "Error", "Pending"
 _SOON = timedelta(days=7)
-_MOST_ERRORS = 5
+_MOST_ERRORS, _MOST_SEEDS = 5, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,8 @@ class Around:
     managed_seed: Key | None = None
     """That makes a Seed of it."""
     quotas: Sequence[Object] = ()
+    decision: Decision | None = None
+    """Of the scheduler, if it decided now; None: it has nothing to decide, or not enough could be read."""
 
 
 def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
@@ -173,12 +176,15 @@ def _seed_name(shoot: Object) -> str:
 def _place(shoot: Object, around: Around) -> Iterator[Finding]:
     is_on, to_be = text(at(shoot, "status", "seedName")), text(spec(shoot).get("seedName"))
     if not to_be and not is_deleting(shoot):
-        told = "it is on no Seed yet: it waits for the scheduler"
+        other = "" if waits(shoot) else f" {text(spec(shoot).get('schedulerName'))}"
+        told = f"it is on no Seed yet: it waits for the scheduler{other}"
         description = one_line(last_operation(shoot).get("description"))
         remedy = f"see Events: {command('describe', SHOOTS, key(shoot))}"
         if description:
             told += f", which says: {description}"
         yield Finding(level=Level.BLOCKED, about="seed", text=told, remedy=remedy)
+        if around.decision is not None:
+            yield from _decision(around.decision)
     elif is_on and to_be and is_on != to_be:
         told = f"it moves from Seed {is_on} to {to_be}"
         yield Finding(level=Level.NEXT, about="seed", text=told)
@@ -186,6 +192,24 @@ def _place(shoot: Object, around: Around) -> Iterator[Finding]:
         name = key(around.seed).name
         told = f"its Seed {name} is lost: nothing is done to it until the gardenlet is back, and its state is not known"
         yield Finding(level=Level.PROBLEM, about="seed", text=told, remedy=about_it(SEEDS, Key("", name)))
+
+
+def _decision(decision: Decision) -> Iterator[Finding]:
+    """Why each Seed is left out; first what has passed the most filters."""
+    if decision.seed:
+        told = f"Seed {decision.seed}: fits, so the scheduler will choose it or one that fits as well"
+        yield Finding(level=Level.BLOCKED, about="seed", text=told, remedy="if it does not, see whether it runs")
+    order = list(Filter)
+    excluded = sorted(decision.excluded.items(), key=lambda each: (-order.index(each[1].by), each[0]))
+    for name, exclusion in excluded[:_MOST_SEEDS]:
+        yield Finding(
+            level=Level.BLOCKED,
+            about=f"seed {exclusion.by}",
+            text=f"Seed {name}: {exclusion.reason}",
+            remedy=about_it(SEEDS, Key("", name)) if exclusion.by == Filter.USABLE else "",
+        )
+    if (more := len(excluded) - _MOST_SEEDS) > 0:
+        yield Finding(level=Level.BLOCKED, about="seed", text=f"... and {more} more Seeds are left out")
 
 
 def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:

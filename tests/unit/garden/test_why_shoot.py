@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gardener.garden.scheduling import Decision, Exclusion, Filter
 from gardener.garden.why.finding import Finding, Level, ordered
 from gardener.garden.why.shoot import Around, findings
 from kube.objects import Key, Object
@@ -175,6 +176,23 @@ def test_an_operation_goes_on() -> None:
 def test_where_it_is(to_be: str, is_on: str, around: Any, level: Level, text: str) -> None:
     found = only(shoot(seedName=to_be, status={"seedName": is_on}), **around)
     assert (found.level, found.about, found.text) == (level, "seed", text)
+
+
+def test_one_that_waits_tells_what_excludes_each_seed() -> None:
+    excluded = {
+        "a": Exclusion(Filter.USABLE, "it is being deleted"),
+        "b": Exclusion(Filter.CAPACITY, "it is full"),
+        **{f"c{number}": Exclusion(Filter.PROVIDER, "it is foreign") for number in range(60)},
+    }
+    waiting = shoot(seedName="", status={"seedName": ""})
+    first, nearest, *others, last = of(waiting, decision=Decision(excluded=excluded))
+    assert first.text == "it is on no Seed yet: it waits for the scheduler"
+    assert (nearest.about, nearest.text) == ("seed capacity", "Seed b: it is full")
+    assert {each.about for each in others} == {"seed provider"}
+    assert last.text == "... and 12 more Seeds are left out"
+    few = of(waiting, decision=Decision(excluded={"a": excluded["a"]}))
+    assert [each.remedy for each in few[1:]] == ["kubectl gardener why seed a"]
+    assert of(waiting, decision=Decision(seed="d"))[1].text.startswith("Seed d: fits")
 
 
 def test_constraints_and_conditions_that_are_not_true() -> None:
