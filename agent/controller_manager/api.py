@@ -34,6 +34,8 @@ from kube.objects import Key, Object, key, mapping, spec, text
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, Resource
 
+BY_PROTECTED = "protected"
+"""The index of Secrets and ConfigMaps that are protected for Shoots, by their namespace."""
 BY_SEED = "seed"
 """The index by the name of the Seed; of Shoots, both of the one that they are on and of the one that they leave."""
 BY_REGISTRATION = "registration"
@@ -116,7 +118,11 @@ def _namespace(secret: GardenSecret | None) -> list[str]:
 
 def _namespace_of_credentials(found: Credentials) -> list[str]:
     """Of what bindings refer to."""
-    return [found.namespace] if found.namespace else []
+    return [found.namespace] if found.were_referred_to else []
+
+
+def protected_in(found: Credentials) -> list[str]:
+    return [found.namespace] if found.is_protected else []
 
 
 def namespace_of(obj: Object) -> list[str]:
@@ -159,7 +165,13 @@ NAMESPACES_VIEW = View(NAMESPACES, without_managed_fields)
 PROJECTS_VIEW = View(PROJECTS, without_managed_fields, indexes=((BY_NAMESPACE, _namespace_of_project),))
 QUOTAS_VIEW = View(QUOTAS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
 SECRET_BINDINGS_VIEW = View(SECRET_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
-SECRETS_VIEW = View(SECRETS, Credentials.of, form=Form.METADATA, indexes=_OF_CREDENTIALS)
+SECRETS_VIEW = View(
+    SECRETS,
+    Credentials.of,
+    form=Form.METADATA,
+    indexes=(*_OF_CREDENTIALS, (BY_PROTECTED, protected_in)),
+    streams=True,
+)
 SEED_AUTOSCALERS_VIEW = View(SEED_AUTOSCALERS, without_managed_fields, indexes=((BY_TARGET, _targets),))
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
 SHOOTS_VIEW = View(

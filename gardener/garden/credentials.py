@@ -1,52 +1,74 @@
-"""Secrets and WorkloadIdentities, as far as it matters that bindings refer to some of them.
+"""Secrets, ConfigMaps and WorkloadIdentities, as far as it matters that bindings and Shoots refer to some of them.
 
 Most Secrets of a garden are nobody's credentials. Of these next to nothing is kept.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gardener import keys
 from gardener.garden.bindings import REFERENCE_LABELS
-from kube.objects import Object, finalizers, is_deleting, key, labels, metadata, text
+from kube.objects import Key, Object, finalizers, is_deleting, key, labels, metadata, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What is kept of the metadata of a Secret, a WorkloadIdentity or a Quota."""
+    """What is kept of the metadata of a Secret, a ConfigMap, a WorkloadIdentity or a Quota."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     """Those that bindings account for."""
     finalizers: tuple[str, ...] = ()
     is_deleting: bool = False
+    role: str | None = None
+    """What has one belongs to Gardener itself."""
     namespace: str = ""
-    """Of what bindings refer to, or have referred to; else empty, as the next ones are."""
-    role: str = ""
+    """Of what is found by it: what bindings refer to, or have referred to, and what is protected; else empty."""
     created: str = ""
+    """Of what bindings refer to, or have referred to."""
 
     @classmethod
     def of(cls, obj: Object) -> "Credentials":
         kept = {name: value for name, value in labels(obj).items() if _is_ours(name)}
-        found, deleting = tuple(finalizers(obj)), is_deleting(obj)
+        found, deleting, role = tuple(finalizers(obj)), is_deleting(obj), labels(obj).get(keys.ROLE)
         if not (kept or found or deleting):
-            return _PLAIN
-        if REFERENCE_LABELS.isdisjoint(kept):
-            return cls(labels=kept, finalizers=found, is_deleting=deleting)
+            return _plain(role)
+        were_referred_to = not REFERENCE_LABELS.isdisjoint(kept)
+        is_found = were_referred_to or keys.REFERENCE_PROTECTION in found
         return cls(
             labels=kept,
             finalizers=found,
             is_deleting=deleting,
-            namespace=key(obj).namespace,
-            role=labels(obj).get(keys.ROLE) or "",
-            created=text(metadata(obj).get("creationTimestamp")),
+            role=role,
+            namespace=key(obj).namespace if is_found else "",
+            created=text(metadata(obj).get("creationTimestamp")) if were_referred_to else "",
         )
 
     @property
     def were_referred_to(self) -> bool:
+        """By bindings."""
         return not REFERENCE_LABELS.isdisjoint(self.labels)
 
+    @property
+    def is_protected(self) -> bool:
+        """For the Shoots of its namespace that refer to it."""
+        return keys.REFERENCE_PROTECTION in self.finalizers
 
-_PLAIN = Credentials()
+    def as_object(self, own: Key, version: int) -> Object:
+        """As much of it as it takes to write its finalizers."""
+        meta: Object = {
+            "namespace": own.namespace,
+            "name": own.name,
+            "resourceVersion": str(version),
+            "finalizers": list(self.finalizers),
+        }
+        return {"metadata": meta | ({"deletionTimestamp": "set"} if self.is_deleting else {})}
+
+
+@functools.lru_cache(maxsize=64)
+def _plain(role: str | None) -> Credentials:
+    """One for all of which nothing else is kept."""
+    return Credentials(role=role)
 
 
 def _is_ours(label: str) -> bool:

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.shoot.reference.rules import Referable, concerns
+from agent.controller_manager.shoot.reference.rules import concerns
+from gardener.garden.credentials import Credentials
 from gardener.garden.shoots import is_abandoned, references
-from kube.objects import Object, finalizers
+from kube.objects import Key, Object, finalizers
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 
 F = "gardener.cloud/reference-protection"
@@ -64,7 +65,7 @@ def test_the_order_of_resources_does_not_matter() -> None:
 @given(names=st.lists(st.sampled_from([F, "other/one", "gardener.cloud/gardener"]), unique=True), role=st.text())
 def test_what_is_kept_is_enough_to_write_finalizers(names: list[str], role: str) -> None:
     meta = {"name": "a", "namespace": "n", "finalizers": names, "labels": {"gardener.cloud/role": role}}
-    found = Referable.of({"metadata": {**meta, "annotations": {"large": "x"}}})
+    found = Credentials.of({"metadata": {**meta, "annotations": {"large": "x"}}})
     assert found.is_protected is (F in names)
-    assert finalizers(found.as_object("a", 7)) == names
+    assert finalizers(found.as_object(Key("n", "a"), 7)) == names
     assert found.role == role

@@ -6,25 +6,20 @@ Secrets and ConfigMaps  that change: the Shoots that refer to them
 
 from functools import partial
 
-from agent.controller_manager.api import BY_REFERENCE, SHOOTS_VIEW
+from agent.controller_manager.api import BY_PROTECTED, BY_REFERENCE, SECRETS_VIEW, SHOOTS_VIEW, protected_in
 from agent.controller_manager.context import Context
-from agent.controller_manager.shoot.reference.reconcile import BY_NAMESPACE, Reconciler
-from agent.controller_manager.shoot.reference.rules import Referable, concerns
+from agent.controller_manager.shoot.reference.reconcile import Reconciler
+from agent.controller_manager.shoot.reference.rules import concerns
+from gardener.garden.credentials import Credentials
 from gardener.garden.resources import SHOOTS
 from kube.cache import Change, Store, View
 from kube.client import Form
 from kube.loop import ControlLoop, enqueue, enqueue_mapped
 from kube.objects import Key, Object
-from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.resources import CONFIG_MAPS, Resource
 
-
-def _protected_in(found: Referable) -> tuple[str, ...]:
-    return (found.namespace,) if found.is_protected else ()
-
-
-_VIEWS = tuple(
-    View(resource, Referable.of, form=Form.METADATA, indexes=((BY_NAMESPACE, _protected_in),), streams=True)
-    for resource in (SECRETS, CONFIG_MAPS)
+_CONFIG_MAPS_VIEW = View(
+    CONFIG_MAPS, Credentials.of, form=Form.METADATA, indexes=((BY_PROTECTED, protected_in),), streams=True
 )
 
 
@@ -34,7 +29,7 @@ def declare(context: Context) -> ControlLoop:
     shoots = loop.watch(garden.caches, SHOOTS_VIEW, enqueue(when=_matters))
     referable = {
         view.resource: loop.watch(garden.caches, view, enqueue_mapped(partial(_users, shoots, view.resource)))
-        for view in _VIEWS
+        for view in (SECRETS_VIEW, _CONFIG_MAPS_VIEW)
     }
     return loop.reconciled_by(Reconciler(client=garden.client, shoots=shoots, referable=referable))
 
@@ -45,7 +40,7 @@ def _matters(change: Change[Object]) -> bool:
     return concerns(change.old) != concerns(change.new)
 
 
-def _users(shoots: Store[Object], resource: Resource, change: Change[Referable]) -> list[Key]:
+def _users(shoots: Store[Object], resource: Resource, change: Change[Credentials]) -> list[Key]:
     if change.initial:
         return []  # all Shoots are looked at in the beginning
     return [key for key, _ in shoots.by_index(BY_REFERENCE, (resource, change.key))]

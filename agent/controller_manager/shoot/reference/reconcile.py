@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from agent.controller_manager.api import BY_REFERENCE
+from agent.controller_manager.api import BY_PROTECTED, BY_REFERENCE
 from agent.controller_manager.protection import look
-from agent.controller_manager.shoot.reference.rules import Referable
 from gardener import keys
+from gardener.garden.credentials import Credentials
 from gardener.garden.resources import SHOOTS
 from gardener.garden.shoots import is_abandoned, references
 from kube.cache import Store
@@ -20,15 +20,12 @@ from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.resources import Resource
 
-BY_NAMESPACE = "namespace"
-"""The index of what is protected."""
-
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     client: Client
     shoots: Store[Object]
-    referable: Mapping[Resource, Store[Referable]]
+    referable: Mapping[Resource, Store[Credentials]]
 
     async def reconcile(self, key: Key) -> Result:
         """Raises an ExceptionGroup: something could not be protected or released; all else was."""
@@ -47,7 +44,7 @@ class Reconciler:
     async def _release(self, namespace: str) -> list[ReconcileError]:
         problems = []
         for resource, store in self.referable.items():
-            for key, found in store.by_index(BY_NAMESPACE, namespace):
+            for key, found in store.by_index(BY_PROTECTED, namespace):
                 if found.role is not None or self._is_referred_to(resource, key):
                     continue
                 if found.is_deleting:
@@ -87,11 +84,11 @@ class Reconciler:
             self.shoots.observe(written)
 
     async def _write(
-        self, resource: Resource, key: Key, found: Referable, *, remove: bool = False
+        self, resource: Resource, key: Key, found: Credentials, *, remove: bool = False
     ) -> list[ReconcileError]:
         """Of Secrets nothing but metadata is kept, whatever the answer holds."""
         store = self.referable[resource]
-        obj = found.as_object(key.name, store.version(key))
+        obj = found.as_object(key, store.version(key))
         change = remove_finalizer if remove else ensure_finalizer
         try:
             written = await change(self.client, resource, obj, keys.REFERENCE_PROTECTION)
