@@ -69,6 +69,8 @@ AUTOSCALING_PAUSED = "seedmanagement.gardener.cloud/autoscaling-paused"
 """An annotation of SeedAutoscalers: with the value `true` all is computed and told, and nothing scaled."""
 CORDONED = "seedmanagement.gardener.cloud/cordoned"
 """An annotation of Seeds: the scheduler chooses none with the value `true`. An extension of ours."""
+CORDONED_BY = "seedmanagement.gardener.cloud/cordoned-by"
+"""The uid of the ManagedSeedSet that has cordoned the Seed, since it is about to remove it."""
 EXPOSURE_CLASS_HANDLER = "handler.exposureclass.gardener.cloud/name"
 
 GARDENER_FINALIZER = "gardener"

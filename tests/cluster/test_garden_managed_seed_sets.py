@@ -1,15 +1,16 @@
 """ManagedSeedSets grow, shrink and are renewed, one replica after the other, while somebody plays the gardenlets."""
 
 import copy
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from agent.controller_manager.managed_seed_set.controller import declare
 from config.controller_manager.controllers import Controllers, ManagedSeedSet
-from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SHOOTS
+from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -17,7 +18,7 @@ from kit.garden_seed_sets import SeedSetPlace
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.client import MERGE_PATCH, Client, Selection
-from kube.objects import Object, annotations, labels, spec
+from kube.objects import Object, annotations, is_deleting, labels, spec
 from kube.paths import at
 from kube.resources import CONTROLLER_REVISIONS
 
@@ -177,6 +178,45 @@ async def test_a_seed_that_is_used_stays_until_its_last_shoot_has_left(garden: G
         assert place.waits() == ""
         other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
         await place.ready(0)
+
+
+class Overtaken(Client):
+    """At the last look at whether the Seed is empty, somebody does something."""
+
+    overtake: Callable[[], None] | None = None
+
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        if (options.get("params") or {}).get("fieldSelector", "").startswith("spec.seedName") and self.overtake:
+            overtake, self.overtake = self.overtake, None
+            overtake()
+        return await super().request(method, path, **options)
+
+
+async def test_a_seed_is_cordoned_before_it_is_removed_and_released_if_it_stays(garden: Garden) -> None:
+    async with a_place(garden) as place:
+        client = Overtaken(place.client.transport, user_agent="overtaken")
+        async with place.controller(client):
+            place.make(1)
+            await place.ready(1)
+            other, found = ShootPlace(garden), list[dict[str, str]]()
+            other.shoot("user")
+
+            def cordons() -> dict[str, str]:
+                there = annotations(place.base.get(SEEDS, place.replica(0)))
+                return {name.partition("/")[2]: value for name, value in there.items() if "/cordoned" in name}
+
+            def come() -> None:
+                found.append(cordons())
+                other.patch(SHOOTS, "user", {"status": {"seedName": place.replica(0)}}, status=True)
+
+            client.overtake = come
+            place.change(replicas=0)
+            await soon(lambda: bool(found) and not cordons(), "the Seed to be released")
+            own = place.base.meta(MANAGED_SEED_SETS, place.name)["uid"]
+            assert found == [{"cordoned": "true", "cordoned-by": own}]
+            assert not is_deleting(place.base.get(MANAGED_SEEDS, place.replica(0)))
+            other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
+            await place.ready(0)
 
 
 # --- changed templates

@@ -27,6 +27,15 @@ OTHER_WORDS: dict[str, str] = {
 }
 """By the scenario: only texts for people differ."""
 
+_CORDON = {
+    "seedmanagement.gardener.cloud/cordoned": "true",
+    "seedmanagement.gardener.cloud/cordoned-by": "<uid>",
+}
+_CORDONED: tuple[str, Observations] = (
+    "no Shoot comes onto a Seed that is about to be removed",
+    {"then": {"core.gardener.cloud/v1beta1 Seed $P-0": {"metadata": {"annotations": _CORDON}}}},
+)
+
 BETTER: dict[str, tuple[str, Observations]] = {
     "managedseedset/deleted-full": (
         "a Shoot stays while the Seed that runs in it is there, also when its ManagedSeed is gone",
@@ -36,6 +45,8 @@ BETTER: dict[str, tuple[str, Observations]] = {
         "what is wrong with a Seed does not count for its Shoot any more when the ManagedSeed is gone",
         {"then": {f"{_SHOOT} garden/$P-1": {"metadata": {"labels": {"shoot.gardener.cloud/status": "healthy"}}}}},
     ),
+    "managedseedset/scale-in-chooses-lowest-ordinal": _CORDONED,
+    "managedseedset/scale-in-ready": _CORDONED,
     "project-stale/no-namespace-yet": (
         "the Namespace of a Project is not deleted before the Project: admission refuses that",
         {"error": {}},

@@ -3,7 +3,7 @@
 All is decided by caches, and what can't be undone is decided once more by what the API server itself says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +18,19 @@ from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, S
 from kube.cache import Store
 from kube.client import Client, Form, Selection
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Key, Object, controller_of, key, labels, metadata, selector_text, spec, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    controller_of,
+    is_truthy,
+    key,
+    labels,
+    metadata,
+    selector_text,
+    spec,
+    uid,
+)
 from kube.resources import Resource
 from kube.write_mode import WriteMode
 from process.garden_api.api import GardenApi
@@ -101,6 +113,25 @@ class Garden:
             self.managed_seeds.observe(await self.client.create(MANAGED_SEEDS, managed_seed))
         except AlreadyExists:
             return  # by an earlier pass, of which the cache has not heard
+
+    async def cordon(self, seed_set: Object, name: str) -> None:
+        """No Shoot is put on the Seed from now on. Nothing is written if somebody has cordoned it already."""
+        seed = self.seeds.get(Key("", name))
+        if seed is not None and not is_truthy(annotations(seed).get(keys.CORDONED)):
+            await self._annotate_seed(seed, {keys.CORDONED: "true", keys.CORDONED_BY: uid(seed_set)})
+
+    async def uncordon(self, seed_set: Object, name: str) -> None:
+        """If it is this set that has cordoned the Seed."""
+        seed = self.seeds.get(Key("", name))
+        if seed is not None and annotations(seed).get(keys.CORDONED_BY) == uid(seed_set):
+            await self._annotate_seed(seed, {keys.CORDONED: None, keys.CORDONED_BY: None})
+
+    async def _annotate_seed(self, seed: Object, changed: Mapping[str, str | None]) -> None:
+        meta: Object = {"resourceVersion": metadata(seed)["resourceVersion"], "uid": uid(seed), "annotations": changed}
+        try:
+            self.seeds.observe(await self.client.patch(SEEDS, key(seed).name, {"metadata": meta}))
+        except NotFound:
+            return
 
     async def delete_managed_seed(self, managed_seed: Object) -> None:
         own, version = key(managed_seed), metadata(managed_seed)["resourceVersion"]

@@ -142,19 +142,30 @@ class Reconciler:
     async def _decide(self, seed_set: Object, membership: Membership, situation: Situation) -> Decision:
         """Decided by the caches; what can't be undone, once more by what the API server says.
 
+        From before that on the Seed is cordoned, so that none of the Shoots that wait comes onto it.
+
         Raises _Behind.
         """
         decision = decide(situation)
         while isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED:
+            await self.garden.cordon(seed_set, decision.name)
             if not await self.garden.is_used(decision.name):
                 break
             situation = replace(situation, used_seeds={*situation.used_seeds, decision.name})
             decision = decide(situation)
+        await self._uncordon(seed_set, situation, decision)
         ends = isinstance(decision, Idle) and is_deleting(seed_set)
         counts = isinstance(decision, Step) and decision.action in _NUMBERED
         if (ends or counts) and not await self.garden.knows_all(seed_set, membership):
             raise _Behind
         return decision
+
+    async def _uncordon(self, seed_set: Object, situation: Situation, decision: Decision) -> None:
+        """What is not removed after all."""
+        removed = decision.name if isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED else ""
+        for replica in situation.replicas:
+            if replica.managed_seed is not None and not replica.is_going and replica.name != removed:
+                await self.garden.uncordon(seed_set, replica.name)
 
     # --- acting
 

@@ -155,7 +155,10 @@ class SeedSetGoesBack(SeedSetScene):
 
 
 class SeedSetEnds(SeedSetScene):
-    crosses = crossing(f"delete managedseeds.{_OF_SEEDS} {_SHOOTS}", f"patch {_SHOOTS} managedseedsets.{_OF_SEEDS}")
+    crosses = crossing(
+        f"delete managedseeds.{_OF_SEEDS} {_SHOOTS}",
+        f"patch {_SHOOTS} managedseedsets.{_OF_SEEDS} seeds.core.gardener.cloud",
+    )
     warm = True
     is_ending = False
 
