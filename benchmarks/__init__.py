@@ -18,6 +18,7 @@ It is a program, not a test: it judges nothing, and its figures are those of the
     webhooks        the admission server under load, against a bare one
     garden          Shoots through the webhooks of the garden API: CPU, memory, `kubectl apply`
     controlling     the controller manager: Projects, Shoots and Seeds, at rest and when something happens
+    scheduling      the scheduler: many Shoots at once, full Seeds, a place that becomes free
     admission       Pods created through an API server with and without webhooks
     soak            a mixed load for a long time: whether anything grows (soak_load, soak_clients: the load;
                     soak_rules: the rules; soak_report; sampling: what is measured)

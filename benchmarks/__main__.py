@@ -25,6 +25,7 @@ from benchmarks import (
     reconciling,
     report,
     scale,
+    scheduling,
     seed_autoscaling,
     sharding,
     soak,
@@ -52,6 +53,7 @@ _SECTIONS = (
     "admission",
     "garden",
     "controlling",
+    "scheduling",
     "seed-autoscaling",
     "cli",
 )
@@ -164,6 +166,11 @@ def _sections(options: argparse.Namespace) -> list[Measure]:
                 shoots=100 if quick else 1000,
                 seeds=50,
                 applied=3 if quick else 15,
+            )
+        ],
+        "scheduling": [
+            lambda: scheduling.measure(
+                shoots=100 if quick else 1000, seeds=20 if quick else 100, rest=min(options.rest, 60.0)
             )
         ],
         "seed-autoscaling": [_seed_autoscaling(options)],
