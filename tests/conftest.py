@@ -21,8 +21,11 @@ from kit.rig import OWN_CLASS
 
 pytest_plugins = ["devcluster.pytest_plugin", "kit.fixtures", "kit.garden"]
 
-# On a busy machine an example may take any time, and so may making it.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# On a busy machine an example may take any time, and so may making it. Two runs of the same tests do the same: what
+# searches at random are the fuzzers and the campaign.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("patient")
 
 # Control planes take a third more memory and a quarter less CPU: they are young, and most garbage is of their start.
