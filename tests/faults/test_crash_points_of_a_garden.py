@@ -18,8 +18,8 @@ from kit.crash.sweep import FULL, Scene, Sweep
 from kit.garden import Garden
 
 SCENES: list[type[Scene]] = [
+    *scenes_of_projects.SCENES,  # first, since the others share the Project `garden`
     *scenes_of_a_garden.SCENES,
-    *scenes_of_projects.SCENES,
     *scenes_of_shoots.SCENES,
     *scenes_of_seed_sets.SCENES,
     *scenes_of_seed_autoscalers.SCENES,

@@ -51,8 +51,9 @@ class Garden:
         path = resource.path(namespace=namespace, name=name, subresource="status" if status else "")
         return self._request("PATCH", path, body, content_type="application/merge-patch+json")
 
-    def delete(self, resource: Resource, name: str, *, namespace: str = "") -> None:
-        self._request("DELETE", resource.path(namespace=namespace, name=name))
+    def delete(self, resource: Resource, name: str, *, namespace: str = "") -> Object:
+        """The object, if something holds it."""
+        return self._request("DELETE", resource.path(namespace=namespace, name=name))
 
     def get(self, resource: Resource, name: str, *, namespace: str = "") -> Object:
         return self._request("GET", resource.path(namespace=namespace, name=name))

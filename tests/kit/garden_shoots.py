@@ -22,7 +22,7 @@ from gardener.garden.resources import (
 from kit.garden import CONFIRMED, Garden
 from kit.garden_objects import garden_object
 from kube.errors import AlreadyExists, NotFound
-from kube.objects import Key, Object, metadata
+from kube.objects import Key, Object, finalizers, metadata
 from kube.resources import SECRETS, Resource
 
 _EXTENSIONS = (
@@ -45,6 +45,7 @@ class ShootPlace:
                 garden.create(PROJECTS, "garden", spec={"namespace": "garden"})
         else:
             garden.place(self.name)
+            self._made.append((PROJECTS, self.name))
         provided = [{"kind": kind, "type": self.name} for kind in _EXTENSIONS]
         self.create(CONTROLLER_REGISTRATIONS, self.name, spec={"resources": provided})
         profile = garden_object(CLOUD_PROFILES)["spec"]
@@ -83,10 +84,9 @@ class ShootPlace:
     def remove(self) -> None:
         """All that was made here, whatever holds it, so that nobody sees it who looks at the whole garden."""
         for resource, name in reversed(self._made):
-            namespace, released = self._namespace(resource), {**CONFIRMED["metadata"], "finalizers": None}
             with contextlib.suppress(NotFound):
-                self.garden.patch(resource, name, {"metadata": released}, namespace=namespace)
-                self.garden.delete(resource, name, namespace=namespace)
+                if finalizers(self.delete(resource, name)):
+                    self.patch(resource, name, {"metadata": {"finalizers": None}})
 
     def get(self, resource: Resource, name: str) -> Object:
         return self.garden.get(resource, name, namespace=self._namespace(resource))
@@ -103,11 +103,11 @@ class ShootPlace:
     def patch(self, resource: Resource, name: str, body: Object, *, status: bool = False) -> Object:
         return self.garden.patch(resource, name, body, namespace=self._namespace(resource), status=status)
 
-    def delete(self, resource: Resource, name: str) -> None:
-        """With a confirmation for what needs one."""
-        if resource == SHOOTS:
+    def delete(self, resource: Resource, name: str) -> Object:
+        """With a confirmation for what needs one. The object, if something holds it."""
+        if resource in {SHOOTS, PROJECTS}:
             self.patch(resource, name, CONFIRMED)
-        self.garden.delete(resource, name, namespace=self._namespace(resource))
+        return self.garden.delete(resource, name, namespace=self._namespace(resource))
 
     def _namespace(self, resource: Resource) -> str:
         return self.namespace if resource.namespaced else ""

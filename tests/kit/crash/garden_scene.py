@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import ClassVar
 
 from agent.controller_manager.context import utc_now
@@ -12,7 +13,13 @@ from kit.crash.sweep import Scene
 from kit.garden import Garden
 from kit.garden_controllers import Declare, run_garden_controllers
 from kit.garden_shoots import ShootPlace
+from kit.processes.agent import AgentProcess
 from kube.client import Client
+
+_HEAD = {
+    "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
+    "kind": "ControllerManagerConfiguration",
+}
 
 
 class GardenScene(Scene):
@@ -32,6 +39,10 @@ class GardenScene(Scene):
             for loop in loops:
                 loop.queue._max_backoff = min(loop.queue._max_backoff, self.longest_back_off)
             yield lambda: not any(len(loop.queue) or loop.queue._running for loop in loops)
+
+    def process(self, kubeconfig: Path) -> AgentProcess:
+        """With all controllers, as they are if nobody says anything."""
+        return AgentProcess({**_HEAD, "leaderElection": {"leaderElect": False}}, kubeconfig=kubeconfig)
 
 
 class PlaceScene(GardenScene):

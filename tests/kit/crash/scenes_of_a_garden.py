@@ -107,23 +107,20 @@ class UseScene(SharedScene):
         return [comparable(found, self.mark) for kind in self.kinds if (found := self.place.find(kind, self.mark))]
 
 
-_OF_USE = crossing(
-    *(
-        f"patch {kind}.{_CORE}"
-        for kind in ["cloudprofiles", "exposureclasses", "namespacedcloudprofiles", "quotas", "secretbindings"]
-    ),
-    f"patch credentialsbindings.{_SECURITY} workloadidentities.{_SECURITY} secrets",
-)
-
-
 class NewObjectsAreProtected(UseScene):
-    crosses = _OF_USE | crossing(f"update namespacedcloudprofiles/status.{_CORE}")
+    crosses = crossing(
+        f"patch quotas.{_CORE} secretbindings.{_CORE} credentialsbindings.{_SECURITY}",
+        f"update namespacedcloudprofiles/status.{_CORE}",
+    )
 
 
 class ObjectsGoWithTheirUsers(UseScene):
     """All are deleted at once, each before what uses it."""
 
-    crosses = _OF_USE
+    crosses = crossing(
+        f"patch cloudprofiles.{_CORE} exposureclasses.{_CORE} namespacedcloudprofiles.{_CORE} quotas.{_CORE}",
+        f"patch workloadidentities.{_SECURITY} secrets",
+    )
     warm = True
     spare = 1
     """A Quota loses the labels of the bindings one by one, or not at all if both are gone."""

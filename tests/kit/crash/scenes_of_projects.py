@@ -19,8 +19,8 @@ from kit.garden import CONFIRMED
 from kit.objects import obj
 from kube.client import Client, Selection
 from kube.clock import format_time
-from kube.errors import NotFound
-from kube.objects import Object, annotations, finalizers, metadata, spec
+from kube.errors import Conflict, NotFound
+from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
 from kube.paths import at
 from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, RESOURCE_QUOTAS, ROLE_BINDINGS
 
@@ -92,6 +92,7 @@ class ReadyProjectScene(ProjectScene):
 class ProjectIsSetUp(ReadyProjectScene):
     """In a namespace that nobody has chosen, so that it is known by the uid alone at first."""
 
+    is_real = True
     crosses = crossing(
         f"create namespaces resourcequotas clusterroles.{_GROUP} clusterrolebindings.{_GROUP} rolebindings.{_GROUP}",
         f"patch {_PROJECTS} projects/status.core.gardener.cloud",
@@ -158,7 +159,15 @@ class ProjectEnds(ProjectScene):
         found = await self.project()
         if not self.is_ending:
             return "" if at(found or {}, "status", "phase") == "Ready" else "it is not ready"
+        await self._empty_namespace()
         return "it is still there" if found is not None else ""
+
+    async def _empty_namespace(self) -> None:
+        """Whoever else does it takes his time."""
+        namespace = await self.client.find(NAMESPACES, f"garden-{self.mark}")
+        if namespace is not None and is_deleting(namespace):
+            with suppress(NotFound, Conflict):
+                await self.client.replace(NAMESPACES, {**namespace, "spec": {}}, subresource="finalize")
 
     async def state(self) -> Any:
         return await self.client.find(NAMESPACES, f"garden-{self.mark}") is None

@@ -15,7 +15,7 @@ from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, S
 from kit.background import beside
 from kit.crash.garden_scene import GardenScene
 from kit.crash.sweep import comparable, crossing, scenes_of
-from kit.garden import Garden
+from kit.garden import CONFIRMED, Garden
 from kit.garden_seed_sets import SeedSetPlace
 from kube.client import Client, Selection
 from kube.objects import Object, integer, mapping, metadata
@@ -66,7 +66,7 @@ class SeedSetScene(GardenScene):
     async def _gardenlets(self) -> None:
         while True:
             await self.place.gardenlets.work()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.1)
 
     async def of_set(self, resource: Resource) -> list[Object]:
         return await self.client.list(resource, Selection(self.namespace, f"set={self.mark}"))
@@ -87,11 +87,9 @@ class SeedSetScene(GardenScene):
     async def clean_up(self) -> None:
         for resource in (MANAGED_SEEDS, SHOOTS):
             for each in await self.of_set(resource):
-                released = {
-                    "metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}, "finalizers": None}
-                }
                 name = metadata(each)["name"]
-                await self.client.patch(resource, name, released, namespace=self.namespace)
+                released = {**CONFIRMED["metadata"], "finalizers": None}
+                await self.patch(resource, name, {"metadata": released})
                 await self.remove(resource, name)
                 await self.remove(SEEDS, name)
         self.place.base.remove()
@@ -101,7 +99,7 @@ class SeedSetGrows(SeedSetScene):
     crosses = crossing(
         "create controllerrevisions.apps",
         f"create {_SHOOTS} managedseeds.{_OF_SEEDS}",
-        f"patch managedseedsets.{_OF_SEEDS} managedseedsets/status.{_OF_SEEDS}",
+        f"patch managedseedsets/status.{_OF_SEEDS}",
     )
 
     async def prepare(self) -> None:
@@ -114,11 +112,7 @@ class SeedSetGrows(SeedSetScene):
 class SeedSetIsUpdated(SeedSetScene):
     """It keeps no former templates."""
 
-    crosses = crossing(
-        "create controllerrevisions.apps",
-        "delete controllerrevisions.apps",
-        f"update {_SHOOTS} managedseeds.{_OF_SEEDS}",
-    )
+    crosses = crossing("delete controllerrevisions.apps", f"update {_SHOOTS} managedseeds.{_OF_SEEDS}")
     warm = True
 
     async def prepare(self) -> None:

@@ -11,7 +11,8 @@ the end
     there were no more successful writes than when nobody dies, and those that the scene allows
 
 In most runs the program is its control loops, in this process: they are cancelled and their connections cut. A real
-process, killed by SIGKILL, takes their place once in each scene that `is_real`: one for each controller at least.
+process, killed by SIGKILL, takes their place once in each scene that `is_real`: one for each controller of the resource
+manager at least, and one for the controller manager.
 """
 
 import asyncio
