@@ -202,6 +202,24 @@ def test_a_set_can_be_reconciled() -> None:
     assert (changed["operation"], changed["metadata"].get("annotations")) == ({"sequence": 1}, None)
 
 
+def test_whoever_asks_for_fewer_replicas_is_told_which_stay() -> None:
+    def replica(name: str, **annotations: str) -> Object:
+        owner = {"kind": "ManagedSeedSet", "name": "s", "uid": "u", "controller": True}
+        meta = {"name": name, "namespace": "garden", "ownerReferences": [owner], "annotations": annotations}
+        return {"apiVersion": resources.MANAGED_SEEDS.api_version, "kind": "ManagedSeed", "metadata": meta}
+
+    shoot = {"apiVersion": resources.SHOOTS.api_version, "kind": "Shoot", "spec": {"seedName": "s-1"}}
+    used = {**shoot, "metadata": {"name": "x", "namespace": "garden-dev"}}
+    protected = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
+    there = [replica("s-0"), replica("s-1"), replica("s-2", **protected), used]
+    asked = Asked(MANAGED_SEED_SET, garden=there)
+    stored = asked.create({**managed_seed_set(replicas=3), "metadata": {**META, "uid": "u"}}).object
+    told = "2 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2"
+    for replicas, warnings in ((4, ()), (2, ()), (1, (told,)), (0, (told,))):
+        changed = asked.update(stored, {**stored, "spec": {**stored["spec"], "replicas": replicas}})
+        assert (changed.code, changed.warnings) == (200, warnings), changed.message
+
+
 # --- SeedAutoscalers
 
 

@@ -1,13 +1,16 @@
 from gardener import keys
 from gardener.garden.kinds.managed_seed_set import MANAGED_SEED_SET as DEFINITION
+from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from webhooks.garden import operations
 from webhooks.garden.common.namespaces import in_garden
 from webhooks.garden.kind import Kind
-from webhooks.garden.managed_seed_set import shoots, validation
+from webhooks.garden.managed_seed_set import scaling, shoots, validation
 
 MANAGED_SEED_SET = Kind(
     definition=DEFINITION,
     defaults=(validation.set_ingress_kind,),
     asks=operations.on(consumed=(keys.OPERATION_RECONCILE,)),
     checks=(in_garden, validation.selector_errors, validation.config_errors, shoots.shoot_errors),
+    warnings=(scaling.replicas_that_stay,),
+    reads=(MANAGED_SEEDS, SHOOTS),
 )
