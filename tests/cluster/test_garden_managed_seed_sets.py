@@ -300,3 +300,25 @@ async def test_an_update_that_is_refused_is_told_of_and_scaling_goes_on(garden: 
         place.change(replicas=0)
         await place.ready(0)
         assert progressing() == "Idle"
+
+
+async def test_an_update_goes_on_when_the_shoots_on_the_seed_before_are_healthy(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(2, updateStrategy={"rollingUpdate": {"maxUnhealthyShoots": 0}})
+        await place.ready(2)
+        user = f"{place.name}user"
+        networks = {"type": place.name, "pods": "10.128.0.0/11", "services": "10.160.0.0/13"}
+        place.base.shoot(user, networking=networks, seedName=place.replica(1))
+        place.change(shootTemplate=place.with_workers(3))
+        waiting = "WaitingForScheduledShootsHealthy: Waiting for 1 of 1 Shoots on Seed X-1 to be healthy"
+
+        async def is_told() -> bool:
+            return waiting in await place.events()
+
+        await place.working(is_told, "the set to wait")
+        await soon(lambda: place.status().get("updatedReplicas") == 1, "one to be updated")
+        place.base.patch(SHOOTS, user, {"metadata": {"labels": {"shoot.gardener.cloud/status": "healthy"}}})
+        await place.working(
+            lambda: place.is_ready(2) and place.status().get("updatedReplicas") == 2, "the update to go on"
+        )
+        place.base.delete(SHOOTS, user)

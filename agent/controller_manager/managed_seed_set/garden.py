@@ -13,7 +13,8 @@ from agent.controller_manager.seed_usage import is_used
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
 from gardener.garden.managed_seed_set.objects import owner_reference
-from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica
+from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Health, Replica, health_of
+from gardener.garden.managed_seed_set.steps import Scheduled
 from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
 from kube.cache import Store
 from kube.client import Client, Form, Selection
@@ -65,6 +66,12 @@ class Garden:
 
     def is_known_to_be_used(self, seed: str) -> bool:
         return bool(self.shoots.by_index(BY_SEED, seed))
+
+    def scheduled(self, seed: str) -> Scheduled:
+        """Without Shoots that leave it."""
+        there = [shoot for _, shoot in self.shoots.by_index(BY_SEED, seed) if spec(shoot).get("seedName") == seed]
+        unhealthy = sum(health_of(shoot) is not Health.HEALTHY for shoot in there)
+        return Scheduled(total=len(there), unhealthy=unhealthy)
 
     async def is_used(self, seed: str) -> bool:
         return await is_used(self.client, seed)

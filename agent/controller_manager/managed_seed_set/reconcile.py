@@ -124,6 +124,8 @@ class Reconciler:
 
     def _situation(self, seed_set: Object, replicas: list[Replica], history: History | None) -> Situation:
         own, status = key(seed_set), mapping(seed_set.get("status"))
+        rollout = None if history is None else rollout_of(seed_set, history)
+        is_free = rollout is None or rollout.max_unhealthy is None
         return Situation(
             namespace=own.namespace,
             name=own.name,
@@ -136,7 +138,8 @@ class Reconciler:
             max_retries=self.settings.max_shoot_retries,
             pause=self.settings.sync_period,
             is_asked=self.garden.api.needs_work(seed_set),
-            rollout=None if history is None else rollout_of(seed_set, history),
+            rollout=rollout,
+            scheduled={} if is_free else {replica.name: self.garden.scheduled(replica.name) for replica in replicas},
         )
 
     async def _decide(self, seed_set: Object, membership: Membership, situation: Situation) -> Decision:

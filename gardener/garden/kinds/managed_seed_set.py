@@ -17,6 +17,7 @@ from gardener.garden.schema import (
     immutable,
     integer,
     not_decreased,
+    number_or_percentage,
     raw,
     rule,
     string,
@@ -62,7 +63,11 @@ _SPEC = struct(
                     {
                         "partition": integer(
                             "Replicas with a lower number stay as they are. Default: 0.", default=0, at_least=0
-                        )
+                        ),
+                        "maxUnhealthyShoots": number_or_percentage(
+                            "The next replica is updated when so many Shoots on each updated Seed are not healthy, at"
+                            " most: a number, or a percentage of them, rounded down. Default: all may be."
+                        ),
                     },
                 ),
             },

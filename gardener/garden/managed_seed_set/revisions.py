@@ -102,8 +102,14 @@ class History:
 
 
 def rollout_of(seed_set: Object, history: History) -> Rollout:
-    partition = integer(mapping_at(spec(seed_set), "updateStrategy", "rollingUpdate").get("partition"))
-    return Rollout(current=history.current, update=history.update, partition=partition)
+    said = mapping_at(spec(seed_set), "updateStrategy", "rollingUpdate")
+    most = said.get("maxUnhealthyShoots")
+    return Rollout(
+        current=history.current,
+        update=history.update,
+        partition=integer(said.get("partition")),
+        max_unhealthy=most if isinstance(most, int | str) else None,
+    )
 
 
 def _canonical(value: Object) -> str:

@@ -5,8 +5,8 @@ ready, or brings one to the present templates. What is decided here follows from
 that a pass that was interrupted anywhere is resumed by the next one.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
@@ -68,6 +68,15 @@ Decision = Step | Idle | NoneDeletable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduled:
+    """Shoots on a Seed."""
+
+    total: int
+    unhealthy: int
+    """All but those of which somebody says that they are healthy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
     """How changed templates reach the replicas."""
 
@@ -77,10 +86,20 @@ class Rollout:
     """That of the templates as they are."""
     partition: int = 0
     """Replicas with a lower number stay as they are."""
+    max_unhealthy: int | str | None = None
+    """Of the Shoots on an updated Seed: a number, or a percentage; None: all may be."""
 
     def of_new(self, ordinal: int) -> str:
         """The revision that a new replica is made from."""
         return self.update if ordinal >= self.partition else self.current
+
+    def tolerates(self, scheduled: "Scheduled") -> bool:
+        """Whether so many Shoots on an updated Seed may be unhealthy while the roll-out goes on."""
+        most = self.max_unhealthy
+        if isinstance(most, str):
+            share = most.removesuffix("%")
+            most = scheduled.total * int(share) // 100 if share.isascii() and share.isdigit() else 0
+        return most is None or scheduled.unhealthy <= most
 
     def lacks_update(self, revision: str, ordinal: int) -> bool:
         return revision != self.update and ordinal >= self.partition
@@ -128,6 +147,7 @@ class Situation:
         pause: seconds until the second round of retries; it doubles with each.
         is_asked: whether somebody changed the set, or asked for a reconciliation, since the last pass: a new round.
         rollout: None: templates are for new replicas only.
+        scheduled: Shoots by the name of the Seed, if a roll-out depends on them.
     """
 
     namespace: str
@@ -142,6 +162,7 @@ class Situation:
     pause: float
     is_asked: bool = False
     rollout: Rollout | None = None
+    scheduled: Mapping[str, Scheduled] = field(default_factory=dict)
 
     @property
     def is_scaling_in(self) -> bool:
@@ -167,7 +188,7 @@ def decide(situation: Situation) -> Decision:
             return step
     for replica in reversed(by_ordinal):
         if step := _updated(situation, replica):
-            return step
+            return _harmed(situation) or step
     return Idle()
 
 
@@ -363,6 +384,20 @@ def _updated(situation: Situation, replica: Replica) -> Step | None:
             message=f"Updating Shoot {_full(situation, replica)}",
         )
     return _managed_seed_update(situation, replica)
+
+
+def _harmed(situation: Situation) -> Step | None:
+    """Waiting for the Shoots on a Seed that was updated, before the next one is."""
+    rollout = situation.rollout
+    for replica in situation.replicas:
+        scheduled = situation.scheduled.get(replica.name)
+        if rollout is None or scheduled is None or set(replica.revisions) != {rollout.update}:
+            continue
+        if not rollout.tolerates(scheduled):
+            shoots = f"{scheduled.unhealthy} of {scheduled.total} Shoots on Seed {replica.name}"
+            waits = f"Waiting for {shoots} to be healthy"
+            return _wait(replica, Reason.SHOOT_NOT_HEALTHY, "WaitingForScheduledShootsHealthy", waits)
+    return None
 
 
 def _managed_seed_update(situation: Situation, replica: Replica) -> Step | None:

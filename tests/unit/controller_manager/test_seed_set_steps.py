@@ -15,6 +15,7 @@ from gardener.garden.managed_seed_set.steps import (
     Idle,
     NoneDeletable,
     Rollout,
+    Scheduled,
     Situation,
     Step,
     decide,
@@ -461,3 +462,36 @@ def test_since_moves_only_with_what_it_waits_for() -> None:
     odd = Pending.of({"pendingReplica": {"name": "test-0", "reason": "Odd", "since": "?", "retries": "?"}})
     assert odd is not None
     assert odd.since < NOW
+
+
+@pytest.mark.parametrize(
+    ("most", "total", "unhealthy", "waits"),
+    [
+        (None, 3, 3, False),
+        (0, 3, 0, False),
+        (0, 3, 1, True),
+        (1, 3, 1, False),
+        ("50%", 5, 2, False),
+        ("50%", 5, 3, True),
+        ("0%", 0, 0, False),
+        ("much", 9, 1, True),
+    ],
+)
+def test_the_next_replica_waits_for_the_shoots_on_those_that_were_updated(
+    most: int | str | None, total: int, unhealthy: int, *, waits: bool
+) -> None:
+    replicas = (on("test-0", "r1"), on("test-1", "r1"), on("test-2", "r2"))
+    there = {
+        "test-0": Scheduled(total=9, unhealthy=9),  # these are not for this update to blame
+        "test-2": Scheduled(total=total, unhealthy=unhealthy),
+    }
+    found = situation(*replicas, rollout=replace(NEW, max_unhealthy=most), scheduled=there)
+    action, name, reason, _ = done(decide(found))
+    expected = (Action.WAIT, "test-2", Reason.SHOOT_NOT_HEALTHY)
+    assert (action, name, reason) == (expected if waits else (Action.UPDATE_SHOOT, "test-1", Reason.SHOOT_RECONCILING))
+    if waits:
+        told = step(decide(found))
+        assert told.event == "WaitingForScheduledShootsHealthy"
+        assert told.message == f"Waiting for {unhealthy} of {total} Shoots on Seed test-2 to be healthy"
+        # Scaling goes on.
+        assert done(decide(replace(found, target=4)))[0] is Action.CREATE_SHOOT

@@ -150,6 +150,10 @@ NO_MATCH = {
         (managed_seed_set(selector={"matchLabels": {"a b": "y"}}), {"selector.matchLabels"}),
         (managed_seed_set(shootTemplate__metadata={}), {"shootTemplate.metadata.labels"}),
         (managed_seed_set(**{CONFIG: KIND}), {f"{CONFIG}.seedConfig"}),
+        (
+            managed_seed_set(updateStrategy={"rollingUpdate": {"maxUnhealthyShoots": "101%"}}),
+            {"updateStrategy.rollingUpdate.maxUnhealthyShoots"},
+        ),
         (managed_seed_set(template__spec__gardenlet={}), {f"{CONFIG}.seedConfig"}),
         (
             managed_seed_set({"ingress": {"controller": {"kind": "nginx"}}}),

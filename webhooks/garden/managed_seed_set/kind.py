@@ -10,7 +10,13 @@ MANAGED_SEED_SET = Kind(
     definition=DEFINITION,
     defaults=(validation.set_ingress_kind,),
     asks=operations.on(consumed=(keys.OPERATION_RECONCILE,)),
-    checks=(in_garden, validation.selector_errors, validation.config_errors, shoots.shoot_errors),
+    checks=(
+        in_garden,
+        validation.selector_errors,
+        validation.update_errors,
+        validation.config_errors,
+        shoots.shoot_errors,
+    ),
     warnings=(scaling.replicas_that_stay,),
     reads=(MANAGED_SEEDS, SHOOTS),
 )

@@ -6,6 +6,7 @@ from kube.objects import Object, matches_label_selector, string_map, text
 from kube.paths import at, mapping_at
 from kube.validation import invalid, label_selector_errors, required
 from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.common.shares import share_errors
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import Write
 
@@ -38,6 +39,11 @@ def selector_errors(write: Write) -> Iterator[Finding]:
 def _is_there(spec: Object, path: tuple[str, ...]) -> bool:
     """That no Seed is described is said once."""
     return path != _SEED_METADATA or isinstance(at(spec, *_CONFIG, "seedConfig"), dict)
+
+
+def update_errors(write: Write) -> Iterator[Finding]:
+    path = ("updateStrategy", "rollingUpdate", "maxUnhealthyShoots")
+    yield from share_errors(".".join(("spec", *path)), at(write.spec, *path))
 
 
 def config_errors(write: Write) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from kube.validation import (
     required,
     toleration_errors,
 )
+from webhooks.garden.common.shares import share_errors
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, pools
 from webhooks.garden.write import Write
@@ -74,7 +75,7 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
     if architecture and architecture not in _ARCHITECTURES:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
     for field in ("maxSurge", "maxUnavailable"):
-        yield from _share_errors(f"{path}.{field}", worker.get(field))
+        yield from share_errors(f"{path}.{field}", worker.get(field))
     yield from label_errors(f"{path}.labels", mapping(worker.get("labels")))
     for name in mapping(worker.get("annotations")):
         yield from invalid_for(f"{path}.annotations", name, label_name_problems(name.lower()))
@@ -84,18 +85,6 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
     yield from _duplicates(f"{path}.zones", texts(worker.get("zones")))
     runtimes = [text(each.get("type")) for each in mappings(at(worker, "cri", "containerRuntimes"))]
     yield from _duplicates(f"{path}.cri.containerRuntimes", runtimes, field=".type")
-
-
-def _share_errors(path: str, value: object) -> Iterator[FieldError]:
-    """A number, or a percentage."""
-    if isinstance(value, int) and value < 0:
-        yield invalid(path, value, "must be greater than or equal to 0")
-    if isinstance(value, str):
-        digits = value.removesuffix("%")
-        if not value.endswith("%") or not digits.isascii() or not digits.isdigit():
-            yield invalid(path, value, "must be a number, or a percentage such as 10%")
-        elif len(digits) > 3 or int(digits) > 100:
-            yield invalid(path, value, "must not be greater than 100%")
 
 
 def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
