@@ -76,6 +76,7 @@ metadata:
     networking.resources.gardener.cloud/namespace-selectors: '[{"matchLabels":{"a":"b"}}]'
     networking.resources.gardener.cloud/from-all-allowed-ports: '[{"port":80}]'
     gardener.cloud/operation: keepalive
+    scheduling.gardener.cloud/cloudprofiles: local
     authorization.gardener.cloud/extensions-serviceaccount-selector: '{}'
     migration.controllerdeployment.gardener.cloud/providerConfig: '{}'
     migration.controllerdeployment.gardener.cloud/type: helm
@@ -141,8 +142,24 @@ spec:
   hard: {pods: '1'}
   renewTime: '2000-01-01T00:00:00.000000Z'
   kubernetes: {version: 1.30.1, verticalPodAutoscaler: {enabled: true}}
-  provider: {type: local, workersSettings: {}, workers: [{name: pool, machine: {type: large}, maximum: 2}]}
+  provider:
+    type: local
+    region: local
+    zones: [a]
+    workersSettings: {}
+    workers: [{name: pool, machine: {type: large}, maximum: 2}]
+  networks:
+    nodes: 10.0.0.0/16
+    pods: &pods 10.1.0.0/16
+    services: &services 10.2.0.0/16
+    shootDefaults: {pods: *pods, services: *services}
+  schedulerName: default-scheduler
+  seedSelector: {matchLabels: {a: b}}
 status:
+  allocatable: {shoots: '10'}
+  cloudProfileSpec: {type: local, seedSelector: {matchLabels: {a: b}}}
+  lastOperation: {type: Create, state: Pending, description: d, lastUpdateTime: '2000-01-01T00:00:00Z'}
+  seedName: seed
   phase: Running
   reason: NodeLost
   conditions:
