@@ -46,7 +46,7 @@ def granted() -> set[Right]:
     """What ServiceAccounts of all overlays may write, whatever the name."""
     found: set[Right] = set()
     for file in GOLDEN.glob("*.yaml"):
-        objects = [obj for obj in yaml.safe_load_all(file.read_text()) if obj]
+        objects = [obj for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader) if obj]
         for account in (obj for obj in objects if obj["kind"] == "ServiceAccount"):
             found |= {Right(each.group, each.resource, each.verb) for each in rights(objects, str(key(account)))}
     # The target cluster's ServiceAccounts are bound in a manifest of their own.

@@ -28,7 +28,7 @@ MONITORING = (PROJECT / "docs" / "monitoring.md").read_text()
 CASES = {
     case["name"]: case
     for path in sorted((PROJECT / "tests" / "monitoring").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text())["tests"]
+    for case in yaml.load(path.read_text(), yaml.CSafeLoader)["tests"]
 }
 ALERTS = {name: alert for each in MONITORED for name, alert in alerts(each).items()}
 DASHBOARDS = {name: dashboard for each in MONITORED for name, dashboard in dashboards(each).items()}

@@ -151,7 +151,7 @@ def test_the_image_is_built_on_a_digest_or_not_at_all() -> None:
 
 @pytest.mark.parametrize("overlay", ["runtime", "target"])
 def test_tokens_of_pods_are_projected_and_end_after_hours(overlay: str) -> None:
-    documents = yaml.safe_load_all((TESTS / "golden" / f"{overlay}.yaml").read_text())
+    documents = yaml.load_all((TESTS / "golden" / f"{overlay}.yaml").read_text(), yaml.CSafeLoader)
     deployments = [obj for obj in documents if obj and obj["kind"] == "Deployment"]
     assert deployments
     for deployment in deployments:
