@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.garden import SEED, shoot_in
@@ -67,6 +67,12 @@ class _Watched(News):
     def are_lost(self, seed: str) -> bool:
         shoots = [shoot for _, shoot in self.shoots.items() if mapping(shoot["spec"]).get("seedName") == seed]
         return all(_status_of(shoot, "APIServerAvailable") == "Unknown" for shoot in shoots)
+
+
+def _shoot(namespace: str, name: str, seed: str) -> Object:
+    """One that is not to be maintained for hours, whatever the time of day."""
+    begin, end = (f"{datetime.now(UTC) + timedelta(hours=hours):%H%M%S}+0000" for hours in (12, 13))
+    return shoot_in(namespace, name, seedName=seed, maintenance={"timeWindow": {"begin": begin, "end": end}})
 
 
 def _status_of(obj: Object | None, condition_type: str) -> str:
@@ -175,7 +181,7 @@ async def _fill(client: Client, watched: _Watched, *, projects: int, shoots: int
 
     async def shoot(index: int) -> None:
         place, seed = f"garden-p-{index % projects}", f"seed-{index % seeds}"
-        await client.create(SHOOTS, shoot_in(place, f"s-{index}", seedName=seed))
+        await client.create(SHOOTS, _shoot(place, f"s-{index}", seed))
 
     await each_of(range(seeds), seed)
     await each_of(range(projects), project)
@@ -231,9 +237,7 @@ async def _rows(
     seconds = await asyncio.gather(*(ready(f"t-{index}") for index in range(_AT_ONCE)))
     yield await phase(f"projects: {_AT_ONCE} at once", _AT_ONCE, seconds)
     meter.start()
-    await each_of(
-        range(20), lambda index: client.create(SHOOTS, shoot_in("garden-p-0", f"n-{index}", seedName="seed-1"))
-    )
+    await each_of(range(20), lambda index: client.create(SHOOTS, _shoot("garden-p-0", f"n-{index}", "seed-1")))
     yield await phase("shoot: created", 20, ())
     meter.start()
     lost = gardenlets.seeds.pop()

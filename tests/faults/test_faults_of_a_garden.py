@@ -199,15 +199,20 @@ async def test_a_seed_is_not_lost_as_long_as_its_lease_is_renewed(garden: Garden
     place = ShootPlace(garden)
     seed = place.seed()
     condition = {"type": "GardenletReady", "status": "True", "reason": "R", "message": "m"}
-    now = format_time(datetime.now(UTC))
-    times = {"lastTransitionTime": now, "lastUpdateTime": now}
+    now = datetime.now(UTC)
+    times = dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), format_time(now))
     place.patch(SEEDS, seed, {"status": {"conditions": [condition | times]}}, status=True)
-    early = datetime.now(UTC) - timedelta(hours=1) + timedelta(seconds=3)
-    garden.create(LEASES, seed, namespace=LEASE_NAMESPACE, spec={"renewTime": format_micro_time(early)})
+    garden.create(LEASES, seed, namespace=LEASE_NAMESPACE, spec={"renewTime": format_micro_time(now)})
     hour = Controllers(seed=Seed(monitor_period=3600.0))
-    async with without_news_of(garden, tmp_path, LEASES, lifecycle, controllers=hour) as (proxy, loop):
-        renewed = {"spec": {"renewTime": format_micro_time(datetime.now(UTC))}}
+    async with without_news_of(garden, tmp_path, LEASES, lifecycle, controllers=hour, clock=lambda: now) as (
+        proxy,
+        loop,
+    ):
+        now += timedelta(hours=2)
+        renewed = {"spec": {"renewTime": format_micro_time(now)}}
         garden.patch(LEASES, seed, renewed, namespace=LEASE_NAMESPACE)
+        # Has the Seed looked at.
+        place.patch(SEEDS, seed, {"status": {"conditions": [condition | times | {"message": "n"}]}}, status=True)
         await asked(proxy, loop, f"/leases/{seed}")
         assert (condition_of(place.get(SEEDS, seed), "GardenletReady") or {})["status"] == "True"
     garden.delete(LEASES, seed, namespace=LEASE_NAMESPACE)
