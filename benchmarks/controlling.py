@@ -95,7 +95,8 @@ async def measure(*, projects: int, shoots: int, seeds: int, rest: float, period
     notes = [
         f"A Seed is lost after {periods[0]:.0f} s, its Shoots after {periods[1]:.0f} s more; seconds are those beyond.",
         f"*rest*: {rest:.0f} s; *each*: calls for one of them. The original limits the rate of calls for each kind by",
-        "itself (50 a second), this program that of all together: here to five times as many.",
+        "itself (50 a second), this program that of all together: here to five times as many. Its seconds were taken",
+        "while other work ran.",
     ]
     return Table(title, _COLUMNS, rows, notes)
 
