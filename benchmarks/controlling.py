@@ -21,10 +21,11 @@ from benchmarks.workload import each_of
 from devcluster.cluster import Cluster
 from devcluster.garden.box import Garden
 from gardener.garden.resources import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
+from gardener.keys import SHOOT_STATUS
 from kube.cache import Caches, View, without_managed_fields
 from kube.client import Client
 from kube.clock import format_micro_time, format_time
-from kube.objects import Key, Object, condition, mapping, text
+from kube.objects import Key, Object, condition, labels, mapping, text
 from kube.resources import LEASES
 
 _USER_AGENT = "gardener-controller-manager/"
@@ -60,6 +61,12 @@ class _Watched(News):
 
     def is_ready(self, project: str) -> bool:
         return mapping((self.projects.get(Key("", project)) or {}).get("status")).get("phase") == "Ready"
+
+    def is_labelled(self, namespace: str, shoot: str) -> bool:
+        return SHOOT_STATUS in labels(self.shoots.get(Key(namespace, shoot)) or {})
+
+    def are_labelled(self) -> bool:
+        return all(SHOOT_STATUS in labels(shoot) for _, shoot in self.shoots.items())
 
     def is_lost(self, seed: str) -> bool:
         return _status_of(self.seeds.get(Key("", seed)), "GardenletReady") == "Unknown"
@@ -191,6 +198,7 @@ async def _fill(client: Client, watched: _Watched, *, projects: int, shoots: int
     )
     await each_of(range(projects), binding)
     await each_of(range(shoots), shoot)
+    await watched.until(watched.are_labelled, what="all Shoots to have been looked at", pause=1.0)
     await asyncio.sleep(_SETTLING_SECONDS)
 
 
@@ -222,6 +230,11 @@ async def _rows(
         await _create_project(client, name)
         return await watched.until(lambda: watched.is_ready(name), what=f"{name} to be ready") - began
 
+    async def labelled(name: str) -> float:
+        began = time.monotonic()
+        await client.create(SHOOTS, _shoot("garden-p-0", name, "seed-1"))
+        return await watched.until(lambda: watched.is_labelled("garden-p-0", name), what=f"{name}'s label") - began
+
     async def phase(name: str, count: int, seconds: Sequence[float], *, quiet: float = 3.0) -> Sequence[str]:
         found = await meter.stop(name, quiet=quiet)
         total = sum(found.calls.values())
@@ -238,8 +251,7 @@ async def _rows(
     seconds = await asyncio.gather(*(ready(f"t-{index}") for index in range(_AT_ONCE)))
     yield await phase(f"projects: {_AT_ONCE} at once", _AT_ONCE, seconds)
     meter.start()
-    await each_of(range(20), lambda index: client.create(SHOOTS, _shoot("garden-p-0", f"n-{index}", "seed-1")))
-    yield await phase("shoot: created", 20, ())
+    yield await phase("shoot: one after another", 20, [await labelled(f"n-{index}") for index in range(20)])
     meter.start()
     lost = gardenlets.seeds.pop()
     at = await watched.until(lambda: watched.is_lost(lost), what="the Seed to be lost")
