@@ -72,6 +72,10 @@ def _trim(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 def parse_time(text: str) -> datetime:
     """An RFC 3339 time, as the API server writes it. Raises ValueError."""
     parsed = datetime.fromisoformat(text)

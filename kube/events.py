@@ -19,13 +19,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 import structlog
 
 from kube.client import Client
-from kube.clock import format_time
+from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound, ServerFailure, TooManyRequests, Unreachable
 from kube.limiter import Allowance
 from kube.metrics import event_recorder_dropped_total
@@ -178,7 +178,7 @@ class EventRecorder:
         component: str,
         host: str = "",
         now: Callable[[], float] = time.monotonic,
-        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
+        utcnow: Callable[[], datetime] = utc_now,
     ) -> None:
         self._client = client
         self._component = component

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from config.controller_manager.schema import ControllerManagerConfiguration
+from kube.clock import utc_now
 from kube.events import EventRecorder
 from process.clusters import Cluster
 from process.garden_api.api import GardenApi
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

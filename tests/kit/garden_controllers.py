@@ -10,13 +10,14 @@ from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
-from agent.controller_manager.context import Context, utc_now
+from agent.controller_manager.context import Context
 from config.controller_manager.controllers import Controllers
 from config.controller_manager.schema import ControllerManagerConfiguration
 from devcluster.garden.objects import CONTROLLER_MANAGER_ACCOUNT, NAMESPACE
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kube.client import Client
+from kube.clock import utc_now
 from kube.errors import KubeError
 from kube.events import EventRecorder
 from kube.loop import ControlLoop

@@ -13,7 +13,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 
@@ -24,6 +24,7 @@ from config.resource_manager.controllers import GarbageCollector
 from gardener.kinds import MANAGED_RESOURCES, PROMETHEUSES
 from gardener.references.keys import Name, references
 from kube.client import Client, Form, Selection
+from kube.clock import utc_now
 from kube.controller import ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Key, Object
@@ -51,7 +52,7 @@ class Reconciler:
     settings: GarbageCollector
     namespaces: Sequence[str]
     """Nothing outside of them is touched; none: all."""
-    utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)
+    utcnow: Callable[[], datetime] = utc_now
 
     async def reconcile(self, _: Key) -> Result:
         """Raises ReconcileError: a list failed, or objects could not be deleted."""

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
@@ -20,6 +20,7 @@ from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.health.predicates import Eligibility, eligibility
 from gardener.health.findings import Finding, Reference, references
 from kube.cache import Store
+from kube.clock import utc_now
 from kube.conditions import Condition
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
@@ -53,7 +54,7 @@ class Reconciler:
     """Whether objects are looked at while others of the same ManagedResource can't be applied."""
     recorder: EventRecorder | None = None
     """Of Events about objects that are not as they should be for a while; None: there are none."""
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    now: Callable[[], datetime] = utc_now
     _logged: dict[Key, tuple[str, ...]] = field(default_factory=dict, init=False)
     _bad_since: dict[Key, datetime | None] = field(default_factory=dict, init=False)
     """None once there was an Event."""

@@ -1,7 +1,7 @@
 """How many tokens there are, and how many should have been renewed by now; computed when it is scraped."""
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from prometheus_client import REGISTRY
 from prometheus_client.metrics_core import GaugeMetricFamily
@@ -9,12 +9,13 @@ from prometheus_client.registry import Collector
 
 from agent.shared.token_requestor.rules import renew_time
 from agent.shared.token_requestor.watched import TokenSecret
+from kube.clock import utc_now
 
 
 class TokenCollector(Collector):
     """Of the Secrets that it was last given to `follow`; empty before that, so on all replicas but the leader."""
 
-    def __init__(self, *, today: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, *, today: Callable[[], datetime] = utc_now) -> None:
         self._secrets: Callable[[], Iterable[TokenSecret]] | None = None
         self._prefix = ""
         self._today = today

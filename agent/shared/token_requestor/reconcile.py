@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -29,6 +29,7 @@ from config.shared import TokenRequestor
 from gardener import keys
 from kube.cache import Store
 from kube.client import Client
+from kube.clock import utc_now
 from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
 from kube.errors import ApiError, Conflict, KubeError, ServerFailure, TooManyRequests, Unauthorized
 from kube.events import EventRecorder
@@ -50,7 +51,7 @@ _MAY_PASS = (Conflict, ServerFailure, TooManyRequests, Unauthorized)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
     now: Callable[[], float] = time.monotonic
-    today: Callable[[], datetime] = lambda: datetime.now(UTC)
+    today: Callable[[], datetime] = utc_now
     jitter: Callable[[], float] = random.random
 
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
-from agent.controller_manager.context import utc_now
 from config.controller_manager.controllers import Controllers
 from devcluster.cluster import Cluster
 from kit.crash.sweep import Scene
@@ -15,6 +14,7 @@ from kit.garden_controllers import Declare, run_garden_controllers
 from kit.garden_shoots import ShootPlace
 from kit.processes.agent import AgentProcess
 from kube.client import Client
+from kube.clock import utc_now
 
 _HEAD = {
     "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",

@@ -1,9 +1,9 @@
 """How long a Bastion lives: an hour after its last sign of life, which nobody extends by hand."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from kube.clock import format_time, parse_time
+from kube.clock import format_time, parse_time, utc_now
 from kube.objects import Object, mapping, text
 from kube.validation import invalid
 from webhooks.garden.findings import Finding
@@ -22,7 +22,7 @@ def set_expiration(write: Write) -> None:
         status.pop("expirationTimestamp", None)
 
 
-def errors(write: Write, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Iterator[Finding]:
+def errors(write: Write, *, now: Callable[[], datetime] = utc_now) -> Iterator[Finding]:
     beat = _heartbeat(write.new)
     if beat is not None and beat > now() + _CLOCK_SKEW:
         yield invalid("status.lastHeartbeatTimestamp", format_time(beat), "must not be in the future")
