@@ -27,6 +27,7 @@ class Program:
 
     Args:
         config: what is to be in the file beside the addresses of its servers.
+        name: of the process, its log and its file; the module's if not given.
         servers: what it serves beside probes and metrics, as in the file.
         kubeconfig: as whom it works; the cluster's administrator if not given.
     """
@@ -37,12 +38,14 @@ class Program:
         cluster: Cluster,
         config: dict[str, Any],
         *,
+        name: str = "",
         servers: dict[str, Any] | None = None,
         kubeconfig: Path | None = None,
     ) -> None:
-        self.module = module
-        self.log = Files(cluster.state).log(module)
-        self.config_file = cluster.state / f"{module}.json"
+        self.name = name or module
+        self.log = Files(cluster.state).log(self.name)
+        self.config_file = cluster.state / f"{self.name}.json"
+        self._module = module
         self._cluster = cluster
         self._kubeconfig = kubeconfig or cluster.kubeconfig
         health, metrics = free_ports(2)
@@ -62,9 +65,9 @@ class Program:
         """Returns when /readyz is good; raises DevclusterError when it never is."""
         # The user's own clusters are none of the demo's business.
         environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._kubeconfig}"]
-        command = [sys.executable, "-m", self.module, "--config", str(self.config_file)]
-        supervisor.ask(self._cluster.state, "start", name=self.module, command=[*environment, *command])
-        what = f"the {self.module} to be ready"
+        command = [sys.executable, "-m", self._module, "--config", str(self.config_file)]
+        supervisor.ask(self._cluster.state, "start", name=self.name, command=[*environment, *command])
+        what = f"the {self.name} to be ready"
         wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
 
     def run(self, command: str, *arguments: str) -> None:
@@ -72,7 +75,7 @@ class Program:
         environment = {name: value for name, value in os.environ.items() if name != "TARGET_KUBECONFIG"}
         try:
             done = subprocess.run(
-                [sys.executable, "-m", self.module, command, "--config", str(self.config_file), *arguments],
+                [sys.executable, "-m", self._module, command, "--config", str(self.config_file), *arguments],
                 env=environment | {"KUBECONFIG": str(self._cluster.kubeconfig)},
                 capture_output=True,
                 text=True,
@@ -80,15 +83,15 @@ class Program:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise DevclusterError(f"{self.module} {command} takes longer than {_COMMAND_SECONDS:.0f} s") from error
+            raise DevclusterError(f"{self.name} {command} takes longer than {_COMMAND_SECONDS:.0f} s") from error
         if done.returncode:
-            raise DevclusterError(f"{self.module} {command} failed: {done.stderr or done.stdout}")
+            raise DevclusterError(f"{self.name} {command} failed: {done.stderr or done.stdout}")
 
     def check(self) -> None:
         """Raises DevclusterError if it does not run any more."""
-        code = self._cluster.component_states()[self.module]["exit"]
+        code = self._cluster.component_states()[self.name]["exit"]
         if code is not None:
-            raise DevclusterError(f"the {self.module} ended with {code}; {self.log_end()}")
+            raise DevclusterError(f"the {self.name} ended with {code}; {self.log_end()}")
 
     def _is_ready(self) -> bool:
         self.check()
@@ -101,4 +104,4 @@ class Program:
     def stop(self) -> None:
         """Gives it time to say goodbye; what does not use it is ended with the cluster."""
         with contextlib.suppress(DevclusterError):
-            supervisor.ask(self._cluster.state, "stop", name=self.module, kill=False)
+            supervisor.ask(self._cluster.state, "stop", name=self.name, kill=False)

@@ -7,35 +7,36 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import yaml
-
-from devcluster.demo.stage import Demo, shown
+from devcluster.demo import actors
+from devcluster.demo.stage import Demo
 from devcluster.program import Program
 from gardener import keys
 from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, SEEDS, SHOOTS
-from kube.clock import format_micro_time, format_time
 from kube.objects import Object, condition, key, mapping, text
 from kube.paths import at
-from kube.resources import EVENTS, LEASES, ROLE_BINDINGS, Resource
+from kube.resources import EVENTS, ROLE_BINDINGS, Resource
 
 PROJECT, SEED = (Path(__file__).with_name(name) for name in ("project.yaml", "seed.yaml"))
 _TULIP = ("garden-dev", "tulip")
 _NEWER = "1.30.6"
-_MEADOW, _LEASES = "meadow", "gardener-system-seed-lease"
+MEADOW = "meadow"
 _LOST_SECONDS, _SHOOTS_SECONDS = 5, 3
 _AHEAD = timedelta(seconds=20)
 """A schedule has to be there some time before its minute begins."""
 _CONFIG: Object = {
     "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
     "kind": "ControllerManagerConfiguration",
-    "controllers": {"seed": {"monitorPeriod": f"{_LOST_SECONDS}s", "shootMonitorPeriod": f"{_SHOOTS_SECONDS}s"}},
+    "controllers": {
+        "seed": {"monitorPeriod": f"{_LOST_SECONDS}s", "shootMonitorPeriod": f"{_SHOOTS_SECONDS}s"},
+        "seedAutoscaler": {"enabled": True},
+    },
 }
 
 
 class ControllerScenes(Demo):
     def _show_controllers(self) -> None:
         self._screen.heading("Now the controller manager:")
-        manager = Program("agent", self._cluster, _CONFIG)
+        manager = Program("agent", self._cluster, _CONFIG, name="gardener-controller-manager")
         with self._screen.step("starting the controller manager") as step:
             self._start(manager)
             step.outcome = f"the controller manager is ready; its log: {manager.log}"
@@ -58,7 +59,6 @@ class ControllerScenes(Demo):
         return sleeps
 
     def _let_a_project_come_into_being(self) -> None:
-        self._command(f"kubectl apply --filename={shown(PROJECT)}")
         (project,) = self._create(PROJECT)
         name = key(project).name
         with self._screen.step("waiting for its namespace and its roles", timed=False) as step:
@@ -111,13 +111,11 @@ class ControllerScenes(Demo):
 
     def _let_a_seed_be_lost(self) -> None:
         namespace, name = _TULIP
-        self._command(f"kubectl apply --filename={shown(SEED)}     # and then its gardenlet reports once")
         self._create(SEED)
-        now = datetime.now(UTC)
-        self._report_once(now)
-        self._patch(SHOOTS, {"spec": {"seedName": _MEADOW}}, *_TULIP)
-        with self._screen.step("waiting for what becomes of a Seed that does not report") as step:
-            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, _MEADOW, "GardenletReady") == "Unknown")
+        actors.report_once(self._cluster, MEADOW)
+        self._patch(SHOOTS, {"spec": {"seedName": MEADOW}}, *_TULIP)
+        with self._screen.step("waiting for what becomes of a Seed that reports once") as step:
+            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, MEADOW, "GardenletReady") == "Unknown")
             self._wait_for(
                 "its Shoots to say so",
                 lambda: self._status(SHOOTS, name, "APIServerAvailable", namespace) == "Unknown",
@@ -162,29 +160,6 @@ class ControllerScenes(Demo):
     def _accepts(self, shoot: Object) -> bool:
         status: int = self._api.raw("POST", f"{SHOOTS.path(namespace=_TULIP[0])}?dryRun=All", shoot)[0]
         return status == 201
-
-    def _report_once(self, now: datetime) -> None:
-        """As the gardenlet of the Seed would."""
-        said = {"status": "True", "reason": "GardenletReady", "message": "Gardenlet is posting ready status."}
-        times = {"lastTransitionTime": format_time(now), "lastUpdateTime": format_time(now)}
-        status = {"conditions": [{"type": "GardenletReady", **said, **times}]}
-        lease = {"metadata": {"name": _MEADOW}, "spec": {"renewTime": format_micro_time(now)}}
-        self._api.create(LEASES.path(namespace=_LEASES), lease)
-        self._api.patch(SEEDS.path(name=_MEADOW, subresource="status"), {"status": status})
-
-    def _create(self, file: Path) -> list[Object]:
-        found = list(yaml.safe_load_all(file.read_bytes()))
-        for obj in found:
-            resource = {each.kind: each for each in (PROJECTS, SEEDS)}[obj["kind"]]
-            self._api.create(resource.path(), obj)
-        return found
-
-    def _get(self, resource: Resource, name: str, namespace: str = "") -> Object:
-        obj: Object = self._api.get(resource.path(namespace=namespace, name=name))
-        return obj
-
-    def _patch(self, resource: Resource, patch: Object, namespace: str, name: str) -> None:
-        self._api.patch(resource.path(namespace=namespace, name=name), patch)
 
     def _phase(self, project: str) -> str:
         return text(at(self._get(PROJECTS, project), "status", "phase"))

@@ -1,4 +1,4 @@
-"""The demo of a garden: its API defaults, refuses and explains, and its controllers do what is theirs."""
+"""The demo of a garden: its API and its controllers do what is theirs, and Seeds follow their Shoots."""
 
 import json
 import shutil
@@ -11,6 +11,7 @@ import yaml
 
 from devcluster import assets
 from devcluster.demo.controllers import ControllerScenes
+from devcluster.demo.seeds import SeedScenes
 from devcluster.demo.stage import shown
 from devcluster.errors import DevclusterError
 from devcluster.garden import objects
@@ -25,7 +26,7 @@ EXPLAINED = ("spec.maintenance", "spec.maintenance.timeWindow")
 _COLUMNS = 100
 
 
-class GardenDemo(ControllerScenes):
+class GardenDemo(ControllerScenes, SeedScenes):
     def show(self) -> None:
         self._start_garden()
         self._show_table("kubectl get projects", PROJECTS.path())
@@ -35,6 +36,7 @@ class GardenDemo(ControllerScenes):
         for path in EXPLAINED:
             self._explain(path)
         self._show_controllers()
+        self._show_seeds()
         self._show_around()
 
     def _start_garden(self) -> None:
@@ -73,7 +75,7 @@ class GardenDemo(ControllerScenes):
         self._screen.show(explanation(version["schema"]["openAPIV3Schema"], path))
 
     def _show_around(self) -> None:
-        webhooks, manager = self._programs
+        logs = " ".join(str(program.log) for program in self._programs)
         self._screen.heading("To look around in another terminal:")
         missing = "" if shutil.which("kubectl") else "     # kubectl is not installed here"
         self._screen.show(f"""\
@@ -82,9 +84,11 @@ class GardenDemo(ControllerScenes):
   kubectl explain shoot.spec --recursive
   kubectl annotate shoot tulip --namespace=garden-dev gardener.cloud/operation=reconcile
   kubectl delete shoot tulip --namespace=garden-dev     # it is refused: nobody has confirmed it
+  kubectl scale managedseedset botany --namespace=garden --replicas=3     # what is not needed goes again
+  kubectl gardener why shoot tulip --namespace=garden-dev     # where the plugin is installed
   kubectl auth can-i --list --namespace=garden-dev --as=ann
   {sys.executable} -m webhooks garden validate {shown(BROKEN)}     # the same without a cluster
-  tail -f {webhooks.log} {manager.log}""")
+  tail -f {logs}""")
 
 
 def _read(file: Path) -> Object:

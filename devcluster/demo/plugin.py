@@ -1,4 +1,4 @@
-"""`kubectl mr` in the demo: what somebody types, run without kubectl."""
+"""Plugins of kubectl in the demos: what somebody types, run without kubectl."""
 
 import os
 import shlex
@@ -10,14 +10,15 @@ from devcluster.errors import DevclusterError
 
 _SECONDS = 60.0
 _COLUMNS = "110"
+_MODULES = {"mr": "kubectl_mr", "gardener": "kubectl_mr.garden"}
 
 
 def output(cluster: Cluster, command: str, *, code: int = 0) -> str:
-    """What a command prints, which begins with `kubectl mr`; raises DevclusterError if it ends with another code."""
-    arguments = shlex.split(command)[2:]
+    """What a command prints, such as `kubectl mr get`; raises DevclusterError if it ends with another code."""
+    _, plugin, *arguments = shlex.split(command)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "kubectl_mr", *arguments],
+            [sys.executable, "-m", _MODULES[plugin], *arguments],
             env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": _COLUMNS, "NO_COLOR": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

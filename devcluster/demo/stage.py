@@ -7,11 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from devcluster.cluster import Cluster
+from devcluster.demo import plugin
 from devcluster.demo.screen import Screen
 from devcluster.errors import DevclusterError
+from devcluster.garden import objects
 from devcluster.local import wait_until
 from devcluster.program import Program
+from kube.objects import Object
+from kube.resources import Resource
 
 _PATIENCE_SECONDS = 60.0
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -62,6 +68,23 @@ class Demo:
     def _command(self, text: str) -> None:
         self._screen.heading(f"$ {text}")
 
+    def _plugin(self, arguments: str, *, code: int = 0) -> None:
+        command = f"kubectl {arguments}"
+        self._command(command)
+        self._screen.show(plugin.output(self._cluster, command, code=code))
+
+    def _create(self, file: Path) -> list[Object]:
+        """What is in a file of the garden's API."""
+        self._command(f"kubectl apply --filename={shown(file)}")
+        return [self._api.apply(objects.path(obj), obj) for obj in yaml.safe_load_all(file.read_bytes())]
+
+    def _get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        obj: Object = self._api.get(resource.path(namespace=namespace, name=name))
+        return obj
+
+    def _patch(self, resource: Resource, patch: Object, namespace: str, name: str) -> None:
+        self._api.patch(resource.path(namespace=namespace, name=name), patch)
+
     def _show_table(self, command: str, path: str, *extra: str) -> None:
         """The API server itself makes the table that kubectl shows, so kubectl need not be there.
 
@@ -96,7 +119,7 @@ class Demo:
             return holds()
 
         def reasons() -> str:
-            logs = (f"{program.module}: {program.log_end()}" for program in self._programs)
+            logs = (f"{program.name}: {program.log_end()}" for program in self._programs)
             return "\n".join(filter(None, [explain(), *logs]))
 
         wait_until(holds_by_now, what=what, within=seconds, pause=0.002, explain=reasons)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from devcluster import assets
 from devcluster.cluster import Cluster
-from devcluster.demo import admission, identity, plugin
+from devcluster.demo import admission, identity
 from devcluster.demo.admission import Webhooks
 from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_definitions
 from devcluster.demo.identity import Identity
@@ -80,7 +80,7 @@ class Story(Demo):
         webhooks = self._start_webhooks()
         self._let_webhooks_change_a_deployment()
         self._let_webhooks_keep_a_definition()
-        self._plugin(f"check -n {_NAMESPACE}")
+        self._plugin(f"mr check -n {_NAMESPACE}")
         self._show_around(agent, webhooks)
 
     def _attend(self) -> None:
@@ -152,14 +152,14 @@ class Story(Demo):
     def _use_the_plugin(self) -> None:
         """Somebody tries something out, with the agent told to leave it alone meanwhile."""
         self._screen.heading("Now kubectl mr, the plugin:")
-        self._plugin(f"tree {_SHOP}")
-        self._plugin(f"suspend {_SHOP} --reason 'trying another greeting'")
+        self._plugin(f"mr tree {_SHOP}")
+        self._plugin(f"mr suspend {_SHOP} --reason 'trying another greeting'")
         self._wait_for("the agent to leave it alone", self._is_shop_suspended)
         change = _MANUAL_CHANGES[-1]
         self._command(change.command)
         self._api.patch(change.path, change.patch)
-        self._plugin(f"diff {_SHOP}", code=1)
-        self._plugin(f"resume {_SHOP}")
+        self._plugin(f"mr diff {_SHOP}", code=1)
+        self._plugin(f"mr resume {_SHOP}")
 
     def _start_webhooks(self) -> Program:
         self._screen.heading("Now the webhooks:")
@@ -222,11 +222,6 @@ class Story(Demo):
   cat {agent.config_file} {webhooks.config_file}""")
 
     # --- how
-
-    def _plugin(self, arguments: str, *, code: int = 0) -> None:
-        command = f"kubectl mr {arguments}"
-        self._command(command)
-        self._screen.show(plugin.output(self._cluster, command, code=code))
 
     @property
     def _page(self) -> str:

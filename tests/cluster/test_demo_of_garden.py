@@ -19,7 +19,7 @@ def name() -> Iterator[str]:
     Cluster(name=name).stop()
 
 
-def test_the_api_defaults_refuses_and_explains_and_the_controllers_do_what_is_theirs(name: str) -> None:
+def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(name: str) -> None:
     with RunningDemo(name, "--garden", "--once") as demo:
         assert demo.end() == 0, demo.text
         assert re.search(r"^Kubernetes +1\.30 +1\.30\.5$", demo.text, re.MULTILINE), demo.text
@@ -45,6 +45,16 @@ def test_the_api_defaults_refuses_and_explains_and_the_controllers_do_what_is_th
             r"it is awake again, since ",
             r"APIServerAvailable is Unknown, Gardenlet stopped sending heartbeats",
             r"meadow +Unknown ",
+            r"the set has made a Shoot, and of it the Seed botany-0",
+            r"aster and begonia are on botany-0, which is full",
+            r"blocked +seed capacity +Seed botany-0: seed does not have available capacity for shoots",
+            r"blocked +seed usable +Seed soil: spec\.settings\.scheduling\.visible is false",
+            r"it has scaled the set: New size: 2; reason: ",
+            r"clover is on botany-1",
+            r"botany-1 +Ready ",
+            r"the SeedAutoscaler has scaled the set: New size: 1; reason: all metrics below target",
+            r"the Seed botany-1 has gone, and its Shoot; botany-0 is used, and stays",
+            r"botany +botany +1 +3 +1 +1 ",
         ):
             assert re.search(outcome, demo.text), (outcome, demo.text)
         demo.assert_nothing_is_left()

@@ -8,10 +8,10 @@ await place.gardenlets.work()
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from devcluster.garden.gardenlets import Gardenlets
 from gardener.garden.resources import MANAGED_SEED_SETS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.garden_actors import Gardenlets
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kube.client import Client, Selection

@@ -1,35 +1,39 @@
-"""Who sees to Shoots and Seeds, for tests that have nobody: they behave in the garden as gardenlets do.
+"""Who sees to Shoots and Seeds where nobody does: they behave in the garden as gardenlets do, for demo and tests.
 
-gardenlets = Gardenlets(client, "set")
-await gardenlets.work()
+    gardenlets = Gardenlets(client, "set-")
+    await gardenlets.work()
+
+What is asked of them is done at once, and nothing is behind it: no machine, no control plane.
 """
 
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
-from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.resources import CONTROLLER_INSTALLATIONS, MANAGED_SEEDS, SEEDS, SHOOTS
+from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import is_current
 from kube.client import Client, Selection
-from kube.clock import format_time
+from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Object, finalizers, is_deleting, key, labels, mapping, metadata, spec
+from kube.objects import Object, condition, finalizers, is_deleting, key, labels, mapping, metadata, spec, uid
 from kube.paths import at, mapping_at
-from kube.resources import Resource
+from kube.resources import LEASES, Resource
 
-_GARDEN = "garden"
 _FINALIZER = "gardener"
 
 
 class Gardenlets:
-    """They see to the Shoots of the namespace `garden` whose names begin so, to their ManagedSeeds and Seeds.
+    """They see to Shoots and ManagedSeeds of the namespace `garden` and Seeds whose names begin so.
 
     Attributes:
         failures: how many of the next operations of a Shoot fail, by its name.
-        idle: names of Shoots and ManagedSeeds that nobody sees to.
+        idle: names of what nobody sees to.
     """
 
-    def __init__(self, client: Client, prefix: str) -> None:
+    def __init__(self, client: Client, prefix: str = "") -> None:
         self._client = client
         self._prefix = prefix
         self.failures: Counter[str] = Counter()
@@ -37,12 +41,31 @@ class Gardenlets:
 
     async def work(self) -> None:
         """All that is due now."""
-        shoots, managed_seeds = await self._all(SHOOTS), await self._all(MANAGED_SEEDS)
-        await asyncio.gather(*map(self._shoot, shoots), *map(self._managed_seed, managed_seeds))
+        shoots, managed_seeds, seeds = [await self._own(each) for each in (SHOOTS, MANAGED_SEEDS, SEEDS)]
+        capacities = {key(each).name: _capacity(each) for each in managed_seeds}
+        await asyncio.gather(
+            *map(self._shoot, shoots),
+            *map(self._managed_seed, managed_seeds),
+            *(self._seed(each, capacities.get(key(each).name, {})) for each in seeds),
+            *map(self._installation, await self._installations({key(each).name for each in seeds})),
+        )
+
+    async def renew_leases(self) -> None:
+        """So that their Seeds don't count as lost."""
+        await asyncio.gather(*map(self._renew_lease, await self._own(SEEDS)))
+
+    async def _own(self, resource: Resource) -> list[Object]:
+        listed = await self._all(resource)
+        return [each for each in listed if key(each).name.startswith(self._prefix) and key(each).name not in self.idle]
+
+    async def _installations(self, seeds: set[str]) -> list[Object]:
+        """Of extensions, on these Seeds."""
+        listed = await self._all(CONTROLLER_INSTALLATIONS)
+        return [each for each in listed if at(spec(each), "seedRef", "name") in seeds]
 
     async def _all(self, resource: Resource) -> list[Object]:
-        listed = [each async for page in self._client.pages(resource, Selection(_GARDEN)) for each in page]
-        return [each for each in listed if key(each).name.startswith(self._prefix) and key(each).name not in self.idle]
+        selection = Selection(NAMESPACE if resource.namespaced else "")
+        return [each async for page in self._client.pages(resource, selection) for each in page]
 
     async def _shoot(self, shoot: Object) -> None:
         is_going = is_deleting(shoot)
@@ -82,11 +105,33 @@ class Gardenlets:
             await self._report(MANAGED_SEEDS, managed_seed, {"conditions": [_true("SeedRegistered")]})
         elif seed is None:
             await self._register(managed_seed)
-        elif not is_current(seed):
-            conditions = [_true("GardenletReady"), _true("SeedSystemComponentsHealthy")]
-            capacity = mapping(at(spec(managed_seed), "gardenlet", "config", "resources", "capacity"))
-            found = {"conditions": conditions, "lastOperation": _operation("Reconcile", "Succeeded")}
-            await self._report(SEEDS, seed, {**found, "capacity": capacity, "allocatable": capacity})
+
+    async def _seed(self, seed: Object, capacity: Object) -> None:
+        if is_deleting(seed) or (
+            is_current(seed) and mapping(condition(seed, GARDENLET_READY)).get("status") == "True"
+        ):
+            return
+        await self._renew_lease(seed)
+        conditions = [_true(GARDENLET_READY), _true("SeedSystemComponentsHealthy")]
+        found = {"conditions": conditions, "lastOperation": _operation("Reconcile", "Succeeded")}
+        await self._report(SEEDS, seed, {**found, "capacity": capacity, "allocatable": capacity})
+
+    async def _installation(self, installation: Object) -> None:
+        if condition(installation, INSTALLED) is None:
+            good = [*map(_true, (VALID, INSTALLED, HEALTHY)), {**_true(PROGRESSING), "status": "False"}]
+            await self._patch(
+                CONTROLLER_INSTALLATIONS, installation, {"status": {"conditions": good}}, subresource="status"
+            )
+
+    async def _renew_lease(self, seed: Object) -> None:
+        name = key(seed).name
+        lease: Object = {"metadata": {"name": name}, "spec": {"renewTime": format_micro_time(datetime.now(UTC))}}
+        if await self._client.find(LEASES, name, namespace=LEASE_NAMESPACE) is not None:
+            await self._client.patch(LEASES, name, lease, namespace=LEASE_NAMESPACE)
+            return
+        owner = {"apiVersion": SEEDS.api_version, "kind": SEEDS.kind, "name": name, "uid": uid(seed)}
+        lease["metadata"] |= {"namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
+        await self._client.create(LEASES, lease)
 
     async def _register(self, managed_seed: Object) -> None:
         config = mapping(at(spec(managed_seed), "gardenlet", "config", "seedConfig"))
@@ -122,6 +167,10 @@ class Gardenlets:
 def _operation(kind: str, state: str) -> Object:
     moment = format_time(datetime.now(UTC))
     return {"type": kind, "state": state, "progress": 100, "description": "d", "lastUpdateTime": moment}
+
+
+def _capacity(managed_seed: Object) -> Object:
+    return mapping(at(spec(managed_seed), "gardenlet", "config", "resources", "capacity"))
 
 
 def _true(condition_type: str) -> Object:
