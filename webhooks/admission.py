@@ -54,6 +54,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     object: Any = None
     """The JSON of the object as it would be stored; anything at all, until a handler has looked."""
     old_object: Any = None
+    options: Any = None
+    """CreateOptions, UpdateOptions, or DeleteOptions, as JSON."""
     dry_run: bool = False
     subresource: str = ""
     user: User = User()

@@ -176,6 +176,7 @@ class _Request(_Fields):
     namespace: str | None = None
     object: Any = None
     old_object: Any = None
+    options: Any = None
     dry_run: bool | None = None
 
 
@@ -216,6 +217,7 @@ def read(body: bytes) -> Review:
         namespace=fields.namespace or "",
         object=fields.object,
         old_object=fields.old_object,
+        options=fields.options,
         dry_run=fields.dry_run or False,
         subresource=fields.sub_resource or "",
         user=_user(fields.user_info) if fields.user_info is not None else _NOBODY,

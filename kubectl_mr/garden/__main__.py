@@ -4,16 +4,19 @@ from typing import Never
 
 from kubectl_mr.plugin import Plugin
 
-COMMANDS = {"why": "Tell what an object waits for, what is wrong with it, and what comes next."}
+COMMANDS = {
+    "why": "Tell what an object waits for, what is wrong with it, and what comes next.",
+    "kubeconfig": "Make a kubeconfig for a Shoot, valid for a short time.",
+}
 
 PLUGIN = Plugin("gardener", COMMANDS, package="kubectl_mr.garden.commands")
 
 
 @PLUGIN.group
 def app() -> None:
-    """Ask about what is in a garden.
+    """Ask about what is in a garden, and get access to its Shoots.
 
-    Data goes to stdout, all else to stderr. Exit codes: 0 it was told, 1 it could not be, 2 the command line is wrong.
+    Data goes to stdout, all else to stderr. Exit codes: 0 it was done, 1 it could not be, 2 the command line is wrong.
     """
 
 

@@ -57,7 +57,7 @@ class Kubeconfig:
 
 
 class NoKubeconfig(KubeError):
-    """The Shoot has no addresses or no certificate authority yet; the text says which."""
+    """The Shoot has no addresses or no certificate authority yet, or the user can't read it; the text says which."""
 
 
 class GardenApi(ABC):
@@ -164,8 +164,12 @@ class PlainApi(GardenApi):
     async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
         where = key(shoot)
         user = await self._demand(where.namespace, where.name, role)
-        authority = await self._client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
-        cluster = await self._client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
+        try:
+            authority = await self._client.find(INTERNAL_SECRETS, f"{where.name}.ca-client", namespace=where.namespace)
+            cluster = await self._client.find(CONFIG_MAPS, f"{where.name}.ca-cluster", namespace=where.namespace)
+        except Forbidden as error:
+            told = "you may have one, but not read what it is made of, as operators of the garden may"
+            raise NoKubeconfig(f"no kubeconfig for shoot {where}: {told}: {error}") from error
         addresses = mappings(at(shoot, "status", "advertisedAddresses"))
         try:
             content, expires = issue(

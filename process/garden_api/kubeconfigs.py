@@ -15,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kube.objects import Object, text
 
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=1)
 _SLACK = timedelta(minutes=5)
 """How far the clock of the API server may be behind."""
@@ -39,7 +40,7 @@ def issue(
     now: datetime,
     lifetime: timedelta,
 ) -> tuple[bytes, datetime]:
-    """The kubeconfig and when it expires, which is as asked within `SHORTEST` and `LONGEST`.
+    """The kubeconfig and when it expires: as asked within `SHORTEST` and `LONGEST`, but not after its authority.
 
     Args:
         name: of user and contexts.
@@ -58,8 +59,12 @@ def issue(
         raise CannotIssue("its API server has no advertised address")
     if not cluster:
         raise CannotIssue("the certificates of its API server are not known")
-    expires = now + min(max(lifetime, SHORTEST), LONGEST)
-    certificate, key = _client_certificate(authority, user=user, group=group, now=now, expires=expires)
+    issuer, signing = _loaded(authority)
+    end = issuer.not_valid_after_utc
+    if end <= now:
+        raise CannotIssue("its authority for clients has expired")
+    expires = min(now + min(max(lifetime, SHORTEST), LONGEST), end)
+    certificate, key = _client_certificate(issuer, signing, user=user, group=group, now=now, expires=expires)
     ca = base64.b64encode(cluster.encode()).decode()
     contexts = {f"{name}-{known}": url for known, url in servers.items()}
     config = {
@@ -85,10 +90,9 @@ def issue(
 
 
 def _client_certificate(
-    authority: Object, *, user: str, group: str, now: datetime, expires: datetime
+    issuer: x509.Certificate, signing: PrivateKey, *, user: str, group: str, now: datetime, expires: datetime
 ) -> tuple[bytes, bytes]:
     """Certificate and key, PEM."""
-    issuer, signing = _loaded(authority)
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
@@ -117,13 +121,15 @@ def _common_name(user: str) -> str:
     return f"{user[: _LONGEST_NAME - 17]}#{digest}"
 
 
-def _loaded(authority: Object) -> tuple[x509.Certificate, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey]:
+def _loaded(authority: Object) -> tuple[x509.Certificate, PrivateKey]:
     try:
         pem = {name: base64.b64decode(text(authority.get(name)), validate=True) for name in ("ca.crt", "ca.key")}
         certificate = x509.load_pem_x509_certificate(pem["ca.crt"])
         key = serialization.load_pem_private_key(pem["ca.key"], password=None)
     except (binascii.Error, ValueError, TypeError, UnsupportedAlgorithm):
         raise CannotIssue("its authority for clients is missing or not readable") from None
-    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
+    if not isinstance(key, PrivateKey):
         raise CannotIssue("its authority for clients has a key of another kind than RSA and ECDSA")
+    if key.public_key() != certificate.public_key():
+        raise CannotIssue("its authority for clients has a key that does not belong to its certificate")
     return certificate, key

@@ -18,6 +18,7 @@ from kit.garden_seed_sets import SeedSetPlace
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.client import MERGE_PATCH, Client, Selection
+from kube.errors import Forbidden
 from kube.objects import Object, annotations, is_deleting, labels, spec
 from kube.paths import at
 from kube.resources import CONTROLLER_REVISIONS
@@ -77,6 +78,9 @@ async def test_a_set_lives(garden: Garden) -> None:
         await place.ready(2)
         assert await place.numbers() == {1, 2}
 
+        options: Object = {"propagationPolicy": "Foreground"}
+        with pytest.raises(Forbidden, match="deletes its replicas in order"):
+            garden.cluster.api.request("DELETE", MANAGED_SEED_SETS.path(namespace="garden", name=place.name), options)
         place.base.delete(MANAGED_SEED_SETS, place.name)
         await place.working(lambda: place.base.find(MANAGED_SEED_SETS, place.name) is None, "all to go")
         assert await place.numbers() == set()

@@ -147,6 +147,7 @@ def _write(request: Request, new: Object, old: Object, garden: Garden) -> Write:
         new=new,
         old=old,
         subresource=request.subresource,
+        options=mapping(request.options),
         garden=garden,
     )
 

@@ -64,6 +64,7 @@ class Write:
         name: empty where the API server has not made it up yet (`generateName`, in mutations only).
         new: the object as it would be stored; mutations change it in place. For DELETE: what is deleted.
         old: what is stored; empty for CREATE.
+        options: such as DeleteOptions.
     """
 
     operation: str
@@ -73,6 +74,7 @@ class Write:
     new: Object
     old: Object
     subresource: str = ""
+    options: Object = field(default_factory=dict)
     garden: Garden = NO_GARDEN
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 

@@ -8,7 +8,7 @@ assert asked.create(bad).fields == {"metadata.name"}
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -116,9 +116,10 @@ class Asked:
     def update_status(self, old: Object, new: Object) -> Outcome:
         return self._write("UPDATE", new, old, subresource="status")
 
-    def delete(self, old: Object) -> Outcome:
+    def delete(self, old: Object, **options: str) -> Outcome:
+        """Args: options: of DeleteOptions."""
         old = self._complete(old)
-        answer = asyncio.run(cast("Any", self._validate(self._request("DELETE", None, old))))
+        answer = asyncio.run(cast("Any", self._validate(self._request("DELETE", None, old, options=options))))
         return _outcome(answer, old)
 
     def _write(self, operation: str, obj: Object, old: Object | None, *, subresource: str = "") -> Outcome:
@@ -143,7 +144,14 @@ class Asked:
         complete = {"apiVersion": resource.api_version, "kind": resource.kind, **obj, "metadata": meta}
         return cast("Object", copied(complete))
 
-    def _request(self, operation: str, obj: Object | None, old: Object | None, subresource: str = "") -> Request:
+    def _request(
+        self,
+        operation: str,
+        obj: Object | None,
+        old: Object | None,
+        subresource: str = "",
+        options: Mapping[str, str] | None = None,
+    ) -> Request:
         resource = self.kind.resource
         meta = metadata(obj or old or {})
         return Request(
@@ -155,6 +163,7 @@ class Asked:
             namespace=meta.get("namespace", ""),
             object=obj,
             old_object=old,
+            options=options,
             subresource=subresource,
             user=self.user,
         )

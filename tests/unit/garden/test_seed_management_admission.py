@@ -224,6 +224,13 @@ def test_whoever_asks_for_fewer_replicas_is_told_which_stay() -> None:
         assert (changed.code, changed.warnings) == (200, warnings), changed.message
 
 
+@pytest.mark.parametrize(("policy", "code"), [("Foreground", 403), ("Background", 200), ("Orphan", 200)])
+def test_the_replicas_of_a_set_are_deleted_in_order(policy: str, code: int) -> None:
+    refused = Asked(MANAGED_SEED_SET).delete(managed_seed_set(), propagationPolicy=policy)
+    assert (refused.code, "propagationPolicy Foreground" in refused.message) == (code, code == 403)
+    assert Asked(MANAGED_SEED_SET).delete(managed_seed_set()).code == 200
+
+
 # --- SeedAutoscalers
 
 

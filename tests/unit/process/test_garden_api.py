@@ -16,6 +16,7 @@ from gardener.garden.resources import SHOOTS
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.objects import Object
 from process.garden_api.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
+from process.garden_api.kubeconfigs import CannotIssue, issue
 
 SHOOT: Object = {
     "metadata": {"name": "s", "namespace": "garden-dev", "resourceVersion": "7", "generation": 3},
@@ -215,6 +216,32 @@ def test_what_is_missing_for_a_kubeconfig_is_told(
         del client.objects[missing]
     with pytest.raises(NoKubeconfig, match=message):
         asyncio.run(of(PlainApi, client).kubeconfig(shoot, Role.ADMIN, lifetime=HOUR))
+
+
+CERTIFICATES: dict[str, Any] = {"name": "s", "addresses": {"external": "https://s"}, "cluster": "PEM"}
+
+
+def signed(authority: Object, *, now: datetime, lifetime: timedelta) -> datetime:
+    _, expires = issue(**CERTIFICATES, authority=authority, user="ann", group="g", now=now, lifetime=lifetime)
+    return expires
+
+
+def data_of(certificate: Authority, key: Authority) -> Object:
+    return {"ca.crt": encoded(certificate.bundle), "ca.key": encoded(key.key_pair().key)}
+
+
+def test_a_kubeconfig_does_not_outlive_its_authority(authority: Authority) -> None:
+    end, data = authority.certificate.not_valid_after_utc, data_of(authority, authority)
+    assert signed(data, now=end - timedelta(minutes=30), lifetime=HOUR) == end
+    assert signed(data, now=end - 2 * HOUR, lifetime=HOUR) == end - HOUR
+    with pytest.raises(CannotIssue, match="has expired"):
+        signed(data, now=end, lifetime=HOUR)
+
+
+def test_a_key_of_another_authority_signs_nothing(authority: Authority) -> None:
+    other = data_of(authority, Authority.create("other"))
+    with pytest.raises(CannotIssue, match="a key that does not belong to its certificate"):
+        signed(other, now=datetime.now(UTC), lifetime=HOUR)
 
 
 def test_the_original_makes_kubeconfigs_itself() -> None:

@@ -22,6 +22,7 @@ REQUEST: Object = {
     "namespace": "ns",
     "object": {"metadata": {}},
     "oldObject": None,
+    "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
     "dryRun": True,
 }
 
@@ -59,13 +60,14 @@ def test_a_request_is_read_with_all_that_handlers_see() -> None:
         namespace="ns",
         object={"metadata": {}},
         old_object=None,
+        options={"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
         dry_run=True,
     )
 
 
 def test_nulls_and_missing_fields_are_empty() -> None:
     nothing = read(body(dict.fromkeys(REQUEST))).request
-    assert nothing == read(body({"options": {}})).request
+    assert nothing == read(body({"anything": {}})).request
     assert nothing == Request(
         uid="", kind=Kind("", "", ""), resource=ResourceName("", "", ""), operation="", name="", namespace=""
     )

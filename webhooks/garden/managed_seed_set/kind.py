@@ -17,6 +17,7 @@ MANAGED_SEED_SET = Kind(
         validation.config_errors,
         shoots.shoot_errors,
     ),
+    deletions=(scaling.in_order,),
     warnings=(scaling.replicas_that_stay,),
     reads=(MANAGED_SEEDS, SHOOTS),
 )

@@ -1,0 +1,153 @@
+"""`kubectl gardener kubeconfig` on a real API server, which is that of the Shoot, too: it trusts the same authority."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from kit.eventually import eventually
+from kit.garden import Garden
+from kit.garden_shoots import ShootPlace
+from kit.objects import encoded
+from kit.world import connected
+from kube.clock import parse_time
+from kube.objects import Object
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, Resource
+from kubectl_mr.garden.__main__ import app
+
+pytestmark = pytest.mark.timeout(600)
+
+ADMIN, VIEWER = (
+    Resource(CORE_GROUP, "v1beta1", "Shoot", f"shoots/{role}kubeconfig", namespaced=True)
+    for role in ("admin", "viewer")
+)
+REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
+
+
+@pytest.fixture
+def place(garden: Garden) -> Iterator[ShootPlace]:
+    """With the Shoot `s`, of whose control plane the garden's own API server is all."""
+    place = ShootPlace(garden)
+    place.shoot("s", seedName=place.seed())
+    addresses = [
+        {"name": "external", "url": garden.cluster.url},
+        {"name": "service-account-issuer", "url": "https://x"},
+    ]
+    place.patch(SHOOTS, "s", {"status": {"advertisedAddresses": addresses}}, status=True)
+    pair = garden.cluster.authority.key_pair()
+    place.create(INTERNAL_SECRETS, "s.ca-client", data=encoded({"ca.crt": pair.certificate, "ca.key": pair.key}))
+    place.create(CONFIG_MAPS, "s.ca-cluster", data={"ca.crt": garden.cluster.ca})
+    yield place
+    place.remove()
+
+
+def run(place: ShootPlace, *arguments: str) -> Result:
+    environment = {"KUBECONFIG": str(place.garden.cluster.kubeconfig), "NO_COLOR": "1"}
+    command = ["kubeconfig", *arguments, "-n", place.namespace]
+    return CliRunner().invoke(app, command, prog_name="kubectl gardener", env=environment)
+
+
+def allowed(place: ShootPlace, user: str, *resources: Resource) -> None:
+    """For reading each, and creating those that no server serves."""
+    for resource in resources:
+        place.garden.allow(user, "create" if "/" in resource.plural else "get", resource)
+
+
+async def whoami(kubeconfig: str, directory: Path) -> Object:
+    path = directory / "kubeconfig"
+    path.write_text(kubeconfig)
+    path.chmod(0o600)
+    async with connected(path) as client:
+        review = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "metadata": {}}
+        found: Object = at(await client.create(REVIEWS, review), "status", "userInfo")
+        return found
+
+
+@pytest.mark.parametrize(
+    ("flags", "right", "group"),
+    [((), ADMIN, "system:masters"), (("--viewer",), VIEWER, "gardener.cloud:system:viewers")],
+    ids=["admin", "viewer"],
+)
+def test_the_api_server_of_the_shoot_accepts_it(
+    place: ShootPlace, tmp_path: Path, flags: tuple[str, ...], right: Resource, group: str
+) -> None:
+    user = f"user-{place.name}"
+    allowed(place, user, SHOOTS, INTERNAL_SECRETS, CONFIG_MAPS, right)
+    made = eventually(lambda: _made(run(place, "s", "--as", user, "--expiration", "20m", *flags)), "the rights")
+    who = asyncio.run(whoami(made.stdout, tmp_path))
+    assert who["username"] == user
+    assert set(who["groups"]) == {group, "system:authenticated"}
+    expires = parse_time(made.stderr.strip().rpartition(" ")[2])
+    assert timedelta(minutes=15) < expires - datetime.now(UTC) <= timedelta(minutes=20)
+    assert "client-key-data" not in made.stderr
+
+
+def _made(result: Result) -> Result | None:
+    """None: RBAC has not heard of the roles yet."""
+    return result if result.exit_code == 0 else None
+
+
+def test_who_may_read_all_that_it_is_made_of_needs_the_right_as_well(place: ShootPlace) -> None:
+    user = f"user-{place.name}"
+    allowed(place, user, SHOOTS, INTERNAL_SECRETS, CONFIG_MAPS, VIEWER)
+    eventually(lambda: _made(run(place, "s", "--as", user, "--viewer")), "the rights")
+    refused = run(place, "s", "--as", user)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f'you may not create shoots/adminkubeconfig for "{place.namespace}/s"' in refused.stderr
+
+
+def test_who_has_the_right_and_cannot_read_the_authority_is_told_so(place: ShootPlace) -> None:
+    user = f"user-{place.name}"
+    allowed(place, user, SHOOTS, ADMIN)
+
+    def refused() -> Result | None:
+        result = run(place, "s", "--as", user)
+        return result if "you may have one, but not read what it is made of" in result.stderr else None
+
+    result = eventually(refused, "the rights")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert 'internalsecrets.core.gardener.cloud "s.ca-client" is forbidden' in result.stderr
+
+
+def test_the_audit_log_tells_who_has_asked_and_nothing_is_stored(place: ShootPlace) -> None:
+    audit = place.garden.cluster.audit()
+    try:
+        assert run(place, "s").exit_code == 0
+        calls = [call for call in audit.calls(user_agent="kubectl-mr") if call.resource]
+    finally:
+        audit.close()
+    assert {call.resource for call in calls if call.verb == "create"} == {
+        "selfsubjectaccessreviews",
+        "selfsubjectreviews",
+    }
+    assert {(call.verb, call.resource, call.name) for call in calls if call.verb != "create"} >= {
+        ("get", "internalsecrets", "s.ca-client")
+    }
+    assert {call.verb for call in calls} == {"create", "get"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("other",), "Shoot {namespace}/other not found"),
+        (("s", "--expiration", "soon"), 'invalid duration "soon"'),
+    ],
+)
+def test_what_is_wrong_is_told(place: ShootPlace, arguments: tuple[str, ...], message: str) -> None:
+    refused = run(place, *arguments)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert message.format(namespace=place.namespace) in refused.stderr
+
+
+def test_a_shoot_that_has_no_control_plane_yet_is_told(place: ShootPlace) -> None:
+    place.shoot("young", seedName=place.name)
+    refused = run(place, "young")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert (
+        f"no kubeconfig for shoot {place.namespace}/young: its API server has no advertised address" in refused.stderr
+    )
