@@ -21,8 +21,8 @@ from pathlib import Path
 
 from benchmarks.report import Table, number
 from gardener.garden.seed_autoscaler.decision import Memory, decide
-from gardener.garden.seed_autoscaler.loads import Observation, SeedLoad
-from gardener.garden.seed_autoscaler.settings import SHOOTS, Settings
+from gardener.garden.seed_autoscaler.loads import SHOOTS, Observation, SeedLoad
+from gardener.garden.seed_autoscaler.settings import Settings
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _HOUR, _DAY = 3600.0, 86400.0

@@ -35,5 +35,9 @@ def _block_errors(block: Any, path: str, *, on: bool) -> Iterator[FieldError]:
                 yield from rule.errors(where, value)
         if is_block(type(value)):
             yield from _block_errors(value, where, on=on)
+        elif isinstance(value, tuple):
+            for index, each in enumerate(value):
+                if is_block(type(each)):
+                    yield from _block_errors(each, f"{where}[{index}]", on=on)
     if on and hasattr(block, "errors"):
         yield from block.errors(path)

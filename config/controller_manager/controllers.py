@@ -5,14 +5,16 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from config.blocks import CacheSyncTimeout, Enabled
-from config.checks import at_least, label_selector, longer_than_zero, one_of, required_value
+from config.checks import at_least, http_url, label_selector, longer_than_zero, one_of, required_value
 from config.fields import Check, Duration, setting
 from config.shared import LabelSelector, workers
-from kube.validation import FieldError, invalid, required
+from kube.validation import FieldError, duplicate, forbidden, invalid, required
 
 _RESOURCE_QUOTA = ("v1", "ResourceQuota")
 DAY = 24 * 3600.0
 _LONGEST_CHECK = 180.0
+_COUNTED = "shoots"
+"""The resource of Seeds whose usage is known without being measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +53,36 @@ class ManagedSeedSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prometheus:
+    address: Annotated[
+        str,
+        setting("URL of the server, such as `https://prometheus.example.com`; a path is kept.", http_url),
+    ] = ""
+    query: Annotated[
+        str, setting("Query in PromQL, with one sample for each Seed, which its label `seed` names.", required_value())
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedResource:
+    name: Annotated[str, setting("Name of the resource in the capacity of Seeds.", required_value())] = ""
+    prometheus: Annotated[Prometheus, setting("Where its usage is measured.")] = Prometheus()
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.name == _COUNTED:
+            yield forbidden(f"{path}.name", "shoots are counted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeedAutoscaler:
     enabled: Enabled = False
     concurrent_syncs: Annotated[int, workers("SeedAutoscalers")] = 2
     sync_period: Annotated[
-        Duration, setting("Longest time until a failed look at a SeedAutoscaler is repeated.", longer_than_zero)
+        Duration,
+        setting(
+            "Longest time until a failed look at a SeedAutoscaler is repeated, and time between two queries of usage.",
+            longer_than_zero,
+        ),
     ] = 60.0
     candidate_determination_strategy: Annotated[
         str,
@@ -65,6 +92,17 @@ class SeedAutoscaler:
             zero_is_unset=True,
         ),
     ] = "SameRegion"
+    resources: Annotated[
+        tuple[SeedResource, ...],
+        setting("Usage of other resources than `shoots`; see [SeedAutoscaler](seed-autoscaler.md#other-resources)."),
+    ] = ()
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        seen: set[str] = set()
+        for index, resource in enumerate(self.resources):
+            if resource.name in seen:
+                yield duplicate(f"{path}.resources[{index}].name", resource.name)
+            seen.add(resource.name)
 
 
 def _quota_errors(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -81,11 +81,9 @@ class NamespaceRule:
 def _namespace_rule_errors(path: str, value: NamespaceRule) -> Iterator[FieldError]:
     if not value.to and not value.to_own:
         yield required(f"{path}.to", "name at least one namespace, or set toOwn")
-    yield from each(_pattern).errors(f"{path}.from", value.from_)
-    yield from each(_pattern).errors(f"{path}.to", value.to)
 
 
-_namespace_rule = Check("`to` or `toOwn` given, well-formed names", _namespace_rule_errors)
+_namespace_rule = Check("`to` or `toOwn` given", _namespace_rule_errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +101,9 @@ class DependencyRule:
 def _dependency_rule_errors(path: str, value: DependencyRule) -> Iterator[FieldError]:
     if not value.to:
         yield required(f"{path}.to", "name at least one namespace")
-    yield from each(_pattern).errors(f"{path}.from", value.from_)
-    yield from each(_pattern).errors(f"{path}.to", value.to)
 
 
-_dependency_rule = Check("`to` given, well-formed names", _dependency_rule_errors)
+_dependency_rule = Check("`to` given", _dependency_rule_errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,21 +9,24 @@ import pytest
 
 from agent.controller_manager.managed_seed_set.controller import declare as declare_set
 from agent.controller_manager.seed_autoscaler.controller import declare
-from config.controller_manager.controllers import Controllers, ManagedSeedSet, SeedAutoscaler
+from config.controller_manager.controllers import Controllers, ManagedSeedSet, Prometheus, SeedAutoscaler, SeedResource
 from gardener.garden.resources import MANAGED_SEED_SETS, SEED_AUTOSCALERS, SHOOTS
 from gardener.garden.scheduling import failed_to_schedule
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import at_rest, run_garden_controllers
 from kit.garden_seed_sets import SeedSetPlace
+from kit.prometheus import prometheus
 from kit.world import connected
 from kube.client import Client
 from kube.clock import format_time
 from kube.loop import ControlLoop
-from kube.objects import Object, resource_version, spec
+from kube.objects import Object, mapping, resource_version, spec
+from kube.paths import at
 
 pytestmark = pytest.mark.timeout(900)
 
+ENABLED = SeedAutoscaler(enabled=True)
 PAUSED = "seedmanagement.gardener.cloud/autoscaling-paused"
 
 
@@ -50,6 +53,20 @@ class Scaled(SeedSetPlace):
 
     def says(self, kind: str, reason: str) -> bool:
         return any((each["type"], each["reason"]) == (kind, reason) for each in self.scaling().get("conditions") or [])
+
+    def lack(self) -> str:
+        """Why no metric is known."""
+        found = (each for each in self.scaling().get("conditions") or [] if each["type"] == "ScalingActive")
+        return next((each["message"] for each in found if each["status"] == "False"), "")
+
+    def current(self) -> Object:
+        """Of the only metric."""
+        metrics = self.scaling().get("currentMetrics") or [{}]
+        return mapping(at(metrics[0], "resource", "current"))
+
+    def seconds(self) -> float:
+        """Since the epoch."""
+        return self.now.timestamp()
 
     def replicas(self) -> int:
         return int(spec(self.base.get(MANAGED_SEED_SETS, self.name))["replicas"])
@@ -93,12 +110,14 @@ def _average(value: str) -> list[Object]:
 
 
 @asynccontextmanager
-async def scaled(garden: Garden, *, capacity: int) -> AsyncIterator[tuple[Scaled, ControlLoop]]:
+async def scaled(
+    garden: Garden, *, capacity: int, volumes: int = 0, autoscaler: SeedAutoscaler = ENABLED
+) -> AsyncIterator[tuple[Scaled, ControlLoop]]:
     """A set of one replica that is ready, and the loop that looks after its SeedAutoscaler."""
-    settings = Controllers(managed_seed_set=ManagedSeedSet(), seed_autoscaler=SeedAutoscaler(enabled=True))
+    settings = Controllers(managed_seed_set=ManagedSeedSet(), seed_autoscaler=autoscaler)
     async with connected(garden.cluster) as client:
         it = Scaled(garden, client)
-        it.make(1, capacity=capacity)
+        it.make(1, capacity=capacity, volumes=volumes)
         declared = (declare_set, declare)
         async with run_garden_controllers(declared, client, controllers=settings, clock=lambda: it.now) as (_, loop):
             await it.ready(1)
@@ -113,8 +132,7 @@ async def test_a_seed_comes_for_a_shoot_that_waits_and_goes_when_it_is_empty_for
         it.scale(metrics=_average("5"))
         await soon(lambda: it.says("ScalingLimited", "DesiredWithinRange"), "the first look")
         assert "pendingShoots" not in it.scaling()
-        current = it.scaling()["currentMetrics"][0]["resource"]["current"]
-        assert current == {"averageUtilization": 100, "averageValue": "1", "total": "1", "allocatable": "1"}
+        assert it.current() == {"averageUtilization": 100, "averageValue": "1", "total": "1", "allocatable": "1"}
 
         it.now += timedelta(hours=1)  # also if much time has passed until now
         it.change_scaling(maxReplicas=2)
@@ -164,3 +182,47 @@ async def test_a_full_set_grows_up_to_its_bound_and_nothing_is_written_at_rest(g
         loop.queue.add(it.base.key(it.name))
         await at_rest(loop)
         assert resource_version(it.base.get(SEED_AUTOSCALERS, it.name)) == resource_version(stored)
+
+
+async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_is_not_known_to_none(
+    garden: Garden,
+) -> None:
+    volumes = {"type": "Utilization", "averageUtilization": 50}
+    async with prometheus() as server:
+        source = SeedResource(
+            name="volumes", prometheus=Prometheus(address=server.url, query="sum by (seed) (volumes)")
+        )
+        measured = SeedAutoscaler(enabled=True, resources=(source,))
+        async with scaled(garden, capacity=5, volumes=10, autoscaler=measured) as (it, loop):
+            it.scale(metrics=[{"type": "Resource", "resource": {"name": "volumes", "target": volumes}}])
+            await soon(lambda: it.says("ScalingActive", "FailedGetResourceMetric"), "the lack to be told")
+            assert it.lack() == f"No metric can be computed: usage of volumes is not known of Seed {it.replica(0)}."
+            assert (it.replicas(), server.queries) == (1, ["sum by (seed) (volumes)"])
+
+            def look() -> None:
+                it.now += timedelta(minutes=2)
+                loop.queue.add(it.base.key(it.name))
+
+            server.clock = it.seconds
+            server.samples = {it.replica(0): "8"}
+            loop.queue.add(it.base.key(it.name))
+            await at_rest(loop)
+            assert (it.replicas(), len(server.queries)) == (1, 1)  # It is not asked all the time.
+            look()
+            await soon(lambda: it.replicas() == 2, "a Seed to be added")
+            await it.ready(2)
+            unknown = f"No metric can be computed: usage of volumes is not known of Seed {it.replica(1)}."
+            await soon(lambda: it.lack() == unknown, "the usage of the new Seed to be missed")
+            server.samples = {it.replica(0): "8", it.replica(1): "0"}
+            look()
+            both = {"averageUtilization": 40, "averageValue": "4", "total": "8", "allocatable": "20"}
+            await soon(lambda: it.current() == both, "both to be known")
+            message = "New size: 2; reason: resource volumes above target (80% instead of 50%)"
+            assert await it.told() == {f"SuccessfulRescale: {message}"}
+
+            server.status = 500
+            before, asked = it.base.get(SEED_AUTOSCALERS, it.name), len(server.queries)
+            look()
+            await at_rest(loop)
+            assert len(server.queries) == asked + 1
+            assert resource_version(it.base.get(SEED_AUTOSCALERS, it.name)) == resource_version(before)

@@ -28,8 +28,8 @@ class SeedSetPlace:
         self.client = client
         self.gardenlets = Gardenlets(client, f"{self.name}-")
 
-    def templates(self, *, capacity: int = 0, **shoot_spec: Any) -> Object:
-        """Args: capacity: Shoots for which each Seed has room; 0: what is usual."""
+    def templates(self, *, capacity: int = 0, volumes: int = 0, **shoot_spec: Any) -> Object:
+        """Args: capacity, volumes: Shoots, and volumes, for which each Seed has room; 0: what is usual."""
         shoot = garden_object(SHOOTS)["spec"] | {"secretBindingName": self.name}
         shoot["cloudProfile"]["name"] = shoot["networking"]["type"] = shoot["provider"]["type"] = self.name
         shoot["networking"] |= {"pods": "100.64.0.0/11", "services": "100.104.0.0/13"}
@@ -40,20 +40,23 @@ class SeedSetPlace:
         seed: Object = {"ingress": {"domain": f"ingress.replica-name.{self.name}.example.com"}}
         seed["dns"] = {"provider": {"type": self.name, "secretRef": {"name": self.name, "namespace": "garden"}}}
         meta = {"labels": {"set": self.name}}
+        room = {name: str(amount) for name, amount in (("shoots", capacity), ("volumes", volumes)) if amount}
         config = {
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
             "kind": "GardenletConfiguration",
             "seedConfig": {"metadata": meta, "spec": seed},
-            **({"resources": {"capacity": {"shoots": str(capacity)}}} if capacity else {}),
+            **({"resources": {"capacity": room}} if room else {}),
         }
         return {
             "template": {"metadata": meta, "spec": {"gardenlet": {"config": config}}},
             "shootTemplate": {"metadata": {**meta, "annotations": {"note": "n"}}, "spec": shoot | shoot_spec},
         }
 
-    def make(self, replicas: int, *, capacity: int = 0, shoot_spec: Object | None = None, **fields: Any) -> None:
+    def make(
+        self, replicas: int, *, capacity: int = 0, volumes: int = 0, shoot_spec: Object | None = None, **fields: Any
+    ) -> None:
         fields |= {"replicas": replicas, "selector": {"matchLabels": {"set": self.name}}}
-        templates = self.templates(capacity=capacity, **(shoot_spec or {}))
+        templates = self.templates(capacity=capacity, volumes=volumes, **(shoot_spec or {}))
         self.base.create(MANAGED_SEED_SETS, self.name, spec=templates | fields)
 
     def change(self, **fields: Any) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from config import controller_manager
 from config.errors import ConfigError
 from config.resource_manager import decode
 from config.validation import check, validate
@@ -267,3 +268,40 @@ def test_negative_delays_are_refused_beside_their_order() -> None:
         f"{path}.maxDelay: Invalid value: -2s: must be non-negative",
         f"{path}.minDelay: Invalid value: -1s: minimum delay must not be higher than maximum delay",
     ]
+
+
+RESOURCE = "name: volumes, prometheus: {address: 'https://p', query: q}"
+
+
+@pytest.mark.parametrize(
+    ("controllers", "errors"),
+    [
+        (f"seedAutoscaler: {{enabled: true, resources: [{{{RESOURCE}}}]}}", []),
+        ("seedAutoscaler: {resources: [{}]}", []),
+        (
+            f"seedAutoscaler: {{enabled: true, resources: [{{{RESOURCE}}}, {{{RESOURCE}}}]}}",
+            ['seedAutoscaler.resources[1].name: Duplicate value: "volumes"'],
+        ),
+        (
+            "seedAutoscaler: {enabled: true, resources: [{name: shoots, prometheus: {address: 'http://a:b@p'}}]}",
+            [
+                (
+                    "seedAutoscaler.resources[0].prometheus.address: Forbidden: a URL may not have credentials, a query "
+                    "or a fragment here"
+                ),
+                "seedAutoscaler.resources[0].prometheus.query: Required value",
+                "seedAutoscaler.resources[0].name: Forbidden: shoots are counted",
+            ],
+        ),
+        (
+            "seedExtensionsCheck: {conditionThresholds: [{type: a}, {duration: 0s}]}",
+            [
+                "seedExtensionsCheck.conditionThresholds[1].type: Required value",
+                "seedExtensionsCheck.conditionThresholds[1].duration: Invalid value: 0s: must be greater than zero",
+            ],
+        ),
+    ],
+)
+def test_elements_of_lists_keep_the_rules_of_their_fields(controllers: str, errors: list[str]) -> None:
+    config = controller_manager.decode(f"controllers: {{{controllers}}}").config
+    assert [str(error) for error in validate(config)] == [f"controllers.{error}" for error in errors]

@@ -7,10 +7,11 @@ Shoots                      that come onto a Seed of a set, leave it, or wait fo
 Seeds, cloud profiles       in what the scheduler reads: all
 
 Changes are gathered for a moment, as Shoots often come in numbers. A timer runs only while one is needed: for a window,
-a cool-down, or the grace period of a Shoot.
+a cool-down, the grace period of a Shoot, or the next query of usage that is measured elsewhere.
 """
 
 from collections.abc import Callable, Hashable, Iterator
+from datetime import timedelta
 from typing import Any
 
 from agent.controller_manager.api import (
@@ -26,6 +27,7 @@ from agent.controller_manager.api import (
 )
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed_autoscaler.garden import Garden
+from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
 from agent.controller_manager.seed_autoscaler.reconcile import Reconciler
 from gardener import keys
 from gardener.garden.domains import NAMESPACE
@@ -71,6 +73,7 @@ def declare(context: Context) -> ControlLoop:
     profiles = watch(CLOUD_PROFILES_VIEW, concerned.all, _of_profile)
     own_profiles = watch(NAMESPACED_CLOUD_PROFILES_VIEW, concerned.all, _of_own_profile)
     concerned.shoots = shoots
+    period = timedelta(seconds=settings.sync_period)
     strategy = Strategy(settings.candidate_determination_strategy)
     regions = None
     if strategy is Strategy.MINIMAL_DISTANCE:
@@ -93,6 +96,7 @@ def declare(context: Context) -> ControlLoop:
             statuses=StatusWriter(context.garden.client, autoscalers, SEED_AUTOSCALERS),
             recorder=context.recorder,
             clock=context.clock,
+            sources=[Prometheus(each, period=period) for each in settings.resources],
         )
     )
 

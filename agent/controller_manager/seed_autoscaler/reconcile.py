@@ -4,12 +4,13 @@ What was seen before is kept in memory: a new leader looks on for a whole window
 the API server itself is asked whether the Seeds are empty.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.controller_manager.api import target_of
-from agent.controller_manager.seed_autoscaler.garden import Garden, Pending
+from agent.controller_manager.seed_autoscaler.garden import Garden
+from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
 from gardener import keys
 from gardener.garden.seed_autoscaler.decision import ABLE, ACTIVE, Decision, Memory, decide, impossible
 from gardener.garden.seed_autoscaler.loads import Observation
@@ -35,6 +36,8 @@ class Reconciler:
     statuses: StatusWriter
     recorder: EventRecorder
     clock: Callable[[], datetime]
+    sources: Sequence[Prometheus] = ()
+    """Of the usage of other resources than Shoots."""
     _memories: dict[Key, Memory] = field(default_factory=dict)
 
     async def reconcile(self, own: Key) -> Result:
@@ -49,6 +52,9 @@ class Reconciler:
         if seed_set is None or hindrance is not None:
             await self._write(autoscaler, impossible(hindrance, memory), None, now)
             return Done()
+        settings = Settings.of(autoscaler)
+        sources = [source for source in self.sources if source.resource in settings.resources]
+        measured = {source.resource: await source.measured(now) for source in sources}
         pending = await self.garden.pending(autoscaler, now)
         try:
             replicas = self.garden.replicas(seed_set)
@@ -58,11 +64,12 @@ class Reconciler:
             seed_set,
             replicas,
             self.garden.usage,
+            measured=measured,
             pending=pending.count,
             last_scale_time=time_or_none(at(autoscaler, "status", "lastScaleTime")),
             now=now,
         )
-        seen, decision = await self._decide(autoscaler, seen, memory)
+        seen, decision = await self._decide(autoscaler, settings, seen, memory)
         if decision.why:
             try:
                 await self.garden.scale(seed_set, decision.replicas)
@@ -74,7 +81,7 @@ class Reconciler:
             self._tell(autoscaler, decision)
         self._memories[own] = decision.memory
         await self._write(autoscaler, decision, seen, now)
-        return _next_look(decision, pending, now)
+        return _next_look(now, decision.again_at, pending.more_at, *(source.again_at for source in sources))
 
     def _ambiguity(self, autoscaler: Object) -> Condition | None:
         rivals = self.garden.rivals(autoscaler)
@@ -83,9 +90,10 @@ class Reconciler:
         told = f"ManagedSeedSet {target_of(autoscaler).name} is scaled by others, too: {listed(sorted(rivals))}"
         return Condition(ACTIVE, "False", "AmbiguousTarget", f"{told}. None of them does anything.")
 
-    async def _decide(self, autoscaler: Object, seen: Observation, memory: Memory) -> tuple[Observation, Decision]:
+    async def _decide(
+        self, autoscaler: Object, settings: Settings, seen: Observation, memory: Memory
+    ) -> tuple[Observation, Decision]:
         """Decided by the caches; what gives up Seeds, once more by what the API server says. Raises KubeError."""
-        settings = Settings.of(autoscaler)
         paused = is_truthy(annotations(autoscaler).get(keys.AUTOSCALING_PAUSED))
         decision = decide(settings, seen, memory, paused=paused)
         if decision.replicas < seen.replicas:
@@ -117,6 +125,6 @@ class Reconciler:
         await self._write(autoscaler, impossible(found, decision.memory), None, now)
 
 
-def _next_look(decision: Decision, pending: Pending, now: datetime) -> Result:
-    times = [time for time in (decision.again_at, pending.more_at) if time is not None]
-    return RequeueAfter((min(times) - now).total_seconds()) if times else Done()
+def _next_look(now: datetime, *times: datetime | None) -> Result:
+    known = [time for time in times if time is not None]
+    return RequeueAfter((min(known) - now).total_seconds()) if known else Done()

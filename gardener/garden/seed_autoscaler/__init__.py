@@ -2,6 +2,7 @@
 
 settings     what the spec says
 loads        what Seeds carry and have room for
+prometheus   what is measured of other resources than Shoots
 demand       what each metric asks for
 history      what was asked for in the windows of stabilization
 decision     the number of replicas, and why it is so

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
-from gardener.garden.seed_autoscaler.loads import Observation, SeedLoad
-from gardener.garden.seed_autoscaler.settings import SHOOTS, Metric, Settings
+from gardener.garden.seed_autoscaler.loads import SHOOTS, Observation, SeedLoad
+from gardener.garden.seed_autoscaler.settings import Metric, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +116,14 @@ class _Stock:
     @classmethod
     def of(cls, resource: str, seen: Observation) -> "_Stock | str":
         """Or why that can't be known."""
+        if resource not in seen.sources:
+            return f"usage of {resource} is not measured: the configuration names no source"
         there = [seed for seed in seen.seeds if seed.is_ready or resource in seed.allocatable]
         for seed in there:
             for what, amounts in (("usage", seed.usage), ("allocatable", seed.allocatable)):
                 if resource not in amounts:
-                    return f"{what} of {resource} is not known of Seed {seed.name}"
+                    problem = f" ({seen.sources[resource]})" if what == "usage" and seen.sources[resource] else ""
+                    return f"{what} of {resource} is not known of Seed {seed.name}{problem}"
         allocatable = sum((seed.allocatable[resource] for seed in there), Fraction(0))
         unit = seen.unit.get(resource, allocatable / len(there) if there else None)
         if not unit:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
 
 from kube.quantities import parse_quantity
@@ -10,6 +11,8 @@ from kube.quantities import parse_quantity
 Amounts = Mapping[str, Fraction]
 """By the name of the resource."""
 
+SHOOTS = "shoots"
+"""The resource that every Shoot needs one of."""
 _LARGEST_EXPONENT = 30
 """Beyond that nothing is an amount of anything."""
 
@@ -20,9 +23,14 @@ def amount_of(value: object) -> Fraction | None:
         quantity = parse_quantity(value) if isinstance(value, str | int) else None
     except ValueError:
         return None
-    if quantity is None or quantity < 0 or abs(quantity.adjusted()) > _LARGEST_EXPONENT:
+    return None if quantity is None else reckoned(quantity)
+
+
+def reckoned(number: Decimal) -> Fraction | None:
+    """None: it is no amount that can be reckoned with."""
+    if not number.is_finite() or number < 0 or abs(number.adjusted()) > _LARGEST_EXPONENT:
         return None
-    return Fraction(quantity)
+    return Fraction(number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,7 @@ class Observation:
         has_leaving: whether a replica is on its way out, or its Seed is cordoned.
         leaving_usage: what is still on those.
         unit: what a new replica will have.
+        sources: of the resources whose usage is known at all, what is wrong with how it is measured; empty: nothing.
         pending: Shoots that wait for a Seed of this set.
         unsettled: why the set is not at rest; empty: it is.
         last_scale_time: when a SeedAutoscaler changed the number of replicas the last time.
@@ -67,6 +76,7 @@ class Observation:
     has_leaving: bool = False
     leaving_usage: Amounts = field(default_factory=dict)
     unit: Amounts = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=lambda: {SHOOTS: ""})
     pending: int = 0
     unsettled: str = ""
     last_scale_time: datetime | None = None

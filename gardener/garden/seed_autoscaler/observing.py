@@ -8,8 +8,8 @@ from gardener import keys
 from gardener.garden.managed_seed_set.replicas import Replica, removal_order
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from gardener.garden.seed_autoscaler.decision import ABLE
-from gardener.garden.seed_autoscaler.loads import Amounts, Observation, SeedLoad, amount_of
-from gardener.garden.seed_autoscaler.settings import SHOOTS
+from gardener.garden.seed_autoscaler.loads import SHOOTS, Amounts, Observation, SeedLoad, amount_of
+from gardener.garden.seed_autoscaler.prometheus import Measurement
 from kube.conditions import Condition
 from kube.objects import Object, annotations, integer, is_deleting, is_truthy, mapping, metadata, spec, text
 from kube.paths import at, mapping_at
@@ -36,25 +36,31 @@ def observe(
     replicas: Iterable[Replica],
     usage: Usage,
     *,
+    measured: Mapping[str, Measurement],
     pending: int,
     last_scale_time: datetime | None,
     now: datetime,
 ) -> Observation:
-    """Args: pending: Shoots that wait for a Seed of this set."""
+    """What is decided by. Of other resources than Shoots the usage is `measured`; `pending` Shoots wait for the set."""
     in_order = sorted(replicas, key=removal_order)
     leaving = [replica for replica in in_order if _is_leaving(replica)]
     staying = [replica for replica in in_order if replica not in leaving]
     asked_for = integer(spec(seed_set).get("replicas"))
+
+    def used(seed: str) -> Amounts:
+        amounts = {resource: each.by_seed[seed] for resource, each in measured.items() if seed in each.by_seed}
+        return {SHOOTS: Fraction(usage(seed)), **amounts}
+
     present = sum(not replica.is_going for replica in in_order)
-    on_leaving = sum(usage(replica.name) for replica in leaving)
     return Observation(
         replicas=asked_for,
         existing=integer(at(seed_set, "status", "replicas")),
-        seeds=[_load(replica, usage(replica.name)) for replica in staying if replica.seed is not None],
+        seeds=[_load(replica, used(replica.name)) for replica in staying if replica.seed is not None],
         coming=sum(replica.seed is None for replica in staying) + max(asked_for - present, 0),
         has_leaving=bool(leaving),
-        leaving_usage={SHOOTS: Fraction(on_leaving)},
+        leaving_usage=_sum(used(replica.name) for replica in leaving),
         unit=unit_of(seed_set),
+        sources={SHOOTS: "", **{resource: each.problem for resource, each in measured.items()}},
         pending=pending,
         unsettled=_unsettled(seed_set),
         last_scale_time=last_scale_time,
@@ -78,14 +84,22 @@ def is_cordoned(seed: Object) -> bool:
     return is_truthy(annotations(seed).get(keys.CORDONED))
 
 
-def _load(replica: Replica, shoots: int) -> SeedLoad:
+def _sum(usages: Iterable[Amounts]) -> Amounts:
+    total: dict[str, Fraction] = {}
+    for usage in usages:
+        for resource, amount in usage.items():
+            total[resource] = total.get(resource, Fraction(0)) + amount
+    return total
+
+
+def _load(replica: Replica, usage: Amounts) -> SeedLoad:
     status = mapping((replica.seed or {}).get("status"))
     return SeedLoad(
         name=replica.name,
-        usage={SHOOTS: Fraction(shoots)},
+        usage=usage,
         allocatable={**_amounts(mapping(status.get("capacity"))), **_amounts(mapping(status.get("allocatable")))},
         is_ready=replica.is_seed_ready,
-        is_deletable=not shoots and not replica.is_protected,
+        is_deletable=not usage[SHOOTS] and not replica.is_protected,
     )
 
 

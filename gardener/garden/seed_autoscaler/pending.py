@@ -12,8 +12,8 @@ from math import floor
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
 from gardener.garden.managed_seeds import facts, zones_of_workers
 from gardener.garden.scheduling import Garden, SeedInfo, decide, is_told_of_failure, waits
+from gardener.garden.seed_autoscaler.loads import SHOOTS
 from gardener.garden.seed_autoscaler.observing import unit_of
-from gardener.garden.seed_autoscaler.settings import SHOOTS
 from kube.clock import time_or_none
 from kube.objects import Object, key, mapping, metadata
 from kube.paths import at, mapping_at, with_value

@@ -11,9 +11,6 @@ from gardener.garden.structural import with_defaults
 from kube.objects import Object, integer, mapping, mappings, spec, text
 from kube.paths import at, mapping_at
 
-SHOOTS = "shoots"
-"""The resource that every Shoot needs one of."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
@@ -61,6 +58,11 @@ class Settings:
             scale_in=_direction(mapping(behavior.get("scaleIn"))),
             tolerance=Fraction(integer(behavior.get("tolerancePercent")), 100),
         )
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """Those that a metric is about."""
+        return frozenset(metric.resource for metric in self.metrics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,6 +150,25 @@ def test_what_is_not_known_leads_to_more_seeds_only() -> None:
     assert (decision.replicas, reasons(decision)["ScalingActive"]) == (3, "FailedGetResourceMetric")
 
 
+def test_another_resource_counts_as_far_as_it_is_measured() -> None:
+    def both(volumes: int | None) -> SeedLoad:
+        usage = {"shoots": Fraction(30)} | ({} if volumes is None else {"volumes": Fraction(volumes)})
+        return replace(load(30), usage=usage, allocatable=dict.fromkeys(("shoots", "volumes"), Fraction(100)))
+
+    def told(*usages: int | None, **fields: Any) -> tuple[int, str]:
+        whole = {"unit": {"volumes": Fraction(100)}, "sources": {"shoots": "", "volumes": ""}} | fields
+        decision = decide(volumes, seen(*map(both, usages), **whole), Memory())
+        return decision.replicas, next(each.message for each in decision.conditions if each.type == "ScalingActive")
+
+    volumes = replace(DEFAULTS, metrics=(Metric(resource="volumes", utilization=Fraction(1, 2)),))
+    assert told(80, 80)[0] == 4
+    assert told(80, None) == (2, "No metric can be computed: usage of volumes is not known of Seed s-1.")
+    silent = "No metric can be computed: usage of volumes is not known of Seed s-0 (Prometheus does not answer)."
+    assert told(None, sources={"volumes": "Prometheus does not answer"}) == (1, silent)
+    unmeasured = "No metric can be computed: usage of volumes is not measured: the configuration names no source."
+    assert told(coming=1, sources={"shoots": ""}) == (1, unmeasured)
+
+
 def test_while_paused_all_is_computed_and_nothing_written() -> None:
     decision = decide(DEFAULTS, seen(80, 70, 60), Memory(), paused=True)
     assert (decision.replicas, decision.desired, decision.again_at) == (3, 5, None)

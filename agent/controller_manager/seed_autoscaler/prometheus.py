@@ -1,0 +1,86 @@
+"""How much is used of a resource of Seeds, as Prometheus says.
+
+It is asked by the passes that need it, at most once in a period: others get what was said last, as long as that is not
+old. So neither many changes nor many SeedAutoscalers make many queries, and a failed query changes nothing at once.
+Nothing but the configured address is spoken to: no proxies, no redirects.
+"""
+
+import asyncio
+import ssl
+from datetime import datetime, timedelta
+from functools import cached_property
+
+import structlog
+
+from config.controller_manager.controllers import SeedResource
+from gardener.garden.seed_autoscaler.prometheus import Measurement, Samples, error_of, fresh, samples_of
+from kube.http import aiohttp
+
+_TIMEOUT = aiohttp.ClientTimeout(total=10.0)
+_LONGEST_ANSWER = 4 << 20
+"""Bytes: of tens of thousands of Seeds."""
+_LONGEST_PROBLEM = 400
+log = structlog.get_logger("seedautoscaler")
+
+
+class Prometheus:
+    """The source of one resource. Args: period: time between two queries."""
+
+    def __init__(self, resource: SeedResource, *, period: timedelta) -> None:
+        self.resource = resource.name
+        self._url = f"{resource.prometheus.address.rstrip('/')}/api/v1/query"
+        self._query = resource.prometheus.query
+        self._period = period
+        self._asking = asyncio.Lock()
+        self._asked_at: datetime | None = None
+        self._samples: Samples = {}
+        self._problem = ""
+
+    async def measured(self, now: datetime) -> Measurement:
+        async with self._asking:
+            if self._asked_at is None or not timedelta(0) <= now - self._asked_at < self._period:
+                self._asked_at = now
+                await self._ask()
+        return Measurement(by_seed=fresh(self._samples, now.timestamp()), problem=self._problem)
+
+    @property
+    def again_at(self) -> datetime | None:
+        """When there may be something new; None: nobody has asked yet."""
+        return None if self._asked_at is None else self._asked_at + self._period
+
+    async def _ask(self) -> None:
+        try:
+            self._samples, problem = samples_of(await self._answer()), ""
+        except TimeoutError:
+            problem = "Prometheus does not answer in time"
+        except (OSError, ValueError, aiohttp.ClientError) as error:
+            problem = f"Prometheus: {error}"[:_LONGEST_PROBLEM]
+        if problem != self._problem:
+            log.info("Usage of Seeds is measured", resource=self.resource, problem=problem)
+        self._problem = problem
+
+    async def _answer(self) -> bytes:
+        """Raises TimeoutError, OSError, ClientError, ValueError."""
+        connector = aiohttp.TCPConnector(ssl=self._tls if self._url.startswith("https:") else True)
+        async with (
+            aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, auto_decompress=False) as session,
+            session.get(
+                self._url,
+                params={"query": self._query},
+                headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+                allow_redirects=False,
+            ) as response,
+        ):
+            body = bytearray()
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > _LONGEST_ANSWER:
+                    raise ValueError(f"the answer is longer than {_LONGEST_ANSWER} bytes")
+            if response.status != 200:
+                raise ValueError(error_of(response.status, bytes(body)))
+            return bytes(body)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Trusts the authorities of this machine."""
+        return ssl.create_default_context()

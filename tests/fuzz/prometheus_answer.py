@@ -1,0 +1,21 @@
+"""Answers of Prometheus to an instant query."""
+
+from collections.abc import Iterator
+
+from fuzz import driver
+from gardener.garden.seed_autoscaler.prometheus import error_of, fresh, samples_of
+
+
+def seeds() -> Iterator[bytes]:
+    yield from driver.millions(b'{"status":"success","data":{"resultType":"vector","result":[', b"{}]}}")
+
+
+def target(data: bytes) -> None:
+    body = driver.unfolded(data)
+    assert len(error_of(500, body)) < 1000
+    try:
+        samples = samples_of(body)
+    except ValueError:
+        return
+    assert all(amount >= 0 for amount in fresh(samples, 1_700_000_000.0).values())
+    assert "" not in samples
