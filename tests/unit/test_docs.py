@@ -34,6 +34,7 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
 from config.validation import check
 from devcluster import __main__ as devcluster_program
+from fuzz import garden_kinds
 from gardener import conditions, keys
 from gardener.managed_resource import conditions as applied
 from kit.monitoring_files import REGISTERED
@@ -160,7 +161,7 @@ def flags_of_the_plugins() -> set[str]:
 def test_flags_exist() -> None:
     actions = devcluster_program._parser()._actions
     (subcommands,) = (each for each in actions if isinstance(each, argparse._SubParsersAction))
-    parsers = [of.parser() for of in (configurations, certificates, campaign, krew)]
+    parsers = [of.parser() for of in (configurations, certificates, campaign, krew, garden_kinds)]
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
     of_tools = flags_in(*parsers, *subcommands.choices.values()) | flags_of_the_plugins()
     assert named <= own_flags() | of_tools | FLAGS_OF_OTHERS

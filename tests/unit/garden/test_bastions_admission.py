@@ -131,3 +131,16 @@ def test_a_sign_of_life_is_not_in_the_future() -> None:
     assert [str(each.path) for each in errors(write, now=lambda: now.replace(minute=58))] == [
         "status.lastHeartbeatTimestamp"
     ]
+
+
+@pytest.mark.parametrize(
+    ("beat", "fields"),
+    [
+        ("0001-01-01T00:00:00+14:00", set()),
+        ("9999-12-31T23:30:00Z", {"status.lastHeartbeatTimestamp"}),
+        ("9999-12-31T23:30:00-14:00", {"status.lastHeartbeatTimestamp"}),
+    ],
+)
+def test_a_sign_of_life_at_the_end_of_all_times_gets_an_answer(beat: str, fields: set[str]) -> None:
+    outcome = Asked(BASTION).update_status(bastion(), with_status(lastHeartbeatTimestamp=beat))
+    assert outcome.fields == fields

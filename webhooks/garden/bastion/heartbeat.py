@@ -1,7 +1,7 @@
 """How long a Bastion lives: an hour after its last sign of life, which nobody extends by hand."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from kube.clock import format_time, parse_time, utc_now
 from kube.objects import Object, mapping, text
@@ -11,6 +11,8 @@ from webhooks.garden.write import Write
 
 TIME_TO_LIVE = timedelta(hours=1)
 _CLOCK_SKEW = timedelta(seconds=30)
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+"""Far from these, time zones and hours lead out of the years that there are, or that are written with four digits."""
 
 
 def set_expiration(write: Write) -> None:
@@ -31,6 +33,7 @@ def errors(write: Write, *, now: Callable[[], datetime] = utc_now) -> Iterator[F
 def _heartbeat(bastion: Object) -> datetime | None:
     """None: there is none, or the API server will say that it is no time."""
     try:
-        return parse_time(text(mapping(bastion.get("status")).get("lastHeartbeatTimestamp")))
+        beat = parse_time(text(mapping(bastion.get("status")).get("lastHeartbeatTimestamp")))
     except ValueError:
         return None
+    return min(max(beat, _FIRST), _LAST)
