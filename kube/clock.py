@@ -3,8 +3,11 @@
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 
 _DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
+_USUAL_LENGTH = 16
+"""Up to it durations are remembered: most objects have the same few."""
 _UNIT_NANOSECONDS = {
     "ns": 1,
     "us": 10**3,
@@ -22,6 +25,10 @@ def parse_duration(text: str) -> float:
 
     Raises: ValueError: with the message of Go's time.ParseDuration.
     """
+    return _remembered(text) if len(text) <= _USUAL_LENGTH else _parsed(text)
+
+
+def _parsed(text: str) -> float:
     sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
     if rest == "0":
         return 0.0
@@ -42,6 +49,9 @@ def parse_duration(text: str) -> float:
     if total >= 2**63 + (sign == "-"):
         raise ValueError(f"time: invalid duration {_quoted(text)}")
     return float(total / 10**9) * (-1 if sign == "-" else 1)
+
+
+_remembered = lru_cache(maxsize=1024)(_parsed)
 
 
 def _quoted(text: str) -> str:

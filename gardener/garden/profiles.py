@@ -6,7 +6,7 @@ from datetime import datetime
 from gardener.garden.certificates import bundle_errors
 from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
 from gardener.garden.versions import Version, parse_constraint, parse_version
-from kube.clock import parse_time
+from kube.clock import time_or_none
 from kube.objects import Object, mapping, mappings, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from kube.resources import Resource
@@ -37,10 +37,7 @@ def offered(resource: Resource, profile: Object) -> Object:
 
 def expiration(version: Object) -> datetime | None:
     """Of an entry of a list of versions; None: it never expires."""
-    try:
-        return parse_time(text(version.get("expirationDate")))
-    except ValueError:
-        return None
+    return time_or_none(version.get("expirationDate"))
 
 
 def is_expired(version: Object, now: datetime) -> bool:

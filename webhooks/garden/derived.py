@@ -15,19 +15,20 @@ T = TypeVar("T")
 class Derived(Generic[T]):
     """Args: most: results that are kept, with their objects; those that were not asked for longest go."""
 
-    def __init__(self, derive: Callable[[Object], T], *, most: int) -> None:
+    def __init__(self, derive: Callable[..., T], *, most: int) -> None:
         self._derive = derive
         self._most = most
-        self._known: OrderedDict[int, tuple[Object, T]] = OrderedDict()
+        self._known: OrderedDict[tuple[int, ...], tuple[tuple[Object, ...], T]] = OrderedDict()
 
-    def __call__(self, obj: Object) -> T:
-        """Args: obj: of the caches, or part of such an object."""
-        known = self._known.get(id(obj))
-        if known is not None:  # the object is kept, so nothing else has its identity
-            self._known.move_to_end(id(obj))
+    def __call__(self, *objects: Object) -> T:
+        """Args: objects: of the caches, or parts of such objects; what is derived takes them as its arguments."""
+        key = tuple(map(id, objects))
+        known = self._known.get(key)
+        if known is not None:  # the objects are kept, so nothing else has their identities
+            self._known.move_to_end(key)
             return known[1]
-        result = self._derive(obj)
-        self._known[id(obj)] = obj, result
+        result = self._derive(*objects)
+        self._known[key] = objects, result
         if len(self._known) > self._most:
             self._known.popitem(last=False)
         return result

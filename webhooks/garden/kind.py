@@ -7,6 +7,7 @@
         checks=(names, members),                   # what is wrong with write.new; need no cluster
         references=(seed_exists,),                 # the same, but ask write.garden; not for what is being deleted
         changes=(immutable_fields,),               # UPDATE: what is wrong with going from write.old to write.new
+        of_spec=Rules(checks=(regions,)),          # the same three, of rules that an equal spec gives nothing to find
         rights=(manage_members,),                  # what the user must be allowed besides
         limits=(capacity,),                        # how many others there may be, counted now
         deletions=(confirmed,),                    # DELETE: why write.new may not be deleted
@@ -22,21 +23,31 @@ yield findings (`webhooks.garden.findings`), rights, limits or texts. Rules are 
 same value, is dropped. So a rule about an object as it is belongs there and needs no look at `write.old`, and one about
 a transition belongs into `changes`. In particular a reference that does not change is not refused when its target has
 gone.
+
+Controllers write metadata of Shoots all the time. Rules that read nothing of the object but its spec, name and
+namespace would only find what is dropped again; those in `of_spec` are not asked at all while the spec stays as it is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from gardener.garden.definitions import Definition
-from kube.objects import Object, mapping, metadata
 from kube.resources import Resource
 from webhooks.garden.findings import Finding, ratcheted
 from webhooks.garden.operations import Asks, keep_sequence
 from webhooks.garden.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write
 from webhooks.registration import EVERYTHING, WRITE, Selector
 
-_BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    checks: tuple[Rule, ...] = ()
+    references: tuple[Rule, ...] = ()
+    changes: tuple[Rule, ...] = ()
+
+
+_NO_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +62,7 @@ class Kind:
     checks: tuple[Rule, ...] = ()
     references: tuple[Rule, ...] = ()
     changes: tuple[Rule, ...] = ()
+    of_spec: Rules = _NO_RULES
     rights: tuple[Rights, ...] = ()
     limits: tuple[Limits, ...] = ()
     deletions: tuple[Rule, ...] = ()
@@ -72,7 +84,8 @@ class Kind:
     @property
     def validated(self) -> tuple[str, ...]:
         """The operations that the validating webhook is asked about."""
-        is_checked = self.checks or self.references or self.changes or self.rights or self.warnings
+        of_spec = self.of_spec != _NO_RULES
+        is_checked = of_spec or self.checks or self.references or self.changes or self.rights or self.warnings
         return (*(WRITE if is_checked else ()), *(("DELETE",) if self.deletions else ()))
 
     # --- the pass of a request
@@ -83,7 +96,7 @@ class Kind:
             for change in self.status_mutations:
                 change(write)
             return
-        if not is_unchanged(write):
+        if not write.is_unchanged:
             for change in chain(self.defaults, self.mutations):
                 change(write)
         if self.asks is not None:
@@ -95,13 +108,14 @@ class Kind:
         elif write.operation == "DELETE":
             yield from _applied(self.deletions, write)
         elif write.is_create:
-            yield from _applied(self._state_rules(write), write)
-        elif not is_unchanged(write):
-            yield from _applied(self.changes, write)
-            found = list(_applied(self._state_rules(write), write))
+            yield from _applied(self._state_rules(self.of_spec, write), write)
+        elif not write.is_unchanged:
+            of_spec = self.of_spec if write.changed("spec") else _NO_RULES
+            yield from _applied((*of_spec.changes, *self.changes), write)
+            rules = self._state_rules(of_spec, write)
+            found = list(_applied(rules, write))
             if found:
-                before = _applied(self._state_rules(write), write.of_old())
-                yield from ratcheted(found, write.new, before, write.old)
+                yield from ratcheted(found, write.new, _applied(rules, write.of_old()), write.old)
 
     def rights_for(self, write: Write) -> Iterator[Right]:
         if _is_change(write):
@@ -119,8 +133,9 @@ class Kind:
     def warnings_about(self, write: Write) -> Iterator[str]:
         return _told(self.warnings, write)
 
-    def _state_rules(self, write: Write) -> Iterable[Rule]:
-        return self.checks if write.is_deleting else (*self.checks, *self.references)
+    def _state_rules(self, of_spec: Rules, write: Write) -> Sequence[Rule]:
+        checks = (*of_spec.checks, *self.checks)
+        return checks if write.is_deleting else (*checks, *of_spec.references, *self.references)
 
 
 def foreign(resource: Resource) -> Definition:
@@ -139,17 +154,4 @@ def _told(rules: Iterable[Warnings], write: Write) -> Iterator[str]:
 
 
 def _is_change(write: Write) -> bool:
-    return not write.subresource and write.operation != "DELETE" and not is_unchanged(write)
-
-
-def is_unchanged(write: Write) -> bool:
-    """Whether an UPDATE leaves everything as it is but for bookkeeping and status."""
-    return write.is_update and _content(write.new) == _content(write.old) and _meta(write.new) == _meta(write.old)
-
-
-def _content(obj: Object) -> Object:
-    return {name: value for name, value in obj.items() if name not in {"metadata", "status"}}
-
-
-def _meta(obj: Object) -> Object:
-    return {name: value for name, value in mapping(metadata(obj)).items() if name not in _BOOKKEEPING}
+    return not write.subresource and write.operation != "DELETE" and not write.is_unchanged

@@ -4,17 +4,19 @@ Rules are pure functions of a `Write`: they read the object, the one that it rep
 the garden by `write.garden`, which answers from memory. Nothing here, and no rule, talks to an API server.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Protocol, Self
 
-from kube.objects import Key, Object, is_deleting, mapping, spec
+from kube.objects import Object, is_deleting, mapping, metadata
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.findings import Finding
 
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+_BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
 
 
 class Garden(Protocol):
@@ -55,7 +57,7 @@ class NoGarden:
 NO_GARDEN = NoGarden()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Write:
     """One request.
 
@@ -93,11 +95,18 @@ class Write:
 
     @property
     def spec(self) -> Object:
-        return spec(self.new)
+        found = self.new.get("spec")
+        return found if isinstance(found, dict) else {}
 
     @property
     def old_spec(self) -> Object:
-        return spec(self.old)
+        found = self.old.get("spec")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def is_unchanged(self) -> bool:
+        """Whether an UPDATE, as it was sent, leaves everything as it is but for bookkeeping and status."""
+        return self.is_update and _content(self.new) == _content(self.old) and _meta(self.new) == _meta(self.old)
 
     def changed(self, *path: str) -> bool:
         """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
@@ -112,6 +121,14 @@ def _at(obj: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         obj = mapping(obj).get(name)
     return obj
+
+
+def _content(obj: Object) -> Object:
+    return {name: value for name, value in obj.items() if name not in {"metadata", "status"}}
+
+
+def _meta(obj: Object) -> Object:
+    return {name: value for name, value in metadata(obj).items() if name not in _BOOKKEEPING}
 
 
 def is_service_account(user: str) -> bool:
@@ -143,16 +160,13 @@ class Limit:
     """How many other objects of a kind there may be already. They are counted by asking the API server: caches lag.
 
     Attributes:
-        field_selectors: each finds some of them, none the same ones as another.
-        own: of the object itself, which does not count.
         most: less than zero: not even this one may be.
         denial: the text of the refusal.
         path: the field that makes this object one of them.
     """
 
     resource: Resource
-    field_selectors: Sequence[str]
-    own: Key
+    field_selector: str
     most: int
     denial: str
     path: str

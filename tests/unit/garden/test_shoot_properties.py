@@ -5,8 +5,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.webhooks.mutating import state_of
+from kit.webhooks.shoots import GARDEN as GARDEN_OBJECTS
 from kit.webhooks.shoots import asked, operation, shoot, with_fields, worker
 from kube.objects import Object
+from webhooks.garden.findings import ratcheted
+from webhooks.garden.lookups import Lookups
 from webhooks.garden.shoot.kind import SHOOT
 from webhooks.garden.write import Write
 from webhooks.generic import copied
@@ -53,6 +57,7 @@ def shoots(draw: st.DrawFn) -> Object:
 
 
 GARDEN = asked()
+STATE = state_of(*GARDEN_OBJECTS)
 
 
 def without_image_labels(obj: Object) -> Object:
@@ -81,6 +86,29 @@ def test_every_change_gets_an_answer_and_a_label_can_always_be_added(old: Object
     if created.status is None:
         labelled = with_fields({**created.object, "status": old.get("status")}, metadata__labels={"a": "b"})
         assert GARDEN.update({**created.object, "status": old.get("status")}, labelled).status is None
+
+
+META: dict[str, list[Any]] = {
+    "metadata__annotations": [{"gardener.cloud/operation": "retry"}, {"confirmation.gardener.cloud/deletion": "true"}],
+    "metadata__labels": [{"a": "b"}],
+    "metadata__finalizers": [["gardener"]],
+    "metadata__deletionTimestamp": ["2026-01-01T00:00:00Z"],
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(shoots(), some(META, 3), st.sampled_from(STATUSES), some(META, 3))
+def test_rules_of_the_spec_find_nothing_new_while_it_stays(old: Object, was: Any, status: Any, now: Any) -> None:
+    """That is why they are not asked then."""
+    old = with_fields({**old, "status": status}, **was)
+    new = with_fields(old, **now)
+    seen = Lookups(STATE, SHOOT.reads).of_request()
+    who: Any = {"namespace": "garden-dev", "name": "a", "user": GARDEN.user}
+    write = Write(operation="UPDATE", new=new, old=old, garden=seen, **who)
+    for rule in (*SHOOT.of_spec.checks, *SHOOT.of_spec.references):
+        assert not ratcheted(rule(write), new, rule(write.of_old()), old), rule
+    for rule in SHOOT.of_spec.changes:
+        assert not list(rule(write)), rule
 
 
 @settings(max_examples=100, deadline=None)

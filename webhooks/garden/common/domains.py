@@ -3,21 +3,35 @@
 Reads `SECRETS`.
 """
 
+from collections.abc import Iterable, Sequence
+
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain, domain_of
+from kube.objects import Object
 from kube.resources import SECRETS
+from webhooks.garden.derived import Derived
 from webhooks.garden.write import Garden
 
 
-def default_domains(garden: Garden) -> list[Domain]:
+def default_domains(garden: Garden) -> Sequence[Domain]:
     """Those of highest priority first."""
-    return sorted(_domains(garden, keys.ROLE_DEFAULT_DOMAIN), key=lambda each: (-each.priority, each.secret))
+    return _by_priority(*_secrets(garden, keys.ROLE_DEFAULT_DOMAIN))
 
 
 def internal_domain(garden: Garden) -> Domain | None:
-    return next(iter(_domains(garden, keys.ROLE_INTERNAL_DOMAIN)), None)
+    return next(iter(_domains(*_secrets(garden, keys.ROLE_INTERNAL_DOMAIN))), None)
 
 
-def _domains(garden: Garden, role: str) -> list[Domain]:
-    secrets = garden.by(SECRETS, "role", f"{NAMESPACE}/{role}")
+def _secrets(garden: Garden, role: str) -> Iterable[Object]:
+    return garden.by(SECRETS, "role", f"{NAMESPACE}/{role}")
+
+
+def _domains(*secrets: Object) -> list[Domain]:
     return [domain for secret in secrets if (domain := domain_of(secret)) is not None]
+
+
+def _sorted(*secrets: Object) -> Sequence[Domain]:
+    return sorted(_domains(*secrets), key=lambda each: (-each.priority, each.secret))
+
+
+_by_priority = Derived(_sorted, most=1)

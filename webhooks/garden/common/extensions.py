@@ -42,23 +42,21 @@ class Need(NamedTuple):
 
 def registered(garden: Garden) -> Mapping[tuple[str, str], Registered]:
     """Kind and type of all extensions that somebody controls primarily."""
-    found: dict[tuple[str, str], Registered] = {}
-    for registration in garden.list(CONTROLLER_REGISTRATIONS):
-        found.update(_PRIMARILY(registration))
-    return found
+    return _registered(*garden.list(CONTROLLER_REGISTRATIONS))
 
 
-def _primarily(registration: Object) -> dict[tuple[str, str], Registered]:
+def _primarily(*registrations: Object) -> dict[tuple[str, str], Registered]:
     return {
         (text(each.get("kind")), text(each.get("type"))): Registered(
             globally_enabled=each.get("globallyEnabled") is True, workerless=each.get("workerlessSupported") is True
         )
+        for registration in registrations
         for each in mappings(spec(registration).get("resources"))
         if each.get("primary") is not False
     }
 
 
-_PRIMARILY = Derived(_primarily, most=256)
+_registered = Derived(_primarily, most=1)
 
 
 def unregistered(garden: Garden, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:

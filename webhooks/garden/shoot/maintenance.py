@@ -36,11 +36,10 @@ def window_errors(write: Write) -> Iterator[Finding]:
             yield invalid(f"{_WINDOW}.{field}", text(window.get(field)), f"{error}")
     if len(moments) == 2:
         length = Window(moments["begin"], moments["end"]).length
-        shown = format_duration(length.total_seconds())
         if length < SHORTEST:
-            yield invalid(_WINDOW, shown, f"time window must not be smaller than {_duration(SHORTEST)}")
+            yield invalid(_WINDOW, _duration(length), f"time window must not be smaller than {_duration(SHORTEST)}")
         if length > LONGEST:
-            yield invalid(_WINDOW, shown, f"time window must not be greater than {_duration(LONGEST)}")
+            yield invalid(_WINDOW, _duration(length), f"time window must not be greater than {_duration(LONGEST)}")
 
 
 def _duration(length: timedelta) -> str:

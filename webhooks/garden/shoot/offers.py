@@ -3,7 +3,7 @@
 Nothing is looked at that does not change: see `ratcheted`. Reads what `profile` reads.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -26,11 +26,9 @@ class _Chosen(NamedTuple):
 
     offer: Offer
     region: str
+    zones: Mapping[str, Object]
+    """Of the region."""
     now: datetime
-
-    @property
-    def zones(self) -> dict[str, Object]:
-        return self.offer.zones.get(self.region, {})
 
 
 def offered(write: Write) -> Iterator[Finding]:
@@ -58,7 +56,8 @@ def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
             f'provider type in shoot must equal provider type of referenced CloudProfile: "{text(profile.get("type"))}"'
         )
         yield invalid("spec.provider.type", given, detail)
-    chosen = _Chosen(offer_of(profile), text(spec.get("region")), write.now)
+    offer, region = offer_of(profile), text(spec.get("region"))
+    chosen = _Chosen(offer, region, offer.zones.get(region, {}), write.now)
     if chosen.region not in chosen.offer.zones:
         yield not_supported("spec.region", chosen.region, sorted(chosen.offer.zones))
     yield from _version_errors(chosen, VERSION, text(at(spec, "kubernetes", "version")), is_new=write.is_create)
@@ -120,7 +119,10 @@ def _machine_type_errors(chosen: _Chosen, path: str, worker: Object) -> Iterator
 
 
 def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Object) -> Iterator[FieldError]:
-    wanted = [zone for zone in texts(worker.get("zones")) if name in texts(mapping(chosen.zones.get(zone)).get(field))]
+    unavailable = chosen.offer.unavailable
+    if not unavailable:
+        return
+    wanted = [zone for zone in texts(worker.get("zones")) if (chosen.region, zone, field, name) in unavailable]
     if wanted:
         yield invalid(path, name, f"is not available in the zones {', '.join(wanted)} of the pool")
 
@@ -174,9 +176,9 @@ def _kubelet_errors(path: str, image_version: Object, spec: Object, worker: Obje
 
 def _runtime_errors(path: str, image_version: Object, cri: Object) -> Iterator[FieldError]:
     name = text(cri.get("name"))
-    supported = {text(each.get("name")): each for each in mappings(image_version.get("cri"))} or {"containerd": {}}
     if not name:
         return
+    supported = {text(each.get("name")): each for each in mappings(image_version.get("cri"))} or {"containerd": {}}
     if name not in supported:
         yield not_supported(f"{path}.cri.name", name, sorted(supported))
         return
@@ -199,19 +201,17 @@ def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object) -
         return
     if name:
         yield from _unavailable(chosen, f"{path}.type", name, "unavailableVolumeTypes", worker)
+    given = _bytes(volume.get("size"))
+    if given is None:
+        return
     machine_type = chosen.offer.machine_types.get(text(at(worker, "machine", "type")))
     least = [mapping(found).get("minSize")]
     if path.endswith(".volume"):
         storage = mapping_at(machine_type or {}, "storage")
         least += [storage.get("minSize")] if storage.get("type") in {None, name} else []
-    yield from _size_errors(f"{path}.size", volume.get("size"), least)
-
-
-def _size_errors(path: str, size: object, least: Iterable[object]) -> Iterator[FieldError]:
-    given = _bytes(size)
     for minimum in least:
-        if given is not None and (bound := _bytes(minimum)) is not None and given < bound:
-            yield invalid(path, text(size), f"must not be less than {minimum}")
+        if (bound := _bytes(minimum)) is not None and given < bound:
+            yield invalid(f"{path}.size", text(volume.get("size")), f"must not be less than {minimum}")
 
 
 def _bytes(size: object) -> Decimal | None:

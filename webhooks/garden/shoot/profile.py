@@ -48,16 +48,26 @@ class Offer:
     volume_types: dict[str, Object]
     zones: dict[str, dict[str, Object]]
     """By region."""
+    unavailable: frozenset[tuple[str, str, str, str]]
+    """Region, zone, field of the zone, and what this says is not there."""
 
 
 def _offer(profile: Object) -> Offer:
+    zones = {name: _by_name(region.get("zones")) for name, region in _by_name(profile.get("regions")).items()}
     return Offer(
         versions=kubernetes_versions(profile),
         images=_by_name(profile.get("machineImages")),
         image_versions=image_versions(profile),
         machine_types=_by_name(profile.get("machineTypes")),
         volume_types=_by_name(profile.get("volumeTypes")),
-        zones={name: _by_name(region.get("zones")) for name, region in _by_name(profile.get("regions")).items()},
+        zones=zones,
+        unavailable=frozenset(
+            (region, name, field, what)
+            for region, of_region in zones.items()
+            for name, zone in of_region.items()
+            for field in ("unavailableMachineTypes", "unavailableVolumeTypes")
+            for what in texts(zone.get(field))
+        ),
     )
 
 

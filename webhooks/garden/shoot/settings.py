@@ -27,9 +27,9 @@ _GENERATED = 5
 _HOUR = 3600.0
 _SERVER = "spec.kubernetes.kubeAPIServer"
 _DURATIONS = (
-    ((_SERVER, "eventTTL"), 0.0, 168 * _HOUR),
-    ((f"{_SERVER}.serviceAccountConfig", "maxTokenExpiration"), 720 * _HOUR, 2160 * _HOUR),
-    (("spec.kubernetes.kubeControllerManager.horizontalPodAutoscaler", "syncPeriod"), 1.0, None),
+    (("kubernetes", "kubeAPIServer", "eventTTL"), 0.0, 168 * _HOUR),
+    (("kubernetes", "kubeAPIServer", "serviceAccountConfig", "maxTokenExpiration"), 720 * _HOUR, 2160 * _HOUR),
+    (("kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", "syncPeriod"), 1.0, None),
 )
 _STRUCTURED_SINCE = (1, 30)
 
@@ -80,9 +80,9 @@ def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[Fi
 
 def component_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
-    for (parent, field), least, most in _DURATIONS:
-        value = at(spec, *parent.split(".")[1:], field)
-        yield from _duration_errors(f"{parent}.{field}", value, least, most)
+    for path, least, most in _DURATIONS:
+        if (value := at(spec, *path)) is not None:
+            yield from _duration_errors(".".join(("spec", *path)), value, least, most)
     yield from _authentication_errors(write)
     yield from _dns_errors(mapping_at(spec, "systemComponents", "coreDNS", "rewriting"))
     yield from _mask_errors(spec)
@@ -167,7 +167,8 @@ def _mask_errors(spec: Object) -> Iterator[FieldError]:
 
 def kubelet_errors(write: Write) -> Iterator[Finding]:
     for path, kubelet in kubelets(write.spec):
-        yield from _kubelet_errors(path, kubelet)
+        if kubelet:
+            yield from _kubelet_errors(path, kubelet)
 
 
 def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
