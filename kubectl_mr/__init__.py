@@ -1,8 +1,9 @@
 """`kubectl mr`: ManagedResources for people, as Flux and its kin have made them expect it.
 
     commands/    a module a command: its flags, and what it reads; thin
-    garden/      the other plugin, `kubectl gardener`
-    plugin       what the command lines of both have in common
+    garden/      another plugin, `kubectl gardener`
+    seed_sets/   and another, `kubectl mss`
+    plugin       what the command lines of all have in common
     options      the flags that commands share
     session      from flags to a cluster; errors, in words that help, and exit codes
     transport    HTTP that takes little to import

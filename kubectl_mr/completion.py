@@ -1,7 +1,7 @@
 """Names for the shell. It waits for them, so they come soon or not at all, and errors are nobody's business here.
 
 kubectl completes `kubectl mr` by a program `kubectl_complete-mr`, which gets the words so far as its arguments; the
-last line that it prints says what the shell is to do with the others. So it is for the other plugin.
+last line that it prints says what the shell is to do with the others. So it is for the other plugins.
 """
 
 import asyncio
@@ -58,6 +58,13 @@ def for_kubectl() -> None:
 def for_kubectl_gardener() -> None:
     """`kubectl_complete-gardener`."""
     from kubectl_mr.garden.__main__ import PLUGIN, app
+
+    _tell_kubectl(app, PLUGIN.program)
+
+
+def for_kubectl_mss() -> None:
+    """`kubectl_complete-mss`."""
+    from kubectl_mr.seed_sets.__main__ import PLUGIN, app
 
     _tell_kubectl(app, PLUGIN.program)
 

@@ -1,4 +1,4 @@
-"""A plugin's command line, of which there are two. A command's module is imported when it is used: `get` must not pay
+"""A plugin's command line, of which there are three. A command's module is imported when it is used: `get` must not pay
 for what `admit` needs.
 
     PLUGIN = Plugin("mr", {"get": "List ..."}, package="kubectl_mr.commands")

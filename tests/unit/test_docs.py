@@ -41,6 +41,7 @@ from kit.monitoring_files import REGISTERED
 from kubectl_mr import __main__ as kubectl_mr_program
 from kubectl_mr import krew
 from kubectl_mr.garden import __main__ as kubectl_gardener_program
+from kubectl_mr.seed_sets import __main__ as kubectl_mss_program
 from process.caches import caches_behind
 from process.flags import Flags
 from process.metrics import describe_process
@@ -152,7 +153,7 @@ def flags_in(*parsers: argparse.ArgumentParser) -> set[str]:
 
 
 def flags_of_the_plugins() -> set[str]:
-    plugins = (kubectl_mr_program.PLUGIN, kubectl_gardener_program.PLUGIN)
+    plugins = (kubectl_mr_program.PLUGIN, kubectl_gardener_program.PLUGIN, kubectl_mss_program.PLUGIN)
     params = [param for plugin in plugins for name in plugin.commands for param in plugin.load(name).params]
     flags = {flag for param in params for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")}
     return flags | {"--install-completion", "--show-completion"}

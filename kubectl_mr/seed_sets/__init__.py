@@ -1,0 +1,1 @@
+"""`kubectl mss`: what `kubectl rollout` is for Deployments, for ManagedSeedSets."""

@@ -1,0 +1,1 @@
+"""A module a command, imported when the command is used; each has a function `command`."""
