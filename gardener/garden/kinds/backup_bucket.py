@@ -18,7 +18,7 @@ BACKUP_BUCKET = Definition(
     description="A bucket of an object store with backups of etcd. gardenlet makes one for its Seed.",
     fields={
         "spec*": struct(
-            "The bucket.",
+            "Which bucket it is, and with which credentials it is made.",
             {
                 "provider*": struct(
                     "The object store. Immutable.",

@@ -13,7 +13,7 @@ BACKUP_ENTRY = Definition(
         "spec*": struct(
             "Where the backups are.",
             {
-                "bucketName*": name("The BackupBucket."),
+                "bucketName*": name("Name of the BackupBucket that it is in."),
                 "seedName": name("Seed that the Shoot is on."),
             },
         ),

@@ -26,9 +26,11 @@ BASTION = Definition(
                         "A range of addresses.",
                         {
                             "ipBlock*": struct(
-                                "The addresses.",
+                                "The addresses that may connect by SSH.",
                                 {
-                                    "cidr*": string("Addresses; a CIDR.", at_least=1, at_most=64),
+                                    "cidr*": string(
+                                        "The addresses as a CIDR, such as 203.0.113.0/24.", at_least=1, at_most=64
+                                    ),
                                     "except": strings("Addresses among them that are not let in; CIDRs.", at_most=64),
                                 },
                             )

@@ -35,9 +35,9 @@ MACHINE_TYPE = struct(
     "A machine type.",
     {
         "name*": string("Its name on the infrastructure.", at_least=1, at_most=128),
-        "cpu*": quantity("Cores."),
+        "cpu*": quantity("CPU of a machine; cores."),
         "gpu*": quantity("Number of GPUs."),
-        "memory*": quantity("Memory; bytes."),
+        "memory*": quantity("Memory of a machine; bytes, such as 8Gi."),
         "storage": struct(
             "The root volume that machines of this type have in any case.",
             {
@@ -148,11 +148,11 @@ REGION = struct(
 
 
 def volume_types() -> Schema:
-    return array("Volume types.", VOLUME_TYPE, key="name", at_most=MOST_OF_A_KIND)
+    return array("Which volume types Shoots may use.", VOLUME_TYPE, key="name", at_most=MOST_OF_A_KIND)
 
 
 SPEC = struct(
-    "What there is.",
+    "What an infrastructure offers to Shoots.",
     {
         "type*": provider_type("Type of the infrastructure."),
         "caBundle": string("Certificates (PEM) that all nodes trust."),
@@ -164,7 +164,7 @@ SPEC = struct(
             " infrastructure."
         ),
         "bastion": struct(
-            "Machines of Bastions.",
+            "Which machines Bastions run on.",
             {
                 "machineImage": struct(
                     "Their image. Default is the newest one that is there for the machine type.",
@@ -180,7 +180,7 @@ SPEC = struct(
             },
         ),
         "kubernetes*": struct(
-            "Kubernetes.",
+            "Which versions of Kubernetes Shoots may have.",
             {
                 "versions*": array(
                     "Versions that Shoots may have. The highest may not expire.",
@@ -191,10 +191,14 @@ SPEC = struct(
                 )
             },
         ),
-        "machineImages*": array("Machine images.", MACHINE_IMAGE, key="name", at_least=1, at_most=256),
-        "machineTypes*": array("Machine types.", MACHINE_TYPE, key="name", at_least=1, at_most=MOST_OF_A_KIND),
+        "machineImages*": array(
+            "Which machine images Shoots may use.", MACHINE_IMAGE, key="name", at_least=1, at_most=256
+        ),
+        "machineTypes*": array(
+            "Which machine types Shoots may use.", MACHINE_TYPE, key="name", at_least=1, at_most=MOST_OF_A_KIND
+        ),
         "volumeTypes": volume_types(),
-        "regions*": array("Regions.", REGION, key="name", at_least=1, at_most=256),
+        "regions*": array("Which regions Shoots may run in.", REGION, key="name", at_least=1, at_most=256),
     },
 )
 

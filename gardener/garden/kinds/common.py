@@ -89,7 +89,7 @@ GARDENER = struct(
     {
         "id*": string("Unique name of the process: its container, for example."),
         "name*": string("Its host: the name of the Pod, for example."),
-        "version*": string("Its release."),
+        "version*": string("Its release, such as v1.104.0."),
     },
 )
 
@@ -179,7 +179,7 @@ SUBJECT = struct("A user, a group, or a ServiceAccount.", subject_fields())
 _EXPRESSION = struct(
     "A requirement about one label.",
     {
-        "key*": string("The label."),
+        "key*": string("The key of the label that the selector applies to."),
         "operator*": string(
             "In, NotIn (the value is, is not one of `values`), Exists or DoesNotExist (there is, is not such a label)."
         ),

@@ -28,7 +28,7 @@ CONTROLLER_INSTALLATION = Definition(
                     "The ControllerRegistration. Its name is immutable.", "ControllerRegistration"
                 ),
                 "seedRef*": _reference("The Seed. Its name is immutable.", "Seed"),
-                "deploymentRef": but(OBJECT_REFERENCE, "The ControllerDeployment."),
+                "deploymentRef": but(OBJECT_REFERENCE, "The ControllerDeployment that says what is installed."),
             },
         ),
         "status": struct(

@@ -58,7 +58,7 @@ _RESOURCE = struct(
 )
 
 _SPEC = struct(
-    "What is registered.",
+    "Which kinds and types of extension objects the extension takes care of, and how it is deployed.",
     {
         "resources": array(
             "What the extension is responsible for. Kind and type together stand here once.", _RESOURCE, at_most=256

@@ -12,7 +12,10 @@ CREDENTIALS_BINDING = Definition(
     description="Says which credentials are used to make machines, networks and volumes of Shoots, and which Quotas"
     " hold for them. Shoots name the binding in `spec.credentialsBindingName`.",
     fields={
-        "provider*": struct("The infrastructure. Immutable.", {"type*": provider_type("Its type; exactly one.")}),
+        "provider*": struct(
+            "The infrastructure that the credentials are for. Immutable.",
+            {"type*": provider_type("Its type; exactly one.")},
+        ),
         "credentialsRef*": struct(
             "The credentials: a Secret (apiVersion v1) or a WorkloadIdentity (apiVersion"
             " security.gardener.cloud/v1alpha1). Immutable.",

@@ -14,13 +14,15 @@ GARDENLET = Definition(
     name=DNS_LABEL,
     fields={
         "spec*": struct(
-            "How gardenlet runs.",
+            "How gardenlet is deployed and configured.",
             {
                 "deployment*": struct(
                     "Its Deployment, and the chart for it.",
                     {
                         **deployment_fields(),
-                        "helm*": struct("The chart.", {"ociRepository*": OCI_REPOSITORY}),
+                        "helm*": struct(
+                            "Where the Helm chart of gardenlet comes from.", {"ociRepository*": OCI_REPOSITORY}
+                        ),
                         "imageVectorOverwrite": string("Images that gardenlet uses instead of its own; YAML."),
                         "componentImageVectorOverwrite": string(
                             "The same for components that have images of their own; YAML."

@@ -31,14 +31,14 @@ _RESOURCES = struct(
 def deployment_fields() -> dict[str, Schema]:
     """Of the Deployment of gardenlet."""
     return {
-        "replicaCount": integer("Replicas. Default: 2.", default=2, at_least=0),
+        "replicaCount": integer("Number of Pods of gardenlet. Default: 2.", default=2, at_least=0),
         "revisionHistoryLimit": integer("Old ReplicaSets that are kept. Default: 2.", default=2, at_least=0),
         "serviceAccountName": string("ServiceAccount. Default is `gardenlet`.", at_most=253),
         "image": struct(
             "The image. Default is the release of who installs it.",
             {
-                "repository": string("Registry and repository."),
-                "tag": string("Tag."),
+                "repository": string("Registry and repository of the image, without the tag."),
+                "tag": string("Tag of the image."),
                 "pullPolicy": string(
                     "When it is pulled. The webhooks fill in Always for the tag `latest`, else IfNotPresent.",
                     enum=["Always", "IfNotPresent", "Never"],
@@ -48,9 +48,9 @@ def deployment_fields() -> dict[str, Schema]:
         "resources": _RESOURCES,
         "podLabels": string_map("Labels of the Pods."),
         "podAnnotations": string_map("Annotations of the Pods."),
-        "additionalVolumes": array("Further volumes.", raw("A volume, as in a Pod.")),
+        "additionalVolumes": array("Volumes that the Pods of gardenlet have besides.", raw("A volume, as in a Pod.")),
         "additionalVolumeMounts": array("Where further volumes are mounted.", raw("A mount, as in a container.")),
-        "env": array("Further environment variables.", raw("A variable, as in a container.")),
+        "env": array("Environment variables that gardenlet has besides.", raw("A variable, as in a container.")),
         "vpa": boolean("Whether a vertical autoscaler looks after the Pods."),
     }
 

@@ -59,7 +59,7 @@ _SPEC = struct(
                     default="RollingUpdate",
                 ),
                 "rollingUpdate": struct(
-                    "Settings for it.",
+                    "Settings of a roll-out that replaces one replica after the other.",
                     {
                         "partition": integer(
                             "Replicas with a lower number stay as they are. Default: 0.", default=0, at_least=0

@@ -48,11 +48,14 @@ _SPEC = struct(
     {
         "parent*": with_fields(
             but(CLOUD_PROFILE_REFERENCE, "The CloudProfile that this one changes. Immutable."),
-            {"kind*": string("CloudProfile.", enum=["CloudProfile"]), "name*": name("Name of the CloudProfile.")},
+            {
+                "kind*": string("Kind of the parent: CloudProfile.", enum=["CloudProfile"]),
+                "name*": name("Name of the CloudProfile."),
+            },
         ),
         "caBundle": string("Certificates (PEM) that nodes trust beside those of the parent."),
         "kubernetes": struct(
-            "Kubernetes.",
+            "What this profile says about versions of Kubernetes.",
             {
                 "versions": array(
                     "Versions of the parent that expire at another time here.",

@@ -6,7 +6,7 @@ from gardener.garden.resources import QUOTAS
 from gardener.garden.schema import but, immutable, integer, mapping, quantity, rule, struct
 
 _SPEC = struct(
-    "What is limited.",
+    "How much Shoots may use together, and how long they may live.",
     {
         "scope*": but(
             OBJECT_REFERENCE,

@@ -22,7 +22,7 @@ SECRET_BINDING = Definition(
     " CredentialsBinding can do the same and more.",
     fields={
         "provider*": struct(
-            "The infrastructure.",
+            "The infrastructure that the credentials are for.",
             {
                 "type*": provider_type(
                     "Type of the infrastructure; several, separated by commas, where the Secret fits all."

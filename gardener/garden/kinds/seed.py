@@ -182,10 +182,10 @@ SPEC = struct(
             {
                 "domain*": string("Domain under which they have their names. Immutable.", at_least=1, at_most=253),
                 "controller*": struct(
-                    "The ingress controller.",
+                    "Which ingress controller gardenlet deploys in the Seed.",
                     {
                         "kind*": string("Its kind: nginx. Default: nginx.", enum=["nginx"], default="nginx"),
-                        "providerConfig": raw("Its settings."),
+                        "providerConfig": raw("Settings of the ingress controller."),
                     },
                 ),
             },
@@ -217,7 +217,7 @@ SPEC = struct(
             {
                 "minimumSize": quantity("Smallest size of a volume that the infrastructure allows; bytes."),
                 "providers": array(
-                    "Who makes volumes.",
+                    "Which drivers provide volumes, by purpose.",
                     struct(
                         "Who makes volumes for a purpose.",
                         {

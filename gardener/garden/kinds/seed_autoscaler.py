@@ -28,7 +28,9 @@ _TARGET = struct(
             "Utilization: share of what can be allocated; percent. AverageValue: amount for each Seed.",
             enum=["Utilization", "AverageValue"],
         ),
-        "averageUtilization": integer("For Utilization: percent.", at_least=1, at_most=100),
+        "averageUtilization": integer(
+            "For the type Utilization: the value that is aimed at, in percent of the capacity.", at_least=1, at_most=100
+        ),
         "averageValue": quantity("For AverageValue: the amount."),
     },
     rules=[
@@ -43,13 +45,13 @@ _TARGET = struct(
 _CURRENT = struct(
     "A value that was found.",
     {
-        "type*": string("Resource."),
+        "type*": string("What is measured: Resource."),
         "resource*": struct(
-            "The resource.",
+            "Which resource of the Seeds is measured.",
             {
                 "name*": string("Its name."),
                 "current*": struct(
-                    "The value.",
+                    "The value that is aimed at.",
                     {
                         "averageUtilization": integer("Share of what can be allocated; percent.", at_least=0),
                         "averageValue": quantity("Amount for each Seed."),
@@ -73,14 +75,14 @@ def _direction(what: str, *, window: int, step: int, cooldown: int, **more: Sche
         f"How Seeds are {what}.",
         {
             "stabilizationWindowSeconds": integer(
-                f"For so long all looks have to agree before Seeds are {what}. Default: {window}.",
+                f"Seconds for which all looks have to agree before Seeds are {what}. Default: {window}.",
                 default=window,
                 at_least=0,
                 at_most=_LONGEST,
             ),
             "maxStep": integer(f"So many Seeds are {what} at once. Default: {step}.", default=step, at_least=1),
             "cooldownSeconds": integer(
-                f"For so long after Seeds were added or removed none are {what}. Default: {cooldown}.",
+                f"Seconds after the last change of the number of Seeds in which none are {what}. Default: {cooldown}.",
                 default=cooldown,
                 at_least=0,
                 at_most=_LONGEST,
@@ -109,7 +111,7 @@ _BEHAVIOR = struct(
             at_most=50,
         ),
         "pendingShootGracePeriodSeconds": integer(
-            "Age at which a Shoot without a Seed counts as pending. Default: 60.",
+            "Seconds after which a Shoot without a Seed counts as pending. Default: 60.",
             default=60,
             at_least=0,
             at_most=_LONGEST,
@@ -129,14 +131,15 @@ SEED_AUTOSCALER = Definition(
                     "What is scaled: a ManagedSeedSet in the same namespace. Immutable.",
                     {
                         "apiVersion*": string(
-                            f"{MANAGED_SEED_SETS.api_version}.", enum=[MANAGED_SEED_SETS.api_version]
+                            f"Group and version of the target: {MANAGED_SEED_SETS.api_version}.",
+                            enum=[MANAGED_SEED_SETS.api_version],
                         ),
-                        "kind*": string("ManagedSeedSet.", enum=["ManagedSeedSet"]),
+                        "kind*": string("Kind of the target: ManagedSeedSet.", enum=["ManagedSeedSet"]),
                         "name*": name("Its name."),
                     },
                 ),
                 "minReplicas": integer("Replicas at least. Default: 1.", default=1, at_least=1),
-                "maxReplicas*": integer("Replicas at most.", at_least=1),
+                "maxReplicas*": integer("Number of replicas of the set at most.", at_least=1),
                 "metrics": array(
                     "What is looked at, each resource once. The metric that asks for the most replicas wins."
                     " Default: `shoots`, with a utilization of 80 percent.",
@@ -145,7 +148,7 @@ SEED_AUTOSCALER = Definition(
                         {
                             "type*": string("Resource: something that Seeds have a capacity of.", enum=["Resource"]),
                             "resource*": struct(
-                                "The resource.",
+                                "Which resource of the Seeds is measured.",
                                 {
                                     "name*": string(
                                         "Its name in the status of Seeds, such as `shoots`.", at_least=1, at_most=253

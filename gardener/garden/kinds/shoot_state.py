@@ -18,7 +18,7 @@ _EXTENSION = struct(
                 {
                     "name*": string("Name under which it is known."),
                     "resourceRef*": struct(
-                        "The object.",
+                        "Which object the state of the extension refers to.",
                         {
                             "apiVersion": string("Group and version of its kind."),
                             "kind*": string("Its kind."),
@@ -37,7 +37,7 @@ SHOOT_STATE = Definition(
     " server must be told to encrypt this resource in etcd. It can be large.",
     fields={
         "spec": struct(
-            "The state.",
+            "What a control plane needs to be restored on another Seed.",
             {
                 "gardener": array(
                     "Data that gardenlet needs: certificate authorities and other secrets.",
@@ -46,7 +46,7 @@ SHOOT_STATE = Definition(
                         {
                             "name*": string("Its name.", at_least=1),
                             "type*": string("What it is, such as `secret`.", at_least=1),
-                            "data*": raw("The data."),
+                            "data*": raw("The content, whose shape depends on the type."),
                             "labels": string_map("Labels of the object that is made of it."),
                         },
                     ),

@@ -22,7 +22,7 @@ WORKLOAD_IDENTITY = Definition(
                     unique=True,
                 ),
                 "targetSystem*": struct(
-                    "The other system.",
+                    "The system that trusts the tokens, such as that of an infrastructure.",
                     {
                         "type*": provider_type("Its type: that of an infrastructure. Exactly one. Immutable."),
                         "providerConfig": raw("Settings that the provider's extension knows."),

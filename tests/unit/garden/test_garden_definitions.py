@@ -1,5 +1,6 @@
 """The CustomResourceDefinitions of the garden API: complete, within limits, and equal to the files in the repository."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,24 @@ def test_the_files_are_what_the_descriptions_make() -> None:
 def test_each_field_has_a_description_that_is_a_sentence(definition: Definition) -> None:
     described = {path: str(schema.get("description", "")) for path, schema in schemas(definition) if path[-1] != "]"}
     assert not [path for path, text in described.items() if not text.endswith((".", "?"))]
+
+
+@each
+def test_a_description_says_more_than_the_name_of_its_field(definition: Definition) -> None:
+    """Of parts of a thing that is described around them, such as its name, two words are enough."""
+    described = {path: str(schema.get("description", "")) for path, schema in schemas(definition) if path[-1] != "]"}
+    poor = {path: text for path, text in described.items() if not re.match(r"Its \w|\S+ \S+ \S+", text)}
+    assert poor == {}
+
+
+UNITS = {"Seconds": "second", "Minutes": "minute", "Days": "day", "Percent": "percent"}
+
+
+@each
+def test_a_description_names_the_unit(definition: Definition) -> None:
+    for path, schema in schemas(definition):
+        unit = next((unit for suffix, unit in UNITS.items() if path.endswith(suffix)), "")
+        assert unit in schema.get("description", "").lower(), path
 
 
 @each

@@ -25,9 +25,9 @@ def _reserved(description: str, *, defaults: bool) -> Schema:
     return struct(
         description,
         {
-            "cpu": quantity(f"Cores.{default('cpu')}"),
-            "memory": quantity(f"Memory; bytes.{default('memory')}"),
-            "ephemeralStorage": quantity("Local storage; bytes."),
+            "cpu": quantity(f"CPU time; cores, such as 80m.{default('cpu')}"),
+            "memory": quantity(f"Size of memory; bytes.{default('memory')}"),
+            "ephemeralStorage": quantity("Size of local storage; bytes."),
             "pid": quantity(f"Number of process ids.{default('pid')}"),
         },
     )
@@ -119,9 +119,9 @@ def kubelet(description: str) -> Schema:
                 "Whether kubelet refuses to start if parameters of the kernel are not as it wants them."
             ),
             "registryBurst": integer(
-                "Pulls of images at once, as long as registryPullQPS is kept on average.", at_least=0
+                "Number of image pulls at once, as long as registryPullQPS is kept on average.", at_least=0
             ),
-            "registryPullQPS": integer("Pulls of images a second; 0: no limit.", at_least=0),
+            "registryPullQPS": integer("Number of image pulls a second; 0: no limit.", at_least=0),
             "seccompDefault": boolean(
                 "Whether containers without a profile of seccomp run with that of the container runtime."
             ),

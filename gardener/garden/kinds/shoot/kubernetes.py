@@ -45,7 +45,7 @@ _OIDC = struct(
 )
 
 _SERVICE_ACCOUNTS = struct(
-    "Tokens of ServiceAccounts.",
+    "How the API server issues and accepts tokens of ServiceAccounts.",
     {
         "issuer": string(
             "What stands in tokens as their issuer; a URL. Default is that of the API server's internal domain."
@@ -89,7 +89,7 @@ KUBE_API_SERVER = struct(
                 "An admission plugin.",
                 {
                     "name*": string("Its name, such as PodNodeSelector.", at_least=1, at_most=128),
-                    "config": raw("Its configuration."),
+                    "config": raw("The configuration of the plugin, as kube-apiserver reads it."),
                     "disabled": boolean("Whether it is turned off. Not all can be."),
                     "kubeconfigSecretName": string(
                         "Secret in the project's namespace whose key `kubeconfig` the plugin uses to call a server."
@@ -106,7 +106,7 @@ KUBE_API_SERVER = struct(
             "What is written to the audit log.",
             {
                 "auditPolicy": struct(
-                    "The policy.",
+                    "What is recorded of which requests.",
                     {
                         "configMapRef": struct(
                             "ConfigMap in the project's namespace whose key `policy` holds an audit policy.",
@@ -115,9 +115,9 @@ KUBE_API_SERVER = struct(
                                 "kind": string("ConfigMap; may be empty."),
                                 "apiVersion": string("v1; may be empty."),
                                 "namespace": string("Not used: it is that of the Shoot."),
-                                "uid": string("Not used."),
+                                "uid": string("Not used: the name tells which ConfigMap it is."),
                                 "resourceVersion": string("Version that was read last."),
-                                "fieldPath": string("Not used."),
+                                "fieldPath": string("Not used: the policy is the whole value of the key."),
                             },
                         )
                     },
@@ -143,8 +143,16 @@ KUBE_API_SERVER = struct(
         "requests": struct(
             "How many requests the API server works on at once. They bound also the shares of priority levels.",
             {
-                "maxNonMutatingInflight": integer("Reading requests. Default: 400.", default=400, at_least=0),
-                "maxMutatingInflight": integer("Writing requests. Default: 200.", default=200, at_least=0),
+                "maxNonMutatingInflight": integer(
+                    "Number of reading requests that are served at the same time. Default: 400.",
+                    default=400,
+                    at_least=0,
+                ),
+                "maxMutatingInflight": integer(
+                    "Number of writing requests that are served at the same time. Default: 200.",
+                    default=200,
+                    at_least=0,
+                ),
             },
             default={},
         ),
@@ -153,10 +161,14 @@ KUBE_API_SERVER = struct(
         ),
         "eventTTL": duration("For how long Events are kept; up to 168h. Default: 1h0m0s.", default="1h0m0s"),
         "logging": struct(
-            "The log.",
+            "How much kube-apiserver logs.",
             {
-                "verbosity": integer("Level of detail. Default: 2.", default=2, at_least=0),
-                "httpAccessVerbosity": integer("Level of detail from which on requests are logged.", at_least=0),
+                "verbosity": integer(
+                    "Level of detail, a number as for --v: more of it is more. Default: 2.", default=2, at_least=0
+                ),
+                "httpAccessVerbosity": integer(
+                    "Level of detail, a number, from which on each HTTP request is logged.", at_least=0
+                ),
             },
             default={},
         ),
@@ -271,7 +283,7 @@ _CLUSTER_AUTOSCALER = struct(
         "ignoreDaemonsetsUtilization": boolean(
             "Whether Pods of DaemonSets are left out of a node's utilization. Default: false.", default=False
         ),
-        "verbosity": integer("Level of detail of the log. Default: 2.", default=2, at_least=0),
+        "verbosity": integer("Level of detail of the log, a number as for --v. Default: 2.", default=2, at_least=0),
     },
 )
 

@@ -102,14 +102,14 @@ _ADDONS = struct(
         "kubernetesDashboard": struct(
             "The dashboard of Kubernetes.",
             {
-                "enabled*": boolean("Whether it runs."),
+                "enabled*": boolean("Whether gardenlet deploys it."),
                 "authenticationMode": string("How users log in: token. The webhooks fill it in.", enum=["token"]),
             },
         ),
         "nginxIngress": struct(
             "An ingress controller with nginx.",
             {
-                "enabled*": boolean("Whether it runs."),
+                "enabled*": boolean("Whether gardenlet deploys it."),
                 "loadBalancerSourceRanges": strings("Addresses (CIDRs) that may reach it. All, if empty.", at_most=256),
                 "config": string_map("Settings of nginx by name, as in its ConfigMap."),
                 "externalTrafficPolicy": string(
@@ -130,7 +130,7 @@ _CONTROL_PLANE = struct(
             "Several replicas, so that the control plane survives failures.",
             {
                 "failureTolerance*": struct(
-                    "What may fail.",
+                    "What may fail without an outage of the control plane.",
                     {
                         "type*": string(
                             "node: replicas on several nodes. zone: in several zones, which the Seed must have (three"
@@ -150,7 +150,7 @@ def _domains(what: str) -> Schema:
         f"Which {what} of the provider are used.",
         {
             "include": strings(f"These {what}. All, if empty.", at_most=128),
-            "exclude": strings(f"Not these {what}.", at_most=128),
+            "exclude": strings(f"The {what} that are left out.", at_most=128),
         },
     )
 
@@ -275,7 +275,7 @@ _SYSTEM_COMPONENTS = struct(
         "nodeLocalDNS": struct(
             "A cache of names on each node.",
             {
-                "enabled*": boolean("Whether it runs."),
+                "enabled*": boolean("Whether gardenlet deploys it."),
                 "forceTCPToClusterDNS": boolean("Whether it asks CoreDNS by TCP. Default is true."),
                 "forceTCPToUpstreamDNS": boolean("Whether it asks other servers by TCP. Default is true."),
                 "disableForwardToUpstreamDNS": boolean(
@@ -360,7 +360,7 @@ SPEC = struct(
             {
                 "alerting": struct(
                     "Who hears of alerts.",
-                    {"emailReceivers": strings("Addresses for mails.", at_most=64)},
+                    {"emailReceivers": strings("E-mail addresses that alerts are sent to.", at_most=64)},
                 )
             },
         ),

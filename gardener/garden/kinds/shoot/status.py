@@ -101,7 +101,7 @@ STATUS = struct(
         ),
         "credentials": struct("Credentials of the cluster.", {"rotation": _ROTATION}),
         "lastMaintenance": struct(
-            "The last maintenance.",
+            "What the last maintenance in the time window did, or why it failed.",
             {
                 "description*": string("What was done, or tried."),
                 "triggeredTime*": time("When it began."),

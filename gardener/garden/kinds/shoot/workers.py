@@ -33,12 +33,12 @@ TAINT = struct(
             " there is another node), NoExecute (those that are there go, too).",
             enum=["NoSchedule", "PreferNoSchedule", "NoExecute"],
         ),
-        "timeAdded": string("Not used.", form="date-time"),
+        "timeAdded": string("Not used: gardenlet does not pass it on.", form="date-time"),
     },
 )
 
 _MACHINE = struct(
-    "The machines.",
+    "Which machines the pool is made of.",
     {
         "type*": string("A machine type of the cloud profile.", at_least=1),
         "architecture": string("Architecture of the CPU. Default: amd64.", default="amd64", at_most=63),
@@ -70,7 +70,11 @@ _AUTOSCALER = struct(
         "scaleDownUtilizationThreshold": number(
             "Requests of a node's Pods, as a share of what it has, below which it is unneeded.", at_least=0, at_most=1
         ),
-        "scaleDownGpuUtilizationThreshold": number("The same for GPUs.", at_least=0, at_most=1),
+        "scaleDownGpuUtilizationThreshold": number(
+            "Requests of GPUs by a node's Pods, as a share from 0 to 1 of what it has, below which it is unneeded.",
+            at_least=0,
+            at_most=1,
+        ),
         "scaleDownUnneededTime": duration("How long a node must have been unneeded before it is removed."),
         "scaleDownUnreadyTime": duration("How long a node must have been unready before it is removed."),
         "maxNodeProvisionTime": duration("How long a new machine may take to become a node."),
@@ -153,7 +157,7 @@ WORKER = struct(
                 "encrypted": boolean("Whether it is encrypted. The infrastructure's default, if not given."),
             },
         ),
-        "dataVolumes": array("Further volumes.", _DATA_VOLUME, at_most=64),
+        "dataVolumes": array("Volumes of a machine beside that of its operating system.", _DATA_VOLUME, at_most=64),
         "kubeletDataVolumeName": string(
             "The data volume on which kubelet has its files. Default is the root volume.", at_most=63
         ),
