@@ -9,7 +9,6 @@ otherwise nothing would ever be forbidden.
 
 import contextlib
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,7 +23,8 @@ from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.kinds import GATEWAYS, HVPAS, MACHINES, PROMETHEUSES, VIRTUAL_SERVICES
-from kit.eventually import eventually
+from kit.deployments import MANIFESTS, apply, bundle_told, is_available, kubectl, pod_of, serve_at, until
+from kit.eventually import PATIENCE
 from kit.granted_rights import Right, rights, unused
 from kit.kinds import custom_resource, serve
 from kit.kubeconfigs import with_token_file
@@ -54,13 +54,11 @@ from kit.objects import (
 from kit.processes.deployed_pods import DeployedPod
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import Place
-from kube.errors import ApiError, KubeError
+from kube.errors import ApiError
 from kube.objects import Object, annotations, condition, is_deleting, labels, metadata, uid
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, CUSTOM_RESOURCE_DEFINITIONS
-from webhooks.configurations.objects import MUTATING, VALIDATING
+from webhooks.configurations.objects import MUTATING
 
-MANIFESTS = Path(__file__).parents[2] / "manifests"
-PATIENCE = 300.0
 GARDEN, WORK = "garden", "shoot--work"
 SHOOT = "shoot--project--name"
 AGENT, WEBHOOKS = "gardener-resource-manager", "gardener-resource-manager-webhooks"
@@ -101,38 +99,6 @@ def target(devcluster_run: object) -> Iterator[Cluster]:
         Place(own, "").create(obj("Namespace", "kubernetes-dashboard"))
         serve(own, HVPAS, PROMETHEUSES)
         yield own
-
-
-def kubectl(kubeconfig: Path, *arguments: str, stdin: str = "") -> str:
-    command = ["kubectl", "--kubeconfig", str(kubeconfig), *arguments]
-    done = subprocess.run(command, input=stdin, check=False, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
-
-
-def apply(cluster: Cluster, overlay: str) -> str:
-    """First as a trial of everything, then really."""
-    directory = str(MANIFESTS / "overlays" / overlay)
-    kubectl(cluster.kubeconfig, "apply", "--server-side", "--dry-run=server", "-k", directory)
-    return kubectl(cluster.kubeconfig, "apply", "--server-side", "-k", directory)
-
-
-until = partial(eventually, seconds=PATIENCE, passing=(KubeError,))
-
-
-def pod_of(place: Place, app: str) -> Object:
-    """A running one."""
-
-    def running() -> Object | None:
-        pods = place.api.get(f"{place.path('Pod')}?labelSelector=app%3D{app}")["items"]
-        return next((pod for pod in pods if (condition(pod, "Ready") or {}).get("status") == "True"), None)
-
-    return until(running, f"a pod of {app}")
-
-
-def is_available(place: Place, deployment: str) -> bool:
-    live = place.get("Deployment", deployment)
-    return (condition(live, "Available") or {}).get("status") == "True" and live["status"]["readyReplicas"] == 2
 
 
 def rbac(cluster: Cluster) -> list[Object]:
@@ -378,17 +344,6 @@ def assert_all_rights_are_needed(cluster: Cluster, audit: Audit, user: str) -> N
 # --- an instance for its own cluster
 
 
-def serve_at(place: Place, port: int) -> None:
-    """The Service leads to a port of this machine, as kube-proxy would see to."""
-    external = {"type": "ExternalName", "externalName": "127.0.0.1", "clusterIP": None, "clusterIPs": None}
-    place.patch("Service", AGENT, {"spec": {**external, "selector": None}})
-    for kind in (MUTATING, VALIDATING):
-        webhooks = place.get(kind, AGENT)["webhooks"]
-        for webhook in webhooks:
-            webhook["clientConfig"]["service"]["port"] = port
-        place.patch(kind, AGENT, {"webhooks": webhooks})
-
-
 def test_an_instance_for_its_own_cluster_works_with_the_rights_that_it_is_given(
     source: Cluster, tmp_path: Path
 ) -> None:
@@ -411,7 +366,7 @@ def test_an_instance_for_its_own_cluster_works_with_the_rights_that_it_is_given(
             assert bundle_told(source, AGENT)
             break_the_certificate(garden)
             with server.start(AGENT) as webhooks:
-                serve_at(garden, server.webhook_port)
+                serve_at(garden, server.webhook_port, name=AGENT)
                 with agent.start("agent") as process:
                     webhooks.wait_until_ready(seconds=PATIENCE)
                     process.wait_until_ready(seconds=PATIENCE).wait_until_leading(seconds=PATIENCE)
@@ -425,12 +380,6 @@ def test_an_instance_for_its_own_cluster_works_with_the_rights_that_it_is_given(
                     refuse_deletions(work)
                     assert_all_rights_are_needed(source, audit, f"{GARDEN}:{AGENT}")
                     assert_all_rights_are_needed(source, audit, f"{GARDEN}:{WEBHOOKS}")
-
-
-def bundle_told(cluster: Cluster, name: str) -> bool:
-    return all(
-        webhook["clientConfig"].get("caBundle") for webhook in Place(cluster, "").get(MUTATING, name)["webhooks"]
-    )
 
 
 def refuse_deletions(place: Place) -> None:
