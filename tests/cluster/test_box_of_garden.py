@@ -17,7 +17,7 @@ from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from gardener.garden import resources
 from kit.eventually import eventually
-from kit.objects import CLUSTER_ROLES, ROLE_BINDINGS, role, role_binding, rule, user
+from kit.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_GROUP, ROLE_BINDINGS, role, role_binding, rule, user
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object
@@ -28,11 +28,13 @@ pytestmark = pytest.mark.timeout(600)
 
 PROJECT = "garden-dev"
 MEMBER, VIEWER, MANAGER = "member", "viewer", "serviceaccountmanager"
+OPERATORS = {"olga": "administrators", "vera": "viewers", "paul": "project-creation"}
+"""Who has which role in all of the garden."""
 
 
 @pytest.fixture(scope="module")
 def box(devcluster_run: RunClusters) -> Iterator[Cluster]:
-    """Ann, Bob and Carl have the roles of a project in the project of the demo data."""
+    """Ann, Bob and Carl have the roles of a project in the project of the demo data; Olga, Vera and Paul those of all."""
     name = f"box-{os.getpid()}"
     with Cluster(name=name) as cluster:
         assert main(["up", "--garden", "--demo-data", "--name", name]) == 0
@@ -40,9 +42,34 @@ def box(devcluster_run: RunClusters) -> Iterator[Cluster]:
             given = f"gardener.cloud:system:project-{held}"
             bound = role_binding(person, user(person), of=CLUSTER_ROLES, to=given, namespace=PROJECT)
             cluster.api.create(ROLE_BINDINGS.path(namespace=PROJECT), bound)
+        for person, held in OPERATORS.items():
+            bound = role_binding(person, user(person), of=CLUSTER_ROLES, to=f"gardener.cloud:system:{held}")
+            cluster.api.create(CLUSTER_ROLE_BINDINGS.path(), bound)
+        for person, verb, resource in (
+            ("olga", "get", "shoots"),
+            ("vera", "get", "shoots"),
+            ("paul", "create", "projects"),
+        ):
+            eventually(partial(Person(cluster, person).may, verb, resource, namespace=""), f"the role of {person}")
         for person, resource in {"ann": "shoots", "bob": "shoots", "carl": "serviceaccounts"}.items():
             eventually(partial(Person(cluster, person).may, "get", resource), f"the role of {person}")
         yield cluster
+
+
+_GROUPS = {
+    **dict.fromkeys(("configmaps", "events", "namespaces", "resourcequotas", "secrets", "serviceaccounts"), ""),
+    **dict.fromkeys(("clusterrolebindings", "clusterroles", "rolebindings", "roles"), RBAC_GROUP),
+    "bastions": resources.OPERATIONS_GROUP,
+    "certificatesigningrequests": "certificates.k8s.io",
+    "credentialsbindings": resources.SECURITY_GROUP,
+    "customresourcedefinitions": "apiextensions.k8s.io",
+    "leases": "coordination.k8s.io",
+    "managedseeds": resources.SEED_MANAGEMENT_GROUP,
+    "openidconnectpresets": resources.SETTINGS_GROUP,
+    "tokenreviews": "authentication.k8s.io",
+    "workloadidentities": resources.SECURITY_GROUP,
+}
+"""Of all others it is that of most kinds of a garden."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +93,9 @@ class Person:
 
     def may(self, verb: str, resource: str, *, group: str | None = None, namespace: str = PROJECT) -> bool:
         name, _, subresource = resource.partition("/")
-        known = {"shoots": "core.gardener.cloud", "serviceaccounts": "", "secrets": ""}
         attributes = {
             "verb": verb,
-            "group": known[name] if group is None else group,
+            "group": _GROUPS.get(name, resources.CORE_GROUP) if group is None else group,
             "resource": name,
             "subresource": subresource,
             "namespace": namespace,
@@ -164,6 +190,57 @@ def test_a_role_with_the_label_is_added_to_that_of_all_members(box: Cluster) -> 
     box.api.create(CLUSTER_ROLES.path(), added)
     eventually(lambda: ann.may("get", "widgets", group="example.com"), "the role to be aggregated")
     assert not bob.may("get", "widgets", group="example.com")
+
+
+ALL = "create delete deletecollection get list patch update watch"
+READ = "get list watch"
+OWN = "bastions configmaps credentialsbindings openidconnectpresets quotas rolebindings roles secretbindings shoots"
+SEEN = "events resourcequotas serviceaccounts"
+
+
+@pytest.mark.parametrize(
+    ("who", "namespace", "verbs", "what", "others"),
+    [
+        ("ann", PROJECT, ALL, f"{OWN} secrets", ""),
+        ("ann", PROJECT, ALL.replace("deletecollection ", ""), "namespacedcloudprofiles", "deletecollection"),
+        ("ann", PROJECT, READ, SEEN, "create delete patch update"),
+        ("ann", PROJECT, "create", "shoots/adminkubeconfig shoots/viewerkubeconfig", "get update"),
+        ("ann", PROJECT, "", "internalsecrets shootstates shoots/binding shoots/status serviceaccounts/token", ALL),
+        ("ann", "garden", "", f"{OWN} {SEEN} secrets shoots/adminkubeconfig shoots/viewerkubeconfig", ALL),
+        ("bob", PROJECT, READ, f"{OWN} {SEEN} namespacedcloudprofiles", "create delete deletecollection patch update"),
+        ("bob", PROJECT, "create", "shoots/viewerkubeconfig", "get update"),
+        ("bob", PROJECT, "", "secrets internalsecrets shoots/adminkubeconfig serviceaccounts/token", ALL),
+        ("bob", "garden", "", f"{OWN} {SEEN} shoots/viewerkubeconfig", ALL),
+        ("carl", PROJECT, ALL, "serviceaccounts", ""),
+        ("carl", PROJECT, "create", "serviceaccounts/token", "get update"),
+        ("carl", PROJECT, "", f"{OWN} secrets shoots/viewerkubeconfig", ALL),
+        ("carl", "garden", "", "serviceaccounts serviceaccounts/token", ALL),
+        ("olga", "", ALL, f"{OWN} secrets events namespaces resourcequotas internalsecrets shootstates", ""),
+        ("olga", "", ALL, "projects seeds cloudprofiles managedseeds workloadidentities customresourcedefinitions", ""),
+        ("olga", "", ALL, "leases certificatesigningrequests clusterroles clusterrolebindings", ""),
+        ("olga", "", "create", "shoots/adminkubeconfig serviceaccounts/token", ""),
+        ("vera", "", READ, f"{OWN} projects seeds managedseeds leases namespaces", "create delete patch update"),
+        ("vera", "", "create", "shoots/viewerkubeconfig", "get update"),
+        ("vera", "", "", "secrets internalsecrets shootstates shoots/adminkubeconfig", ALL),
+        ("paul", "", "create", "projects", "get list delete update"),
+        ("paul", "", "", "shoots secrets managedseeds", ALL),
+        ("zoe", "", READ, "cloudprofiles exposureclasses seeds customresourcedefinitions", "create delete update"),
+        ("zoe", "", "create", "tokenreviews", "get"),
+        ("zoe", "", "", "projects shoots secrets managedseeds", ALL),
+    ],
+)
+def test_each_role_permits_what_it_is_for_and_nothing_else(
+    box: Cluster, who: str, namespace: str, verbs: str, what: str, others: str
+) -> None:
+    """Others: verbs that are not permitted."""
+    person = Person(box, who)
+    asked = [(verb, each, verb in verbs.split()) for each in what.split() for verb in (*verbs.split(), *others.split())]
+    wrong = [
+        f"{verb} {each}: {'denied' if expected else 'allowed'}"
+        for verb, each, expected in asked
+        if person.may(verb, each, namespace=namespace) is not expected
+    ]
+    assert wrong == []
 
 
 def test_operators_have_the_rights_of_members_everywhere(box: Cluster) -> None:
