@@ -21,6 +21,7 @@ from webhooks.garden.offline import GROUPS, NotServed, Report, report
 PROGRAM = "python -m webhooks garden"
 STANDARD_INPUT = "-"
 LARGEST_FILE = 16 << 20
+_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 FINE, FINDINGS, NOT_LOOKED_AT = 0, 1, 2
 """Exit codes."""
 _NEEDS_A_CLUSTER = "references to other objects, values that are taken from them, and rights: they need a cluster"
@@ -63,14 +64,16 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 fine, 1 there are findings, 2 something could not be looked at.",
         allow_abbrev=False,
     )
-    validate.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON, - for standard input")
+    validate.add_argument(
+        "files", nargs="+", metavar="FILE", help="YAML or JSON, a directory of such files, - for standard input"
+    )
     validate.add_argument("--output", "-o", choices=("text", "json"), default="text", help="default: %(default)s")
     return made
 
 
 def main(arguments: Sequence[str]) -> int:
     given = parser().parse_args(arguments)
-    documents = [document for name in given.files for document in _documents(name)]
+    documents = [document for name in given.files for file in _files(name) for document in _documents(file)]
     if given.output == "json":
         print(json.dumps(_as_json(documents), indent=2))
     else:
@@ -95,6 +98,15 @@ def _left_out() -> list[str]:
 
 
 # --- looking
+
+
+def _files(name: str) -> Iterator[str]:
+    """Of a directory those that kubectl would apply, by name."""
+    path = Path(name)
+    if name == STANDARD_INPUT or not path.is_dir():
+        yield name
+        return
+    yield from (str(file) for file in sorted(path.iterdir()) if file.suffix in _SUFFIXES)
 
 
 def _documents(name: str) -> Iterator[Document]:

@@ -160,6 +160,20 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, capsys: Any) -> None:
     assert "cannot read it: No such file or directory" in capsys.readouterr().out
 
 
+def test_of_a_directory_the_files_are_looked_at_that_kubectl_would_apply(tmp_path: Path, capsys: Any) -> None:
+    for name in ("b.yaml", "a.json", "c.yml"):
+        (tmp_path / name).write_text(json.dumps(project()))
+    (tmp_path / "notes.txt").write_text("a: [")
+    assert main(["validate", str(tmp_path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == [str(tmp_path / name) for name in ("a.json", "b.yaml", "c.yml")]
+
+
+def test_a_directory_without_manifests_is_not_fine(tmp_path: Path, capsys: Any) -> None:
+    assert main(["validate", str(tmp_path)]) == 2
+    assert "there is no document in what was given" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("documents", [(), (SECRET,)])
 def test_nothing_to_look_at_is_not_fine(manifest: Path, documents: tuple[Object, ...]) -> None:
     assert run(manifest, *documents) == 2
