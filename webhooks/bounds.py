@@ -13,8 +13,8 @@ from kube.limiter import ByteBudget
 
 T = TypeVar("T")
 
-MAX_VALUES = 100_000
-"""Of a body. The largest objects that are found in clusters, definitions with long schemas, have some ten thousand."""
+MAX_VALUES = 250_000
+"""Of a body. The largest objects, CloudProfiles of a megabyte, have some fifty thousand; an update has two of them."""
 
 LARGE = 16 << 10
 """Bytes of a body that waits for its turn."""

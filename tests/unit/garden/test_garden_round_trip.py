@@ -1,18 +1,20 @@
 """Manifests as people write them: accepted, and unchanged but for what is documented as a default."""
 
-from typing import Any
-
+import orjson
 import pytest
 
 from gardener.garden import resources
 from gardener.garden.kinds import definition
 from gardener.garden.structural import errors, pruned, unknown_fields, with_defaults
+from kit.large_objects import images, lost, pools, provider_config
 from kit.webhooks.garden import Asked
-from kit.webhooks.shoots import GARDEN, shoot
+from kit.webhooks.shoots import GARDEN, PROFILE, shoot, with_fields, worker
 from kube.objects import Object
 from kube.resources import Resource
+from webhooks.garden.cloud_profile.kind import CLOUD_PROFILE
 from webhooks.garden.kind import Kind
 from webhooks.garden.kinds import KINDS
+from webhooks.garden.shoot.kind import SHOOT
 
 _GARDENLET_CONFIG: Object = {
     "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
@@ -107,13 +109,23 @@ def test_a_shoot_of_many_fields_is_stored_as_it_was_written() -> None:
     assert lost(written, outcome.object) == []
 
 
-def lost(written: Any, stored: Any, path: str = "") -> list[str]:
-    """Paths at which something else is stored than was written; what was added does not count."""
-    match written, stored:
-        case dict(), dict():
-            return [each for name, value in written.items() for each in lost(value, stored.get(name), f"{path}.{name}")]
-        case list(), list() if len(written) == len(stored):
-            pairs = enumerate(zip(written, stored, strict=True))
-            return [each for index, pair in pairs for each in lost(*pair, f"{path}[{index}]")]
-        case _:
-            return [] if written == stored else [path]
+def test_a_shoot_with_many_pools_is_stored_as_it_was_written() -> None:
+    written = shoot(provider={"type": "local", "workers": pools(worker())})
+    outcome = Asked(SHOOT, garden=GARDEN).create(written)
+    assert outcome.status is None, outcome.message
+    assert lost(written, outcome.object) == []
+    again = Asked(SHOOT, garden=GARDEN).update(outcome.object, outcome.object)
+    assert (again.status, again.object["spec"]) == (None, outcome.spec)
+
+
+def test_a_cloud_profile_of_a_megabyte_is_stored_as_it_was_written() -> None:
+    written = with_fields(
+        PROFILE, spec__machineImages=images("linux"), spec__kubernetes__versions=[{"version": "1.30.5"}]
+    )
+    written["spec"]["providerConfig"] = provider_config(written["spec"]["machineImages"])
+    assert 900_000 < len(orjson.dumps(written)) < 1_100_000
+    outcome = Asked(CLOUD_PROFILE).create(written)
+    assert outcome.status is None, outcome.message
+    assert lost(written, outcome.object) == []
+    again = Asked(CLOUD_PROFILE).update(outcome.object, outcome.object)
+    assert (again.status, again.object["spec"]) == (None, outcome.spec)

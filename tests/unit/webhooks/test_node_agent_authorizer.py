@@ -336,7 +336,7 @@ def test_a_request_for_a_path_is_no_resource_request() -> None:
         (review(V1, groups="g"), JSON, 400, "groups has to be a list of strings"),
         (review(V1, resourceAttributes=[]), JSON, 400, "resourceAttributes has to be an object"),
         (review(V1, resourceAttributes=NO_REQUIREMENT), JSON, 400, "requirements has to be a list of objects"),
-        pytest.param(review(V1, groups=[{}] * 1_000_000), JSON, 413, "limit is 100000", id="too many values"),
+        pytest.param(review(V1, groups=[{}] * 1_000_000), JSON, 413, "limit is 250000", id="too many values"),
     ],
 )
 def test_what_is_no_review_is_an_error(body: bytes, content_type: str, code: int, text: str) -> None:
