@@ -42,12 +42,13 @@ class Gardenlets:
     async def work(self) -> None:
         """All that is due now."""
         shoots, managed_seeds, seeds = [await self._own(each) for each in (SHOOTS, MANAGED_SEEDS, SEEDS)]
+        installations = await self._installations({key(each).name for each in seeds})
         capacities = {key(each).name: _capacity(each) for each in managed_seeds}
         await asyncio.gather(
             *map(self._shoot, shoots),
             *map(self._managed_seed, managed_seeds),
             *(self._seed(each, capacities.get(key(each).name, {})) for each in seeds),
-            *map(self._installation, await self._installations({key(each).name for each in seeds})),
+            *map(self._installation, installations),
         )
 
     async def renew_leases(self) -> None:

@@ -9,6 +9,7 @@ All that they refer to has the name of the place, types of extensions included, 
 
 import contextlib
 import uuid
+from functools import partial
 from typing import Any
 
 from gardener.garden.resources import (
@@ -19,9 +20,10 @@ from gardener.garden.resources import (
     SEEDS,
     SHOOTS,
 )
+from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
 from kit.garden_objects import garden_object
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists, Forbidden, NotFound
 from kube.objects import Key, Object, finalizers, metadata
 from kube.resources import SECRETS, Resource
 
@@ -84,9 +86,14 @@ class ShootPlace:
     def remove(self) -> None:
         """All that was made here, whatever holds it, so that nobody sees it who looks at the whole garden."""
         for resource, name in reversed(self._made):
-            with contextlib.suppress(NotFound):
-                if finalizers(self.delete(resource, name)):
-                    self.patch(resource, name, {"metadata": {"finalizers": None}})
+            # Admission may not know yet that its last user has gone.
+            eventually(partial(self._remove, resource, name), f"{name} to go", passing=(Forbidden,))
+
+    def _remove(self, resource: Resource, name: str) -> bool:
+        with contextlib.suppress(NotFound):
+            if finalizers(self.delete(resource, name)):
+                self.patch(resource, name, {"metadata": {"finalizers": None}})
+        return True
 
     def get(self, resource: Resource, name: str) -> Object:
         return self.garden.get(resource, name, namespace=self._namespace(resource))
