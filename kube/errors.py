@@ -20,8 +20,11 @@ other answer says nothing about the cluster.
 `str(error)` is the API server's own message, since it ends up in conditions that people and programs read.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+_BY_WEBHOOK = re.compile(r'^admission webhook "[^"]*" denied the request: ')
 
 
 class KubeError(Exception):
@@ -82,6 +85,11 @@ class ApiError(KubeError):
         self.details = details or {}
         self.retry_after = retry_after
         """Seconds after which the API server wants to be asked again, if it said so."""
+
+    @property
+    def refusal(self) -> str:
+        """The message without the name of the webhook that refused, if one did; it means nothing to users."""
+        return _BY_WEBHOOK.sub("", str(self))
 
     @property
     def causes(self) -> list[Mapping[str, Any]]:

@@ -51,6 +51,11 @@ def seeds_of(shoot: Object) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
+def selectors_of_users(seed: str) -> tuple[str, str]:
+    """Field selectors that together find each Shoot of which the Seed is one of `seeds_of`, once."""
+    return f"spec.seedName={seed}", f"spec.seedName!={seed},status.seedName={seed}"
+
+
 def references(shoot: Object) -> list[tuple[Resource, str]]:
     """The Secrets and ConfigMaps of its namespace that a Shoot names, each once."""
     server = mapping_at(spec(shoot), "kubernetes", "kubeAPIServer")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from kube.client import Client, Form, Selection
-from kube.objects import Object, mapping
+from kube.objects import Object, key, mapping
 from kube.resources import SUBJECT_ACCESS_REVIEWS
 from webhooks.admission import User
 from webhooks.garden.write import Limit, Right
@@ -40,11 +40,14 @@ class Access:
         """Whether there are more objects than that. Raises: KubeError."""
         if limit.most < 0:
             return True
-        selection, counted = Selection(field_selector=limit.field_selector), 0
-        async for page in self._client.pages(limit.resource, selection, form=Form.METADATA, limit=limit.most + 1):
-            counted += len(page)
-            if counted > limit.most:
-                return True
+        counted, enough = 0, limit.most + 1
+        for selector in limit.field_selectors:
+            selection = Selection(field_selector=selector)
+            # One more, since the object itself may be among them.
+            async for page in self._client.pages(limit.resource, selection, form=Form.METADATA, limit=enough + 1):
+                counted += sum(key(each) != limit.own for each in page)
+                if counted >= enough:
+                    return True
         return False
 
     def _remember(self, question: _Question, allowed: bool) -> None:

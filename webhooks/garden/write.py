@@ -4,13 +4,13 @@ Rules are pure functions of a `Write`: they read the object, the one that it rep
 the garden by `write.garden`, which answers from memory. Nothing here, and no rule, talks to an API server.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Protocol, Self
 
-from kube.objects import Object, is_deleting, mapping, metadata
+from kube.objects import Key, Object, is_deleting, mapping, metadata
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.findings import Finding
@@ -160,13 +160,16 @@ class Limit:
     """How many other objects of a kind there may be already. They are counted by asking the API server: caches lag.
 
     Attributes:
+        field_selectors: each finds some of them, none the same ones as another.
+        own: of the object itself, which does not count.
         most: less than zero: not even this one may be.
         denial: the text of the refusal.
         path: the field that makes this object one of them.
     """
 
     resource: Resource
-    field_selector: str
+    field_selectors: Sequence[str]
+    own: Key
     most: int
     denial: str
     path: str

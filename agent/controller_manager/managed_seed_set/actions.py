@@ -49,4 +49,4 @@ async def _update(garden: Garden, seed_set: Object, replica: Replica, step: Step
     try:
         await garden.replace(SHOOTS if is_shoot else MANAGED_SEEDS, wanted)
     except (Invalid, Forbidden) as error:
-        raise UpdateRejected(f"{step.message} was refused: {error}") from error
+        raise UpdateRejected(f"{step.message} was refused: {error.refusal}") from error

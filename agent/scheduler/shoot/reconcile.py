@@ -129,7 +129,7 @@ class Reconciler:
             if isinstance(error, _OVERTAKEN):
                 return Requeue()
             if isinstance(error, _REFUSALS):
-                await self._tell(shoot, f"{error}")
+                await self._tell(shoot, error.refusal)
             raise
         self._count(metrics.SCHEDULED)
         self.shoots.observe(bound)

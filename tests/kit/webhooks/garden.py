@@ -8,6 +8,7 @@ assert asked.create(bad).fields == {"metadata.name"}
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -77,9 +78,12 @@ class Reviews:
     async def pages(
         self, resource: Resource, selection: Selection, **_options: object
     ) -> AsyncIterator[Sequence[Object]]:
-        path, _, value = selection.field_selector.partition("=")
-        of_kind = (obj for obj in self.stored if obj["kind"] == resource.kind)
-        yield [obj for obj in of_kind if at(obj, *path.split(".")) == value]
+        terms = [re.split("(!?)=", term) for term in selection.field_selector.split(",")]
+
+        def selected(obj: Object) -> bool:
+            return all((at(obj, *path.split(".")) == value) == (not no) for path, no, value in terms)
+
+        yield [obj for obj in self.stored if obj["kind"] == resource.kind and selected(obj)]
 
 
 class Asked:

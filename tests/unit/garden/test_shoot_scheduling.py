@@ -73,6 +73,17 @@ def test_a_seed_takes_no_more_shoots_than_it_has_room_for() -> None:
     other = stored(shoot("other", seedName="seed"))
     assert "maximum number of shoots" in create(shoot(seedName="seed"), small, other).message
     assert update(other, small, other, purpose="testing").status is None
+    elsewhere = seed(metadata__name="elsewhere")
+    leaving = stored(shoot("leaving", seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
+    assert "maximum number of shoots" in create(shoot(seedName="seed"), small, leaving).message
+
+
+def test_a_shoot_that_comes_back_to_its_seed_is_there_already() -> None:
+    small, elsewhere = seed(status__allocatable={"shoots": "1"}), seed(metadata__name="elsewhere")
+    leaving = stored(shoot(seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
+    refused = update(leaving, small, elsewhere, leaving, seedName="seed").message
+    assert refused
+    assert "maximum number of shoots" not in refused
 
 
 def test_who_may_not_bind_may_not_choose_the_seed() -> None:

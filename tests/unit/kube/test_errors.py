@@ -81,3 +81,16 @@ def test_when_to_ask_again_is_in_header_or_status(header: float | None, details:
     assert isinstance(error, ApiError)
     assert error.retry_after == seconds
     assert str(error) == "the API server answered with status 429"
+
+
+@pytest.mark.parametrize(
+    ("message", "refusal"),
+    [
+        ('admission webhook "a.example.com" denied the request: no "b" there', 'no "b" there'),
+        ('shoots "s" is forbidden: admission webhook "a"', 'shoots "s" is forbidden: admission webhook "a"'),
+        ('admission webhook "a" denied the request without explanation',) * 2,
+    ],
+)
+def test_a_refusal_is_told_without_the_name_of_the_webhook(message: str, refusal: str) -> None:
+    error = Forbidden(403, message=message)
+    assert (error.refusal, str(error)) == (refusal, message)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from gardener import keys
 from gardener.garden.resources import SEEDS, SHOOTS
 from gardener.garden.scheduling import allocatable_shoots, taints_of, tolerates
-from gardener.garden.shoots import last_operation
+from gardener.garden.shoots import last_operation, selectors_of_users
 from kube.objects import (
+    Key,
     Object,
     annotations,
     finalizers,
@@ -82,14 +83,15 @@ def _matches(selector: Object, seed: Object) -> bool:
 
 
 def capacity(write: Write) -> Iterator[Limit]:
-    """For `limits`: how many Shoots the Seed has room for."""
+    """For `limits`: how many Shoots the Seed has room for; those that leave it are still on it."""
     name = text(write.spec.get("seedName"))
     seed = write.garden.get(SEEDS, name) if _is_bound_anew(write) else None
     room = allocatable_shoots(seed) if seed is not None else None
     if room is not None:
         yield Limit(
             resource=SHOOTS,
-            field_selector=f"{SEED_NAME}={name}",
+            field_selectors=selectors_of_users(name),
+            own=Key(write.namespace, write.name),
             most=room - 1,
             denial=(
                 f"cannot schedule shoot '{write.name}' on seed '{name}' that already has the maximum number of"

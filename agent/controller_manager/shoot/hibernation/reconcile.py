@@ -65,7 +65,7 @@ class Reconciler:
             return
         except (Forbidden, Invalid) as error:
             # It is not tried over and over: what stands in the way is for people to remove.
-            self.recorder.event(shoot, "Warning", refused, f"{text} was refused: {error}", reporter=_REPORTER)
+            self.recorder.event(shoot, "Warning", refused, f"{text} was refused: {error.refusal}", reporter=_REPORTER)
             log.warning("What the schedule asks for was refused", error=str(error))
             return
         self.recorder.event(shoot, "Normal", reason, text, reporter=_REPORTER)

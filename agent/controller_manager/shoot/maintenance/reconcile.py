@@ -97,7 +97,7 @@ class Reconciler:
         try:
             await self.client.replace(SHOOTS, drawn.maintained, mode=_DRY_RUN)
         except _REFUSALS as error:
-            return str(error)
+            return error.refusal
         return ""
 
     async def _apply(self, present: Object, drawn: Plan) -> Object:
