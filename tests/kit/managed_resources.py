@@ -36,7 +36,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.loop import ControlLoop
 from kube.managed_kinds import ManagedKinds
-from kube.objects import Object, annotations, condition, finalizers, is_deleting, key, labels, metadata, uid
+from kube.objects import Object, annotations, condition, is_deleting, key, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS
 from kube.status import StatusWriter
 from kube.watch import Timings
@@ -92,9 +92,10 @@ def install_crd(cluster: Cluster) -> None:
 
 
 def release(cluster: Cluster, namespace: str, *, living: str = "") -> None:
-    """Take the finalizers of agents that have ended from ManagedResources: nobody else would.
+    """Delete ManagedResources, and take the finalizers of agents that have ended from them: nobody else would.
 
-    A namespace that holds such a one never goes, and Kubernetes tries all its kinds again every few seconds.
+    A namespace that holds such a one never goes, and Kubernetes tries all its kinds again every few seconds. What is
+    about to be deleted gets no finalizer any more from an agent that is about to end.
 
     Args:
         cluster: the source.
@@ -105,11 +106,12 @@ def release(cluster: Cluster, namespace: str, *, living: str = "") -> None:
         found = cluster.api.get(MANAGED_RESOURCES.path())["items"]
     except NotFound:
         return
-    orphans = (key(obj) for obj in found if finalizers(obj) and (not living or obj["spec"].get("class") != living))
+    orphans = (key(obj) for obj in found if not living or obj["spec"].get("class") != living)
     for name in orphans:
         if name.namespace.startswith(namespace):
             path = MANAGED_RESOURCES.path(namespace=name.namespace, name=name.name)
             with suppress(NotFound):
+                cluster.api.delete(path)
                 cluster.api.patch(path, {"metadata": {"finalizers": None}})
 
 
