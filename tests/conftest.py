@@ -83,6 +83,12 @@ class _FilesTogether(LoadScopeScheduling):  # type: ignore[misc] # xdist tells n
             return "garden of one test at a time"
         return path if _has_fixture_of_module(Path(self.config.rootpath, path)) else nodeid
 
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """Forgets what is done: xdist would count all of it again after each of thousands of tests."""
+        for scope in [scope for scope, tests in workload.items() if all(tests.values())]:
+            del workload[scope]
+        return sum(not done for tests in workload.values() for done in tests.values())
+
 
 @functools.cache
 def _has_fixture_of_module(path: Path) -> bool:
