@@ -11,6 +11,7 @@
         rights=(manage_members,),                  # what the user must be allowed besides
         limits=(capacity,),                        # how many others there may be, counted now
         deletions=(confirmed,),                    # DELETE: why write.new may not be deleted
+        deletion_limits=(empty,),                  # DELETE: how many others there may be, counted now
         deprecations=(old_role,),                  # what the user is told about write.new as it was sent
         warnings=(expired,),                       # what the user is told about write.new as it will be stored
         reads=(SEEDS,),                            # the kinds that rules ask write.garden about
@@ -66,6 +67,7 @@ class Kind:
     rights: tuple[Rights, ...] = ()
     limits: tuple[Limits, ...] = ()
     deletions: tuple[Rule, ...] = ()
+    deletion_limits: tuple[Limits, ...] = ()
     deprecations: tuple[Warnings, ...] = ()
     warnings: tuple[Warnings, ...] = ()
     reads: tuple[Resource, ...] = ()
@@ -85,8 +87,9 @@ class Kind:
     def validated(self) -> tuple[str, ...]:
         """The operations that the validating webhook is asked about."""
         of_spec = self.of_spec != _NO_RULES
-        is_checked = of_spec or self.checks or self.references or self.changes or self.rights or self.warnings
-        return (*(WRITE if is_checked else ()), *(("DELETE",) if self.deletions else ()))
+        of_state = self.checks or self.references or self.changes
+        is_checked = of_spec or of_state or self.rights or self.limits or self.warnings
+        return (*(WRITE if is_checked else ()), *(("DELETE",) if self.deletions or self.deletion_limits else ()))
 
     # --- the pass of a request
 
@@ -123,9 +126,9 @@ class Kind:
                 yield from rights(write)
 
     def limits_of(self, write: Write) -> Iterator[Limit]:
-        if _is_change(write):
-            for limits in self.limits:
-                yield from limits(write)
+        counted = self.limits if _is_change(write) else self.deletion_limits if write.operation == "DELETE" else ()
+        for limits in counted:
+            yield from limits(write)
 
     def deprecations_in(self, write: Write) -> Iterator[str]:
         return _told(self.deprecations, write)

@@ -161,7 +161,7 @@ class Limit:
 
     Attributes:
         field_selectors: each finds some of them, none the same ones as another.
-        own: of the object itself, which does not count.
+        own: of the object itself, which does not count; None: it is of another kind.
         most: less than zero: not even this one may be.
         denial: the text of the refusal.
         path: the field that makes this object one of them.
@@ -169,10 +169,10 @@ class Limit:
 
     resource: Resource
     field_selectors: Sequence[str]
-    own: Key
+    own: Key | None = None
     most: int
     denial: str
-    path: str
+    path: str = ""
 
 
 Mutation = Callable[[Write], None]

@@ -78,7 +78,7 @@ class Reviews:
     async def pages(
         self, resource: Resource, selection: Selection, **_options: object
     ) -> AsyncIterator[Sequence[Object]]:
-        terms = [re.split("(!?)=", term) for term in selection.field_selector.split(",")]
+        terms = [re.split("(!?)=", term) for term in selection.field_selector.split(",") if term]
 
         def selected(obj: Object) -> bool:
             return all((at(obj, *path.split(".")) == value) == (not no) for path, no, value in terms)

@@ -96,6 +96,19 @@ def test_a_namespace_goes_with_its_project(garden: list[Object], meta: Object, m
     assert message in outcome.message
 
 
+def test_shoots_that_no_watch_has_shown_yet_count() -> None:
+    leaving = Asked(NAMESPACE, garden=[LEAVING])
+    leaving.reviews.stored = [SHOOT]
+    labels = {"project.gardener.cloud/name": "dev"}
+    assert leaving.delete({"metadata": {"name": "garden-dev", "labels": labels}}).code == 403
+    assert leaving.delete({"metadata": {"name": "garden-other", "labels": labels}}).code == 200
+    used = Asked(DOMAIN_SECRET)
+    used.reviews.stored = [SHOOT]
+    assert used.delete(domain()).code == 403
+    assert used.update(domain(), domain(of="other.example.com")).code == 403
+    assert used.update(domain(), domain()).code == 200
+
+
 # --- the internal domain
 
 

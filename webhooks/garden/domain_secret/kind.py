@@ -7,10 +7,8 @@ from kube.objects import Object, annotations, labels, metadata
 from kube.resources import SECRETS
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.kind import Kind, foreign
-from webhooks.garden.write import Write
+from webhooks.garden.write import Limit, Write
 from webhooks.registration import having
-
-_STILL = "there are still shoots left in the system"
 
 
 def is_internal_domain(secret: Object) -> bool:
@@ -25,27 +23,30 @@ def only_one(write: Write) -> Iterator[Finding]:
         yield Denial(f"there can be only one secret with the '{role}' secret role per namespace")
 
 
-def domain_kept(write: Write) -> Iterator[Finding]:
-    lost = is_internal_domain(write.old) and not is_internal_domain(write.new)
+def domain_kept(write: Write) -> Iterator[Limit]:
+    """For `limits`."""
+    lost = not is_internal_domain(write.new)
     changed = annotations(write.new).get(DOMAIN) != annotations(write.old).get(DOMAIN)
-    if is_internal_domain(write.old) and (lost or changed) and _has_shoots(write):
-        yield Denial(f"cannot change domain because {_STILL}")
+    if is_internal_domain(write.old) and (lost or changed):
+        yield _no_shoots("change domain")
 
 
-def unused(write: Write) -> Iterator[Finding]:
-    if is_internal_domain(write.new) and _has_shoots(write):
-        yield Denial(f"cannot delete internal domain secret because {_STILL}")
+def unused(write: Write) -> Iterator[Limit]:
+    """For `deletion_limits`."""
+    if is_internal_domain(write.new):
+        yield _no_shoots("delete internal domain secret")
 
 
-def _has_shoots(write: Write) -> bool:
-    return any(True for _ in write.garden.list(SHOOTS))
+def _no_shoots(what: str) -> Limit:
+    denial = f"cannot {what} because there are still shoots left in the system"
+    return Limit(resource=SHOOTS, field_selectors=("",), most=0, denial=denial)
 
 
 DOMAIN_SECRET = Kind(
     definition=foreign(SECRETS),
     objects=having(keys.ROLE, keys.ROLE_INTERNAL_DOMAIN),
     references=(only_one,),
-    changes=(domain_kept,),
-    deletions=(unused,),
-    reads=(SECRETS, SHOOTS),
+    limits=(domain_kept,),
+    deletion_limits=(unused,),
+    reads=(SECRETS,),
 )

@@ -6,7 +6,7 @@ from kube.objects import is_deleting, labels
 from kube.resources import NAMESPACES
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.kind import Kind, foreign
-from webhooks.garden.write import Write
+from webhooks.garden.write import Limit, Write
 from webhooks.registration import where
 
 
@@ -14,17 +14,23 @@ def goes_with_project(write: Write) -> Iterator[Finding]:
     project = write.garden.get(PROJECTS, labels(write.new).get(keys.PROJECT_NAME, ""))
     if project is None or is_deleting(write.new):
         return
-    name = write.name
     if not is_deleting(project):
         reason = f'you must delete the corresponding project "{project["metadata"]["name"]}"'
-        yield Denial(f'direct deletion of namespace "{name}" is not permitted ({reason})')
-    elif any(True for _ in write.garden.list(SHOOTS, name)):
-        yield Denial(f'deletion of namespace "{name}" is not permitted (it still contains Shoots)')
+        yield Denial(f'direct deletion of namespace "{write.name}" is not permitted ({reason})')
+
+
+def empty(write: Write) -> Iterator[Limit]:
+    project = write.garden.get(PROJECTS, labels(write.new).get(keys.PROJECT_NAME, ""))
+    if project is not None and is_deleting(project) and not is_deleting(write.new):
+        denial = f'deletion of namespace "{write.name}" is not permitted (it still contains Shoots)'
+        selectors = (f"metadata.namespace={write.name}",)
+        yield Limit(resource=SHOOTS, field_selectors=selectors, most=0, denial=denial)
 
 
 NAMESPACE = Kind(
     definition=foreign(NAMESPACES),
     objects=where(keys.PROJECT_NAME, "Exists"),
     deletions=(goes_with_project,),
-    reads=(PROJECTS, SHOOTS),
+    deletion_limits=(empty,),
+    reads=(PROJECTS,),
 )
