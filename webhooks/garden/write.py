@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from kube.objects import Key, Object, is_deleting, mapping, metadata
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.findings import Finding
+
+T = TypeVar("T")
 
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 _BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
@@ -67,6 +69,7 @@ class Write:
         new: the object as it would be stored; mutations change it in place. For DELETE: what is deleted.
         old: what is stored; empty for CREATE.
         options: such as DeleteOptions.
+        other: what `new` is compared with, if that is not `old`; see `of_old`.
     """
 
     operation: str
@@ -78,7 +81,9 @@ class Write:
     subresource: str = ""
     options: Object = field(default_factory=dict)
     garden: Garden = NO_GARDEN
+    other: Object | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _known: dict[Callable[[Any], Any], Any] = field(default_factory=dict, init=False)
 
     @property
     def is_create(self) -> bool:
@@ -103,6 +108,18 @@ class Write:
         found = self.old.get("spec")
         return found if isinstance(found, dict) else {}
 
+    @property
+    def other_spec(self) -> Object:
+        """The spec that `spec` is compared with by `ratcheted`."""
+        return self.old_spec if self.other is None else mapping(self.other.get("spec"))
+
+    def once(self, work_out: Callable[[Self], T]) -> T:
+        """What a function says about this write, worked out once for all rules. Not about what mutations change."""
+        if work_out not in self._known:
+            self._known[work_out] = work_out(self)
+        found: T = self._known[work_out]
+        return found
+
     @cached_property
     def is_unchanged(self) -> bool:
         """Whether an UPDATE, as it was sent, leaves everything as it is but for bookkeeping and status."""
@@ -114,7 +131,7 @@ class Write:
 
     def of_old(self) -> Self:
         """As if the stored object had been sent unchanged."""
-        return replace(self, new=self.old)
+        return replace(self, new=self.old, other=self.new)
 
 
 def _at(obj: Any, path: tuple[str, ...]) -> Any:

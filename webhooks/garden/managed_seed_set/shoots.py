@@ -35,6 +35,8 @@ def _made(write: Write) -> Write:
         "metadata": {"namespace": write.namespace},
         "spec": mapping_at(write.spec, "shootTemplate", "spec"),
     }
-    made = replace(write, operation="CREATE", name="", new=mapping(with_defaults(SHOOT.schema, shoot)), old={})
+    made = replace(
+        write, operation="CREATE", name="", new=mapping(with_defaults(SHOOT.schema, shoot)), old={}, other=None
+    )
     defaults.set_defaults(made)
     return made

@@ -10,7 +10,7 @@ from gardener.garden.resources import CLOUD_PROFILES
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
-from webhooks.garden.shoot.parts import ip_families, kubernetes_version, pools
+from webhooks.garden.shoot.parts import ip_families, kubernetes_version, pools, pools_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child, items
 
@@ -61,7 +61,7 @@ def set_defaults_of_version(write: Write) -> None:
     kubernetes = child(child(write.new, "spec"), "kubernetes")
     version = kubernetes_version(write.spec)
     _default(kubernetes, "enableStaticTokenKubeconfig", version is not None and version < (1, 26))
-    if pools(write.spec):
+    if pools_of(write):
         is_old = version is not None and version < (1, 27)
         _default(child(kubernetes, "kubeControllerManager"), "nodeMonitorGracePeriod", "2m0s" if is_old else "40s")
 

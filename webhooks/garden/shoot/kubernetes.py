@@ -7,7 +7,7 @@ from kube.objects import Object, text
 from kube.paths import at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.findings import Finding
-from webhooks.garden.shoot.parts import VERSION, kubernetes_version, pools, pools_by_name
+from webhooks.garden.shoot.parts import VERSION, differing_pools, kubernetes_version, pools_of, stored_pools
 from webhooks.garden.write import Write
 
 _SKEW_SINCE = (1, 28)
@@ -20,7 +20,7 @@ def versions(write: Write) -> Iterator[Finding]:
     control_plane = kubernetes_version(write.spec)
     if given and control_plane is None:
         yield invalid(VERSION, given, "must be a version such as 1.30.5")
-    for path, worker in pools(write.spec):
+    for path, worker in differing_pools(write, "kubernetes"):
         own = text(at(worker, "kubernetes", "version"))
         if not own:
             continue
@@ -44,8 +44,8 @@ def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldErr
 def version_changes(write: Write) -> Iterator[Finding]:
     """For `changes`."""
     yield from _change(VERSION, kubernetes_version(write.old_spec), kubernetes_version(write.spec), skips=False)
-    before = pools_by_name(write.old_spec)
-    for path, worker in pools(write.spec):
+    before = stored_pools(write)
+    for path, worker in pools_of(write):
         old = before.get(text(worker.get("name")), {})
         was, now = _own(old), _own(worker)
         if old and (was or now):

@@ -22,7 +22,7 @@ from webhooks.garden.common.extensions import (
 )
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.dns import primary, providers
-from webhooks.garden.shoot.parts import pools
+from webhooks.garden.shoot.parts import differing_pools, pools_of
 from webhooks.garden.write import Write
 
 
@@ -39,7 +39,7 @@ def _labels(write: Write) -> Iterator[str]:
         if provider.get("type") not in {None, "", UNMANAGED}:
             yield DNS_RECORD + text(provider.get("type"))
     yield from (EXTENSION + each for each in _extensions(write))
-    for _, worker in pools(write.spec):
+    for _, worker in pools_of(write):
         for runtime in mappings_at(worker, "cri", "containerRuntimes"):
             yield CONTAINER_RUNTIME + text(runtime.get("type"))
         if image := text(at(worker, "machine", "image", "name")):
@@ -48,7 +48,7 @@ def _labels(write: Write) -> Iterator[str]:
 
 def _extensions(write: Write) -> set[str]:
     """Those that all Shoots have, and its own, without what it has turned off."""
-    has_pools = bool(pools(write.spec))
+    has_pools = bool(pools_of(write))
     for_all = {
         kind
         for (of, kind), each in registered(write.garden).items()
@@ -64,7 +64,7 @@ def _extensions(write: Write) -> set[str]:
 def extension_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
     yield from unregistered(write.garden, "Shoot", _needs(write))
-    if pools(write.spec):
+    if pools_of(write):
         return
     known = registered(write.garden)
     for index, extension in enumerate(mappings(write.spec.get("extensions"))):
@@ -77,8 +77,7 @@ def extension_errors(write: Write) -> Iterator[Finding]:
 
 def _needs(write: Write) -> Iterator[Need]:
     spec = write.spec
-    found = pools(spec)
-    if found:
+    if pools_of(write):
         provider = text(at(spec, "provider", "type"))
         for kind in ("ControlPlane", "Infrastructure", "Worker"):
             yield Need(kind, provider, f"{kind.lower()} type", "spec.provider.type")
@@ -89,7 +88,7 @@ def _needs(write: Write) -> Iterator[Need]:
         yield Need("DNSRecord", text(chosen.get("type")), "dns provider type", path)
     for index, extension in enumerate(mappings(spec.get("extensions"))):
         yield Need("Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type")
-    for path, worker in found:
+    for path, worker in differing_pools(write):
         for index, runtime in enumerate(mappings_at(worker, "cri", "containerRuntimes")):
             where = f"{path}.cri.containerRuntimes[{index}].type"
             yield Need("ContainerRuntime", text(runtime.get("type")), "container runtime type", where)

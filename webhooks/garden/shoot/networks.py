@@ -12,7 +12,7 @@ from kube.objects import Object, mapping, spec, text, texts
 from kube.paths import at, mapping_at
 from kube.validation import invalid, required
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import ip_families, pools
+from webhooks.garden.shoot.parts import ip_families, pools_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child
 
@@ -26,7 +26,7 @@ def set_networks(write: Write) -> None:
         return
     networking = child(child(write.new, "spec"), "networking")
     proposed = mapping_at(spec(seed), "networks", "shootDefaults")
-    for field in ("pods", "services") if pools(write.spec) else ("services",):
+    for field in ("pods", "services") if pools_of(write) else ("services",):
         if not networking.get(field) and proposed.get(field):
             networking[field] = proposed[field]
 
@@ -44,7 +44,7 @@ def _networks(shoot_spec: Object) -> dict[str, str]:
 def network_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     networks = _networks(write.spec)
-    if pools(write.spec) and not at(write.spec, "networking", "type"):
+    if pools_of(write) and not at(write.spec, "networking", "type"):
         yield required("spec.networking.type", "must provide a networking type")
     for path, network in networks.items():
         yield from cidr_errors(path, network)
@@ -57,7 +57,7 @@ def disjoint(write: Write) -> Iterator[Finding]:
     if seed is None:
         return
     networks = _networks(write.spec)
-    for field in ("pods", "services") if pools(write.spec) else ("services",):
+    for field in ("pods", "services") if pools_of(write) else ("services",):
         if f"spec.networking.{field}" not in networks:
             error = required(f"spec.networking.{field}", f"{field} is required")
             yield Denial(str(error), error.path)

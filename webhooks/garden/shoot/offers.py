@@ -16,7 +16,7 @@ from kube.paths import at, mapping_at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import VERSION, Pool, kubernetes_version, pools, pools_by_name
+from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version, stored_pools
 from webhooks.garden.shoot.profile import Offer, architecture, architectures, offer_of, profile_of
 from webhooks.garden.write import Write
 
@@ -61,8 +61,8 @@ def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
     if chosen.region not in chosen.offer.zones:
         yield not_supported("spec.region", chosen.region, sorted(chosen.offer.zones))
     yield from _version_errors(chosen, VERSION, text(at(spec, "kubernetes", "version")), is_new=write.is_create)
-    known = pools_by_name(write.old_spec)
-    for pool in pools(spec):
+    known = stored_pools(write)
+    for pool in differing_pools(write, "cloudProfile", "cloudProfileName", "kubernetes", "region"):
         yield from _pool_errors(chosen, spec, pool, is_new=pool.name not in known)
 
 

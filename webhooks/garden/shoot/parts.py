@@ -28,14 +28,47 @@ def pools(shoot_spec: Object) -> list[Pool]:
     return [Pool(f"{WORKERS}[{index}]", worker) for index, worker in enumerate(workers)]
 
 
+def pools_of(write: Write) -> list[Pool]:
+    return write.once(_pools)
+
+
+def stored_pools(write: Write) -> dict[str, Object]:
+    """By name."""
+    return write.once(_stored_pools)
+
+
+def differing_pools(write: Write, *fields: str) -> list[Pool]:
+    """Those that are not the same in the object that it is compared with; all of them if a field of the spec is not.
+
+    For `checks` and `references` that read nothing but a pool and these fields: `ratcheted` drops what they find in
+    others.
+    """
+    if any(write.spec.get(field) != write.other_spec.get(field) for field in fields):
+        return pools_of(write)
+    return write.once(_differing_pools)
+
+
+def _pools(write: Write) -> list[Pool]:
+    return pools(write.spec)
+
+
+def _stored_pools(write: Write) -> dict[str, Object]:
+    return pools_by_name(write.old_spec)
+
+
+def _differing_pools(write: Write) -> list[Pool]:
+    others = pools_by_name(write.other_spec)
+    return [pool for pool in pools_of(write) if others.get(pool.name) != pool.worker]
+
+
 def pools_by_name(shoot_spec: Object) -> dict[str, Object]:
     return {pool.name: pool.worker for pool in pools(shoot_spec)}
 
 
-def kubelets(shoot_spec: Object) -> Iterator[tuple[str, Object]]:
-    """All settings of kubelet, each with its path."""
-    yield "spec.kubernetes.kubelet", mapping_at(shoot_spec, "kubernetes", "kubelet")
-    for path, worker in pools(shoot_spec):
+def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
+    """The settings of kubelet for all pools, and those of `differing_pools`, each with its path."""
+    yield "spec.kubernetes.kubelet", mapping_at(write.spec, "kubernetes", "kubelet")
+    for path, worker in differing_pools(write):
         yield f"{path}.kubernetes.kubelet", mapping_at(worker, "kubernetes", "kubelet")
 
 

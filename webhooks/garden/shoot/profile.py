@@ -15,7 +15,7 @@ from gardener.garden.versions import Version, has_prefix, parse_version
 from kube.objects import Object, mapping, mappings, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.derived import Derived
-from webhooks.garden.shoot.parts import kubernetes_version, pools, pools_by_name
+from webhooks.garden.shoot.parts import kubernetes_version, pools_of, stored_pools
 from webhooks.garden.write import Write
 from webhooks.shapes import child
 
@@ -98,7 +98,7 @@ def set_versions(write: Write) -> None:
     if not given and write.is_update:
         given = kubernetes["version"] = text(at(write.old_spec, "kubernetes", "version"))
     partial = [] if _is_full(given) else [kubernetes]
-    partial += [own for own in _of_pools(write.spec) if not _is_full(text(own.get("version")))]
+    partial += [own for own in _of_pools(write) if not _is_full(text(own.get("version")))]
     if not partial:
         return
     offered = list(_usable(profile_of(write, write.spec) or {}, write.now))
@@ -108,8 +108,8 @@ def set_versions(write: Write) -> None:
             each["version"] = highest
 
 
-def _of_pools(shoot_spec: Object) -> Iterator[Object]:
-    for _, worker in pools(shoot_spec):
+def _of_pools(write: Write) -> Iterator[Object]:
+    for _, worker in pools_of(write):
         own = mapping(worker.get("kubernetes"))
         if own.get("version") is not None:
             yield own
@@ -137,11 +137,11 @@ def set_images(write: Write) -> None:
     """A pool without image, or without version of it, has what it had before, or else what the profile has first."""
     if write.is_deleting:
         return
-    wanting = [pool.worker for pool in pools(write.spec) if not at(pool.worker, "machine", "image", "version")]
+    wanting = [pool.worker for pool in pools_of(write) if not at(pool.worker, "machine", "image", "version")]
     if not wanting:
         return
     profile = profile_of(write, write.spec) or {}
-    before = pools_by_name(write.old_spec)
+    before = stored_pools(write)
     for worker in wanting:
         machine = child(worker, "machine")
         given, old = mapping(machine.get("image")), mapping_at(before, text(worker.get("name")), "machine", "image")

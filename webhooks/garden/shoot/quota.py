@@ -18,7 +18,7 @@ from kube.validation import invalid
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import WORKERS, pools, pools_by_name
+from webhooks.garden.shoot.parts import WORKERS, pools, pools_of, stored_pools
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import binding_of
 from webhooks.garden.write import Write
@@ -49,8 +49,8 @@ def _has_ingress(shoot_spec: Object) -> bool:
 
 
 def _has_other_pools(write: Write) -> bool:
-    before = pools_by_name(write.old_spec)
-    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in pools(write.spec))
+    before = stored_pools(write)
+    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in pools_of(write))
 
 
 def _size(worker: Object) -> tuple[object, ...]:

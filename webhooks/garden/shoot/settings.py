@@ -18,7 +18,7 @@ from kube.validation import (
     required,
 )
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import kubelets, kubernetes_version, pools, project_name
+from webhooks.garden.shoot.parts import Pool, differing_kubelets, kubernetes_version, pools_of, project_name
 from webhooks.garden.write import Write
 
 _LONGEST_NAMES = 21
@@ -85,7 +85,7 @@ def component_errors(write: Write) -> Iterator[Finding]:
             yield from _duration_errors(".".join(("spec", *path)), value, least, most)
     yield from _authentication_errors(write)
     yield from _dns_errors(mapping_at(spec, "systemComponents", "coreDNS", "rewriting"))
-    yield from _mask_errors(spec)
+    yield from _mask_errors(spec, pools_of(write))
 
 
 def _duration_errors(path: str, value: object, least: float, most: float | None) -> Iterator[FieldError]:
@@ -145,7 +145,7 @@ def _dns_errors(rewriting: Object) -> Iterator[FieldError]:
             yield invalid(where, suffix, "must have at least two non-empty labels")
 
 
-def _mask_errors(spec: Object) -> Iterator[FieldError]:
+def _mask_errors(spec: Object, found: list[Pool]) -> Iterator[FieldError]:
     """All nodes of all pools have a network of their own in that of the Pods."""
     mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
     network = parse_cidr(text(at(spec, "networking", "pods")))
@@ -156,7 +156,7 @@ def _mask_errors(spec: Object) -> Iterator[FieldError]:
     if not low <= mask <= high:
         yield invalid(path, mask, f"must be between {low} and {high} for IPv{network.version}")
         return
-    room, wanted = 1 << max(0, mask - network.prefixlen), sum(worker.get("maximum") or 0 for _, worker in pools(spec))
+    room, wanted = 1 << max(0, mask - network.prefixlen), sum(worker.get("maximum") or 0 for _, worker in found)
     if wanted > room:
         detail = f"the network of the Pods has room for {room} nodes, and the pools have up to {wanted}"
         yield forbidden("spec.provider.workers", detail)
@@ -166,7 +166,7 @@ def _mask_errors(spec: Object) -> Iterator[FieldError]:
 
 
 def kubelet_errors(write: Write) -> Iterator[Finding]:
-    for path, kubelet in kubelets(write.spec):
+    for path, kubelet in differing_kubelets(write):
         if kubelet:
             yield from _kubelet_errors(path, kubelet)
 

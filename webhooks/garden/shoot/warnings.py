@@ -6,7 +6,7 @@ from datetime import timedelta
 from gardener.garden.profiles import expiration
 from kube.objects import mapping, text
 from kube.paths import at
-from webhooks.garden.shoot.parts import VERSION, pools
+from webhooks.garden.shoot.parts import VERSION, pools_of
 from webhooks.garden.shoot.profile import offer_of, profile_of
 from webhooks.garden.write import Write
 
@@ -33,7 +33,7 @@ def expired(write: Write) -> Iterator[str]:
     offer = offer_of(profile)
     versions, images = offer.versions, offer.image_versions
     found = [(VERSION, mapping(versions.get(text(at(write.spec, "kubernetes", "version")))))]
-    for path, worker in pools(write.spec):
+    for path, worker in pools_of(write):
         own = text(at(worker, "kubernetes", "version"))
         image = mapping(at(worker, "machine", "image"))
         found.append((f"{path}.kubernetes.version", mapping(versions.get(own))))

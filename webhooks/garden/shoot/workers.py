@@ -19,7 +19,7 @@ from kube.validation import (
 )
 from webhooks.garden.common.shares import share_errors
 from webhooks.garden.findings import Finding
-from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, pools
+from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, pools_of
 from webhooks.garden.write import Write
 
 _ARCHITECTURES = ("amd64", "arm64")
@@ -46,15 +46,15 @@ _NOT_WORKERLESS = (
 
 
 def workerless(write: Write) -> Iterator[Finding]:
-    if not pools(write.spec):
+    if not pools_of(write):
         for path in _NOT_WORKERLESS:
             if at(write.spec, *path) is not None:
                 yield forbidden(".".join(("spec", *path)), WORKERLESS)
 
 
 def worker_errors(write: Write) -> Iterator[Finding]:
-    found = pools(write.spec)
-    for pool in found:
+    found = pools_of(write)
+    for pool in differing_pools(write):
         yield from _pool_errors(pool)
     if found and not any(_has_system_components(pool.worker) and pool.worker.get("maximum") for pool in found):
         detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
