@@ -17,7 +17,7 @@ from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version, stored_pools
-from webhooks.garden.shoot.profile import Offer, architecture, architectures, offer_of, profile_of
+from webhooks.garden.shoot.profile import Offer, architecture, architectures, offer_of, own_profile
 from webhooks.garden.write import Write
 
 
@@ -33,7 +33,7 @@ class _Chosen(NamedTuple):
 
 def offered(write: Write) -> Iterator[Finding]:
     """For `references`."""
-    profile = profile_of(write, write.spec)
+    profile = own_profile(write)
     if profile is None:
         yield Denial(
             f"could not find the cloud profile of the Shoot: {_named(write.spec)} not found", "spec.cloudProfile"
@@ -69,19 +69,24 @@ def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
 def _version_errors(chosen: _Chosen, path: str, version: str, *, is_new: bool) -> Iterator[FieldError]:
     """Those that have one already may keep an expired one, or go to it."""
     versions = chosen.offer.versions
-    if version not in versions or (is_new and is_expired(versions[version], chosen.now)):
+    if version not in versions or (is_new and _has_ended(chosen, chosen.offer.version_ends.get(version))):
         allowed = [name for name, each in versions.items() if not (is_new and is_expired(each, chosen.now))]
         yield not_supported(path, version, sorted(allowed, key=lambda each: parse_version(each) or Version(0, 0, 0)))
 
 
+def _has_ended(chosen: _Chosen, ends: datetime | None) -> bool:
+    return ends is not None and ends <= chosen.now
+
+
 def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
     path, worker = pool
+    machine = mapping(worker.get("machine"))
     version = text(at(worker, "kubernetes", "version"))
     if version:
         yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=is_new)
     yield from _zone_errors(chosen, text(spec.get("region")), path, texts(worker.get("zones")))
-    yield from _machine_type_errors(chosen, path, worker)
-    yield from _image_errors(chosen, spec, path, worker, is_new=is_new)
+    yield from _machine_type_errors(chosen, path, worker, machine)
+    yield from _image_errors(chosen, spec, path, worker, machine, is_new=is_new)
     yield from _volume_errors(chosen, f"{path}.volume", mapping(worker.get("volume")), worker)
     for index, data in enumerate(mappings(worker.get("dataVolumes"))):
         yield from _volume_errors(chosen, f"{path}.dataVolumes[{index}]", data, worker)
@@ -102,8 +107,7 @@ def _zone_errors(chosen: _Chosen, region: str, path: str, zones: Iterable[str]) 
         seen.add(zone)
 
 
-def _machine_type_errors(chosen: _Chosen, path: str, worker: Object) -> Iterator[FieldError]:
-    machine = mapping(worker.get("machine"))
+def _machine_type_errors(chosen: _Chosen, path: str, worker: Object, machine: Object) -> Iterator[FieldError]:
     name, path = text(machine.get("type")), f"{path}.machine.type"
     types = chosen.offer.machine_types
     found = types.get(name)
@@ -111,10 +115,9 @@ def _machine_type_errors(chosen: _Chosen, path: str, worker: Object) -> Iterator
         usable = sorted(each for each, machine_type in types.items() if machine_type.get("usable") is not False)
         yield not_supported(path, name, usable)
         return
-    if architecture(found) != architecture(machine):
-        yield invalid(
-            path, name, f"machine type {name} has architecture {architecture(found)}, not {architecture(machine)}"
-        )
+    offers, wanted = architecture(found), architecture(machine)
+    if offers != wanted:
+        yield invalid(path, name, f"machine type {name} has architecture {offers}, not {wanted}")
     yield from _unavailable(chosen, path, name, "unavailableMachineTypes", worker)
 
 
@@ -130,8 +133,9 @@ def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Obje
 # --- images
 
 
-def _image_errors(chosen: _Chosen, spec: Object, path: str, worker: Object, *, is_new: bool) -> Iterator[FieldError]:
-    machine = mapping(worker.get("machine"))
+def _image_errors(
+    chosen: _Chosen, spec: Object, path: str, worker: Object, machine: Object, *, is_new: bool
+) -> Iterator[FieldError]:
     image = mapping(machine.get("image"))
     name, version, path = text(image.get("name")), text(image.get("version")), f"{path}.machine.image"
     if not name:
@@ -139,17 +143,18 @@ def _image_errors(chosen: _Chosen, spec: Object, path: str, worker: Object, *, i
         return
     images = chosen.offer.images
     found = chosen.offer.image_versions.get((name, version))
-    if found is None or (is_new and is_expired(found, chosen.now)):
+    if found is None or (is_new and _has_ended(chosen, chosen.offer.image_ends.get((name, version)))):
         field = "version" if name in images else "name"
         yield not_supported(f"{path}.{field}", text(image.get(field)), _images(chosen, images))
         return
-    if architecture(machine) not in architectures(found):
-        detail = (
-            f"image {name}:{version} has architectures {', '.join(architectures(found))}, not {architecture(machine)}"
-        )
+    runs_on, wanted = architectures(found), architecture(machine)
+    if wanted not in runs_on:
+        detail = f"image {name}:{version} has architectures {', '.join(runs_on)}, not {wanted}"
         yield invalid(f"{path}.version", version, detail)
-    yield from _kubelet_errors(f"{path}.version", found, spec, worker)
-    yield from _runtime_errors(path.removesuffix(".machine.image"), found, mapping(worker.get("cri")))
+    if constraint := text(found.get("kubeletVersionConstraint")):
+        yield from _kubelet_errors(f"{path}.version", constraint, spec, worker)
+    if cri := mapping(worker.get("cri")):
+        yield from _runtime_errors(path.removesuffix(".machine.image"), chosen.offer.runtimes[name, version], cri)
 
 
 def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:
@@ -161,10 +166,9 @@ def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:
     ]
 
 
-def _kubelet_errors(path: str, image_version: Object, spec: Object, worker: Object) -> Iterator[FieldError]:
-    constraint = text(image_version.get("kubeletVersionConstraint"))
+def _kubelet_errors(path: str, constraint: str, spec: Object, worker: Object) -> Iterator[FieldError]:
     kubelet = parse_version(text(at(worker, "kubernetes", "version"))) or kubernetes_version(spec)
-    if not constraint or kubelet is None:
+    if kubelet is None:
         return
     try:
         suits = parse_constraint(constraint)(kubelet)
@@ -174,15 +178,14 @@ def _kubelet_errors(path: str, image_version: Object, spec: Object, worker: Obje
         yield forbidden(path, f"the image works with kubelet {constraint} only, which the version of the pool is not")
 
 
-def _runtime_errors(path: str, image_version: Object, cri: Object) -> Iterator[FieldError]:
+def _runtime_errors(path: str, supported: Mapping[str, frozenset[str]], cri: Object) -> Iterator[FieldError]:
     name = text(cri.get("name"))
     if not name:
         return
-    supported = {text(each.get("name")): each for each in mappings(image_version.get("cri"))} or {"containerd": {}}
-    if name not in supported:
+    runtimes = supported.get(name)
+    if runtimes is None:
         yield not_supported(f"{path}.cri.name", name, sorted(supported))
         return
-    runtimes = {text(each.get("type")) for each in mappings(supported[name].get("containerRuntimes"))}
     for index, runtime in enumerate(mappings(cri.get("containerRuntimes"))):
         if text(runtime.get("type")) not in runtimes:
             where = f"{path}.cri.containerRuntimes[{index}].type"
@@ -201,16 +204,14 @@ def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object) -
         return
     if name:
         yield from _unavailable(chosen, f"{path}.type", name, "unavailableVolumeTypes", worker)
-    given = _bytes(volume.get("size"))
-    if given is None:
-        return
-    machine_type = chosen.offer.machine_types.get(text(at(worker, "machine", "type")))
-    least = [mapping(found).get("minSize")]
+    least = [found["minSize"]] if found is not None and "minSize" in found else []
     if path.endswith(".volume"):
+        machine_type = chosen.offer.machine_types.get(text(at(worker, "machine", "type")))
         storage = mapping_at(machine_type or {}, "storage")
-        least += [storage.get("minSize")] if storage.get("type") in {None, name} else []
+        least += [storage["minSize"]] if "minSize" in storage and storage.get("type") in {None, name} else []
+    given = _bytes(volume.get("size")) if least else None
     for minimum in least:
-        if (bound := _bytes(minimum)) is not None and given < bound:
+        if given is not None and (bound := _bytes(minimum)) is not None and given < bound:
             yield invalid(f"{path}.size", text(volume.get("size")), f"must not be less than {minimum}")
 
 

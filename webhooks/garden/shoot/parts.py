@@ -94,6 +94,10 @@ def ip_families(shoot_spec: Object) -> list[str]:
 
 def project_of(write: Write) -> Object | None:
     """The project whose namespace this is."""
+    return write.once(_project)
+
+
+def _project(write: Write) -> Object | None:
     return next(iter(write.garden.by(PROJECTS, "namespace", write.namespace)), None)
 
 

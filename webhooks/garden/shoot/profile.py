@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gardener.garden import profiles
-from gardener.garden.profiles import image_versions, is_expired, kubernetes_versions
+from gardener.garden.profiles import expiration, image_versions, is_expired, kubernetes_versions
 from gardener.garden.resources import CLOUD_PROFILES
 from gardener.garden.users import parents
 from gardener.garden.versions import Version, has_prefix, parse_version
@@ -30,6 +30,15 @@ def profile_of(write: Write, shoot_spec: Object) -> Object | None:
     return None if found is None else profiles.offered(resource, found) or _to_be_rendered(write, found)
 
 
+def own_profile(write: Write) -> Object | None:
+    """`profile_of` the Shoot itself, for validation."""
+    return write.once(_own_profile)
+
+
+def _own_profile(write: Write) -> Object | None:
+    return profile_of(write, write.spec)
+
+
 def _to_be_rendered(write: Write, profile: Object) -> Object | None:
     """What the status of a project's own profile, made a moment ago, is going to say; None: it has no parent (yet)."""
     found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
@@ -48,19 +57,28 @@ class Offer:
     volume_types: dict[str, Object]
     zones: dict[str, dict[str, Object]]
     """By region."""
+    version_ends: dict[str, datetime]
+    image_ends: dict[tuple[str, str], datetime]
+    """When versions expire; most never do."""
+    runtimes: dict[tuple[str, str], dict[str, frozenset[str]]]
+    """By image and version: container runtimes by the interface to them (CRI)."""
     unavailable: frozenset[tuple[str, str, str, str]]
     """Region, zone, field of the zone, and what this says is not there."""
 
 
 def _offer(profile: Object) -> Offer:
     zones = {name: _by_name(region.get("zones")) for name, region in _by_name(profile.get("regions")).items()}
+    versions, images = kubernetes_versions(profile), image_versions(profile)
     return Offer(
-        versions=kubernetes_versions(profile),
+        versions=versions,
         images=_by_name(profile.get("machineImages")),
-        image_versions=image_versions(profile),
+        image_versions=images,
         machine_types=_by_name(profile.get("machineTypes")),
         volume_types=_by_name(profile.get("volumeTypes")),
         zones=zones,
+        version_ends={key: ends for key, each in versions.items() if (ends := expiration(each)) is not None},
+        image_ends={key: ends for key, each in images.items() if (ends := expiration(each)) is not None},
+        runtimes={key: _runtimes(each) for key, each in images.items()},
         unavailable=frozenset(
             (region, name, field, what)
             for region, of_region in zones.items()
@@ -69,6 +87,13 @@ def _offer(profile: Object) -> Offer:
             for what in texts(zone.get(field))
         ),
     )
+
+
+def _runtimes(image_version: Object) -> dict[str, frozenset[str]]:
+    return {
+        text(cri.get("name")): frozenset(text(each.get("type")) for each in mappings(cri.get("containerRuntimes")))
+        for cri in mappings(image_version.get("cri"))
+    } or {"containerd": frozenset()}
 
 
 def _by_name(entries: object) -> dict[str, Object]:

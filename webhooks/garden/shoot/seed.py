@@ -29,7 +29,7 @@ from kube.validation import forbidden
 from webhooks.garden.common.references import exists
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_of, seed_name, status
-from webhooks.garden.shoot.profile import profile_of
+from webhooks.garden.shoot.profile import own_profile
 from webhooks.garden.write import Limit, Write
 
 SEED_NAME = "spec.seedName"
@@ -60,7 +60,7 @@ def _reasons(write: Write, seed: Object) -> Iterator[str]:
         yield f"cannot schedule shoot '{write.name}' on seed '{name}' that is cordoned"
     if not tolerates(mappings(write.spec.get("tolerations")), taints_of(seed)):
         yield "forbidden to use a seed whose taints are not tolerated by the shoot"
-    selector = mapping_at(profile_of(write, write.spec) or {}, "seedSelector")
+    selector = mapping_at(own_profile(write) or {}, "seedSelector")
     if not _matches(selector, seed):
         yield f"forbidden to use seed '{name}' because it does not match the seed selector of the cloud profile"
     types = texts(selector.get("providerTypes"))

@@ -1,13 +1,12 @@
 """What users of a Shoot are told: deprecated fields, versions that have expired or soon will."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from gardener.garden.profiles import expiration
-from kube.objects import mapping, text
-from kube.paths import at
+from kube.objects import text
+from kube.paths import at, mapping_at
 from webhooks.garden.shoot.parts import VERSION, pools_of
-from webhooks.garden.shoot.profile import offer_of, profile_of
+from webhooks.garden.shoot.profile import Offer, offer_of, own_profile
 from webhooks.garden.write import Write
 
 _SOON = timedelta(days=14)
@@ -27,19 +26,23 @@ def expired(write: Write) -> Iterator[str]:
     """For `warnings`: versions that expire are replaced in the maintenance time window."""
     if not write.changed("spec"):
         return
-    profile = profile_of(write, write.spec)
+    profile = own_profile(write)
     if profile is None:
         return
-    offer = offer_of(profile)
-    versions, images = offer.versions, offer.image_versions
-    found = [(VERSION, mapping(versions.get(text(at(write.spec, "kubernetes", "version")))))]
+    offer, soon = offer_of(profile), write.now + _SOON
+    for path, version, date in _ends(write, offer):
+        if date is not None and date <= soon:
+            yield f"{path}: version {version} expires on {date:%Y-%m-%d}"
+
+
+def _ends(write: Write, offer: Offer) -> Iterator[tuple[str, str, datetime | None]]:
+    version = text(at(write.spec, "kubernetes", "version"))
+    yield VERSION, version, offer.version_ends.get(version)
     for path, worker in pools_of(write):
-        own = text(at(worker, "kubernetes", "version"))
-        image = mapping(at(worker, "machine", "image"))
-        found.append((f"{path}.kubernetes.version", mapping(versions.get(own))))
-        key = text(image.get("name")), text(image.get("version"))
-        found.append((f"{path}.machine.image.version", mapping(images.get(key))))
-    for path, version in found:
-        date = expiration(version)
-        if date is not None and date <= write.now + _SOON:
-            yield f"{path}: version {text(version.get('version'))} expires on {date:%Y-%m-%d}"
+        if offer.version_ends:
+            version = text(at(worker, "kubernetes", "version"))
+            yield f"{path}.kubernetes.version", version, offer.version_ends.get(version)
+        if offer.image_ends:
+            image = mapping_at(worker, "machine", "image")
+            version = text(image.get("version"))
+            yield f"{path}.machine.image.version", version, offer.image_ends.get((text(image.get("name")), version))

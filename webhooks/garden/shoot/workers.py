@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gardener.garden.certificates import bundle_errors
 from kube.names import label_name_problems
 from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import at
+from kube.paths import at, mappings_at
 from kube.validation import (
     FieldError,
     duplicate,
@@ -68,7 +68,8 @@ def _has_system_components(worker: Object) -> bool:
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
     path, worker = pool
     maximum: int = worker.get("maximum") or 0
-    if _has_system_components(worker) and 0 < maximum < len(texts(worker.get("zones"))):
+    zones = texts(worker.get("zones"))
+    if 0 < maximum < len(zones) and _has_system_components(worker):
         detail = "maximum node count should be greater than or equal to the number of zones specified for this pool"
         yield forbidden(f"{path}.maximum", detail)
     architecture = text(at(worker, "machine", "architecture"))
@@ -76,15 +77,19 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
     for field in ("maxSurge", "maxUnavailable"):
         yield from share_errors(f"{path}.{field}", worker.get(field))
-    yield from label_errors(f"{path}.labels", mapping(worker.get("labels")))
+    if labels := mapping(worker.get("labels")):
+        yield from label_errors(f"{path}.labels", labels)
     for name in mapping(worker.get("annotations")):
         yield from invalid_for(f"{path}.annotations", name, label_name_problems(name.lower()))
-    yield from _taint_errors(f"{path}.taints", mappings(worker.get("taints")))
-    yield from bundle_errors(f"{path}.caBundle", text(worker.get("caBundle")))
+    if taints := mappings(worker.get("taints")):
+        yield from _taint_errors(f"{path}.taints", taints)
+    if bundle := text(worker.get("caBundle")):
+        yield from bundle_errors(f"{path}.caBundle", bundle)
     yield from _volume_errors(path, worker)
-    yield from _duplicates(f"{path}.zones", texts(worker.get("zones")))
-    runtimes = [text(each.get("type")) for each in mappings(at(worker, "cri", "containerRuntimes"))]
-    yield from _duplicates(f"{path}.cri.containerRuntimes", runtimes, field=".type")
+    yield from _duplicates(f"{path}.zones", zones)
+    if runtimes := mappings_at(worker, "cri", "containerRuntimes"):
+        types = [text(each.get("type")) for each in runtimes]
+        yield from _duplicates(f"{path}.cri.containerRuntimes", types, field=".type")
 
 
 def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
@@ -100,9 +105,10 @@ def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
 def _volume_errors(path: str, worker: Object) -> Iterator[FieldError]:
     volumes = mappings(worker.get("dataVolumes"))
     names = [text(each.get("name")) for each in volumes]
-    if volumes and not worker.get("volume"):
-        yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
-    yield from _duplicates(f"{path}.dataVolumes", names, field=".name")
+    if volumes:
+        if not worker.get("volume"):
+            yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
+        yield from _duplicates(f"{path}.dataVolumes", names, field=".name")
     wanted = text(worker.get("kubeletDataVolumeName"))
     if wanted and wanted not in names:
         yield invalid(f"{path}.kubeletDataVolumeName", wanted, "must be the name of a data volume of the pool")
