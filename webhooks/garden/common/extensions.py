@@ -31,6 +31,15 @@ class Registered(NamedTuple):
     workerless: bool = False
 
 
+class Registrations(NamedTuple):
+    by_type: Mapping[tuple[str, str], Registered]
+    """By kind and type: all extensions that somebody controls primarily."""
+    of_all: frozenset[str]
+    """Types of extensions that all Shoots have, unless they turn them off."""
+    of_workerless: frozenset[str]
+    """Those of them that Shoots without workers have, too."""
+
+
 class Need(NamedTuple):
     """That `kind`/`type` is registered; `what` and `path` are for the message."""
 
@@ -40,13 +49,12 @@ class Need(NamedTuple):
     path: str
 
 
-def registered(garden: Garden) -> Mapping[tuple[str, str], Registered]:
-    """Kind and type of all extensions that somebody controls primarily."""
+def registered(garden: Garden) -> Registrations:
     return _registered(*garden.list(CONTROLLER_REGISTRATIONS))
 
 
-def _primarily(*registrations: Object) -> dict[tuple[str, str], Registered]:
-    return {
+def _registrations(*registrations: Object) -> Registrations:
+    by_type = {
         (text(each.get("kind")), text(each.get("type"))): Registered(
             globally_enabled=each.get("globallyEnabled") is True, workerless=each.get("workerlessSupported") is True
         )
@@ -54,14 +62,17 @@ def _primarily(*registrations: Object) -> dict[tuple[str, str], Registered]:
         for each in mappings(spec(registration).get("resources"))
         if each.get("primary") is not False
     }
+    of_all = {kind: each for (of, kind), each in by_type.items() if of == "Extension" and each.globally_enabled}
+    of_workerless = frozenset(kind for kind, each in of_all.items() if each.workerless)
+    return Registrations(by_type, frozenset(of_all), of_workerless)
 
 
-_registered = Derived(_primarily, most=1)
+_registered = Derived(_registrations, most=1)
 
 
 def unregistered(garden: Garden, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
     """For `references`; the kind is that of the object."""
-    known = registered(garden)
+    known = registered(garden).by_type
     for need in needs:
         if need.type and (need.kind, need.type) not in known:
             yield Denial(f'given {kind} uses non-registered {need.what}: {need.path} ("{need.type}")', need.path)

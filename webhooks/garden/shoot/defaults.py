@@ -10,13 +10,15 @@ from gardener.garden.resources import CLOUD_PROFILES
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
-from webhooks.garden.shoot.parts import ip_families, kubernetes_version, pools, pools_of
+from webhooks.garden.shoot.parts import Pool, ip_families, kubernetes_version, pools_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child, items
 
 GARDEN = "garden"
 _PODS_OF_KUBELET = 110
 _MOST_PODS = 1 << 20
+_OF_SERVER = {"defaultNotReadyTolerationSeconds": 300, "defaultUnreachableTolerationSeconds": 300}
+_OF_KUBELET = {"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 40, "serializeImagePulls": True}
 _RESERVED = {"cpu": "80m", "memory": "1Gi", "pid": "20k"}
 
 
@@ -28,10 +30,10 @@ def set_defaults(write: Write) -> None:
     _set_maintenance(write, spec)
     if write.namespace == GARDEN:
         tolerate_protection(items(spec, "tolerations"))
-    if pools(spec):
+    if found := pools_of(write):
         _set_control_plane(kubernetes)
         _set_controller_manager(write, spec, kubernetes)
-        _set_kubelets(spec, kubernetes)
+        _set_kubelets(found, kubernetes)
         _set_components(spec)
     if not write.is_deleting:
         agree_on_profile(spec)
@@ -51,19 +53,20 @@ def agree_on_profile(spec: Object) -> None:
         spec.pop("cloudProfileName", None)
 
 
-def _default(parent: Object, field: str, value: object) -> None:
-    if parent.get(field) is None:
-        parent[field] = value
+def _default(parent: Object, **fields: object) -> None:
+    for field, value in fields.items():
+        if parent.get(field) is None:
+            parent[field] = value
 
 
 def set_defaults_of_version(write: Write) -> None:
     """For `mutations`, when the full version is known."""
     kubernetes = child(child(write.new, "spec"), "kubernetes")
     version = kubernetes_version(write.spec)
-    _default(kubernetes, "enableStaticTokenKubeconfig", version is not None and version < (1, 26))
+    _default(kubernetes, enableStaticTokenKubeconfig=version is not None and version < (1, 26))
     if pools_of(write):
         is_old = version is not None and version < (1, 27)
-        _default(child(kubernetes, "kubeControllerManager"), "nodeMonitorGracePeriod", "2m0s" if is_old else "40s")
+        _default(child(kubernetes, "kubeControllerManager"), nodeMonitorGracePeriod="2m0s" if is_old else "40s")
 
 
 def _set_maintenance(write: Write, spec: Object) -> None:
@@ -71,8 +74,8 @@ def _set_maintenance(write: Write, spec: Object) -> None:
     updates = maintenance.get("autoUpdate")
     if updates is None:
         updates = maintenance["autoUpdate"] = {"kubernetesVersion": True}
-    if pools(spec):
-        _default(updates, "machineImageVersion", True)
+    if pools_of(write):
+        _default(updates, machineImageVersion=True)
     if maintenance.get("timeWindow") is None:
         before = at(write.old_spec, "maintenance", "timeWindow")
         maintenance["timeWindow"] = before if isinstance(before, dict) else _some_hour()
@@ -84,25 +87,22 @@ def _some_hour() -> Object:
 
 
 def _set_control_plane(kubernetes: Object) -> None:
-    for field in ("defaultNotReadyTolerationSeconds", "defaultUnreachableTolerationSeconds"):
-        _default(child(kubernetes, "kubeAPIServer"), field, 300)
-    _default(child(kubernetes, "kubeScheduler"), "profile", "balanced")
-    proxy = child(kubernetes, "kubeProxy")
-    _default(proxy, "mode", "IPTables")
-    _default(proxy, "enabled", True)
+    _default(child(kubernetes, "kubeAPIServer"), **_OF_SERVER)
+    _default(child(kubernetes, "kubeScheduler"), profile="balanced")
+    _default(child(kubernetes, "kubeProxy"), mode="IPTables", enabled=True)
 
 
 def _set_controller_manager(write: Write, spec: Object, kubernetes: Object) -> None:
     manager = child(kubernetes, "kubeControllerManager")
     before = at(write.old_spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
-    _default(manager, "nodeCIDRMaskSize", before or _node_mask(spec))
+    _default(manager, nodeCIDRMaskSize=before or _node_mask(spec, pools_of(write)))
 
 
-def _node_mask(spec: Object) -> int:
+def _node_mask(spec: Object, found: list[Pool]) -> int:
     """A node has twice as many addresses as it may have Pods."""
     if ip_families(spec) == ["IPv6"]:
         return 64
-    own = (at(worker, "kubernetes", "kubelet", "maxPods") for _, worker in pools(spec))
+    own = (at(worker, "kubernetes", "kubelet", "maxPods") for _, worker in found)
     given: list[int] = [
         at(spec, "kubernetes", "kubelet", "maxPods") or _PODS_OF_KUBELET,
         *(each for each in own if each),
@@ -111,24 +111,19 @@ def _node_mask(spec: Object) -> int:
     return 32 - ceil(log2(2 * pods))
 
 
-def _set_kubelets(spec: Object, kubernetes: Object) -> None:
+def _set_kubelets(found: list[Pool], kubernetes: Object) -> None:
     kubelet = child(kubernetes, "kubelet")
-    _default(kubelet, "imageGCHighThresholdPercent", 50)
-    _default(kubelet, "imageGCLowThresholdPercent", 40)
-    _default(kubelet, "serializeImagePulls", True)
-    reserved = child(kubelet, "kubeReserved")
-    for resource, amount in _RESERVED.items():
-        _default(reserved, resource, amount)
-    own = [at(worker, "kubernetes", "kubelet") for _, worker in pools(spec)]
+    _default(kubelet, **_OF_KUBELET)
+    _default(child(kubelet, "kubeReserved"), **_RESERVED)
+    own = [at(worker, "kubernetes", "kubelet") for _, worker in found]
     for each in (kubelet, *(one for one in own if one is not None)):
-        _default(each, "failSwapOn", True)
+        _default(each, failSwapOn=True)
         if each["failSwapOn"] is False and at(each, "featureGates", "NodeSwap") is True:
-            _default(child(each, "memorySwap"), "swapBehavior", "LimitedSwap")
+            _default(child(each, "memorySwap"), swapBehavior="LimitedSwap")
 
 
 def _set_components(spec: Object) -> None:
     dashboard = child(child(spec, "addons"), "kubernetesDashboard")
-    _default(dashboard, "enabled", False)
-    _default(dashboard, "authenticationMode", "token")
-    _default(child(child(child(spec, "systemComponents"), "coreDNS"), "autoscaling"), "mode", "horizontal")
-    _default(child(child(child(spec, "provider"), "workersSettings"), "sshAccess"), "enabled", True)
+    _default(dashboard, enabled=False, authenticationMode="token")
+    _default(child(child(child(spec, "systemComponents"), "coreDNS"), "autoscaling"), mode="horizontal")
+    _default(child(child(child(spec, "provider"), "workersSettings"), "sshAccess"), enabled=True)

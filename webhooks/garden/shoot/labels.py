@@ -46,14 +46,10 @@ def _labels(write: Write) -> Iterator[str]:
             yield OPERATING_SYSTEM_CONFIG + image
 
 
-def _extensions(write: Write) -> set[str]:
+def _extensions(write: Write) -> frozenset[str]:
     """Those that all Shoots have, and its own, without what it has turned off."""
-    has_pools = bool(pools_of(write))
-    for_all = {
-        kind
-        for (of, kind), each in registered(write.garden).items()
-        if of == "Extension" and each.globally_enabled and (has_pools or each.workerless)
-    }
+    known = registered(write.garden)
+    for_all = known.of_all if pools_of(write) else known.of_workerless
     own = {text(each.get("type")): each.get("disabled") is True for each in mappings(write.spec.get("extensions"))}
     return for_all - {kind for kind, off in own.items() if off} | {kind for kind, off in own.items() if not off}
 
@@ -66,7 +62,7 @@ def extension_errors(write: Write) -> Iterator[Finding]:
     yield from unregistered(write.garden, "Shoot", _needs(write))
     if pools_of(write):
         return
-    known = registered(write.garden)
+    known = registered(write.garden).by_type
     for index, extension in enumerate(mappings(write.spec.get("extensions"))):
         found = known.get(("Extension", kind := text(extension.get("type"))))
         if found is not None and not found.workerless:
