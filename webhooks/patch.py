@@ -42,16 +42,13 @@ def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> No
 
 
 def _compare_objects(path: str, before: Object, after: Object, operations: list[Object]) -> None:
-    changed = before.keys() ^ after.keys()
-    changed |= {name for name, value in before.items() if name in after and value != after[name]}
-    for name in sorted(changed):
-        where = f"{path}/{pointer_step(name)}"
+    for name in sorted(after if before.keys() == after.keys() else before.keys() | after.keys()):
         if name not in after:
-            operations.append({"op": "remove", "path": where})
+            operations.append({"op": "remove", "path": f"{path}/{pointer_step(name)}"})
         elif name not in before:
-            operations.append({"op": "add", "path": where, "value": after[name]})
-        else:
-            _compare(where, before[name], after[name], operations)
+            operations.append({"op": "add", "path": f"{path}/{pointer_step(name)}", "value": after[name]})
+        elif before[name] != after[name]:
+            _compare(f"{path}/{pointer_step(name)}", before[name], after[name], operations)
 
 
 def _compare_lists(path: str, before: list[Any], after: list[Any], operations: list[Object]) -> None:
