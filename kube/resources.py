@@ -25,6 +25,10 @@ class Resource:
     plural: str
     namespaced: bool
 
+    def __hash__(self) -> int:
+        """Of what tells kinds apart: tables by kind are asked all the time."""
+        return hash((self.group, self.plural))
+
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
