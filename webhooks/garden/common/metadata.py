@@ -24,7 +24,7 @@ def set_labels(obj: Object, wanted: Iterable[str], *, prefixes: tuple[str, ...])
     """
     before = labels(obj)
     kept = {name: value for name, value in before.items() if not name.startswith(prefixes)}
-    after = kept | dict.fromkeys(filter(_is_label, sorted(wanted)), "true")
+    after = kept | dict.fromkeys(filter(_is_label, sorted(set(wanted))), "true")
     if after != before:
         child(obj, "metadata")["labels"] = after
 

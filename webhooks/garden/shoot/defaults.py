@@ -10,7 +10,7 @@ from gardener.garden.resources import CLOUD_PROFILES
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
-from webhooks.garden.shoot.parts import Pool, ip_families, kubernetes_version, pools_of
+from webhooks.garden.shoot.parts import ip_families, kubernetes_version, pools_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child, items
 
@@ -31,9 +31,10 @@ def set_defaults(write: Write) -> None:
     if write.namespace == GARDEN:
         tolerate_protection(items(spec, "tolerations"))
     if found := pools_of(write):
+        own = [kubelet for _, worker in found if (kubelet := at(worker, "kubernetes", "kubelet")) is not None]
         _set_control_plane(kubernetes)
-        _set_controller_manager(write, spec, kubernetes)
-        _set_kubelets(found, kubernetes)
+        _set_controller_manager(write, spec, kubernetes, own)
+        _set_kubelets(kubernetes, own)
         _set_components(spec)
     if not write.is_deleting:
         agree_on_profile(spec)
@@ -92,31 +93,30 @@ def _set_control_plane(kubernetes: Object) -> None:
     _default(child(kubernetes, "kubeProxy"), mode="IPTables", enabled=True)
 
 
-def _set_controller_manager(write: Write, spec: Object, kubernetes: Object) -> None:
+def _set_controller_manager(write: Write, spec: Object, kubernetes: Object, own: list[Object]) -> None:
+    """Args: own: kubelet's settings of single pools."""
     manager = child(kubernetes, "kubeControllerManager")
     before = at(write.old_spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
-    _default(manager, nodeCIDRMaskSize=before or _node_mask(spec, pools_of(write)))
+    _default(manager, nodeCIDRMaskSize=before or _node_mask(spec, own))
 
 
-def _node_mask(spec: Object, found: list[Pool]) -> int:
+def _node_mask(spec: Object, own: list[Object]) -> int:
     """A node has twice as many addresses as it may have Pods."""
     if ip_families(spec) == ["IPv6"]:
         return 64
-    own = (at(worker, "kubernetes", "kubelet", "maxPods") for _, worker in found)
     given: list[int] = [
         at(spec, "kubernetes", "kubelet", "maxPods") or _PODS_OF_KUBELET,
-        *(each for each in own if each),
+        *(each["maxPods"] for each in own if each.get("maxPods")),
     ]
     pods = min(max(*given, 1), _MOST_PODS)
     return 32 - ceil(log2(2 * pods))
 
 
-def _set_kubelets(found: list[Pool], kubernetes: Object) -> None:
+def _set_kubelets(kubernetes: Object, own: list[Object]) -> None:
     kubelet = child(kubernetes, "kubelet")
     _default(kubelet, **_OF_KUBELET)
     _default(child(kubelet, "kubeReserved"), **_RESERVED)
-    own = [at(worker, "kubernetes", "kubelet") for _, worker in found]
-    for each in (kubelet, *(one for one in own if one is not None)):
+    for each in (kubelet, *own):
         _default(each, failSwapOn=True)
         if each["failSwapOn"] is False and at(each, "featureGates", "NodeSwap") is True:
             _default(child(each, "memorySwap"), swapBehavior="LimitedSwap")
