@@ -40,13 +40,8 @@ class Registrations(NamedTuple):
     """Those of them that Shoots without workers have, too."""
 
 
-class Need(NamedTuple):
-    """That `kind`/`type` is registered; `what` and `path` are for the message."""
-
-    kind: str
-    type: str
-    what: str
-    path: str
+Need = tuple[str, str, str, str]
+"""That an extension of a kind and type is registered; what it is called, and the field, for the message."""
 
 
 def registered(garden: Garden) -> Registrations:
@@ -73,9 +68,9 @@ _registered = Derived(_registrations, most=1)
 def unregistered(garden: Garden, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
     """For `references`; the kind is that of the object."""
     known = registered(garden).by_type
-    for need in needs:
-        if need.type and (need.kind, need.type) not in known:
-            yield Denial(f'given {kind} uses non-registered {need.what}: {need.path} ("{need.type}")', need.path)
+    for of, needed, what, path in needs:
+        if needed and (of, needed) not in known:
+            yield Denial(f'given {kind} uses non-registered {what}: {path} ("{needed}")', path)
 
 
 def set_extension_labels(obj: Object, wanted: Iterable[str]) -> None:

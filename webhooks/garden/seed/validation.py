@@ -21,13 +21,13 @@ def extensions_registered(write: Write) -> Iterator[Finding]:
         text(at(write.spec, *path))
         for path in (("provider", "type"), ("backup", "provider"), ("dns", "provider", "type"))
     )
-    needs = [
-        Need("ControlPlane", provider, "provider type", "spec.provider.type"),
-        Need("BackupBucket", backup, "backup bucket type", "spec.backup.provider"),
-        Need("BackupEntry", backup, "backup entry type", "spec.backup.provider"),
+    needs: list[Need] = [
+        ("ControlPlane", provider, "provider type", "spec.provider.type"),
+        ("BackupBucket", backup, "backup bucket type", "spec.backup.provider"),
+        ("BackupEntry", backup, "backup entry type", "spec.backup.provider"),
     ]
     if write.spec.get("ingress"):
-        needs.append(Need("DNSRecord", dns, "DNS provider type", "spec.dns.provider.type"))
+        needs.append(("DNSRecord", dns, "DNS provider type", "spec.dns.provider.type"))
     yield from unregistered(write.garden, "Seed", needs)
 
 

@@ -114,20 +114,26 @@ def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
 
 def domain_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
-    domain, ours = domain_of(write.spec), [each.domain for each in default_domains(write.garden)]
-    chosen = primary(write.spec)
-    if domain and _is_default(domain, ours) and chosen is not None and chosen.get("type") != UNMANAGED:
-        index = providers(write.spec).index(chosen)
-        detail = "primary dns provider must not be set when default domain is used"
-        yield invalid(f"{_PROVIDERS}[{index}].primary", True, detail)
-    if domain and (write.is_create or not seed_name(write.old) or not domain_of(write.old_spec)):
-        yield from _scheme_errors(write, domain, ours)
+    domain = domain_of(write.spec)
+    if domain:
+        yield from _default_domain_errors(write, domain)
     if write.spec.get("seedName"):
         if not domain and not is_unmanaged(write.spec):
             detail = f"shoot domain field {_DOMAIN} must be set if provider != {UNMANAGED} and assigned to a seed"
             yield required(_DOMAIN, detail)
         yield from _secondary_errors(write.spec)
-    yield from _taken(write, domain)
+    if domain:
+        yield from _taken(write, domain)
+
+
+def _default_domain_errors(write: Write, domain: str) -> Iterator[Finding]:
+    ours, chosen = [each.domain for each in default_domains(write.garden)], primary(write.spec)
+    if _is_default(domain, ours) and chosen is not None and chosen.get("type") != UNMANAGED:
+        index = providers(write.spec).index(chosen)
+        detail = "primary dns provider must not be set when default domain is used"
+        yield invalid(f"{_PROVIDERS}[{index}].primary", True, detail)
+    if write.is_create or not seed_name(write.old) or not domain_of(write.old_spec):
+        yield from _scheme_errors(write, domain, ours)
 
 
 def _scheme_errors(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
@@ -150,8 +156,6 @@ def _secondary_errors(shoot_spec: Object) -> Iterator[FieldError]:
 
 def _taken(write: Write, domain: str) -> Iterator[Finding]:
     """Of all Shoots of the garden, none has this domain, one above it, or one below it."""
-    if not domain:
-        return
     own = f"{write.namespace}/{write.name}"
     others = [*write.garden.by(SHOOTS, "belowDomain", domain)]
     others += [shoot for each in domain_and_parents(domain) for shoot in write.garden.by(SHOOTS, "domain", each)]

@@ -6,7 +6,7 @@ Reads `CONTROLLER_REGISTRATIONS`.
 from collections.abc import Iterator
 
 from gardener.garden.domains import UNMANAGED
-from kube.objects import mapping, mappings, text
+from kube.objects import mappings, text
 from kube.paths import at, mappings_at
 from webhooks.garden.common.extensions import (
     CONTAINER_RUNTIME,
@@ -56,6 +56,12 @@ def _extensions(write: Write) -> frozenset[str]:
 
 # --- what must be registered
 
+_OF_PROVIDERS = (
+    ("ControlPlane", "controlplane type"),
+    ("Infrastructure", "infrastructure type"),
+    ("Worker", "worker type"),
+)
+
 
 def extension_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
@@ -75,23 +81,18 @@ def _needs(write: Write) -> Iterator[Need]:
     spec = write.spec
     if pools_of(write):
         provider = text(at(spec, "provider", "type"))
-        for kind in ("ControlPlane", "Infrastructure", "Worker"):
-            yield Need(kind, provider, f"{kind.lower()} type", "spec.provider.type")
-        yield Need("Network", text(at(spec, "networking", "type")), "networking type", "spec.networking.type")
+        for kind, what in _OF_PROVIDERS:
+            yield kind, provider, what, "spec.provider.type"
+        yield "Network", text(at(spec, "networking", "type")), "networking type", "spec.networking.type"
     chosen = primary(spec)
     if chosen is not None and chosen.get("type") != UNMANAGED:
         path = f"spec.dns.providers[{providers(spec).index(chosen)}].type"
-        yield Need("DNSRecord", text(chosen.get("type")), "dns provider type", path)
+        yield "DNSRecord", text(chosen.get("type")), "dns provider type", path
     for index, extension in enumerate(mappings(spec.get("extensions"))):
-        yield Need("Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type")
+        yield "Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type"
     for path, worker in differing_pools(write):
         for index, runtime in enumerate(mappings_at(worker, "cri", "containerRuntimes")):
             where = f"{path}.cri.containerRuntimes[{index}].type"
-            yield Need("ContainerRuntime", text(runtime.get("type")), "container runtime type", where)
-        image = mapping(at(worker, "machine", "image"))
-        yield Need(
-            "OperatingSystemConfig",
-            text(image.get("name")),
-            "operating system type",
-            f"{path}.machine.image.name",
-        )
+            yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
+        image = text(at(worker, "machine", "image", "name"))
+        yield "OperatingSystemConfig", image, "operating system type", f"{path}.machine.image.name"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from gardener.garden.cron import Cron, Every, parse_cron
+from gardener.garden.cron import Cron, parse_cron
 from gardener.garden.windows import LONGEST, SHORTEST, Window, parse_moment
 from kube.clock import format_duration
 from kube.objects import Object, mapping, mappings, text
@@ -102,15 +102,15 @@ def schedule_warnings(write: Write) -> Iterator[str]:
                 cron = parse_cron(expression)
             except ValueError:
                 continue
-            if not _ever_comes(cron):
+            if not _ever_comes(expression):
                 yield f'{_SCHEDULES}[{index}].{field}: "{expression}" is no time that ever comes'
             elif field == "start" and isinstance(cron, Cron) and _falls_into_window(write, schedule, cron):
                 yield f"{_SCHEDULES}[{index}].start: the cluster goes to sleep in its maintenance time window"
 
 
 @lru_cache(maxsize=1024)
-def _ever_comes(cron: Cron | Every) -> bool:
-    return cron.next(_LEAP_YEAR) is not None
+def _ever_comes(expression: str) -> bool:
+    return parse_cron(expression).next(_LEAP_YEAR) is not None
 
 
 def _falls_into_window(write: Write, schedule: Object, cron: Cron) -> bool:

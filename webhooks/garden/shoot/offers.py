@@ -3,7 +3,7 @@
 Nothing is looked at that does not change: see `ratcheted`. Reads what `profile` reads.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -92,7 +92,10 @@ def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> 
         yield from _volume_errors(chosen, f"{path}.dataVolumes[{index}]", data, worker)
 
 
-def _zone_errors(chosen: _Chosen, region: str, path: str, zones: Iterable[str]) -> Iterator[FieldError]:
+def _zone_errors(chosen: _Chosen, region: str, path: str, zones: list[str]) -> Iterator[FieldError]:
+    distinct = set(zones)
+    if len(distinct) == len(zones) and distinct <= chosen.zones.keys():
+        return
     seen: set[str] = set()
     for index, zone in enumerate(zones):
         where = f"{path}.zones[{index}]"
@@ -108,23 +111,22 @@ def _zone_errors(chosen: _Chosen, region: str, path: str, zones: Iterable[str]) 
 
 
 def _machine_type_errors(chosen: _Chosen, path: str, worker: Object, machine: Object) -> Iterator[FieldError]:
-    name, path = text(machine.get("type")), f"{path}.machine.type"
+    name = text(machine.get("type"))
     types = chosen.offer.machine_types
     found = types.get(name)
     if found is None or found.get("usable") is False:
         usable = sorted(each for each, machine_type in types.items() if machine_type.get("usable") is not False)
-        yield not_supported(path, name, usable)
+        yield not_supported(f"{path}.machine.type", name, usable)
         return
     offers, wanted = architecture(found), architecture(machine)
     if offers != wanted:
-        yield invalid(path, name, f"machine type {name} has architecture {offers}, not {wanted}")
-    yield from _unavailable(chosen, path, name, "unavailableMachineTypes", worker)
+        yield invalid(f"{path}.machine.type", name, f"machine type {name} has architecture {offers}, not {wanted}")
+    if chosen.offer.unavailable:
+        yield from _unavailable(chosen, f"{path}.machine.type", name, "unavailableMachineTypes", worker)
 
 
 def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Object) -> Iterator[FieldError]:
     unavailable = chosen.offer.unavailable
-    if not unavailable:
-        return
     wanted = [zone for zone in texts(worker.get("zones")) if (chosen.region, zone, field, name) in unavailable]
     if wanted:
         yield invalid(path, name, f"is not available in the zones {', '.join(wanted)} of the pool")
@@ -137,24 +139,24 @@ def _image_errors(
     chosen: _Chosen, spec: Object, path: str, worker: Object, machine: Object, *, is_new: bool
 ) -> Iterator[FieldError]:
     image = mapping(machine.get("image"))
-    name, version, path = text(image.get("name")), text(image.get("version")), f"{path}.machine.image"
+    name, version = text(image.get("name")), text(image.get("version"))
     if not name:
-        yield required(path, "the cloud profile has no image for this pool: name one")
+        yield required(f"{path}.machine.image", "the cloud profile has no image for this pool: name one")
         return
     images = chosen.offer.images
     found = chosen.offer.image_versions.get((name, version))
     if found is None or (is_new and _has_ended(chosen, chosen.offer.image_ends.get((name, version)))):
         field = "version" if name in images else "name"
-        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(chosen, images))
+        yield not_supported(f"{path}.machine.image.{field}", text(image.get(field)), _images(chosen, images))
         return
     runs_on, wanted = architectures(found), architecture(machine)
     if wanted not in runs_on:
         detail = f"image {name}:{version} has architectures {', '.join(runs_on)}, not {wanted}"
-        yield invalid(f"{path}.version", version, detail)
+        yield invalid(f"{path}.machine.image.version", version, detail)
     if constraint := text(found.get("kubeletVersionConstraint")):
-        yield from _kubelet_errors(f"{path}.version", constraint, spec, worker)
+        yield from _kubelet_errors(f"{path}.machine.image.version", constraint, spec, worker)
     if cri := mapping(worker.get("cri")):
-        yield from _runtime_errors(path.removesuffix(".machine.image"), chosen.offer.runtimes[name, version], cri)
+        yield from _runtime_errors(path, chosen.offer.runtimes[name, version], cri)
 
 
 def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:
@@ -202,7 +204,7 @@ def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object) -
         usable = sorted(each for each, volume_type in types.items() if volume_type.get("usable") is not False)
         yield not_supported(f"{path}.type", name, usable)
         return
-    if name:
+    if name and chosen.offer.unavailable:
         yield from _unavailable(chosen, f"{path}.type", name, "unavailableVolumeTypes", worker)
     least = [found["minSize"]] if found is not None and "minSize" in found else []
     if path.endswith(".volume"):

@@ -43,8 +43,10 @@ def differing_pools(write: Write, *fields: str) -> list[Pool]:
     For `checks` and `references` that read nothing but a pool and these fields: `ratcheted` drops what they find in
     others.
     """
-    if any(write.spec.get(field) != write.other_spec.get(field) for field in fields):
-        return pools_of(write)
+    spec, other = write.spec, write.other_spec
+    for field in fields:
+        if spec.get(field) != other.get(field):
+            return pools_of(write)
     return write.once(_differing_pools)
 
 
@@ -66,10 +68,12 @@ def pools_by_name(shoot_spec: Object) -> dict[str, Object]:
 
 
 def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
-    """The settings of kubelet for all pools, and those of `differing_pools`, each with its path."""
-    yield "spec.kubernetes.kubelet", mapping_at(write.spec, "kubernetes", "kubelet")
+    """The settings of kubelet for all pools, and those of `differing_pools`, each with its path; no empty ones."""
+    if kubelet := mapping_at(write.spec, "kubernetes", "kubelet"):
+        yield "spec.kubernetes.kubelet", kubelet
     for path, worker in differing_pools(write):
-        yield f"{path}.kubernetes.kubelet", mapping_at(worker, "kubernetes", "kubelet")
+        if kubelet := mapping_at(worker, "kubernetes", "kubelet"):
+            yield f"{path}.kubernetes.kubelet", kubelet
 
 
 def kubernetes_version(shoot_spec: Object) -> Version | None:

@@ -20,7 +20,7 @@ from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import WORKERS, pools, pools_of, stored_pools
 from webhooks.garden.shoot.profile import profile_of
-from webhooks.garden.shoot.references import binding_of
+from webhooks.garden.shoot.references import own_binding
 from webhooks.garden.write import Write
 
 _EXPIRATION_PATH = f"metadata.annotations[{keys.SHOOT_EXPIRATION}]"
@@ -58,7 +58,7 @@ def _size(worker: Object) -> tuple[object, ...]:
 
 
 def _quotas(write: Write) -> Iterator[Object]:
-    binding = binding_of(write, write.spec)
+    binding = own_binding(write)
     for reference in mappings(mapping(binding).get("quotas")):
         namespace = text(reference.get("namespace")) or write.namespace
         found = write.garden.get(QUOTAS, text(reference.get("name")), namespace)

@@ -81,6 +81,14 @@ def binding_of(write: Write, spec: Object) -> Object | None:
     return write.garden.get(SECRET_BINDINGS, name, write.namespace) if name else None
 
 
+def own_binding(write: Write) -> Object | None:
+    return write.once(_own_binding)
+
+
+def _own_binding(write: Write) -> Object | None:
+    return binding_of(write, write.spec)
+
+
 def _credentials(write: Write, spec: Object) -> Object:
     """Reference to the Secret, or to the WorkloadIdentity, of the binding; with a kind."""
     binding = binding_of(write, spec)
@@ -92,7 +100,7 @@ def _credentials(write: Write, spec: Object) -> Object:
 
 def binding_errors(write: Write) -> Iterator[Finding]:
     """For `references`: the binding is for the infrastructure of the Shoot."""
-    binding, wanted = binding_of(write, write.spec), text(at(write.spec, "provider", "type"))
+    binding, wanted = own_binding(write), text(at(write.spec, "provider", "type"))
     types = text(at(binding or {}, "provider", "type"))
     if types and wanted not in (each.strip() for each in types.split(",")):
         kind = "CredentialsBinding" if write.spec.get("credentialsBindingName") else "SecretBinding"

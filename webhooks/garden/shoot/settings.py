@@ -54,11 +54,11 @@ def general_errors(write: Write) -> Iterator[Finding]:
     enabled = [name for name in ("kubernetesDashboard", "nginxIngress") if at(spec, "addons", name, "enabled") is True]
     if enabled and spec.get("purpose") not in {None, "evaluation"}:
         yield forbidden("spec.addons", "addons can be enabled for Shoots with purpose evaluation only")
-    yield from label_selector_errors("spec.seedSelector", mapping(spec.get("seedSelector")))
-    names = [text(each.get("name")) for each in mappings(spec.get("resources"))]
-    yield from _duplicates("spec.resources", names, field=".name")
-    types = [text(each.get("type")) for each in mappings(spec.get("extensions"))]
-    yield from _duplicates("spec.extensions", types, field=".type")
+    if selector := mapping(spec.get("seedSelector")):
+        yield from label_selector_errors("spec.seedSelector", selector)
+    for name, field in (("resources", "name"), ("extensions", "type")):
+        if entries := mappings(spec.get(name)):
+            yield from _duplicates(f"spec.{name}", [text(each.get(field)) for each in entries], field=f".{field}")
     for index, address in enumerate(texts(at(spec, "monitoring", "alerting", "emailReceivers"))):
         if not 0 < address.find("@") < len(address) - 1:
             yield invalid(f"spec.monitoring.alerting.emailReceivers[{index}]", address, "must be an address for mails")
@@ -84,7 +84,8 @@ def component_errors(write: Write) -> Iterator[Finding]:
         if (value := at(spec, *path)) is not None:
             yield from _duration_errors(".".join(("spec", *path)), value, least, most)
     yield from _authentication_errors(write)
-    yield from _dns_errors(mapping_at(spec, "systemComponents", "coreDNS", "rewriting"))
+    if rewriting := mapping_at(spec, "systemComponents", "coreDNS", "rewriting"):
+        yield from _dns_errors(rewriting)
     yield from _mask_errors(spec, pools_of(write))
 
 
@@ -122,10 +123,14 @@ def _authentication_errors(write: Write) -> Iterator[FieldError]:
             yield forbidden(path, "is available for Kubernetes 1.30 and newer")
         if oidc is not None:
             yield forbidden(path, "must not be set together with oidcConfig")
-    account = mapping(server.get("serviceAccountConfig"))
-    yield from _duplicates(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", texts(account.get("acceptedIssuers")))
-    resources = texts(mapping(server.get("encryptionConfig")).get("resources"))
-    path = f"{_SERVER}.encryptionConfig.resources"
+    if account := mapping(server.get("serviceAccountConfig")):
+        issuers = texts(account.get("acceptedIssuers"))
+        yield from _duplicates(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", issuers)
+    if encryption := mapping(server.get("encryptionConfig")):
+        yield from _encryption_errors(f"{_SERVER}.encryptionConfig.resources", texts(encryption.get("resources")))
+
+
+def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
     yield from _duplicates(path, resources)
     for index, each in enumerate(resources):
         if each in {"secrets", "secrets."}:
@@ -167,8 +172,7 @@ def _mask_errors(spec: Object, found: list[Pool]) -> Iterator[FieldError]:
 
 def kubelet_errors(write: Write) -> Iterator[Finding]:
     for path, kubelet in differing_kubelets(write):
-        if kubelet:
-            yield from _kubelet_errors(path, kubelet)
+        yield from _kubelet_errors(path, kubelet)
 
 
 def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
@@ -176,13 +180,13 @@ def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
     high, low = kubelet.get("imageGCHighThresholdPercent"), kubelet.get("imageGCLowThresholdPercent")
     if isinstance(high, int) and isinstance(low, int) and low >= high:
         yield forbidden(f"{path}.imageGCLowThresholdPercent", "must be less than imageGCHighThresholdPercent")
-    idle = kubelet.get("streamingConnectionIdleTimeout")
-    yield from _duration_errors(f"{path}.streamingConnectionIdleTimeout", idle, 30.0, 4 * _HOUR)
-    behavior = at(kubelet, "memorySwap", "swapBehavior")
-    swaps = kubelet.get("failSwapOn") is False and at(kubelet, "featureGates", "NodeSwap") is True
-    if behavior is not None and not swaps:
-        detail = "needs failSwapOn false and the feature gate NodeSwap"
-        yield forbidden(f"{path}.memorySwap.swapBehavior", detail)
+    if (idle := kubelet.get("streamingConnectionIdleTimeout")) is not None:
+        yield from _duration_errors(f"{path}.streamingConnectionIdleTimeout", idle, 30.0, 4 * _HOUR)
+    if at(kubelet, "memorySwap", "swapBehavior") is not None:
+        swaps = kubelet.get("failSwapOn") is False and at(kubelet, "featureGates", "NodeSwap") is True
+        if not swaps:
+            detail = "needs failSwapOn false and the feature gate NodeSwap"
+            yield forbidden(f"{path}.memorySwap.swapBehavior", detail)
 
 
 def _least(path: str, parent: Object, bounds: Iterable[tuple[str, int]]) -> Iterator[FieldError]:

@@ -63,6 +63,8 @@ def _united(own: Object, other: Object) -> Object:
 def exposure_conflicts(write: Write) -> Iterator[Finding]:
     """For `references`. What is equal does not conflict: it may come from the class itself."""
     scheduling = _scheduling(write)
+    if not scheduling:
+        return
     wanted = {text(each.get("key")): pair(each) for each in mappings(scheduling.get("tolerations"))}
     for index, own in enumerate(mappings(write.spec.get("tolerations"))):
         key = text(own.get("key"))
@@ -83,12 +85,11 @@ def toleration_errors(write: Write) -> Iterator[Finding]:
 
 def not_allowed(write: Write) -> Iterator[Finding]:
     """For `references`: what the project's whitelist does not have."""
-    project = project_of(write)
-    if project is None:
+    project, wanted = project_of(write), mappings(write.spec.get("tolerations"))
+    if project is None or not wanted:
         return
     allowed = mappings_at(spec(project), "tolerations", "whitelist")
     before = {pair(each) for each in mappings(write.old_spec.get("tolerations"))}
-    wanted = mappings(write.spec.get("tolerations"))
     for error in tolerations.not_allowed(_PATH, wanted, allowed):
         index = int(error.path.removeprefix(f"{_PATH}[").removesuffix("]"))
         if pair(wanted[index]) not in before or not write.is_update:

@@ -104,12 +104,13 @@ def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
 
 def _volume_errors(path: str, worker: Object) -> Iterator[FieldError]:
     volumes = mappings(worker.get("dataVolumes"))
-    names = [text(each.get("name")) for each in volumes]
-    if volumes:
-        if not worker.get("volume"):
-            yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
-        yield from _duplicates(f"{path}.dataVolumes", names, field=".name")
     wanted = text(worker.get("kubeletDataVolumeName"))
+    if not volumes and not wanted:
+        return
+    names = [text(each.get("name")) for each in volumes]
+    if volumes and not worker.get("volume"):
+        yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
+    yield from _duplicates(f"{path}.dataVolumes", names, field=".name")
     if wanted and wanted not in names:
         yield invalid(f"{path}.kubeletDataVolumeName", wanted, "must be the name of a data volume of the pool")
 
