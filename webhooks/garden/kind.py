@@ -29,11 +29,12 @@ Controllers write metadata of Shoots all the time. Rules that read nothing of th
 namespace would only find what is dropped again; those in `of_spec` are not asked at all while the spec stays as it is.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from gardener.garden.definitions import Definition
+from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.findings import Finding, ratcheted
 from webhooks.garden.operations import Asks, keep_sequence
@@ -51,6 +52,10 @@ class Rules:
 _NO_RULES = Rules()
 
 
+def _as_stored(obj: Object) -> Object:
+    return obj
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     definition: Definition
@@ -64,6 +69,8 @@ class Kind:
     references: tuple[Rule, ...] = ()
     changes: tuple[Rule, ...] = ()
     of_spec: Rules = _NO_RULES
+    as_numbered: Callable[[Object], Object] = _as_stored
+    """For ratcheting: the object that the paths of findings lead through, where it is not the stored form."""
     rights: tuple[Rights, ...] = ()
     limits: tuple[Limits, ...] = ()
     deletions: tuple[Rule, ...] = ()
@@ -118,7 +125,8 @@ class Kind:
             rules = self._state_rules(of_spec, write)
             found = list(_applied(rules, write))
             if found:
-                yield from ratcheted(found, write.new, _applied(rules, write.of_old()), write.old)
+                before = _applied(rules, write.of_old())
+                yield from ratcheted(found, self.as_numbered(write.new), before, self.as_numbered(write.old))
 
     def rights_for(self, write: Write) -> Iterator[Right]:
         if _is_change(write):

@@ -209,6 +209,38 @@ def test_an_update_is_not_refused_for_a_member_that_it_leaves_as_it_was() -> Non
     assert Asked(PROJECT).update(old, worse).fields == {"spec.members[2].roles[0]"}
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        [{**user("bob"), "role": "viewer", "roles": ["king", "viewer"]}],
+        [{**user("bob"), "roles": ["viewer", "king"]}],
+        [user("bob", "owner"), {**user("carl"), "role": "admin", "roles": ["admin", "owner"]}],
+        [{"kind": "User", "name": "bob"}, {"kind": "User", "name": "bob"}],
+    ],
+)
+def test_members_may_be_stored_in_any_form_when_a_label_is_added(members: list[Object]) -> None:
+    old = stored(owner=user("bob"))
+    old["spec"]["members"] = members
+    labelled = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
+    assert Asked(PROJECT).update(old, labelled).message == ""
+
+
+@pytest.mark.parametrize(
+    ("after", "fields"),
+    [
+        (("admin", "king", "viewer"), set()),
+        (("king",), set()),
+        (("admin", "queen", "uam"), {"spec.members[1].roles[1]"}),
+        (("admin", "king", "king"), {"spec.members[1].roles[2]"}),
+    ],
+)
+def test_a_role_is_not_refused_for_a_change_of_another(after: tuple[str, ...], fields: set[str]) -> None:
+    old = stored()
+    old["spec"]["members"].append(user("bob", "admin", "king", "uam"))
+    new = {**old, "spec": {**old["spec"], "members": [*old["spec"]["members"][:1], user("bob", *after)]}}
+    assert Asked(PROJECT).update(old, new).fields == fields
+
+
 def test_who_writes_the_old_field_for_a_role_is_told_the_new_one() -> None:
     (warning,) = Asked(PROJECT).create(project(members=[user("bob", "admin")])).warnings
     assert warning == "spec.members[0].role is deprecated: use roles"

@@ -15,6 +15,7 @@ PROJECT = Kind(
         validation.approval_errors,
     ),
     references=(validation.namespace_taken,),
+    as_numbered=members.as_numbered,
     rights=(validation.rights,),
     deprecations=(members.old_role,),
     deletions=(deletion.confirmed,),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gardener.garden.members import EXTENSION_PREFIX, OWNER, RBAC_GROUP, ROLES, VIEWER, members, roles
-from kube.objects import Object, text
+from kube.objects import Object, mapping, text
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write, is_service_account
@@ -32,6 +32,18 @@ def identity(subject: Object) -> tuple[str, str, str]:
         namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
         return "ServiceAccount", namespace, account
     return kind, text(subject.get("namespace")) if kind == "ServiceAccount" else "", name
+
+
+def as_numbered(project: Object) -> Object:
+    """As findings number it: all roles of a member in one list, however they are stored."""
+    spec = mapping(project.get("spec"))
+    return {**project, "spec": {**spec, "members": [_as_numbered(member) for member in members(spec)]}}
+
+
+def _as_numbered(member: Object) -> Object:
+    numbered = {name: value for name, value in member.items() if name != "role"}
+    default_group(numbered)
+    return {**numbered, "roles": roles(member) or [VIEWER]}
 
 
 def humans(spec: Object) -> set[str]:
