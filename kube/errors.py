@@ -24,7 +24,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_BY_WEBHOOK = re.compile(r'^admission webhook "[^"]*" denied the request: ')
+_BY_WEBHOOK = re.compile(r'admission webhook "[^"]*" denied the request: ')
+
+
+def refusal_of(error: Exception) -> str:
+    """The message without the name of the webhook that refused, if one did; it means nothing to users.
+
+    For Events and statuses of what users own; errors that wrap others repeat the name, too.
+    """
+    return _BY_WEBHOOK.sub("", str(error))
 
 
 class KubeError(Exception):
@@ -85,11 +93,6 @@ class ApiError(KubeError):
         self.details = details or {}
         self.retry_after = retry_after
         """Seconds after which the API server wants to be asked again, if it said so."""
-
-    @property
-    def refusal(self) -> str:
-        """The message without the name of the webhook that refused, if one did; it means nothing to users."""
-        return _BY_WEBHOOK.sub("", str(self))
 
     @property
     def causes(self) -> list[Mapping[str, Any]]:

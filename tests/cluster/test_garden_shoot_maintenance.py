@@ -19,7 +19,8 @@ from kit.garden_controllers import at_rest, run_garden_controller
 from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.client import Client, Selection
+from kube.client import Client, Selection, WriteMode
+from kube.errors import Forbidden, Invalid
 from kube.loop import ControlLoop
 from kube.objects import Object, annotations
 from kube.paths import at
@@ -240,6 +241,40 @@ async def test_the_end_is_told_of_a_shoot_that_changes_meanwhile(garden: Garden,
         shoot.ask()
         await shoot.done()
         assert shoot.last()["description"] == "Maintenance succeeded"
+
+
+class Overtaken(Client):
+    """What is about to be written is not offered any more; a dry run was asked about it before."""
+
+    shoot: Watched
+
+    async def replace(self, resource: Resource, obj: Object, **options: Any) -> Object:
+        if "mode" not in options:
+            await asyncio.to_thread(self.shoot.offer, "1.30.1")
+
+            async def is_refused() -> bool:
+                try:
+                    await super(Overtaken, self).replace(resource, obj, mode=WriteMode(dry_run=True))
+                except (Forbidden, Invalid):
+                    return True
+                return False
+
+            await soon(is_refused, "the webhooks to know")
+        return await super().replace(resource, obj, **options)
+
+
+async def test_the_event_of_a_refused_write_does_not_name_the_webhook(garden: Garden, client: Client) -> None:
+    overtaken = Overtaken(client.transport, user_agent="overtaken")
+    overtaken.shoot = shoot = Watched(garden, overtaken)
+    shoot.create()
+    async with shoot.running():
+        shoot.ask()
+
+        async def failures() -> list[str]:
+            return [told for told in await shoot.told() if told.startswith("Warning MaintenanceFailed: ")]
+
+        await soon(failures, "the Event")
+        assert all("1.30.4" in told and "admission webhook" not in told for told in await failures())
 
 
 async def test_after_a_restart_in_the_window_passes_are_spread_over_the_rest_of_it(

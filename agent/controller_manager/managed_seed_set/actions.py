@@ -9,7 +9,7 @@ from gardener.garden.managed_seed_set.revisions import History
 from gardener.garden.managed_seed_set.steps import Action, Step
 from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from kube.controller import ReconcileError
-from kube.errors import Forbidden, Invalid
+from kube.errors import Forbidden, Invalid, refusal_of
 from kube.objects import Object
 
 
@@ -49,4 +49,4 @@ async def _update(garden: Garden, seed_set: Object, replica: Replica, step: Step
     try:
         await garden.replace(SHOOTS if is_shoot else MANAGED_SEEDS, wanted)
     except (Invalid, Forbidden) as error:
-        raise UpdateRejected(f"{step.message} was refused: {error.refusal}") from error
+        raise UpdateRejected(f"{step.message} was refused: {refusal_of(error)}") from error

@@ -25,7 +25,7 @@ from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, NoneD
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.users import listed
 from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
-from kube.errors import AlreadyExists, KubeError
+from kube.errors import AlreadyExists, KubeError, refusal_of
 from kube.events import EventRecorder
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, integer, is_deleting, key, mapping, selector_text, spec
@@ -71,7 +71,7 @@ class Reconciler:
                 teller.suspend()
                 return Requeue()
             reason = "UpdateRejected" if isinstance(error, UpdateRejected) else "ReconcileError"
-            teller.tell(seed_set, "Warning", reason, str(error))
+            teller.tell(seed_set, "Warning", reason, refusal_of(error))
             what = "deletion" if is_deleting(seed_set) else "creation or update"
             raise ReconcileError(f"could not reconcile ManagedSeedSet {own} {what}: {error}") from error
 

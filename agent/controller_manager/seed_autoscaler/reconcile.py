@@ -21,7 +21,7 @@ from gardener.garden.users import listed
 from kube.clock import time_or_none
 from kube.conditions import Condition
 from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result
-from kube.errors import Conflict, KubeError, NotFound
+from kube.errors import Conflict, KubeError, NotFound, refusal_of
 from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, condition, is_deleting, is_truthy
 from kube.paths import at
@@ -118,7 +118,7 @@ class Reconciler:
         self.recorder.event(autoscaler, "Normal", reason, message, reporter=_REPORTER)
 
     async def _tell_failure(self, autoscaler: Object, decision: Decision, error: KubeError, now: datetime) -> None:
-        told = f"The number of replicas could not be set to {decision.replicas}: {error}"
+        told = f"The number of replicas could not be set to {decision.replicas}: {refusal_of(error)}"
         found = Condition(ABLE, "False", "FailedUpdateScale", told)
         if (condition(autoscaler, ABLE) or {}).get("message") != told:
             self.recorder.event(autoscaler, "Warning", "FailedRescale", told, reporter=_REPORTER)

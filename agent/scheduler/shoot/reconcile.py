@@ -38,7 +38,17 @@ from kube.cache import Store
 from kube.client import Client
 from kube.clock import format_time
 from kube.controller import Done, Requeue, RequeueAfter, Result
-from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, ServerFailure, Unreachable
+from kube.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    ServerFailure,
+    Unreachable,
+    refusal_of,
+)
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, key, metadata, spec
 from kube.resources import Resource
@@ -129,7 +139,7 @@ class Reconciler:
             if isinstance(error, _OVERTAKEN):
                 return Requeue()
             if isinstance(error, _REFUSALS):
-                await self._tell(shoot, error.refusal)
+                await self._tell(shoot, refusal_of(error))
             raise
         self._count(metrics.SCHEDULED)
         self.shoots.observe(bound)

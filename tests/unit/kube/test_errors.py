@@ -20,6 +20,7 @@ from kube.errors import (
     TooManyRequests,
     Unauthorized,
     from_status,
+    refusal_of,
 )
 
 
@@ -88,9 +89,13 @@ def test_when_to_ask_again_is_in_header_or_status(header: float | None, details:
     [
         ('admission webhook "a.example.com" denied the request: no "b" there', 'no "b" there'),
         ('shoots "s" is forbidden: admission webhook "a"', 'shoots "s" is forbidden: admission webhook "a"'),
+        (
+            'Error while setting up ResourceQuota: admission webhook "a" denied the request: no',
+            "Error while setting up ResourceQuota: no",
+        ),
         ('admission webhook "a" denied the request without explanation',) * 2,
     ],
 )
 def test_a_refusal_is_told_without_the_name_of_the_webhook(message: str, refusal: str) -> None:
     error = Forbidden(403, message=message)
-    assert (error.refusal, str(error)) == (refusal, message)
+    assert (refusal_of(error), str(error)) == (refusal, message)

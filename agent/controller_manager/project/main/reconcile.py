@@ -32,7 +32,7 @@ from gardener.garden.resources import PROJECTS, SHOOTS
 from gardener.keys import GARDENER_FINALIZER
 from kube.client import Client, Form, Selection
 from kube.controller import Done, ReconcileError, Result, TerminalError, failure_of, is_conflict
-from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from kube.errors import AlreadyExists, Conflict, KubeError, NotFound, refusal_of
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
@@ -208,7 +208,7 @@ class Reconciler:
     async def _fail(self, project: Object, reason: str, errors: Sequence[Exception]) -> NoReturn:
         serious = [error for error in errors if not is_conflict(error)]
         if serious:
-            self._events.warn(project, reason, map(str, serious))
+            self._events.warn(project, reason, map(refusal_of, serious))
             await self._write_phase(project, FAILED)
         raise ExceptionGroup("the Project is not as it is to be", errors) if errors[1:] else errors[0]
 

@@ -12,7 +12,7 @@ from kube.cache import Store
 from kube.client import Client
 from kube.clock import format_time
 from kube.controller import Done, RequeueAfter, Result
-from kube.errors import Forbidden, Invalid, NotFound
+from kube.errors import Forbidden, Invalid, NotFound, refusal_of
 from kube.events import EventRecorder
 from kube.objects import Key, Object, is_deleting, key, metadata
 from kube.paths import at
@@ -65,7 +65,9 @@ class Reconciler:
             return
         except (Forbidden, Invalid) as error:
             # It is not tried over and over: what stands in the way is for people to remove.
-            self.recorder.event(shoot, "Warning", refused, f"{text} was refused: {error.refusal}", reporter=_REPORTER)
+            self.recorder.event(
+                shoot, "Warning", refused, f"{text} was refused: {refusal_of(error)}", reporter=_REPORTER
+            )
             log.warning("What the schedule asks for was refused", error=str(error))
             return
         self.recorder.event(shoot, "Normal", reason, text, reporter=_REPORTER)

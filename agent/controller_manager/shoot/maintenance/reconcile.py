@@ -25,7 +25,7 @@ from gardener.garden.resources import SHOOTS
 from kube.cache import Store
 from kube.client import Client
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
-from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge
+from kube.errors import BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound, TooLarge, refusal_of
 from kube.events import EventRecorder
 from kube.objects import Key, Object, is_deleting, key, metadata, spec
 from kube.paths import mapping_at
@@ -97,7 +97,7 @@ class Reconciler:
         try:
             await self.client.replace(SHOOTS, drawn.maintained, mode=_DRY_RUN)
         except _REFUSALS as error:
-            return error.refusal
+            return refusal_of(error)
         return ""
 
     async def _apply(self, present: Object, drawn: Plan) -> Object:
@@ -111,7 +111,7 @@ class Reconciler:
         except (Conflict, NotFound):
             raise
         except KubeError as error:
-            self.recorder.event(present, "Warning", MAINTENANCE_FAILED, f"{error}", reporter=_REPORTER)
+            self.recorder.event(present, "Warning", MAINTENANCE_FAILED, refusal_of(error), reporter=_REPORTER)
             raise
         self.shoots.observe(written)
         return written
