@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
 from gardener.garden.domains import NAMESPACE
+from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.resources import CONTROLLER_INSTALLATIONS, MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import is_current
@@ -135,12 +136,12 @@ class Gardenlets:
         await self._client.create(LEASES, lease)
 
     async def _register(self, managed_seed: Object) -> None:
-        config = mapping(at(spec(managed_seed), "gardenlet", "config", "seedConfig"))
+        template = mapping_at(spec(managed_seed), *seed_template_path(spec(managed_seed)))
         seed = {
             "apiVersion": SEEDS.api_version,
             "kind": SEEDS.kind,
-            "metadata": {**mapping(config.get("metadata")), "name": key(managed_seed).name},
-            "spec": config["spec"],
+            "metadata": {**mapping(template.get("metadata")), "name": key(managed_seed).name},
+            "spec": template["spec"],
         }
         try:
             await self._client.create(SEEDS, seed)

@@ -1,4 +1,4 @@
-"""What a Shoot says about the Seed that it becomes."""
+"""What a ManagedSeed and its Shoot say about the Seed that the Shoot becomes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +8,15 @@ from kube.paths import at, mapping_at, mappings_at
 
 DEFAULT_CAPACITY = "250"
 """Shoots that a Seed has room for, if its configuration does not say."""
+
+
+def seed_template_path(managed_seed: Object) -> tuple[str, ...]:
+    """Where metadata and spec of the Seed are.
+
+    Args: managed_seed: the spec of a ManagedSeed, or of the template of a ManagedSeedSet.
+    """
+    has_template = managed_seed.get("seedTemplate") is not None
+    return ("seedTemplate",) if has_template else ("gardenlet", "config", "seedConfig")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from kit.garden_seed_sets import SeedSetPlace
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.client import MERGE_PATCH, Client, Selection
-from kube.errors import Forbidden
+from kube.errors import Forbidden, Invalid
 from kube.objects import Object, annotations, is_deleting, labels, spec
-from kube.paths import at
+from kube.paths import at, with_value
 from kube.resources import CONTROLLER_REVISIONS
 
 pytestmark = pytest.mark.timeout(900)
@@ -89,6 +89,40 @@ async def test_a_set_lives(garden: Garden) -> None:
             assert [told[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
         for what in ("DeletingShoot: Deleting Shoot", "DeletingManagedSeed: Deleting ManagedSeed"):
             assert [told[f"{what} garden/X-{number}"] for number in (0, 1, 2)] == [1, 1, 1]
+
+
+async def test_seeds_of_a_set_may_be_made_without_a_gardenlet(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        templates = place.templates()
+        described = templates["template"]["spec"].pop("gardenlet")["config"]["seedConfig"]
+        templates["template"]["spec"]["seedTemplate"] = described
+        place.make(1, **templates)
+        await place.ready(1)
+        own = place.base.get(MANAGED_SEEDS, place.replica(0))
+        seed = spec(own)["seedTemplate"]["spec"]
+        shoot = spec(place.base.get(SHOOTS, place.replica(0)))
+        assert seed["ingress"]["domain"] == f"ingress.{place.replica(0)}.{place.name}.example.com"
+        assert seed["networks"]["pods"] == shoot["networking"]["pods"]
+        assert spec(place.base.get(SEEDS, place.replica(0)))["provider"] == seed["provider"]
+        assert "gardenlet" not in spec(own)
+
+        for resource, name, path in (
+            (MANAGED_SEEDS, place.replica(0), ("spec",)),
+            (MANAGED_SEED_SETS, place.name, ("spec", "template", "spec")),
+        ):
+            for change, told in (
+                ({"seedTemplate": None}, "either seed template or gardenlet is required"),
+                ({"gardenlet": {}}, "either seed template or gardenlet is required"),
+                ({"seedTemplate": None, "gardenlet": {}}, "changing from seed template to gardenlet and vice versa"),
+                ({"seedTemplate": {"metadata": {"name": "x"}}}, "seed name is forbidden"),
+            ):
+                with pytest.raises(Invalid, match=told):
+                    place.base.patch(resource, name, with_value({}, path, change))
+        elsewhere = {"spec": {"seedTemplate": {"spec": {"networks": {"pods": "10.1.0.0/16"}}}}}
+        with pytest.raises(Invalid, match="field is immutable"):
+            place.base.patch(MANAGED_SEEDS, place.replica(0), elsewhere)
+        place.change(replicas=0)
+        await place.ready(0)
 
 
 async def test_a_shoot_that_fails_is_retried_and_then_left_for_a_while(garden: Garden) -> None:

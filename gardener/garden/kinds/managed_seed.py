@@ -8,12 +8,15 @@ from gardener.garden.schema import (
     Schema,
     array,
     boolean,
+    but,
+    exactly_one,
     immutable,
     integer,
     mapping,
     name,
     quantity,
     raw,
+    rule,
     string,
     string_map,
     struct,
@@ -55,6 +58,14 @@ def deployment_fields() -> dict[str, Schema]:
     }
 
 
+_SEED_TEMPLATE = struct(
+    "The Seed. What it does not say of its cluster is taken from the Shoot.",
+    {
+        "metadata": template_metadata("Labels and annotations of the Seed, which is called as the ManagedSeed."),
+        "spec": template_spec(),
+    },
+)
+
 CONFIG = raw(
     "A GardenletConfiguration of gardenlet.config.gardener.cloud/v1alpha1. `seedConfig` in it is the Seed, whose name"
     " is not given here."
@@ -81,13 +92,7 @@ CONFIG_SCHEMA = struct(
                 "reserved": mapping("What of it is not given away.", quantity("The amount.")),
             },
         ),
-        "seedConfig": struct(
-            "The Seed.",
-            {
-                "metadata": template_metadata("Labels and annotations of the Seed."),
-                "spec": template_spec(),
-            },
-        ),
+        "seedConfig": _SEED_TEMPLATE,
     },
 )
 
@@ -111,20 +116,34 @@ _GARDENLET = struct(
     rules=[immutable("bootstrap"), immutable("mergeWithParent")],
 )
 
+RULES = (
+    exactly_one(("seedTemplate", "gardenlet"), "either seed template or gardenlet is required"),
+    rule(
+        "has(self.seedTemplate) == has(oldSelf.seedTemplate)",
+        "changing from seed template to gardenlet and vice versa is not allowed",
+    ),
+)
+"""For the spec of a template as well."""
+
 SPEC = struct(
-    "The Shoot, and the gardenlet in it.",
+    "The Shoot, and either the gardenlet in it, or the Seed without one.",
     {
         "shoot*": struct("The Shoot, in the same namespace. Immutable.", {"name*": name("Its name.")}),
-        "gardenlet*": _GARDENLET,
+        "seedTemplate": but(
+            _SEED_TEMPLATE,
+            "The Seed, if no gardenlet is to be installed for it: somebody else sees to one. What it does not say of"
+            " its cluster is taken from the Shoot.",
+        ),
+        "gardenlet": _GARDENLET,
     },
-    rules=[immutable("shoot")],
+    rules=[immutable("shoot"), *RULES],
 )
 
 MANAGED_SEED = Definition(
     resource=MANAGED_SEEDS,
     short_names=("ms",),
     description="Makes a Seed of a Shoot: a gardenlet is installed in it, which registers a Seed with the name of"
-    " this object. In the namespace `garden` only.",
+    " this object, or this Seed is made from a template. In the namespace `garden` only.",
     name=DNS_LABEL,
     fields={
         "spec*": SPEC,

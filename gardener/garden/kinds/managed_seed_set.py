@@ -8,6 +8,7 @@ from gardener.garden.kinds.common import (
     label_selector,
     template_metadata,
 )
+from gardener.garden.kinds.managed_seed import RULES as MANAGED_SEED_RULES
 from gardener.garden.kinds.managed_seed import SPEC as MANAGED_SEED_SPEC
 from gardener.garden.kinds.shoot.spec import template_spec
 from gardener.garden.resources import MANAGED_SEED_SETS
@@ -27,12 +28,12 @@ from gardener.garden.schema import (
     without_defaults,
 )
 
-_SEED_TEMPLATE = {
+_MANAGED_SEED_SPEC = {
     **without_defaults(
         with_fields(MANAGED_SEED_SPEC, {"shoot": raw("Not to be given: the Shoots are those of this set.")})
     ),
     "description": "Spec of the ManagedSeeds.",
-    "x-kubernetes-validations": [forbidden("shoot", "shoot is forbidden")],
+    "x-kubernetes-validations": [forbidden("shoot", "shoot is forbidden"), *MANAGED_SEED_RULES],
 }
 
 _SPEC = struct(
@@ -44,7 +45,7 @@ _SPEC = struct(
         ),
         "template*": struct(
             "Template of the ManagedSeeds.",
-            {"metadata": template_metadata("Metadata of the ManagedSeeds."), "spec": _SEED_TEMPLATE},
+            {"metadata": template_metadata("Metadata of the ManagedSeeds."), "spec": _MANAGED_SEED_SPEC},
         ),
         "shootTemplate*": struct(
             "Template of the Shoots.",

@@ -239,11 +239,18 @@ SPEC = struct(
 
 
 def template_spec() -> Schema:
-    """Of a Seed that is still to be made: what is not said of its cluster is found out then."""
+    """Of a Seed that is still to be made: what is not said of its cluster is found out then.
+
+    So values may come later, and the webhooks judge changes: all rules of this kind are of changes.
+    """
     spec = without_defaults(SPEC)
-    fields = ("provider", "networks", "ingress", "backup")
-    found_out = {field: but(spec["properties"][field], required=None) for field in fields}
-    return but(with_fields(spec, found_out), required=None)
+    found_out = {field: _open(spec["properties"][field]) for field in ("provider", "networks", "ingress", "backup")}
+    return _open(with_fields(spec, found_out))
+
+
+def _open(schema: Schema) -> Schema:
+    demands: Schema = {"required": None, "x-kubernetes-validations": None}
+    return but(schema, **demands)
 
 
 _STATUS = struct(

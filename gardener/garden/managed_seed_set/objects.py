@@ -1,6 +1,7 @@
 """The Shoot and the ManagedSeed of a replica, as the templates of its set say."""
 
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL
+from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS
 from kube.objects import Object, key, mapping, text, uid
 from kube.paths import at, with_value
@@ -9,7 +10,7 @@ from kube.resources import Resource
 PLACEHOLDER = "replica-name"
 """In the domains of the templates, for the name of the replica."""
 _SHOOT_DOMAIN = ("dns", "domain")
-_SEED_DOMAIN = ("gardenlet", "config", "seedConfig", "spec", "ingress", "domain")
+_SEED_DOMAIN = ("spec", "ingress", "domain")
 
 
 def owner_reference(seed_set: Object) -> Object:
@@ -30,7 +31,8 @@ def shoot_of(seed_set: Object, name: str, templates: Object, revision: str = "")
 def managed_seed_of(seed_set: Object, name: str, templates: Object, revision: str = "") -> Object:
     """See `shoot_of`."""
     template = mapping(templates.get("template"))
-    spec = {**_with_name(mapping(template.get("spec")), _SEED_DOMAIN, name), "shoot": {"name": name}}
+    said = mapping(template.get("spec"))
+    spec = {**_with_name(said, (*seed_template_path(said), *_SEED_DOMAIN), name), "shoot": {"name": name}}
     return _made(MANAGED_SEEDS, _metadata(seed_set, name, mapping(template.get("metadata")), revision), spec)
 
 

@@ -69,8 +69,11 @@ def observe(
 
 
 def unit_of(seed_set: Object) -> Amounts:
-    """What a new replica will have, as far as the template says."""
-    said = mapping_at(seed_set, "spec", "template", "spec", "gardenlet", "config", "resources")
+    """What a new replica will have, as far as the template says: without a gardenlet it does not."""
+    gardenlet = at(seed_set, "spec", "template", "spec", "gardenlet")
+    if gardenlet is None:
+        return {}
+    said = mapping_at(gardenlet, "config", "resources")
     capacity = _amounts({SHOOTS: DEFAULT_CAPACITY, **mapping(said.get("capacity"))})
     reserved = _amounts(mapping(said.get("reserved")))
     return {resource: max(amount - reserved.get(resource, 0), Fraction(0)) for resource, amount in capacity.items()}

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from math import floor
 
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
-from gardener.garden.managed_seeds import facts, zones_of_workers
+from gardener.garden.managed_seeds import facts, seed_template_path, zones_of_workers
 from gardener.garden.scheduling import Garden, SeedInfo, decide, is_told_of_failure, waits
 from gardener.garden.seed_autoscaler.loads import SHOOTS
 from gardener.garden.seed_autoscaler.observing import unit_of
@@ -21,7 +21,8 @@ from kube.paths import at, mapping_at, with_value
 
 def new_seed(seed_set: Object) -> SeedInfo:
     """A Seed that the set would make; it is called as the set."""
-    template = mapping_at(seed_set, "spec", "template", "spec", "gardenlet", "config", "seedConfig")
+    managed_seed = mapping_at(seed_set, "spec", "template", "spec")
+    template = mapping_at(managed_seed, *seed_template_path(managed_seed))
     room = unit_of(seed_set).get(SHOOTS)
     conditions = [{"type": each, "status": "True"} for each in (GARDENLET_READY, BACKUP_BUCKETS_READY)]
     seed = {

@@ -72,6 +72,13 @@ def test_objects_of_a_replica_have_its_name_in_their_domains() -> None:
     assert before == SET
 
 
+def test_a_seed_without_a_gardenlet_has_its_name_in_its_domain() -> None:
+    seed = {"spec": {"ingress": {"domain": "i.replica-name.example.com"}}}
+    made = managed_seed_of(SET, "test-7", {"template": {"spec": {"seedTemplate": seed}}})
+    expected = {"spec": {"ingress": {"domain": "i.test-7.example.com"}}}
+    assert made["spec"] == {"seedTemplate": expected, "shoot": {"name": "test-7"}}
+
+
 def test_templates_without_domains_are_taken_as_they_are() -> None:
     plain = {"template": {"spec": {"gardenlet": {}}}, "shootTemplate": {"spec": {"region": "r"}}}
     assert shoot_of(SET, "test-0", plain)["spec"] == {"region": "r"}

@@ -22,6 +22,8 @@ CREDENTIALS = {"secretBindingName": None, "credentialsBindingName": "cb"}
 WORKERLESS = {"secretBindingName": None, "provider": {"workers": None}}
 SELECTOR = {"seedSelector": {"matchLabels": {"a": "b"}}}
 ON_A_SEED = {"seedName": "seed"}
+WITHOUT_GARDENLET: Object = {"gardenlet": None, "seedTemplate": {}}
+SEED_TAINTED = {"spec": {"taints": [{"key": "a"}]}}
 
 
 def merged(obj: Any, patch: Any) -> Any:
@@ -138,6 +140,11 @@ def fields(resource: Resource, new: Object, old: Object | None = None) -> list[s
             {"spec": {"template": {"spec": {"shoot": {"name": "s"}}}}},
             ["spec.template.spec.shoot"],
         ),
+        (resources.MANAGED_SEEDS, {"spec": {"gardenlet": None}}, ["spec"]),
+        (resources.MANAGED_SEEDS, {"spec": {"seedTemplate": {}}}, ["spec"]),
+        (resources.MANAGED_SEEDS, {"spec": WITHOUT_GARDENLET}, []),
+        (resources.MANAGED_SEED_SETS, {"spec": {"template": {"spec": {"gardenlet": None}}}}, ["spec.template.spec"]),
+        (resources.MANAGED_SEED_SETS, {"spec": {"template": {"spec": WITHOUT_GARDENLET}}}, []),
         (resources.MANAGED_SEED_SETS, {"spec": {"selector": {"matchLabels": {"set": None}}}}, ["spec.selector"]),
         (resources.MANAGED_SEED_SETS, {"status": {"replicas": 1, "readyReplicas": 1}}, []),
         (resources.MANAGED_SEED_SETS, {"status": {"replicas": 1, "readyReplicas": 2}}, ["status.readyReplicas"]),
@@ -229,6 +236,20 @@ def test_changes_of_a_shoot(before: Object, change: Object, expected: list[str])
         (resources.INTERNAL_SECRETS, {}, {"data": {"a": "Yg=="}}, []),
         (resources.INTERNAL_SECRETS, {"immutable": True}, {"data": {"a": "Yg=="}}, ["data"]),
         (resources.INTERNAL_SECRETS, {"immutable": True}, {"immutable": None}, ["immutable"]),
+        (resources.MANAGED_SEEDS, {}, {"spec": WITHOUT_GARDENLET}, ["spec"]),
+        (resources.MANAGED_SEEDS, {"spec": WITHOUT_GARDENLET}, {"spec": {"seedTemplate": SEED_TAINTED}}, []),
+        (
+            resources.MANAGED_SEEDS,
+            {"spec": WITHOUT_GARDENLET},
+            {"spec": {"seedTemplate": None, "gardenlet": {}}},
+            ["spec"],
+        ),
+        (
+            resources.MANAGED_SEED_SETS,
+            {},
+            {"spec": {"template": {"spec": WITHOUT_GARDENLET}}},
+            ["spec.template.spec"],
+        ),
         (resources.MANAGED_SEED_SETS, {"status": {"nextReplicaNumber": 2}}, {"status": {"nextReplicaNumber": 3}}, []),
         (
             resources.MANAGED_SEED_SETS,

@@ -245,6 +245,77 @@ def test_a_configuration_is_one(config: Object, fields: set[str]) -> None:
     assert created(obj).fields == {f"{CONFIG}.{field}" for field in fields}
 
 
+# --- without a gardenlet of its own
+
+
+TEMPLATE = "spec.seedTemplate"
+
+
+def template(seed: Object | None = None, **metadata: Any) -> Object:
+    spec = {"shoot": {"name": "s"}, "seedTemplate": {"metadata": metadata, "spec": seed or {}}}
+    return {"metadata": {"name": "s", "namespace": "garden"}, "spec": spec}
+
+
+def test_the_seed_of_a_template_is_what_its_shoot_says() -> None:
+    stored = created(template({"taints": [{"key": "a"}], "backup": {}}, labels={"a": "b"})).spec
+    backup = {"provider": "local", "secretRef": {"name": "backup-s", "namespace": "garden"}}
+    seed = {**FOUND, "taints": [{"key": "a"}], "backup": backup}
+    assert stored == {"shoot": {"name": "s"}, "seedTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": seed}}
+    bare = {"metadata": {"name": "s", "namespace": "garden"}, "spec": {"shoot": {"name": "s"}, "seedTemplate": {}}}
+    assert created(bare).spec["seedTemplate"] == {"spec": FOUND}
+
+
+@pytest.mark.parametrize(
+    ("obj", "fields"),
+    [
+        (template(name="s"), {"metadata.name"}),
+        (template(labels={"a b": "c"}), {"metadata.labels"}),
+        (template({"provider": {"type": "x", "region": "x"}}), {"spec.provider.type", "spec.provider.region"}),
+        (template({"provider": {"zones": ["a", "z"]}}), {"spec.provider.zones"}),
+        (template({"networks": {"pods": "10.1.0.0/16"}}), {"spec.networks.pods"}),
+        (template({"ingress": {"domain": "x.org"}}), {"spec.ingress.domain"}),
+        (
+            template({"settings": {"verticalPodAutoscaler": {"enabled": True}}}),
+            {"spec.settings.verticalPodAutoscaler.enabled"},
+        ),
+        (template({"taints": [{"key": "a"}, {"key": "a"}]}), {"spec.taints[1]"}),
+        (template({"provider": 5}), {"spec.provider"}),
+    ],
+)
+def test_the_seed_of_a_template_is_valid_and_says_nothing_else_than_its_shoot(obj: Object, fields: set[str]) -> None:
+    refused = created(obj)
+    assert (refused.code, refused.fields) == (422, {f"{TEMPLATE}.{field}" for field in fields}), refused.message
+
+
+def test_a_template_needs_a_shoot_and_somebody_who_makes_dns_records() -> None:
+    assert "shoot garden/s not found" in Asked(MANAGED_SEED).create(template()).message
+    refused = created(template(), of=shoot(dns={"domain": "x.org"}))
+    assert refused.fields == {f"{TEMPLATE}.spec.dns.provider"}
+
+
+def test_the_name_of_a_seed_is_that_of_its_managed_seed() -> None:
+    assert "seed name is forbidden" in created(template(name="s")).message
+
+
+def test_what_identifies_the_seed_of_a_template_stays() -> None:
+    old = created(template({"backup": {}})).object
+    new = copy.deepcopy(old)
+    seed = new["spec"]["seedTemplate"]["spec"]
+    seed["networks"]["nodes"], seed["provider"]["zones"] = "10.9.0.0/16", ["a", "z"]
+    del seed["backup"]
+    refused = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN]).update(old, new)
+    fields = {"networks.nodes", "provider.zones", "backup.provider"}
+    assert refused.fields == {f"{TEMPLATE}.spec.{field}" for field in fields}
+
+
+def test_what_a_shoot_says_late_comes_into_the_template() -> None:
+    old = created(template(), of=shoot(networking={"nodes": "10.250.0.0/16"})).object
+    assert old["spec"]["seedTemplate"]["spec"]["networks"] == {"nodes": "10.250.0.0/16"}
+    new = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
+    updated = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN]).update(old, new)
+    assert (updated.status, updated.spec["seedTemplate"]["spec"]) == (None, FOUND)
+
+
 # --- changes
 
 

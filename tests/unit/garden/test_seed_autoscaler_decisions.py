@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from gardener.garden.seed_autoscaler.decision import Decision, Memory, decide
 from gardener.garden.seed_autoscaler.history import History
 from gardener.garden.seed_autoscaler.loads import Observation, SeedLoad, amount_of
+from gardener.garden.seed_autoscaler.observing import unit_of
+from gardener.garden.seed_autoscaler.pending import new_seed
 from gardener.garden.seed_autoscaler.settings import Direction, Metric, Settings
+from kube.objects import Object
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -45,6 +48,27 @@ def seen(*usages: int | SeedLoad, **fields: Any) -> Observation:
     present = len(seeds) + fields.get("coming", 0)
     whole = {"replicas": present, "existing": present, "unit": {"shoots": Fraction(100)}, "now": START, **fields}
     return Observation(seeds=seeds, **whole)
+
+
+SEED = {"metadata": {"labels": {"a": "b"}}, "spec": {"taints": [{"key": "k"}]}}
+
+
+@pytest.mark.parametrize(
+    ("managed_seed", "unit"),
+    [
+        ({"gardenlet": {"config": {"seedConfig": SEED}}}, {"shoots": 250}),
+        ({"gardenlet": {"config": {"seedConfig": SEED, "resources": {"capacity": {"shoots": 3}}}}}, {"shoots": 3}),
+        ({"seedTemplate": SEED}, {}),
+    ],
+)
+def test_a_new_seed_is_what_the_templates_say(managed_seed: Object, unit: dict[str, int]) -> None:
+    shoot = {"spec": {"region": "r", "provider": {"type": "local"}}}
+    seed_set = {"metadata": {"name": "s"}, "spec": {"template": {"spec": managed_seed}, "shootTemplate": shoot}}
+    found = new_seed(seed_set)
+    assert unit_of(seed_set) == unit
+    assert found.allocatable == unit.get("shoots")
+    assert (found.name, found.labels, found.taints) == ("s", {"a": "b"}, (("k", ""),))
+    assert (found.provider, found.region) == ("local", "r")
 
 
 def reasons(decision: Decision) -> dict[str, str]:

@@ -123,6 +123,10 @@ def managed_seed_set(seed: Object | None = None, **changes: Any) -> Object:
     return {"metadata": META, "spec": spec}
 
 
+def without_gardenlet(seed: Object | None = None, *, metadata: Object = LABELS) -> Object:
+    return managed_seed_set(template__spec={"seedTemplate": {"metadata": metadata, "spec": seed or {}}})
+
+
 CONFIG = "template__spec__gardenlet__config"
 
 
@@ -136,6 +140,29 @@ def test_templates_stay_as_they_are_but_for_what_their_rules_need() -> None:
     expected["shootTemplate"]["spec"]["provider"]["workers"][0] |= {"maxSurge": 1, "maxUnavailable": 0}
     assert stored["template"] == expected["template"]
     assert stored["shootTemplate"] == expected["shootTemplate"]
+
+
+def test_a_set_may_make_seeds_without_a_gardenlet() -> None:
+    sent = without_gardenlet({"ingress": {"domain": "a.b"}, "taints": [{"key": "a"}]})
+    expected = copy.deepcopy(sent["spec"]["template"])
+    expected["spec"]["seedTemplate"]["spec"]["ingress"]["controller"] = {"kind": "nginx"}
+    stored = Asked(MANAGED_SEED_SET).create(sent)
+    assert (stored.status, stored.spec["template"]) == (None, expected)
+
+
+@pytest.mark.parametrize(
+    ("obj", "fields"),
+    [
+        (without_gardenlet(metadata={}), {"metadata.labels"}),
+        (without_gardenlet(metadata={**LABELS, "name": "s"}), {"metadata.name"}),
+        (without_gardenlet({"networks": {"pods": "x"}}), {"spec.networks.pods"}),
+        (without_gardenlet({"provider": {"type": "x", "zones": 5}}), {"spec.provider.zones"}),
+    ],
+)
+def test_a_seed_without_a_gardenlet_must_be_accepted(obj: Object, fields: set[str]) -> None:
+    refused = Asked(MANAGED_SEED_SET).create(obj)
+    expected = {f"spec.template.spec.seedTemplate.{field}" for field in fields}
+    assert (refused.code, refused.fields) == (422, expected), refused.message
 
 
 NO_MATCH = {

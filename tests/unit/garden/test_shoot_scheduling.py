@@ -24,6 +24,7 @@ from kit.webhooks.shoots import (
 )
 from kube import resources as kubernetes
 from kube.objects import Object
+from kube.paths import with_value
 
 OPERATION, MAINTENANCE = "gardener.cloud/operation", "maintenance.gardener.cloud/operation"
 TASKS, EXPIRATION = "shoot.gardener.cloud/tasks", "shoot.gardener.cloud/expiration-timestamp"
@@ -260,14 +261,10 @@ def test_a_profile_offers_at_once_what_its_status_is_going_to_say(parent: str, i
     assert (created.status is None) is is_accepted
 
 
-def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs() -> None:
-    config = {"seedConfig": {"spec": {"provider": {"zones": ["a", "b"]}}}}
-    managed = of(
-        resources.MANAGED_SEEDS,
-        "s",
-        namespace=NAMESPACE,
-        spec={"shoot": {"name": "a"}, "gardenlet": {"config": config}},
-    )
+@pytest.mark.parametrize("path", [("gardenlet", "config", "seedConfig"), ("seedTemplate",)])
+def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...]) -> None:
+    spec = with_value({"shoot": {"name": "a"}}, (*path, "spec", "provider", "zones"), ["a", "b"])
+    managed = of(resources.MANAGED_SEEDS, "s", namespace=NAMESPACE, spec=spec)
     vpa: dict[str, Any] = {"kubernetes__verticalPodAutoscaler": {"enabled": True}}
     pools = [worker(zones=["a", "b"])]
     old = stored(shoot(provider__workers=pools, meta__annotations={CONFIRMED: "true"}, **vpa))

@@ -12,8 +12,8 @@ from gardener.garden.kinds.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, 
 from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from kube.objects import Object, mapping, text
-from kube.paths import at, mapping_at
-from kube.validation import FieldError, forbidden, label_errors, required
+from kube.paths import mapping_at
+from kube.validation import FieldError, forbidden, required
 from webhooks.garden.common import seed_spec
 from webhooks.shapes import child
 
@@ -34,27 +34,13 @@ def completed(config: Object) -> Object:
         return config
     child(child(found, "resources"), "capacity").setdefault("shoots", DEFAULT_CAPACITY)
     child(found, "seedConfig")
-    set_ingress_kind(found)
+    seed_spec.set_ingress_kind(mapping_at(found, *SEED_SPEC))
     return found
-
-
-def set_ingress_kind(config: Object) -> None:
-    """There is one kind of ingress controller."""
-    ingress = at(config, *SEED_SPEC, "ingress")
-    if isinstance(ingress, dict):
-        child(ingress, "controller").setdefault("kind", "nginx")
 
 
 def set_pull_policy(deployment: Object) -> None:
     image = child(deployment, "image")
     image.setdefault("pullPolicy", "Always" if image.get("tag") == "latest" else "IfNotPresent")
-
-
-def set_backup_secret(config: Object, name: str, namespace: str) -> None:
-    """Args: name, namespace: of the object that holds the configuration."""
-    backup = at(config, *SEED_SPEC, "backup")
-    if isinstance(backup, dict) and not backup.get("secretRef") and name:
-        backup["secretRef"] = {"name": f"backup-{name}", "namespace": namespace}
 
 
 # --- rules
@@ -66,12 +52,7 @@ def errors(config: Object, path: str) -> Iterator[FieldError]:
     if wrong := structural.errors(CONFIG_SCHEMA, found):
         yield from _below(path, wrong)
         return
-    where = f"{path}.seedConfig.metadata"
-    metadata = mapping_at(found, "seedConfig", "metadata")
-    if metadata.get("name"):
-        yield forbidden(f"{where}.name", "seed name is forbidden")
-    yield from label_errors(f"{where}.labels", mapping(metadata.get("labels")))
-    yield from seed_spec.spec_errors(mapping_at(found, *SEED_SPEC), f"{path}.seedConfig.spec")
+    yield from seed_spec.template_errors(mapping_at(found, "seedConfig"), f"{path}.seedConfig")
 
 
 def missing(config: Object, path: str) -> Iterator[FieldError]:

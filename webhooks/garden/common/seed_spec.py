@@ -1,6 +1,7 @@
-"""What the spec of a Seed must be, wherever one stands: in a Seed, or in the configuration of a gardenlet.
+"""What the spec of a Seed must be, wherever one stands: in a Seed, a template, or the configuration of a gardenlet.
 
-A gardenlet's Seed gets what it does not say from elsewhere, so all functions here read what may be missing.
+A Seed that is still to be made gets what it does not say from elsewhere, so all functions here read what may be
+missing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,11 +14,13 @@ from kube.validation import (
     duplicate,
     forbidden,
     invalid,
+    label_errors,
     not_found,
     required,
     toleration_errors,
 )
 from webhooks.garden.common import tolerations
+from webhooks.shapes import child
 
 _IMMUTABLE = (
     *(("networks", name) for name in ("pods", "services", "nodes", "ipFamilies")),
@@ -25,6 +28,32 @@ _IMMUTABLE = (
     ("backup", "provider"),
     ("backup", "region"),
 )
+
+
+def set_ingress_kind(spec: Object) -> None:
+    """There is one kind of ingress controller."""
+    ingress = spec.get("ingress")
+    if isinstance(ingress, dict):
+        child(ingress, "controller").setdefault("kind", "nginx")
+
+
+def set_backup_secret(spec: Object, name: str, namespace: str) -> None:
+    """Args: name, namespace: of the object that describes the Seed."""
+    backup = spec.get("backup")
+    if isinstance(backup, dict) and not backup.get("secretRef") and name:
+        backup["secretRef"] = {"name": f"backup-{name}", "namespace": namespace}
+
+
+# --- rules
+
+
+def template_errors(template: Object, path: str) -> Iterator[FieldError]:
+    """Of a Seed that is called as the object that describes it; all but what its spec lacks."""
+    where, metadata = f"{path}.metadata", mapping(template.get("metadata"))
+    if metadata.get("name"):
+        yield forbidden(f"{where}.name", "seed name is forbidden")
+    yield from label_errors(f"{where}.labels", mapping(metadata.get("labels")))
+    yield from spec_errors(mapping(template.get("spec")), f"{path}.spec")
 
 
 def spec_errors(spec: Object, path: str) -> Iterator[FieldError]:

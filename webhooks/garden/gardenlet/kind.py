@@ -25,7 +25,9 @@ def complete(write: Write) -> None:
     gardenlet_config.set_pull_policy(child(spec, "deployment"))
     spec["config"] = gardenlet_config.completed(child(spec, "config"))
     if gardenlet_config.readable(spec["config"]) is not None:
-        gardenlet_config.set_backup_secret(spec["config"], write.name, write.namespace)
+        seed_spec.set_backup_secret(
+            mapping_at(spec["config"], *gardenlet_config.SEED_SPEC), write.name, write.namespace
+        )
 
 
 def config_errors(write: Write) -> Iterator[Finding]:

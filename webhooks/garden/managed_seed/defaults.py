@@ -3,8 +3,8 @@
 from gardener.garden.managed_seeds import facts, zones_of_workers
 from kube.objects import Object, mapping
 from kube.paths import at
-from webhooks.garden.common import gardenlet_config
-from webhooks.garden.managed_seed.parts import config_of, dns_provider, shoot_of
+from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.managed_seed.parts import config_of, dns_provider, shoot_of, template_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child
 
@@ -17,14 +17,23 @@ def complete_gardenlet(write: Write) -> None:
 
 
 def fill_in_from_shoot(write: Write) -> None:
-    """Into the configuration that `complete_gardenlet` has left; nothing that is said already changes."""
-    config = config_of(write.new)
-    if write.is_deleting or gardenlet_config.readable(config) is None:
+    """Into the template, or the configuration that `complete_gardenlet` has left; what is said already stays."""
+    template = _described(write.new)
+    if write.is_deleting or template is None:
         return
+    seed = child(template, "spec")
     if (shoot := shoot_of(write)) is not None:
-        _fill_in(child(child(config, "seedConfig"), "spec"), shoot, write)
-        gardenlet_config.set_ingress_kind(config)
-    gardenlet_config.set_backup_secret(config, write.name, write.namespace)
+        _fill_in(seed, shoot, write)
+        seed_spec.set_ingress_kind(seed)
+    seed_spec.set_backup_secret(seed, write.name, write.namespace)
+
+
+def _described(managed_seed: Object) -> Object | None:
+    """Metadata and spec of the Seed; None: the configuration is not what it should be."""
+    if (template := template_of(managed_seed)) is not None:
+        return template
+    config = config_of(managed_seed)
+    return None if gardenlet_config.readable(config) is None else child(config, "seedConfig")
 
 
 def _fill_in(seed: Object, shoot: Object, write: Write) -> None:

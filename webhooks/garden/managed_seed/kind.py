@@ -15,7 +15,7 @@ MANAGED_SEED = Kind(
     defaults=(defaults.complete_gardenlet,),
     mutations=(defaults.fill_in_from_shoot,),
     asks=operations.on(consumed=CONSUMED, kept=KEPT),
-    checks=(in_garden, validation.config_errors, allowed_operations(*CONSUMED, *KEPT)),
+    checks=(in_garden, validation.seed_errors, allowed_operations(*CONSUMED, *KEPT)),
     references=(validation.shoot_errors, validation.zone_errors, validation.no_gardenlet),
     changes=(validation.seed_changes, validation.zones_in_use, operation_not_overwritten),
     deletions=(validation.in_use,),

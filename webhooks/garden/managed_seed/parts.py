@@ -1,23 +1,35 @@
 """Where things are in a ManagedSeed, and who makes the records of its Seed."""
 
 from gardener.garden.domains import NAMESPACE, UNMANAGED, is_below
-from gardener.garden.managed_seeds import domain_of
+from gardener.garden.managed_seeds import domain_of, seed_template_path
 from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS, SHOOTS
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.common import domains, gardenlet_config
 from webhooks.garden.write import Garden, Write
 
-CONFIG = "spec.gardenlet.config"
-SEED = f"{CONFIG}.seedConfig.spec"
+CONFIG, TEMPLATE = "spec.gardenlet.config", "spec.seedTemplate"
 
 
 def config_of(managed_seed: Object) -> Object:
     return mapping_at(managed_seed, "spec", "gardenlet", "config")
 
 
+def template_of(managed_seed: Object) -> Object | None:
+    """Metadata and spec of a Seed without a gardenlet of its own; None: it has one."""
+    template: Object | None = spec(managed_seed).get("seedTemplate")
+    return template
+
+
+def seed_path(managed_seed: Object) -> str:
+    """Where `seed_of` stands."""
+    return ".".join(("spec", *seed_template_path(spec(managed_seed)), "spec"))
+
+
 def seed_of(managed_seed: Object) -> Object:
     """The spec of the Seed; empty if the configuration is not what it should be."""
+    if (template := template_of(managed_seed)) is not None:
+        return mapping(template.get("spec"))
     config = gardenlet_config.readable(config_of(managed_seed))
     return mapping_at(config or {}, *gardenlet_config.SEED_SPEC)
 

@@ -13,19 +13,23 @@ from webhooks.garden.common.references import key_of, shoots_on
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.managed_seed.parts import (
     CONFIG,
-    SEED,
+    TEMPLATE,
     config_of,
     seed_of,
+    seed_path,
     shoot_name,
     shoot_of,
+    template_of,
     zones_of,
 )
 from webhooks.garden.write import Write
 
-_SHOOT, _ZONES = "spec.shoot.name", f"{SEED}.provider.zones"
+_SHOOT = "spec.shoot.name"
 
 
-def config_errors(write: Write) -> Iterator[Finding]:
+def seed_errors(write: Write) -> Iterator[Finding]:
+    if (template := template_of(write.new)) is not None:
+        yield from seed_spec.template_errors(template, TEMPLATE)
     config = config_of(write.new)
     if config:
         yield from gardenlet_config.errors(config, CONFIG)
@@ -50,8 +54,9 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
     problems = [*_unfit(shoot), *_taken(write, shoot)]
     yield from (invalid(_SHOOT, name, problem) for problem in problems)
     if not problems:
-        yield from _differences(seed_of(write.new), shoot)
-        yield from seed_spec.completeness_errors(seed_of(write.new), SEED)
+        seed, path = seed_of(write.new), seed_path(write.new)
+        yield from _differences(seed, shoot, path)
+        yield from seed_spec.completeness_errors(seed, path)
 
 
 def _unfit(shoot: Object) -> Iterator[str]:
@@ -72,15 +77,15 @@ def _taken(write: Write, shoot: Object) -> Iterator[str]:
             yield f"shoot {key_of(shoot)} already registered as seed by managed seed {key_of(other)}"
 
 
-def _differences(seed: Object, shoot: Object) -> Iterator[FieldError]:
+def _differences(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]:
     for fact in facts(shoot):
         said = at(seed, *fact.path)
         if said and said != fact.value:
             must = f"seed {fact.name} must be equal to shoot {fact.source} {fact.value}"
-            yield invalid(".".join((SEED, *fact.path)), said, must)
+            yield invalid(".".join((path, *fact.path)), said, must)
     if at(seed, "settings", "verticalPodAutoscaler", "enabled"):
-        path = f"{SEED}.settings.verticalPodAutoscaler.enabled"
-        yield invalid(path, True, "seed VPA is not supported for managed seeds - use the shoot VPA")
+        where = f"{path}.settings.verticalPodAutoscaler.enabled"
+        yield invalid(where, True, "seed VPA is not supported for managed seeds - use the shoot VPA")
 
 
 def zone_errors(write: Write) -> Iterator[Finding]:
@@ -93,7 +98,11 @@ def zone_errors(write: Write) -> Iterator[Finding]:
             if write.is_create
             else "added zones must match zone names configured for workers in the referenced shoot cluster"
         )
-        yield invalid(_ZONES, at(seed, "provider", "zones"), reason)
+        yield invalid(_zones(write), at(seed, "provider", "zones"), reason)
+
+
+def _zones(write: Write) -> str:
+    return f"{seed_path(write.new)}.provider.zones"
 
 
 def no_gardenlet(write: Write) -> Iterator[Finding]:
@@ -108,7 +117,7 @@ def no_gardenlet(write: Write) -> Iterator[Finding]:
 
 
 def seed_changes(write: Write) -> Iterator[Finding]:
-    yield from seed_spec.change_errors(seed_of(write.new), seed_of(write.old), SEED)
+    yield from seed_spec.change_errors(seed_of(write.new), seed_of(write.old), seed_path(write.new))
 
 
 def zones_in_use(write: Write) -> Iterator[Finding]:
@@ -116,7 +125,7 @@ def zones_in_use(write: Write) -> Iterator[Finding]:
     removed = zones_of(seed_of(write.old)) - zones_of(seed)
     if removed and not write.is_deleting and shoots_on(write.garden, write.name):
         reason = "zones must not be removed while shoots are still scheduled onto seed"
-        yield invalid(_ZONES, at(seed, "provider", "zones"), reason)
+        yield invalid(_zones(write), at(seed, "provider", "zones"), reason)
 
 
 def in_use(write: Write) -> Iterator[Finding]:

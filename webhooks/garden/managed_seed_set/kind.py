@@ -14,7 +14,7 @@ MANAGED_SEED_SET = Kind(
         in_garden,
         validation.selector_errors,
         validation.update_errors,
-        validation.config_errors,
+        validation.seed_errors,
         shoots.shoot_errors,
     ),
     deletions=(scaling.in_order,),

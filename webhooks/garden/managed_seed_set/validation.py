@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from kube.objects import Object, matches_label_selector, string_map, text
+from gardener.garden.managed_seeds import seed_template_path
+from kube.objects import matches_label_selector, string_map, text
 from kube.paths import at, mapping_at
 from kube.validation import invalid, label_selector_errors, required
 from webhooks.garden.common import gardenlet_config, seed_spec
@@ -10,17 +11,24 @@ from webhooks.garden.common.shares import share_errors
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import Write
 
-_GARDENLET = ("template", "spec", "gardenlet")
+_MANAGED_SEED = ("template", "spec")
+_GARDENLET = (*_MANAGED_SEED, "gardenlet")
 _CONFIG = (*_GARDENLET, "config")
-_CONFIG_PATH = "spec.template.spec.gardenlet.config"
-_SEED_METADATA = (*_CONFIG, "seedConfig", "metadata")
+_CONFIG_PATH, _TEMPLATE_PATH = (f"spec.template.spec.{field}" for field in ("gardenlet.config", "seedTemplate"))
 
 
 def set_ingress_kind(write: Write) -> None:
     """For `mutations`. All else that templates leave open is filled in when the replicas are made."""
-    config = mapping_at(write.spec, *_CONFIG)
-    if gardenlet_config.readable(config) is not None:
-        gardenlet_config.set_ingress_kind(config)
+    if _has_template(write) or gardenlet_config.readable(mapping_at(write.spec, *_CONFIG)) is not None:
+        seed_spec.set_ingress_kind(mapping_at(write.spec, *_seed_template(write), "spec"))
+
+
+def _has_template(write: Write) -> bool:
+    return at(write.spec, *_MANAGED_SEED, "seedTemplate") is not None
+
+
+def _seed_template(write: Write) -> tuple[str, ...]:
+    return (*_MANAGED_SEED, *seed_template_path(mapping_at(write.spec, *_MANAGED_SEED)))
 
 
 def selector_errors(write: Write) -> Iterator[Finding]:
@@ -30,15 +38,13 @@ def selector_errors(write: Write) -> Iterator[Finding]:
     yield from wrong
     if wrong:
         return
-    for path in (("template", "metadata"), _SEED_METADATA, ("shootTemplate", "metadata")):
-        labels = string_map(at(write.spec, *path, "labels"))
-        if _is_there(write.spec, path) and not matches_label_selector(selector, labels):
-            yield invalid(".".join(("spec", *path, "labels")), labels, "selector does not match template labels")
-
-
-def _is_there(spec: Object, path: tuple[str, ...]) -> bool:
-    """That no Seed is described is said once."""
-    return path != _SEED_METADATA or isinstance(at(spec, *_CONFIG, "seedConfig"), dict)
+    for path in (("template",), _seed_template(write), ("shootTemplate",)):
+        template = at(write.spec, *path)
+        # That no Seed is described is said once.
+        labels = string_map(at(template, "metadata", "labels")) if isinstance(template, dict) else None
+        if labels is not None and not matches_label_selector(selector, labels):
+            where = ".".join(("spec", *path, "metadata", "labels"))
+            yield invalid(where, labels, "selector does not match template labels")
 
 
 def update_errors(write: Write) -> Iterator[Finding]:
@@ -46,7 +52,10 @@ def update_errors(write: Write) -> Iterator[Finding]:
     yield from share_errors(".".join(("spec", *path)), at(write.spec, *path))
 
 
-def config_errors(write: Write) -> Iterator[Finding]:
+def seed_errors(write: Write) -> Iterator[Finding]:
+    if _has_template(write):
+        yield from seed_spec.template_errors(mapping_at(write.spec, *_seed_template(write)), _TEMPLATE_PATH)
+        return
     config = mapping_at(write.spec, *_CONFIG)
     if config.get("seedConfig") is None:
         yield required(f"{_CONFIG_PATH}.seedConfig", "seedConfig is required")

@@ -6,6 +6,7 @@ Reads `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `EXPOSURE_CLASSES`, `SECRETS`, 
 
 from collections.abc import Iterator
 
+from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.resources import (
     CREDENTIALS_BINDINGS,
     EXPOSURE_CLASSES,
@@ -163,7 +164,8 @@ def seed_stays(write: Write) -> Iterator[Finding]:
         yield Denial(f"{path}: shoot VPA has to be enabled for managed seeds", path)
     if write.changed("spec", "networking", "nodes"):
         yield Denial("spec.networking.nodes: field is immutable for managed seeds", "spec.networking.nodes")
-    listed = texts(at(mapping_at(managed, "spec", "gardenlet", "config", "seedConfig", "spec"), "provider", "zones"))
+    template = seed_template_path(mapping_at(managed, "spec"))
+    listed = texts(at(managed, "spec", *template, "spec", "provider", "zones"))
     if (_zones(write.old_spec) - _zones(write.spec)) & set(listed):
         detail = "shoot worker zone(s) must not be removed as long as registered in managedseed"
         yield Denial(f"spec.provider.workers: {detail}", "spec.provider.workers")
