@@ -129,7 +129,7 @@ def namespace_of(obj: Object) -> list[str]:
     return [key(obj).namespace]
 
 
-def _namespace_of_project(project: Object) -> list[str]:
+def namespace_of_project(project: Object) -> list[str]:
     return [name] if (name := text(spec(project).get("namespace"))) else []
 
 
@@ -162,7 +162,7 @@ NAMESPACED_CLOUD_PROFILES_VIEW = View(
     NAMESPACED_CLOUD_PROFILES, without_managed_fields, indexes=((BY_PARENT, users.parents),)
 )
 NAMESPACES_VIEW = View(NAMESPACES, without_managed_fields)
-PROJECTS_VIEW = View(PROJECTS, without_managed_fields, indexes=((BY_NAMESPACE, _namespace_of_project),))
+PROJECTS_VIEW = View(PROJECTS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of_project),))
 QUOTAS_VIEW = View(QUOTAS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
 SECRET_BINDINGS_VIEW = View(SECRET_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
 SECRETS_VIEW = View(

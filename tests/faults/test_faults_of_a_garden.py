@@ -22,6 +22,7 @@ import pytest
 
 from agent.controller_manager.controllers import CONTROLLERS
 from agent.controller_manager.credentials.controller import declare_secrets as credentials
+from agent.controller_manager.project.activity.controller import declare as activity
 from agent.controller_manager.project.main.controller import declare as project
 from agent.controller_manager.seed.lifecycle.controller import declare as lifecycle
 from agent.controller_manager.shoot.reference.controller import declare as reference
@@ -284,6 +285,18 @@ async def test_what_shoots_refer_to_is_kept_for_one_that_is_not_known_yet(garden
         await soon(lambda: len(_reads(proxy)) > lists, "the API server to be asked")
         await at_rest(loop)
         assert finalizers(place.get(SECRETS, "second")) == [REFERENCE_PROTECTION]
+    place.remove()
+
+
+async def test_a_shoot_that_is_heard_of_before_its_project_is_activity(garden: Garden, tmp_path: Path) -> None:
+    async with proxied(garden.cluster, tmp_path) as (proxy, transport):
+        late = LateEvents(seconds=3)
+        proxy.rules.add(Rule(fault=late, path=f"/{PROJECTS.plural}$", watch=True))
+        async with run_garden_controllers([activity], Client(transport, user_agent="late-news")):
+            place = ShootPlace(garden)
+            place.shoot()
+            await soon(lambda: "lastActivityTimestamp" in place.get(PROJECTS, place.name).get("status", {}))
+            assert proxy.injected[late.name]
     place.remove()
 
 

@@ -118,6 +118,12 @@ class Projects:
 
     async def until_made(self) -> None:
         await no_problem(lambda: self._problem(set()))
+        await no_problem(self._unnoticed)
+
+    async def _unnoticed(self) -> str:
+        """Once a Project is to go, it is too late."""
+        project = self._garden.get(PROJECTS, self.place.name)
+        return "" if at(project, "status", "lastActivityTimestamp") else f"the Shoot of {self.place.name} is not noticed"
 
     async def until_filled(self) -> None:
         async def problem() -> str:

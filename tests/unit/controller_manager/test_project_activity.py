@@ -9,7 +9,7 @@ from agent.controller_manager.project.activity.reconcile import Moments
 from agent.controller_manager.project.activity.rules import is_news, of_credentials, of_objects, of_quotas
 from gardener.garden.credentials import Credentials
 from kube.clock import format_time
-from kube.objects import Key, Object
+from kube.objects import Object
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 REFERENCE, OTHER = "reference.gardener.cloud/secretbinding", "reference.gardener.cloud/credentialsbinding"
@@ -84,13 +84,13 @@ def test_activity_within_a_minute_is_recorded_once(recorded: float | None, expec
 
 
 def test_a_later_moment_is_not_lost_while_one_is_recorded() -> None:
-    moments, project = Moments(), Key("", "dev")
-    moments.add(project, NOW)
-    moments.add(project, before(1))
-    assert moments.get(project) == NOW
+    moments, namespace = Moments(), "garden-dev"
+    moments.add(namespace, NOW)
+    moments.add(namespace, before(1))
+    assert moments.get(namespace) == NOW
     later = NOW + timedelta(minutes=1)
-    moments.add(project, later)
-    moments.recorded(project, NOW)
-    assert moments.get(project) == later
-    moments.recorded(project, later)
-    assert moments.get(project) is None
+    moments.add(namespace, later)
+    moments.recorded(namespace, NOW)
+    assert moments.get(namespace) == later
+    moments.recorded(namespace, later)
+    assert moments.get(namespace) is None

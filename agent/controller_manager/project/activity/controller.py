@@ -21,6 +21,7 @@ from agent.controller_manager.api import (
     SECRETS_VIEW,
     SHOOTS_VIEW,
     WORKLOAD_IDENTITIES_VIEW,
+    namespace_of_project,
 )
 from agent.controller_manager.context import Context
 from agent.controller_manager.project.activity.reconcile import Moments, Reconciler
@@ -29,7 +30,7 @@ from agent.controller_manager.project.views import BACKUP_ENTRIES_VIEW
 from gardener.garden import users
 from gardener.garden.resources import PROJECTS
 from kube.cache import Change
-from kube.loop import ControlLoop, EventHandler, enqueue_mapped
+from kube.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
 from kube.objects import Key, Object
 
 T = TypeVar("T")
@@ -46,17 +47,17 @@ class Rule(Protocol[T_contra]):
 def declare(context: Context) -> ControlLoop:
     settings, garden = context.config.controllers.project, context.garden
     loop = ControlLoop("project-activity", kind=PROJECTS, workers=settings.concurrent_syncs)
-    projects, moments = loop.watch(garden.caches, PROJECTS_VIEW), Moments()
+    projects, moments = loop.watch(garden.caches, PROJECTS_VIEW, enqueue(when=_takes_namespace)), Moments()
 
     def noticed(rule: Rule[T], places: Callable[[Change[T]], Iterable[str]] = _own_namespace) -> EventHandler[T]:
         def used(change: Change[T]) -> list[Key]:
             moment = rule(change.old, change.new, now=context.clock(), initial=change.initial)
             if moment is None:
                 return []
-            found = [own for each in places(change) for own, _ in projects.by_index(BY_NAMESPACE, each)]
-            for own in found:
-                moments.add(own, moment)
-            return found
+            namespaces = list(places(change))
+            for namespace in namespaces:
+                moments.add(namespace, moment)
+            return [own for each in namespaces for own, _ in projects.by_index(BY_NAMESPACE, each)]
 
         # Of credentials, a change of the content is not to be seen in what is kept.
         return enqueue_mapped(used, when=lambda _: True)
@@ -69,6 +70,11 @@ def declare(context: Context) -> ControlLoop:
     for bindings in (SECRET_BINDINGS_VIEW, CREDENTIALS_BINDINGS_VIEW):
         loop.watch(garden.caches, bindings, noticed(of_objects, _other_namespaces))
     return loop.reconciled_by(Reconciler(client=garden.client, projects=projects, moments=moments))
+
+
+def _takes_namespace(change: Change[Object]) -> bool:
+    """What is used in it may have been heard of before: watches do not wait for each other."""
+    return change.new is not None and namespace_of_project(change.old or {}) != namespace_of_project(change.new)
 
 
 def _own_namespace(change: Change[Any]) -> tuple[str]:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from datetime import datetime
 
+from agent.controller_manager.api import namespace_of_project
 from agent.controller_manager.project.activity.rules import is_news
 from gardener.garden.resources import PROJECTS
 from kube.cache import Store
@@ -18,21 +19,21 @@ _FIELD = "lastActivityTimestamp"
 
 
 class Moments:
-    """Of the last activity in Projects, until they are recorded."""
+    """Of the last activity in namespaces, until they are recorded: that of a Project may not be known to be one yet."""
 
     def __init__(self) -> None:
-        self._moments: dict[Key, datetime] = {}
+        self._moments: dict[str, datetime] = {}
 
-    def add(self, project: Key, moment: datetime) -> None:
-        self._moments[project] = max(moment, self._moments.get(project, moment))
+    def add(self, namespace: str, moment: datetime) -> None:
+        self._moments[namespace] = max(moment, self._moments.get(namespace, moment))
 
-    def get(self, project: Key) -> datetime | None:
-        return self._moments.get(project)
+    def get(self, namespace: str) -> datetime | None:
+        return self._moments.get(namespace)
 
-    def recorded(self, project: Key, moment: datetime) -> None:
+    def recorded(self, namespace: str, moment: datetime) -> None:
         """There may have been a later one since."""
-        if self._moments.get(project) == moment:
-            del self._moments[project]
+        if self._moments.get(namespace) == moment:
+            del self._moments[namespace]
 
 
 class Reconciler:
@@ -42,11 +43,15 @@ class Reconciler:
         self._status = StatusWriter(client, projects, PROJECTS)
 
     async def reconcile(self, own: Key) -> Result:
-        moment, project = self._moments.get(own), self._projects.get(own)
-        if moment is None:
-            return Done()
-        if project is not None and not is_deleting(project) and is_news(text(at(project, "status", _FIELD)), moment):
+        project = self._projects.get(own)
+        if project is not None:
+            for namespace in namespace_of_project(project):
+                if (moment := self._moments.get(namespace)) is not None:
+                    await self._record(project, moment)
+                    self._moments.recorded(namespace, moment)
+        return Done()
+
+    async def _record(self, project: Object, moment: datetime) -> None:
+        if not is_deleting(project) and is_news(text(at(project, "status", _FIELD)), moment):
             with suppress(NotFound):
                 await self._status.update(project, lambda status: {**status, _FIELD: format_time(moment)})
-        self._moments.recorded(own, moment)
-        return Done()
