@@ -22,7 +22,7 @@ from devcluster import components, supervisor
 from devcluster.api import Api
 from devcluster.assets import Assets, find_or_build
 from devcluster.audit import Audit
-from devcluster.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
+from devcluster.components import ADMINISTRATORS, APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
 from devcluster.errors import DevclusterError
 from devcluster.kubeconfig import client_certificate, kubeconfig, token_credentials
 from devcluster.local import wait_until
@@ -260,11 +260,13 @@ class Cluster:
 
         access = {"url": f"https://127.0.0.1:{self._port}", "token": secrets.token_urlsafe(32)}
         write_private(files.access, json.dumps(access).encode())
-        write_private(files.tokens, f"{access['token']},devcluster-admin,devcluster-admin,system:masters\n".encode())
+        tokens = [f"{access['token']},devcluster-admin,devcluster-admin,{ADMINISTRATORS}"]
         self._write_kubeconfig(files.kubeconfig, token_credentials(access["token"]), self.url)
-        for component, (user, groups) in components.COMPONENT_IDENTITIES.items():
-            credentials = client_certificate(authority.issue_client(user, groups))
-            self._write_kubeconfig(files.component_kubeconfig(component), credentials, self.url)
+        for component, user in components.COMPONENT_USERS.items():
+            token = secrets.token_urlsafe(32)
+            tokens.append(f"{token},{user},{user},{ADMINISTRATORS}")
+            self._write_kubeconfig(files.component_kubeconfig(component), token_credentials(token), self.url)
+        write_private(files.tokens, "\n".join(tokens).encode())
 
     def _write_kubeconfig(self, path: Path, user: Object, url: str) -> None:
         write_private(path, kubeconfig(name=f"devcluster-{self.name}", url=url, ca=self.ca, user=user).encode())
