@@ -95,4 +95,4 @@ class _Wait:
             raise AssertionError(
                 f"waited {self._seconds:.0f} s in vain for {self._what}: {'; '.join(shown)}"
             ) from problem
-        return min(0.25, max(0.005, passed / 8))
+        return min(0.5, max(0.01, passed / 4))
