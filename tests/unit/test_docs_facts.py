@@ -191,7 +191,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"up to a minute. {'' if memory.LONGEST_PAUSE == 60 else '?'}",
         f"up to {spelled(targets.MOST_BY_NAME)} of them by name",
         f"about once {span(memory.REVIEW_SECONDS).replace('one ', 'an ')}",
-        f"every {span(token_reconcile.INVALID_SECONDS)}. |",
+        f"every {span(token_reconcile.INVALID_SECONDS)}. -",
         f"every {token_invalidator.IN_USE_SECONDS:g} seconds",
     ),
     "managed-resources": (
