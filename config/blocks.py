@@ -35,14 +35,14 @@ JITTER_FACTOR = 1.2
 
 Enabled = Annotated[bool, setting("")]
 """The switch of a block; the reference says so above the block's table."""
-BindAddress = Annotated[str, setting("Address to listen on, IPv6 without brackets; empty: all addresses.")]
+BindAddress = Annotated[str, setting("Address to listen on, IPv6 without brackets; empty: all.")]
 Port = Annotated[int, setting("Port to listen on.", port, zero_is_unset=True)]
 LogLevel = Annotated[str, setting("Lowest level that is logged.", one_of(*LOG_LEVELS), zero_is_unset=True)]
 LogFormat = Annotated[str, setting("Format of log lines.", one_of(*LOG_FORMATS), zero_is_unset=True)]
 GracefulShutdownTimeout = Annotated[
     Duration,
     setting(
-        "Time to stop after SIGTERM or SIGINT; then the process exits with 1.",
+        "Time to stop after SIGTERM or SIGINT; then the exit code is 1.",
         lasts_at_least(0, "must be non-negative"),
     ),
 ]
@@ -63,8 +63,8 @@ def _one_namespace(name: str) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConnection:
     kubeconfig: Annotated[str, setting("Path of the kubeconfig; empty: in-cluster configuration.")] = ""
-    accept_content_types: Annotated[str, setting("Accepted for compatibility; JSON is always used.")] = ""
-    content_type: Annotated[str, setting("Accepted for compatibility; JSON is always used.")] = ""
+    accept_content_types: Annotated[str, setting("Ignored; JSON is always used.")] = ""
+    content_type: Annotated[str, setting("Ignored; JSON is always used.")] = ""
     qps: Annotated[
         float, setting("Requests a second of the whole connection; negative: no limit.", zero_is_unset=True)
     ] = 100.0
@@ -89,7 +89,7 @@ class LeaderElection:
     leader_elect: Annotated[bool, setting("Elect a leader; if false, each replica acts as one.")] = True
     lease_duration: Annotated[
         Duration,
-        setting("Time after which a leader that does not renew can be replaced.", longer_than_zero, zero_is_unset=True),
+        setting("Time after which a leader that does not renew is replaced.", longer_than_zero, zero_is_unset=True),
     ] = 15.0
     renew_deadline: Annotated[
         Duration, setting("Time after which a leader that can't renew stops.", longer_than_zero, zero_is_unset=True)
@@ -123,7 +123,7 @@ class HTTPServer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debugging:
     enable_profiling: Annotated[bool, setting("Serve `/debug/pprof` on the metrics server.")] = False
-    enable_contention_profiling: Annotated[bool, setting("Accepted for compatibility.")] = False
+    enable_contention_profiling: Annotated[bool, setting("Ignored.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

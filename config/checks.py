@@ -182,6 +182,6 @@ not_empty_namespace = Check("name of a namespace, not empty when given", _machin
 object_name = Check("name of an object", _object_name)
 label_value = Check("valid value of a label", _label_value)
 labels = Check("valid names and values of labels", label_errors)
-lock_kind = Check("must be `leases`", _lock_kind)
+lock_kind = Check("only `leases`", _lock_kind)
 label_selector = Check("valid label selector", _label_selector)
 toleration = Check("valid toleration", _toleration)

@@ -8,6 +8,8 @@ import json
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,20 +20,18 @@ BEGIN = "<!-- reference: begin (written by `python -m config.reference`) -->"
 END = "<!-- reference: end -->"
 
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", Any: "value"}
-_HEADER = "| Field | Type, default | Effect |\n|---|---|---|"
 
 
 def reference(configuration: Any) -> str:
-    """One table for each block, in the order of the file; blocks with the same fields share one.
+    """One list of fields for each block, in the order of the file; blocks with the same fields share one.
 
     Args: configuration: one with all defaults.
     """
     sections: dict[str, list[tuple[str, str]]] = {}
     for path, block, effect in _blocks(configuration, "", ""):
         shown = [member for member in members(type(block)) if not _has_section(member) and not _is_switch(member)]
-        rows = [_row(member, block) for member in shown]
-        sections.setdefault("\n".join((_HEADER, *rows)) if rows else path, []).append((path, effect))
-    return "\n\n".join(_section(blocks, table) for table, blocks in sections.items())
+        sections.setdefault("\n".join(_items(shown, block)) or path, []).append((path, effect))
+    return "\n\n".join(_section(blocks, fields) for fields, blocks in sections.items())
 
 
 def inserted(document: str, configuration: Any) -> str:
@@ -54,43 +54,53 @@ def _blocks(block: Any, path: str, effect: str) -> Iterator[tuple[str, Any, str]
 
 
 def _has_section(member: Member) -> bool:
-    """Whether a block is described above its own table instead of in a row."""
+    """Whether a block is described above its own fields instead of among those of another."""
     return is_block(without_none(member.kind))
 
 
 def _is_switch(member: Member) -> bool:
-    """Whether it only switches its block on, which is said above the table."""
+    """Whether it only switches its block on, which is said above its fields."""
     return member.name == "enabled" and not member.setting.effect
 
 
-def _section(blocks: list[tuple[str, str]], table: str) -> str:
+def _section(blocks: list[tuple[str, str]], fields: str) -> str:
     title = ", ".join(f"`{path}`" if path else "Top level" for path, _ in blocks)
     effects = [effect for _, effect in blocks if effect]
     if len(effects) > 1:
-        effects = [f"- `{path}`: {effect}" for path, effect in blocks]
-    parts = (f"### {title}", "\n".join(effects), table if table.startswith(_HEADER) else "")
+        effects = [f"`{path}`: {effect}" for path, effect in blocks]
+    parts = (f"### {title}", " ".join(effects), fields if fields.startswith("- ") else "")
     return "\n\n".join(part for part in parts if part)
 
 
-def _row(member: Member, block: Any) -> str:
-    default = _default(member, getattr(block, member.attribute))
-    cells = (f"`{member.name}`", _type(member.kind) + default, _effect(member, type(block)))
-    return f"| {' | '.join(cells)} |"
+def _items(shown: list[Member], block: Any) -> Iterator[str]:
+    """One for each field; neighbors of which the same is told share one."""
+    told = ((f"`{member.name}`", _told(member, block)) for member in shown)
+    for text, fields in groupby(told, key=itemgetter(1)):
+        yield f"- {', '.join(name for name, _ in fields)} {text}"
 
 
-def _type(kind: Any) -> str:
+def _told(member: Member, block: Any) -> str:
+    kind = _type(member.kind, _default(member, getattr(block, member.attribute)))
+    return f"({kind}): {_effect(member, type(block))}"
+
+
+def _type(kind: Any, default: str = "") -> str:
+    """What a value is, unless its default shows that."""
     kind = without_none(kind)
+    if is_list(kind):
+        return f"list of {_type(get_args(kind)[0])}s{default}"
+    if is_map(kind):
+        return f"map of {_type(get_args(kind)[1])}s{default}"
+    if default and kind is not float:
+        return default.removeprefix(", ")
     if kind == Duration:
         return "duration"
-    if is_list(kind):
-        return f"list of {_type(get_args(kind)[0])}s"
-    if is_map(kind):
-        return f"map of {_type(get_args(kind)[1])}s"
-    return "object" if is_block(kind) else _SCALARS[kind]
+    return "object" if is_block(kind) else f"{_SCALARS[kind]}{default}"
 
 
 def _default(member: Member, default: Any) -> str:
-    if default is None:
+    """Nothing for lists and maps without entries."""
+    if default is None or default in ((), {}):
         return ""
     value = _value(member.kind, default)
     return f", {value}*" if member.setting.zero_is_unset else f", {value}"
@@ -116,13 +126,14 @@ def _rules(member: Member, cls: type) -> Iterator[str]:
     switched = any(other.name == "enabled" for other in members(cls))
     for check in member.setting.checks:
         rule = f"{check.demand} (even if disabled)" if switched and check.even_if_disabled else check.demand
+        rule = rule.removeprefix("must be ")
         yield f"{rule[0].upper()}{rule[1:]}."
 
 
 def _effect(member: Member, cls: type) -> str:
     sentences = [member.setting.effect, *_rules(member, cls)]
     if _has_section(member) and any(_is_switch(inner) for inner in members(without_none(member.kind))):
-        sentences.append("Disabled by default.")
+        sentences.append("Opt-in.")
     if alias := member.setting.alias:
         other = " (a single one)" if alias.kind else ""
         sentences.append(f"Old name: `{alias.name}`{other}; {_BOTH[alias.both]}.")

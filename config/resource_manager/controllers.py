@@ -28,9 +28,9 @@ from kube.validation import FieldError, invalid, required, too_long
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GarbageCollector:
     enabled: Enabled = False
-    sync_period: Annotated[
-        Duration, setting("Time between two rounds, and time limit of a round.", lasts_at_least(15))
-    ] = 3600.0
+    sync_period: Annotated[Duration, setting("Time between rounds, and time limit of one.", lasts_at_least(15))] = (
+        3600.0
+    )
     minimum_object_lifetime: Annotated[
         Duration, setting("Age that an object must have to be deleted.", lasts_at_least(0, "must be non-negative"))
     ] = 600.0
@@ -68,11 +68,11 @@ class Health:
     concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
     sync_period: Annotated[
         Duration,
-        setting("Time between two checks of a ManagedResource, and time limit of a check.", lasts_at_least(15)),
+        setting("Time between checks of a ManagedResource, and time limit of one.", lasts_at_least(15)),
     ] = 60.0
     check_while_failing: Annotated[
         bool,
-        setting("While some objects can't be applied, check the others. `false`: no object is checked until all are."),
+        setting("While some objects can't be applied, check the others. `false`: check none."),
     ] = False
     kstatus: Annotated[
         bool,
@@ -84,8 +84,8 @@ class Health:
     health_check_exprs: Annotated[
         tuple[HealthCheckExpressions, ...],
         setting(
-            "Expressions of CEL that judge custom resources; "
-            "see [Custom resources](managed-resources.md#by-expressions). They need the extra `cel`.",
+            "[Expressions of CEL](managed-resources.md#by-expressions) that judge custom resources. They need the "
+            "extra `cel`.",
             each(_expressions),
         ),
     ] = ()
@@ -120,7 +120,7 @@ class ManagedResource:
     concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
     sync_period: Annotated[
         Duration,
-        setting("Time between two reconciliations of a ManagedResource, and time limit of one.", lasts_at_least(15)),
+        setting("Time between reconciliations of a ManagedResource, and time limit of one.", lasts_at_least(15)),
     ] = 60.0
     always_update: Annotated[bool, setting("Write all objects in each reconciliation.")] = False
     workload_removal_timeout: Annotated[
@@ -145,8 +145,8 @@ class ManagedResource:
     history_limit: Annotated[
         int,
         setting(
-            "Applied versions of each ManagedResource to keep as Secrets, unless its annotation tells; `0`: none. See "
-            "[History](managed-resources.md#history).",
+            "Applied versions of each ManagedResource to [keep](managed-resources.md#history), unless its annotation "
+            "says otherwise; `0`: none.",
             in_range(0, MOST),
         ),
     ] = 0

@@ -37,15 +37,15 @@ class HighAvailabilityConfig:
     enabled: Enabled = False
     default_not_ready_toleration_seconds: Annotated[
         int | None,
-        setting("Seconds that pods tolerate a Node that is not ready; unset: nothing is injected.", _nonnegative),
+        setting("Seconds that pods tolerate a Node that is not ready; unset: not injected.", _nonnegative),
     ] = None
     default_unreachable_toleration_seconds: Annotated[
-        int | None, setting("Seconds that pods tolerate an unreachable Node; unset: nothing is injected.", _nonnegative)
+        int | None, setting("Seconds that pods tolerate an unreachable Node; unset: not injected.", _nonnegative)
     ] = None
     behavior: Annotated[
         str,
         setting(
-            "Release of the original to follow where they differ: `seed` (1.103) or `latest`.",
+            "Release of the original to follow where they differ; `seed` is 1.103.",
             one_of("seed", "latest"),
             zero_is_unset=True,
         ),

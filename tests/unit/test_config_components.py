@@ -73,6 +73,6 @@ def test_a_block_that_is_set_in_part_keeps_the_other_defaults_of_its_component()
 
 def test_the_reference_has_the_defaults_of_the_component() -> None:
     text = reference(Own())
-    assert "| `qps` | number, `50`* |" in text
-    assert '| `resourceName` | string, `"own"`* |' in text
-    assert "| `port` | integer, `2719`* |" in text
+    assert "- `qps` (number, `50`*): " in text
+    assert '- `resourceName` (`"own"`*): ' in text
+    assert "- `port` (`2719`*): " in text

@@ -31,36 +31,36 @@ def test_inserting_keeps_what_stands_around_the_reference() -> None:
     assert inserted(f"a\n{BEGIN}\nold\n{END}\nb\n", DEFAULTS) == f"a\n{BEGIN}\n\n{reference(DEFAULTS)}\n\n{END}\nb\n"
 
 
-def test_rows_show_type_default_rules_and_other_names() -> None:
+def test_items_show_type_or_default_rules_and_other_names() -> None:
     text = reference(DEFAULTS)
-    rows = text.splitlines()
-    assert "| `cacheResyncPeriod` | duration, `24h` | How often all cached objects are processed again. Must be at least 10s. |" in rows  # fmt: skip
-    assert "| `tolerationSeconds` | integer | Seconds, only for `NoExecute`; unset: forever. |" in rows
-    assert any(r.startswith("| `audiences` | list of strings, `[\"gardener\"]` |") and r.endswith("Each: required. |") for r in rows)  # fmt: skip
-    assert "Must be greater than or equal to 0 (even if disabled)." in text
-    assert any(row.startswith("| `qps` | number, `100`* |") for row in rows)
+    items = text.splitlines()
+    assert "- `cacheResyncPeriod` (`24h`): How often all cached objects are processed again. At least 10s." in items
+    assert "- `tolerationSeconds` (integer): Seconds, only for `NoExecute`; unset: forever." in items
+    assert any(i.startswith("- `audiences` (list of strings, `[\"gardener\"]`): ") and i.endswith("Each: required.") for i in items)  # fmt: skip
+    assert any(i.startswith("- `nodeSelector` (map of strings): ") for i in items), "empty by default"
+    assert "Greater than or equal to 0 (even if disabled)." in text
+    assert any(item.startswith("- `qps` (number, `100`*): ") for item in items)
     assert "Old name: `managedResources`; both are an error." in text
 
 
-def test_blocks_are_described_above_their_table_and_have_no_row() -> None:
+def test_neighbors_of_which_the_same_is_told_share_an_item() -> None:
+    assert '- `acceptContentTypes`, `contentType` (`""`): Ignored; JSON is always used.\n' in reference(DEFAULTS)
+
+
+def test_blocks_are_described_above_their_fields_and_are_none() -> None:
     text = reference(DEFAULTS)
-    assert "### `server.healthProbes`\n\nHTTP server of `/healthz` and `/readyz`.\n\n| Field |" in text
-    assert "| `healthProbes` |" not in text
+    assert "### `server.healthProbes`\n\nHTTP server of `/healthz` and `/readyz`.\n\n- `bindAddress`" in text
+    assert "- `healthProbes` " not in text
     assert "### `server`\n\nServers of the programs.\n\n### `server.webhooks`\n" in text
-    assert (
-        "### `webhooks.seccompProfile`\n\nSets the seccomp profile `RuntimeDefault`. Disabled by default.\n\n###"
-        in text
-    )
-    assert "| `enabled` | boolean, `false` | Send [spans](tracing.md) to a collector. |" in text, (
-        "says more than its block"
-    )
-    assert "| `podTolerations` | list of objects, `[]` |" in text
+    assert "### `webhooks.seccompProfile`\n\nSets the seccomp profile `RuntimeDefault`. Opt-in.\n\n###" in text
+    assert "- `enabled` (`false`): Send [spans](tracing.md) to a collector.\n" in text, "says more than its block"
+    assert "- `podTolerations` (list of objects): " in text
 
 
-def test_blocks_with_the_same_fields_share_a_table() -> None:
+def test_blocks_with_the_same_fields_share_a_section() -> None:
     text = reference(DEFAULTS)
     titles = [line for line in text.splitlines() if line.startswith("### ")]
     assert "### `sourceClientConnection`, `targetClientConnection`" in titles
-    assert "- `targetClientConnection`: Connection to the cluster that receives the objects.\n" in text
+    assert ". `targetClientConnection`: Connection to the cluster that receives the objects.\n" in text
     assert "### `controllers.networkPolicy.ingressControllerSelector`" in titles
     assert len(titles) == len(set(titles))

@@ -142,7 +142,7 @@ def recovery() -> str:
 
 FACTS: dict[str, tuple[str, ...]] = {
     "configuration": (
-        f"larger than {size(document._LARGEST_FILE)} |",
+        f"larger than {size(document._LARGEST_FILE)}. -",
         f"greater than {blocks.JITTER_FACTOR:g} times `retryPeriod`",
     ),
     "garbage-collection": (
