@@ -70,7 +70,6 @@ FLAGS_OF_OTHERS = {
     *("--build-arg", "--output", "--target"),  # docker
     *(
         "--force-conflicts",
-        "--from-file",
         "--ignore-not-found",
         "--overwrite",
         "--previous",
@@ -331,7 +330,7 @@ def test_annotations_labels_and_finalizers_exist_and_are_all_explained() -> None
 def test_reasons_of_conditions_are_all_explained() -> None:
     types = {getattr(conditions, f"RESOURCES_{name}") for name in ("APPLIED", "HEALTHY", "PROGRESSING")}
     types.add(conditions.READY)
-    explained = set(re.findall(r"^\| `\w+` \| `(\w+)` \|", MANAGED_RESOURCES, re.MULTILINE))
+    explained = set(re.findall(r"^- `\w+` `(\w+)`: ", MANAGED_RESOURCES, re.MULTILINE))
     reasons = {
         value
         for name, value in vars(applied).items()
