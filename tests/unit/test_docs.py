@@ -69,11 +69,13 @@ FLAGS_OF_OTHERS = {
     *("--authorization-config", "--authorization-webhook-config-file"),  # kube-apiserver
     *("--build-arg", "--output", "--target"),  # docker
     *(
+        "--clusterrole",
         "--force-conflicts",
         "--ignore-not-found",
         "--overwrite",
         "--previous",
         "--server-side",
+        "--serviceaccount",
         "--show-managed-fields",
     ),  # kubectl
     *("--no-deps", "--require-hashes", "--wheel-dir"),  # pip
