@@ -292,7 +292,7 @@ OF_OTHERS = {
     "kubelet-certificates": ("it has a second common name",),
     "migration": (
         *("leads within a second", "expires after up to 20 seconds"),
-        *("a second, invalid mount", "up to 1000 s", "after up to 4.4 s"),
+        *("a second, invalid mount", "(1000 s)", "after up to 4.4 s"),
     ),
     "nodes": ("the defaults (`0s` and `5m`) these are `0s`, `1m40s`",),
     "operations": (
