@@ -109,7 +109,7 @@ class CSRApprover:
     node_address_types: Annotated[
         tuple[str, ...],
         setting(
-            "Types of addresses of a Node that its serving certificate must contain.",
+            "Addresses of a Node that its serving certificate must contain.",
             each(one_of("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")),
         ),
     ] = ("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")
@@ -126,8 +126,8 @@ class ManagedResource:
     workload_removal_timeout: Annotated[
         Duration,
         setting(
-            "Time for which an object is not removed while [pods that may use it](managed-resources.md#removal) end; "
-            "`0s`: none.",
+            "How long objects are not removed while [pods that may use them](managed-resources.md#removal) end; "
+            "`0s`: not at all.",
             lasts_at_least(0, "must be non-negative"),
         ),
     ] = 600.0
@@ -196,7 +196,7 @@ class Controllers:
     cluster_id: Annotated[
         str,
         setting(
-            "Identity of the source cluster in the origin of objects. `<cluster>`: read from the ConfigMap "
+            "Source cluster in the origin of objects. `<cluster>`: that of the ConfigMap "
             "`kube-system/cluster-identity`; `<default>`: the same, empty if there is none.",
             name="clusterID",
         ),

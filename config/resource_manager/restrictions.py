@@ -29,7 +29,7 @@ def _name_if_given(path: str, value: str) -> Iterator[FieldError]:
         yield from object_name.errors(path, value)
 
 
-_pattern = Check("name; `*` stands for any characters", _pattern_errors)
+_pattern = Check("name, `*` for any characters", _pattern_errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def _kinds_errors(path: str, value: Kinds) -> Iterator[FieldError]:
             yield invalid(f"{path}.kinds[{index}]", kind, "must be a kind, such as ConfigMap, or *")
 
 
-_kinds = Check("`apiGroups` and `kinds` not empty, well-formed names or `*`", _kinds_errors)
+_kinds = Check("both fields given, with names or `*`", _kinds_errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

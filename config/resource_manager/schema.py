@@ -50,7 +50,7 @@ class MetricsServer(HTTPServer):
     managed_resource_series_limit: Annotated[
         int,
         setting(
-            "ManagedResources with metrics of their own; the others count in sums only.",
+            "ManagedResources with metrics of their own; others count in sums only.",
             at_least(0, "must be non-negative"),
         ),
     ] = 1000

@@ -110,7 +110,7 @@ class NodeAgentAuthorizer:
         str | None, setting("Namespace of Machines in the source cluster; unset: there are none.", not_empty_namespace)
     ] = None
     authorize_with_selectors: Annotated[
-        bool, setting("Let node agents list and watch only the pods of their Node, by the selectors of requests.")
+        bool, setting("Let node agents list and watch only pods of their Node, by selectors of requests.")
     ] = False
 
 
