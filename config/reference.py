@@ -1,10 +1,11 @@
 """The reference of a configuration file, made from its schema.
 
 `python -m config.reference resource_manager docs/configuration.md` writes that of `config/resource_manager` between the
-two markers of the document.
+two markers of the document. Those of other programs refer to it for fields that they have in common.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -22,23 +23,60 @@ END = "<!-- reference: end -->"
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", Any: "value"}
 
 
-def reference(configuration: Any) -> str:
+_MAIN, _MAIN_DOCUMENT = "resource_manager", "configuration.md"
+
+
+def reference(configuration: Any, like: Any = None) -> str:
     """One list of fields for each block, in the order of the file; blocks with the same fields share one.
 
-    Args: configuration: one with all defaults.
+    Args:
+        configuration: one with all defaults.
+        like: another one, for fields that are explained in the main document already.
     """
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for path, block, effect in _blocks(configuration, "", ""):
-        shown = [member for member in members(type(block)) if not _has_section(member) and not _is_switch(member)]
-        sections.setdefault("\n".join(_items(shown, block)) or path, []).append((path, effect))
-    return "\n\n".join(_section(blocks, fields) for fields, blocks in sections.items())
+    explained = {} if like is None else _explained(like)
+    return "\n\n".join(_section(blocks, fields) for fields, blocks in _sections(configuration, explained))
 
 
-def inserted(document: str, configuration: Any) -> str:
+def inserted(document: str, configuration: Any, like: Any = None) -> str:
     """The document with the reference between its markers."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{reference(configuration)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{reference(configuration, like)}\n\n{END}{after}"
+
+
+_Blocks = list[tuple[str, str]]
+"""Path and effect of each."""
+_Explained = dict[type, tuple[str, set[str]]]
+"""By the type of a block: where its fields are explained, and how."""
+
+
+def _sections(configuration: Any, explained: _Explained) -> Iterator[tuple[str, _Blocks]]:
+    """Fields, and the blocks that have them."""
+    sections: dict[str, _Blocks] = {}
+    for path, block, effect in _blocks(configuration, "", ""):
+        items = _fields(block)
+        link, known = explained.get(type(block), ("", set[str]()))
+        own = [item for item in items if item not in known]
+        further = f" {'Further fields: ' if own else 'See '}{link}." if len(own) < len(items) else ""
+        sections.setdefault("\n".join(own) or path, []).append((path, f"{effect}{further}".strip()))
+    yield from sections.items()
+
+
+def _explained(configuration: Any) -> _Explained:
+    anchors = {
+        path: re.sub(r"[^\w\- ]", "", _title(blocks).lower()).replace(" ", "-")
+        for _, blocks in _sections(configuration, {})
+        for path, _ in blocks
+    }
+    found: _Explained = {}
+    for path, block, _ in _blocks(configuration, "", ""):
+        found.setdefault(type(block), (f"[Configuration]({_MAIN_DOCUMENT}#{anchors[path]})", set(_fields(block))))
+    return found
+
+
+def _fields(block: Any) -> list[str]:
+    shown = [member for member in members(type(block)) if not _has_section(member) and not _is_switch(member)]
+    return list(_items(shown, block))
 
 
 def _blocks(block: Any, path: str, effect: str) -> Iterator[tuple[str, Any, str]]:
@@ -63,12 +101,17 @@ def _is_switch(member: Member) -> bool:
     return member.name == "enabled" and not member.setting.effect
 
 
-def _section(blocks: list[tuple[str, str]], fields: str) -> str:
-    title = ", ".join(f"`{path}`" if path else "Top level" for path, _ in blocks)
-    effects = [effect for _, effect in blocks if effect]
-    if len(effects) > 1:
-        effects = [f"`{path}`: {effect}" for path, effect in blocks]
-    parts = (f"### {title}", " ".join(effects), fields if fields.startswith("- ") else "")
+def _title(blocks: _Blocks) -> str:
+    return ", ".join(f"`{path}`" if path else "Top level" for path, _ in blocks)
+
+
+def _section(blocks: _Blocks, fields: str) -> str:
+    told = [effect for _, effect in blocks if effect]
+    has_fields = fields.startswith("- ")
+    if len(told) > 1:
+        told = [f"- `{path}`: {effect}" for path, effect in blocks]
+        told += ["\nFields:"] if has_fields else []
+    parts = (f"### {_title(blocks)}", "\n".join(told), fields if has_fields else "")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -149,5 +192,5 @@ _BOTH = {
 
 if __name__ == "__main__":
     program, target = sys.argv[1], Path(sys.argv[2])
-    component = import_module(f"config.{program}").COMPONENT
-    target.write_text(inserted(target.read_text(), component.configuration()()))
+    own, main = (import_module(f"config.{name}").COMPONENT.configuration()() for name in (program, _MAIN))
+    target.write_text(inserted(target.read_text(), own, None if program == _MAIN else main))

@@ -14,17 +14,17 @@ DOCUMENTS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize(
-    ("package", "document", "defaults"),
+    ("package", "document", "defaults", "like"),
     [
-        ("resource_manager", "configuration.md", DEFAULTS),
-        ("controller_manager", "controller-manager.md", ControllerManagerConfiguration()),
-        ("scheduler", "scheduler.md", SchedulerConfiguration()),
+        ("resource_manager", "configuration.md", DEFAULTS, None),
+        ("controller_manager", "controller-manager.md", ControllerManagerConfiguration(), DEFAULTS),
+        ("scheduler", "scheduler.md", SchedulerConfiguration(), DEFAULTS),
     ],
 )
-def test_the_documented_reference_is_the_schema(package: str, document: str, defaults: object) -> None:
+def test_the_documented_reference_is_the_schema(package: str, document: str, defaults: object, like: object) -> None:
     text = (DOCUMENTS / document).read_text()
     assert text.count(BEGIN) == text.count(END) == 1
-    assert inserted(text, defaults) == text, f"run: python -m config.reference {package} docs/{document}"
+    assert inserted(text, defaults, like) == text, f"run: python -m config.reference {package} docs/{document}"
 
 
 def test_inserting_keeps_what_stands_around_the_reference() -> None:
@@ -61,6 +61,17 @@ def test_blocks_with_the_same_fields_share_a_section() -> None:
     text = reference(DEFAULTS)
     titles = [line for line in text.splitlines() if line.startswith("### ")]
     assert "### `sourceClientConnection`, `targetClientConnection`" in titles
-    assert ". `targetClientConnection`: Connection to the cluster that receives the objects.\n" in text
+    assert (
+        "- `targetClientConnection`: Connection to the cluster that receives the objects.\n\nFields:\n\n- `kube" in text
+    )
     assert "### `controllers.networkPolicy.ingressControllerSelector`" in titles
     assert len(titles) == len(set(titles))
+
+
+def test_fields_that_are_as_in_the_main_reference_are_not_explained_again() -> None:
+    text = reference(SchedulerConfiguration(), DEFAULTS)
+    further = "Further fields: [Configuration](configuration.md#sourceclientconnection-targetclientconnection)."
+    assert f"### `clientConnection`\n\nConnection to the garden cluster. {further}\n\n- `qps` (number, `50`*): " in text
+    assert "`kubeconfig`" not in text
+    assert "### `tracing`\n\nOpenTelemetry traces. See [Configuration](configuration.md#tracing).\n\n###" in text
+    assert "- `logLevel` " in text, "the top level is of another type"
