@@ -149,7 +149,7 @@ def each(check: Check) -> Check:
         for index, value in enumerate(values):
             yield from check.errors(f"{path}[{index}]", value)
 
-    return Check(f"each: {check.demand}", errors)
+    return Check(check.demand and f"each: {check.demand}", errors)
 
 
 def even_if_disabled(check: Check) -> Check:
@@ -176,12 +176,12 @@ longer_than_zero = Check("must be greater than zero", _lasts_longer_than_zero)
 share = Check(f"0 to {_MILLION}", _share)
 http_url = Check("URL with `http` or `https`, a host, and no credentials or query", _http_url)
 port = Check(f"0 to {HIGHEST_PORT}", _port)
-namespace = Check("name of a namespace", _namespace)
-namespace_if_given = Check("name of a namespace", _namespace_if_given)
-not_empty_namespace = Check("name of a namespace, not empty when given", _machine_namespace)
-object_name = Check("name of an object", _object_name)
-label_value = Check("valid value of a label", _label_value)
-labels = Check("valid names and values of labels", label_errors)
+namespace = Check("", _namespace)
+namespace_if_given = Check("", _namespace_if_given)
+not_empty_namespace = Check("not empty when given", _machine_namespace)
+object_name = Check("", _object_name)
+label_value = Check("", _label_value)
+labels = Check("", label_errors)
 lock_kind = Check("only `leases`", _lock_kind)
-label_selector = Check("valid label selector", _label_selector)
+label_selector = Check("", _label_selector)
 toleration = Check("valid toleration", _toleration)

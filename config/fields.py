@@ -23,7 +23,7 @@ Duration = Annotated[float, _DURATION]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule for one value: what it demands, in words for the reference, and the errors of a value."""
+    """A rule for one value: what it demands, in words for the reference (none: obvious), and the errors of a value."""
 
     demand: str
     errors: Callable[[str, Any], Iterator[FieldError]]

@@ -167,7 +167,7 @@ def _short(duration: str) -> str:
 
 def _rules(member: Member, cls: type) -> Iterator[str]:
     switched = any(other.name == "enabled" for other in members(cls))
-    for check in member.setting.checks:
+    for check in (each for each in member.setting.checks if each.demand):
         rule = f"{check.demand} (even if disabled)" if switched and check.even_if_disabled else check.demand
         rule = rule.removeprefix("must be ")
         yield f"{rule[0].upper()}{rule[1:]}."

@@ -121,7 +121,7 @@ def _quota_errors(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
 class QuotaConfiguration:
     config: Annotated[
         dict[str, Any],
-        setting("A `v1` ResourceQuota: labels, annotations and `spec.hard`.", Check("ResourceQuota", _quota_errors)),
+        setting("A `v1` ResourceQuota: labels, annotations and `spec.hard`.", Check("", _quota_errors)),
     ] = field(default_factory=dict)
     project_selector: Annotated[
         LabelSelector, setting("Labels of the Projects that get it; empty: all.", label_selector)

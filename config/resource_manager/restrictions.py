@@ -115,7 +115,7 @@ class Impersonation:
         setting(
             "ServiceAccount in the namespace of the ManagedResource, for those without the annotation "
             f"`{keys.IMPERSONATED_SERVICE_ACCOUNT}`; empty: the agent's own account.",
-            Check("name of an object", _name_if_given),
+            Check("", _name_if_given),
         ),
     ] = ""
     allowed_service_account_names: Annotated[
