@@ -22,7 +22,7 @@ _OF_OS = re.compile(r"system|popen|exec\w+|spawn\w+|posix_spawn\w*")
 _LOADERS = {"CSafeLoader", "_Loader", "_Composer"}
 
 
-# --- the table
+# --- the list
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
@@ -33,15 +33,11 @@ def test_each_test_that_is_named_exists(file: str, name: str) -> None:
 
 
 def test_each_threat_names_what_keeps_it_off_and_a_test() -> None:
-    rows = [line.strip("|").split(" | ") for line in THREATS.splitlines() if line.startswith("|")]
-    threats = [row for row in rows if row[0].strip() not in {"Threat", "---|---|---"}]
+    listed = THREATS.partition("\n### Not protected against\n")[0]
+    threats = re.findall(r"^- (.*?)\n(?=- |\n|\Z)", f"{listed}\n", re.MULTILINE | re.DOTALL)
     assert len(threats) > 40
-    for row in threats:
-        assert len(row) == 3, row
-        threat, protection, shown = (cell.strip() for cell in row)
-        assert threat
-        assert protection
-        assert "::test_" in shown or shown == "none here", threat
+    for threat in threats:
+        assert re.fullmatch(r"\*\*.+?\*\*: .+?\.\s+(`[\w/]+\.py::test_\w+`(,\s+)?)+", threat, re.DOTALL), threat
 
 
 # --- the source
