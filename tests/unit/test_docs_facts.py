@@ -171,7 +171,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"{Sampling.FIRST} a second are written, then every {Sampling.THEREAFTER}th",
         f"names up to {health._LOGGED} (`findings`)",
         f"lasts for {health._LASTING.seconds} s,",
-        f"for {health._LASTING.seconds} s. |",
+        f"#resourceshealthy) for {health._LASTING.seconds} s",
         f"(default {CONFIG.server.metrics.managed_resource_series_limit}, 0 for none)",
         f"(default {CONFIG.graceful_shutdown_timeout:g} s)",
         f"after `renewDeadline` ({CONFIG.leader_election.renew_deadline:g} s)",
