@@ -26,7 +26,17 @@ MOST_FIELDS = 5
 """Of an object: a Shoot has hundreds."""
 
 
+_made: dict[int, tuple[Schema, st.SearchStrategy[Any]]] = {}
+"""By the identity of the schema: to make a strategy takes longer than to draw from it."""
+
+
 def values(schema: Schema) -> st.SearchStrategy[Any]:
+    if id(schema) not in _made:
+        _made[id(schema)] = schema, _values(schema)
+    return _made[id(schema)][1]
+
+
+def _values(schema: Schema) -> st.SearchStrategy[Any]:
     if schema.get("x-kubernetes-int-or-string"):
         return NUMBERS | st.sampled_from(["1Gi", "500m", "10%", "x"])
     if schema.get("enum") and schema.get("type") == "string":
