@@ -17,6 +17,7 @@ manager at least, and one for the controller manager.
 
 import asyncio
 import difflib
+import functools
 import math
 import os
 import pprint
@@ -86,6 +87,7 @@ def scenes_of(module: str) -> list[type["Scene"]]:
     ]
 
 
+@functools.cache
 def write_of(request: Request) -> Right | None:
     """What a request writes; None if it only reads, or only tries."""
     verb = _VERBS.get(request.method)
