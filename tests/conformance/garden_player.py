@@ -23,6 +23,7 @@ from conformance.garden_scenarios import GardenScenario
 from conformance.scenario_data import Observations, Ref
 from conformance.scenario_normal import contains
 from conformance.scenario_player import Pauses
+from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
 from kit.signing.requests import csr_object, signing_request
@@ -141,9 +142,12 @@ class _Play:
     project: str
     patience: float = _PATIENCE
     seen: Observations = field(default_factory=dict)
+    areas: set[str] = field(init=False)
+    """The controllers that it is about."""
     normal: GardenNormal = field(init=False)
 
     def __post_init__(self) -> None:
+        self.areas = {self.scenario.area}
         self.normal = GardenNormal(self.project)
 
     @property
@@ -211,7 +215,8 @@ class _Play:
         match step:
             case {"sleep": seconds}:
                 await asyncio.sleep(seconds)
-                await self.idleness.reached(self.scenario.area)
+                for area in self.areas:
+                    await self.idleness.reached(area)
             case {"wait": text, "for": wanted}:
                 await self._wait(text, wanted)
             case {"observe": name}:
@@ -227,6 +232,8 @@ class _Play:
     async def _put(self, obj: Object, client: Client) -> None:
         """Create it, or replace what it says; its finalizers, and what others wrote to the metadata, stay."""
         resource = await self.discovery.find(obj["apiVersion"], obj["kind"])
+        if resource == NAMESPACED_CLOUD_PROFILES:
+            self.areas.add(obj["kind"].lower())  # of no use until it is rendered
         status, body = obj.get("status"), {name: value for name, value in obj.items() if name != "status"}
         meta = {
             **body["metadata"],
