@@ -28,7 +28,7 @@ class Workers:
 class Bastion:
     concurrent_syncs: Annotated[int, workers("Bastions")] = 5
     max_lifetime: Annotated[
-        Duration, setting("Age at which a Bastion is deleted, whatever its heartbeat says.", longer_than_zero)
+        Duration, setting("Age at which a Bastion is deleted despite its heartbeat.", longer_than_zero)
     ] = DAY
 
 
@@ -45,7 +45,7 @@ class ManagedSeedSet:
     concurrent_syncs: Annotated[int, workers("ManagedSeedSets")] = 5
     sync_period: Annotated[
         Duration,
-        setting("Time between two looks at a ManagedSeedSet, and time limit of a look.", longer_than_zero),
+        setting("Time between two checks of a ManagedSeedSet, and time limit of one.", longer_than_zero),
     ] = 1800.0
     max_shoot_retries: Annotated[
         int, setting("How often the failed operation of a replica's Shoot is retried.", at_least(0))
@@ -80,7 +80,7 @@ class SeedAutoscaler:
     sync_period: Annotated[
         Duration,
         setting(
-            "Longest time until a failed look at a SeedAutoscaler is repeated, and time between two queries of usage.",
+            "Longest time until a failed check is repeated, and time between two queries of usage.",
             longer_than_zero,
         ),
     ] = 60.0
@@ -133,20 +133,20 @@ class Project:
     concurrent_syncs: Annotated[int, workers("Projects")] = 5
     minimum_lifetime_days: Annotated[
         int,
-        setting(
-            "Days after its creation, and after the last activity in it, that a Project is not stale.", at_least(0)
-        ),
+        setting("Days after its creation and last activity before a Project can be stale.", at_least(0)),
     ] = 30
     stale_grace_period_days: Annotated[
-        int, setting("Days that a Project may be stale before it gets a time of deletion.", at_least(0))
+        int, setting("Days that a Project is stale before it gets a time of deletion.", at_least(0))
     ] = 14
     stale_expiration_time_days: Annotated[int, setting("Days after which a stale Project is deleted.", at_least(0))] = (
         90
     )
-    stale_sync_period: Annotated[Duration, setting("Time between two looks for staleness.", longer_than_zero)] = DAY / 2
+    stale_sync_period: Annotated[Duration, setting("Time between two checks for staleness.", longer_than_zero)] = (
+        DAY / 2
+    )
     quotas: Annotated[
         tuple[QuotaConfiguration, ...],
-        setting("ResourceQuotas for the namespaces of Projects; the first whose selector matches is taken."),
+        setting("ResourceQuotas for namespaces of Projects; the first whose selector matches counts."),
     ] = ()
 
 
@@ -155,7 +155,7 @@ class Seed:
     concurrent_syncs: Annotated[int, workers("Seeds")] = 5
     sync_period: Annotated[
         Duration,
-        setting("Longest time until a failed look at a Seed is repeated; Leases are watched.", longer_than_zero),
+        setting("Longest time until a failed check is repeated; Leases are watched.", longer_than_zero),
     ] = 10.0
     monitor_period: Annotated[
         Duration, setting("Time after the last heartbeat at which a Seed counts as lost.", longer_than_zero)
@@ -163,7 +163,7 @@ class Seed:
     shoot_monitor_period: Annotated[
         Duration | None,
         setting(
-            "Time for which a Seed is lost until its Shoots say so; unset: five times `monitorPeriod`.",
+            "Time from the loss of a Seed until its Shoots show it; unset: five times `monitorPeriod`.",
             longer_than_zero,
         ),
     ] = None
@@ -203,7 +203,7 @@ class SeedCheck:
 class ShootHibernation:
     concurrent_syncs: Annotated[int, workers("Shoots")] = 5
     trigger_deadline_duration: Annotated[
-        Duration, setting("How late a scheduled hibernation or wake-up may still be done.", longer_than_zero)
+        Duration, setting("How late a scheduled hibernation or wake-up may be done.", longer_than_zero)
     ] = 7200.0
 
 
@@ -219,7 +219,7 @@ class ShootMaintenance:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootQuota:
     concurrent_syncs: Annotated[int, workers("Shoots")] = 5
-    sync_period: Annotated[Duration, setting("Time between two looks at a Shoot's expiration.", longer_than_zero)] = (
+    sync_period: Annotated[Duration, setting("Time between two checks of a Shoot's expiration.", longer_than_zero)] = (
         3600.0
     )
 
@@ -230,9 +230,7 @@ class ShootRetry:
     retry_period: Annotated[
         Duration, setting("Time after which an operation that met a rate limit is retried.", longer_than_zero)
     ] = 600.0
-    retry_jitter_period: Annotated[Duration, setting("Random time of up to this much is added.", longer_than_zero)] = (
-        300.0
-    )
+    retry_jitter_period: Annotated[Duration, setting("Up to this much random time is added.", longer_than_zero)] = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,13 +242,13 @@ class Controllers:
             "Only log which stale Projects and expired Shoots would be deleted, and what maintenance would change."
         ),
     ] = False
-    bastion: Annotated[Bastion, setting("Deletes Bastions that have expired.")] = Bastion()
+    bastion: Annotated[Bastion, setting("Deletes expired Bastions.")] = Bastion()
     certificate_signing_request: Annotated[Workers, setting("Approves the certificates of gardenlets.")] = Workers()
     cloud_profile: Annotated[Workers, setting("Keeps CloudProfiles that are in use.")] = Workers()
     controller_deployment: Annotated[Workers, setting("Keeps ControllerDeployments that are in use.")] = Workers()
     controller_registration: Annotated[Workers, setting("Maintains the ControllerInstallations of Seeds.")] = Workers()
     credentials_binding: Annotated[Workers, setting("Protects and labels the credentials of bindings.")] = Workers()
-    event: Annotated[Event | None, setting("Deletes Events of which time has passed; unset: does not run.")] = None
+    event: Annotated[Event | None, setting("Deletes expired Events; unset: does not run.")] = None
     exposure_class: Annotated[Workers, setting("Keeps ExposureClasses that are in use.")] = Workers()
     managed_seed_set: Annotated[ManagedSeedSet, setting("Maintains the replicas of ManagedSeedSets.")] = (
         ManagedSeedSet()
@@ -259,10 +257,10 @@ class Controllers:
     project: Annotated[Project, setting("Namespaces, rights and staleness of Projects.")] = Project()
     quota: Annotated[Workers, setting("Keeps Quotas that are in use.")] = Workers()
     secret_binding: Annotated[Workers, setting("Protects and labels the Secrets of bindings.")] = Workers()
-    seed: Annotated[Seed, setting("Notices Seeds that do not report any more.")] = Seed()
-    seed_autoscaler: Annotated[
-        SeedAutoscaler, setting("Adds Seeds to ManagedSeedSets, and removes some, as SeedAutoscalers say.")
-    ] = SeedAutoscaler()
+    seed: Annotated[Seed, setting("Notices Seeds that no longer report.")] = Seed()
+    seed_autoscaler: Annotated[SeedAutoscaler, setting("Scales ManagedSeedSets as SeedAutoscalers say.")] = (
+        SeedAutoscaler()
+    )
     seed_backup_buckets_check: Annotated[SeedCheck, setting("Maintains the condition BackupBucketsReady.")] = (
         SeedCheck()
     )

@@ -46,8 +46,7 @@ class Shoot:
     progressing_seed_grace_period: Annotated[
         Duration,
         setting(
-            "Time for which a Seed stays usable whose gardenlet was ready and is progressing; 0: as in the original,"
-            " none.",
+            "Time for which a Seed stays usable after its gardenlet turns from ready to progressing; 0: none.",
             lasts_at_least(0, "must be non-negative"),
         ),
     ] = 300.0

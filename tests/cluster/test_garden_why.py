@@ -215,7 +215,7 @@ def test_the_page_shows_what_is_told(garden: Garden, place: ShootPlace) -> None:
 
     now = _BLOCK.sub(output, page)
     place.patch(SHOOTS, "old", FREED)
-    assert len(_BLOCK.findall(page)) == 4
+    assert len(_BLOCK.findall(page)) == 3
     if os.environ.get("UPDATE_DOCS"):
         PAGE.write_text(now)
     else:

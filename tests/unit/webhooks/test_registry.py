@@ -21,6 +21,7 @@ PROJECT = Path(__file__).parents[3]
 DOCUMENT = PROJECT / "docs" / "webhooks.md"
 BEGIN = "<!-- webhooks: begin (written by `UPDATE_DOCS=1 pytest tests/unit/webhooks/test_registry.py`) -->"
 END = "<!-- webhooks: end -->"
+_MOST_NAMED = 5
 SCRIPT = """
 import asyncio, base64, json, sys
 from config.resource_manager import decode
@@ -61,25 +62,33 @@ def test_every_module_of_the_package_is_registered() -> None:
 
 
 def table() -> Iterator[str]:
-    yield "| Webhook | Path | Requests | Failure policy |\n"
-    yield "|---|---|---|---|\n"
+    yield "| Webhook | Path | Requests |\n"
+    yield "|---|---|---|\n"
     for (name, validating), group in groupby(WEBHOOKS, key=lambda webhook: (webhook.name, webhook.validating)):
         webhooks = list(group)
         path = f"`{webhooks[0].path}`{f' and {len(webhooks) - 1} more' if webhooks[1:] else ''}"
         entries = [entry for webhook in webhooks for entry in webhook.entries]
-        policies = ", ".join(dict.fromkeys(f"`{entry.failure_policy}`" for entry in entries))
+        policies = "".join(f"; `{each}`" for each in sorted({entry.failure_policy for entry in entries} - {"Fail"}))
         asked = _asked([rule for entry in entries for rule in entry.rules]) or "authorization"
-        yield f"| {name}{', validating' if validating else ''} | {path} | {asked} | {policies} |\n"
+        yield f"| {name}{', validating' if validating else ''} | {path} | {asked}{policies} |\n"
 
 
 def _asked(rules: Sequence[Rule]) -> str:
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    found: dict[str, dict[str, dict[str, None]]] = {}
     for rule in rules:
-        found.setdefault((", ".join(rule.operations), rule.group), {}).update(dict.fromkeys(rule.resources))
-    return "; ".join(
-        f"{operations} of {', '.join(resources)}{f' of `{group}`' if group else ''}"
-        for (operations, group), resources in found.items()
-    )
+        groups = found.setdefault(", ".join(rule.operations), {})
+        groups.setdefault(rule.group, {}).update(dict.fromkeys(rule.resources))
+    return "; ".join(f"{operations} of {_named(groups)}" for operations, groups in found.items())
+
+
+def _named(groups: dict[str, dict[str, None]]) -> str:
+    others = {group: resources for group, resources in groups.items() if group}
+    total = sum(map(len, others.values()))
+    if total > _MOST_NAMED:
+        shown = [f"{total} resources ({', '.join(f'`{group}`' for group in others)})"]
+    else:
+        shown = [f"{', '.join(resources)} (`{group}`)" for group, resources in others.items()]
+    return ", ".join([*groups.get("", ()), *shown])
 
 
 def test_the_documentation_lists_the_webhooks() -> None:
