@@ -123,7 +123,9 @@ class Projects:
     async def _unnoticed(self) -> str:
         """Once a Project is to go, it is too late."""
         project = self._garden.get(PROJECTS, self.place.name)
-        return "" if at(project, "status", "lastActivityTimestamp") else f"the Shoot of {self.place.name} is not noticed"
+        return (
+            "" if at(project, "status", "lastActivityTimestamp") else f"the Shoot of {self.place.name} is not noticed"
+        )
 
     async def until_filled(self) -> None:
         async def problem() -> str:
