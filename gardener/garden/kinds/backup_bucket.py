@@ -2,6 +2,7 @@
 
 from gardener.garden.definitions import AGE, Column, Definition
 from gardener.garden.kinds.common import (
+    DNS_LABEL,
     LAST_ERROR,
     LAST_OPERATION,
     OBSERVED_GENERATION,
@@ -15,6 +16,7 @@ from gardener.garden.schema import but, immutable, name, raw, string, struct
 BACKUP_BUCKET = Definition(
     resource=BACKUP_BUCKETS,
     short_names=("bbc",),
+    name=DNS_LABEL,
     description="A bucket of an object store with backups of etcd. gardenlet makes one for its Seed.",
     fields={
         "spec*": struct(

@@ -48,7 +48,7 @@ MACHINE_TYPE = struct(
                 "size": quantity("Its size; bytes. Not together with minSize."),
                 "minSize": quantity("Its size at least; bytes."),
             },
-            rules=[rule("!has(self.size) || !has(self.minSize)", "may not be set together with size", field="minSize")],
+            rules=[rule("has(self.size) != has(self.minSize)", "must have either size or minSize")],
         ),
         "usable": boolean("Whether new pools may have such machines. Default: true.", default=True),
         "architecture": string("Architecture of the CPU. Default: amd64.", default="amd64", enum=_ARCHITECTURE_NAMES),
@@ -178,6 +178,7 @@ SPEC = struct(
                     {"name*": string("One of the machine types.", at_least=1, at_most=128)},
                 ),
             },
+            rules=[rule("has(self.machineType) || has(self.machineImage)", "needs a machine type or a machine image")],
         ),
         "kubernetes*": struct(
             "Which versions of Kubernetes Shoots may have.",

@@ -148,7 +148,7 @@ NAMED_RESOURCE_REFERENCE = struct(
         "resourceRef*": struct(
             "The object, in the namespace of the Shoot.",
             {
-                "apiVersion": string("Group and version of its kind; `v1` for Secrets and ConfigMaps."),
+                "apiVersion": string("Group and version of its kind: v1.", enum=["v1"]),
                 "kind*": string("Its kind.", enum=["ConfigMap", "Secret"]),
                 "name*": string("Its name.", at_least=1),
             },

@@ -1,7 +1,7 @@
 """ControllerDeployment: how an extension is installed. It has two versions; the webhooks convert."""
 
 from gardener.garden.definitions import AGE, Definition, OtherVersion
-from gardener.garden.kinds.common import OCI_REPOSITORY
+from gardener.garden.kinds.common import DNS_LABEL, OCI_REPOSITORY
 from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
 from gardener.garden.schema import anything, base64, but, exactly_one, raw, string, struct
 
@@ -10,6 +10,7 @@ _DESCRIPTION = "How an extension is installed in Seeds: a Helm chart. A Controll
 CONTROLLER_DEPLOYMENT = Definition(
     resource=CONTROLLER_DEPLOYMENTS,
     short_names=("ctrldeploy",),
+    name=DNS_LABEL,
     description=_DESCRIPTION,
     fields={
         "helm": struct(

@@ -1,7 +1,7 @@
 """ControllerInstallation: an extension in a Seed."""
 
 from gardener.garden.definitions import AGE, Column, Definition
-from gardener.garden.kinds.common import OBJECT_REFERENCE, conditions
+from gardener.garden.kinds.common import DNS_LABEL, OBJECT_REFERENCE, conditions
 from gardener.garden.resources import CONTROLLER_INSTALLATIONS
 from gardener.garden.schema import Schema, but, immutable, name, raw, struct, with_fields
 
@@ -18,6 +18,7 @@ def _condition(column: str) -> Column:
 CONTROLLER_INSTALLATION = Definition(
     resource=CONTROLLER_INSTALLATIONS,
     short_names=("ctrlinst",),
+    name=DNS_LABEL,
     description="Asks for an extension in a Seed. The controllers make it from a ControllerRegistration; gardenlet"
     " installs it.",
     fields={

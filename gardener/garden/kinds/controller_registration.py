@@ -1,7 +1,7 @@
 """ControllerRegistration: which extensions there are, and when they are installed in a Seed."""
 
 from gardener.garden.definitions import AGE, Column, Definition
-from gardener.garden.kinds.common import label_selector
+from gardener.garden.kinds.common import DNS_LABEL, label_selector
 from gardener.garden.resources import CONTROLLER_REGISTRATIONS
 from gardener.garden.schema import FORBIDDEN, array, boolean, duration, name, rule, string, struct
 
@@ -104,6 +104,7 @@ _SPEC = struct(
 CONTROLLER_REGISTRATION = Definition(
     resource=CONTROLLER_REGISTRATIONS,
     short_names=("ctrlreg",),
+    name=DNS_LABEL,
     description="Registers an extension: what it is responsible for, and in which Seeds it is installed. A"
     " ControllerInstallation is made for each of them.",
     fields={"spec*": _SPEC},

@@ -40,8 +40,8 @@ def deployment_fields() -> dict[str, Schema]:
         "image": struct(
             "The image. Default is the release of who installs it.",
             {
-                "repository": string("Registry and repository of the image, without the tag."),
-                "tag": string("Tag of the image."),
+                "repository": string("Registry and repository of the image, without the tag.", at_least=1),
+                "tag": string("Tag of the image.", at_least=1),
                 "pullPolicy": string(
                     "When it is pulled. The webhooks fill in Always for the tag `latest`, else IfNotPresent.",
                     enum=["Always", "IfNotPresent", "Never"],

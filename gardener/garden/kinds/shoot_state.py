@@ -1,15 +1,16 @@
 """ShootState: what a Shoot takes along when it moves to another Seed."""
 
 from gardener.garden.definitions import AGE, Definition
+from gardener.garden.kinds.common import DNS_LABEL
 from gardener.garden.resources import SHOOT_STATES
 from gardener.garden.schema import array, raw, string, string_map, struct
 
 _EXTENSION = struct(
     "State of an extension object.",
     {
-        "kind*": string("Its kind."),
+        "kind*": string("Its kind.", at_least=1),
         "name": string("Its name."),
-        "purpose": string("Its purpose, where it has one."),
+        "purpose": string("Its purpose, where it has one.", at_least=1),
         "state": raw("What the extension needs to go on with it."),
         "resources": array(
             "Objects that the state refers to; their data is in `resources` of the spec.",
@@ -33,6 +34,7 @@ _EXTENSION = struct(
 
 SHOOT_STATE = Definition(
     resource=SHOOT_STATES,
+    name=DNS_LABEL,
     description="State of a Shoot that its next Seed needs, under the name of the Shoot. It holds keys: the API"
     " server must be told to encrypt this resource in etcd. It can be large.",
     fields={
@@ -58,8 +60,8 @@ SHOOT_STATE = Definition(
                         "An object.",
                         {
                             "apiVersion": string("Group and version of its kind."),
-                            "kind*": string("Its kind."),
-                            "name*": string("Its name."),
+                            "kind*": string("Its kind.", at_least=1),
+                            "name*": string("Its name.", at_least=1),
                             "data*": raw("The object, or what is needed of it."),
                         },
                     ),

@@ -116,8 +116,30 @@ SUPPORTED = {"classification": "supported"}
                     {**MACHINE_TYPE, "storage": {"class": "a", "type": "b", "size": "1Gi", "minSize": "1Gi"}}
                 ]
             },
-            {"spec.machineTypes[0].storage.minSize"},
+            {"spec.machineTypes[0].storage"},
         ),
+        (
+            {"machineTypes": [{**MACHINE_TYPE, "storage": {"class": "a", "type": "b"}}]},
+            {"spec.machineTypes[0].storage"},
+        ),
+        (
+            {"machineImages": [{"name": "a", "versions": versions("1", cri=[{"name": "containerd"}] * 2)}]},
+            {"spec.machineImages[0].versions[0].cri[1].name"},
+        ),
+        (
+            {
+                "machineImages": [
+                    {
+                        "name": "a",
+                        "versions": versions(
+                            "1", cri=[{"name": "containerd", "containerRuntimes": [{"type": "gvisor"}] * 2}]
+                        ),
+                    }
+                ]
+            },
+            {"spec.machineImages[0].versions[0].cri[0].containerRuntimes[1].type"},
+        ),
+        ({"bastion": {}}, {"spec.bastion"}),
         ({"bastion": {"machineType": {"name": "huge"}}}, {"spec.bastion.machineType.name"}),
         ({"bastion": {"machineImage": {"name": "other"}}}, {"spec.bastion.machineImage.name"}),
         (

@@ -63,7 +63,30 @@ def fields(resource: Resource, new: Object, old: Object | None = None) -> list[s
         (resources.SHOOTS, {"spec": WORKERLESS}, []),
         (resources.SHOOTS, {"spec": CREDENTIALS}, []),
         (resources.SHOOTS, {"spec": {"secretBindingName": None}}, ["spec.secretBindingName"]),
-        (resources.SHOOTS, {"spec": {"credentialsBindingName": "cb"}}, ["spec.credentialsBindingName"]),
+        (resources.SHOOTS, {"spec": {"credentialsBindingName": "cb"}}, ["spec.secretBindingName"]),
+        *(
+            (resource, {"metadata": {"name": "a.b"}}, ["metadata.name"])
+            for resource in (
+                resources.BACKUP_BUCKETS,
+                resources.CONTROLLER_DEPLOYMENTS,
+                resources.CONTROLLER_INSTALLATIONS,
+                resources.CONTROLLER_REGISTRATIONS,
+                resources.SHOOT_STATES,
+            )
+        ),
+        (
+            resources.SHOOT_STATES,
+            {
+                "spec": {
+                    "extensions": [{"kind": "", "purpose": ""}],
+                    "resources": [{"kind": "", "name": "", "data": {}}],
+                }
+            },
+            [
+                *("spec.extensions[0].kind", "spec.extensions[0].purpose"),
+                *("spec.resources[0].kind", "spec.resources[0].name"),
+            ],
+        ),
         (resources.SHOOTS, {"spec": {"provider": {"workers": []}}}, ["spec.secretBindingName"]),
         (resources.SHOOTS, {"spec": {**WORKERLESS, "credentialsBindingName": "c"}}, ["spec.credentialsBindingName"]),
         (resources.PROJECTS, {"metadata": {"name": "a--b"}}, ["metadata.name"]),
@@ -204,6 +227,12 @@ def test_pools_have_a_size_with_which_they_can_be_rolled(size: Object, expected:
         ({}, ON_A_SEED, []),
         ({}, SELECTOR, []),
         (ON_A_SEED, SELECTOR, ["spec.seedSelector"]),
+        (
+            {**ON_A_SEED, **SELECTOR},
+            {"seedSelector": {"matchLabels": {"a": "c"}}},
+            ["spec.seedSelector"],
+        ),
+        ({**ON_A_SEED, **SELECTOR}, {"seedSelector": None}, []),
         ({}, HA, []),
         (HA, HA_ZONE, []),
         ({**HA, **ON_A_SEED}, HA_ZONE, [HA_TYPE]),

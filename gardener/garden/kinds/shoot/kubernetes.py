@@ -2,8 +2,10 @@
 
 from gardener.garden.kinds.shoot.kubelet import feature_gates, kubelet
 from gardener.garden.schema import (
+    Schema,
     array,
     boolean,
+    but,
     duration,
     integer,
     mapping,
@@ -15,6 +17,8 @@ from gardener.garden.schema import (
     strings,
     struct,
 )
+
+_ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512", "none")
 
 _OIDC = struct(
     "Users who come with a token of an OpenID Connect provider. Deprecated in Kubernetes 1.30: use"
@@ -32,14 +36,19 @@ _OIDC = struct(
             },
         ),
         "clientID": string("The audience that a token must have.", at_least=1),
-        "groupsClaim": string("Claim of the token with the groups of the user."),
-        "groupsPrefix": string("What is put before each group, so that it cannot be taken for one of Kubernetes."),
-        "issuerURL": string("URL of the provider; https."),
+        "groupsClaim": string("Claim of the token with the groups of the user.", at_least=1),
+        "groupsPrefix": string(
+            "What is put before each group, so that it cannot be taken for one of Kubernetes.", at_least=1
+        ),
+        "issuerURL": string("URL of the provider; https.", at_least=1),
         "requiredClaims": string_map("Claims that a token must have, with the value of each."),
-        "signingAlgs": strings("Algorithms of signatures that are accepted; RS256 if empty."),
-        "usernameClaim": string("Claim of the token with the name of the user; `sub` if empty."),
+        "signingAlgs": array(
+            "Algorithms of signatures that are accepted; RS256 if empty.", string("An algorithm.", enum=_ALGORITHMS)
+        ),
+        "usernameClaim": string("Claim of the token with the name of the user; `sub` if not given.", at_least=1),
         "usernamePrefix": string(
-            "What is put before the name of the user; `-`: nothing. The URL of the provider and `#`, if empty."
+            "What is put before the name of the user; `-`: nothing. The URL of the provider and `#`, if not given.",
+            at_least=1,
         ),
     },
 )
@@ -144,14 +153,16 @@ KUBE_API_SERVER = struct(
             "How many requests the API server works on at once. They bound also the shares of priority levels.",
             {
                 "maxNonMutatingInflight": integer(
-                    "Number of reading requests that are served at the same time. Default: 400.",
+                    "Number of reading requests that are served at the same time; 800 at most. Default: 400.",
                     default=400,
                     at_least=0,
+                    at_most=800,
                 ),
                 "maxMutatingInflight": integer(
-                    "Number of writing requests that are served at the same time. Default: 200.",
+                    "Number of writing requests that are served at the same time; 400 at most. Default: 200.",
                     default=200,
                     at_least=0,
+                    at_most=400,
                 ),
             },
             default={},
@@ -288,8 +299,12 @@ _CLUSTER_AUTOSCALER = struct(
 )
 
 
-def _share(description: str, default: float) -> dict[str, object]:
+def _share(description: str, default: float) -> Schema:
     return number(f"{description} Default: {default}.", default=default)
+
+
+def _percentile(description: str, default: float) -> Schema:
+    return but(_share(f"Percentile of {description}; from 0 to 1.", default), minimum=0, maximum=1)
 
 
 _VERTICAL_POD_AUTOSCALER = struct(
@@ -308,12 +323,16 @@ _VERTICAL_POD_AUTOSCALER = struct(
         ),
         "updaterInterval": duration("Time between two looks for Pods to evict. Default: 1m0s.", default="1m0s"),
         "recommenderInterval": duration("Time between two looks at usage. Default: 1m0s.", default="1m0s"),
-        "targetCPUPercentile": _share("Percentile of CPU usage that is recommended.", 0.9),
-        "recommendationLowerBoundCPUPercentile": _share("Percentile of CPU usage that is the lower bound.", 0.5),
-        "recommendationUpperBoundCPUPercentile": _share("Percentile of CPU usage that is the upper bound.", 0.95),
-        "targetMemoryPercentile": _share("Percentile of memory peaks that is recommended.", 0.9),
-        "recommendationLowerBoundMemoryPercentile": _share("Percentile of memory peaks that is the lower bound.", 0.5),
-        "recommendationUpperBoundMemoryPercentile": _share("Percentile of memory peaks that is the upper bound.", 0.95),
+        "targetCPUPercentile": _percentile("CPU usage that is recommended", 0.9),
+        "recommendationLowerBoundCPUPercentile": _percentile("CPU usage that is the lower bound", 0.5),
+        "recommendationUpperBoundCPUPercentile": _percentile("CPU usage that is the upper bound", 0.95),
+        "targetMemoryPercentile": _percentile("memory peaks that is recommended", 0.9),
+        "recommendationLowerBoundMemoryPercentile": _percentile(
+            "Percentile of memory peaks that is the lower bound", 0.5
+        ),
+        "recommendationUpperBoundMemoryPercentile": _percentile(
+            "Percentile of memory peaks that is the upper bound", 0.95
+        ),
     },
 )
 

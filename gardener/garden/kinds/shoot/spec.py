@@ -60,8 +60,8 @@ _RULES = (
     ),
     rule(
         "!has(self.secretBindingName) || !has(self.credentialsBindingName)",
-        "must not be set when secretBindingName is",
-        field="credentialsBindingName",
+        "is incompatible with credentialsBindingName",
+        field="secretBindingName",
         reason=FORBIDDEN,
     ),
     rule(
@@ -83,8 +83,8 @@ _RULES = (
         field="cloudProfile",
     ),
     rule(
-        "!has(oldSelf.seedName) || (has(self.seedSelector) == has(oldSelf.seedSelector)"
-        " && (!has(self.seedSelector) || self.seedSelector == oldSelf.seedSelector))",
+        "!has(oldSelf.seedName) || !has(self.seedSelector)"
+        " || (has(oldSelf.seedSelector) && self.seedSelector == oldSelf.seedSelector)",
         "cannot set seed selector when .spec.seedName is set",
         field="seedSelector",
         reason=FORBIDDEN,
@@ -315,7 +315,7 @@ SPEC = struct(
             " `shoots/binding`."
         ),
         "seedSelector": seed_selector(
-            "Which Seeds the scheduler may choose. It cannot change any more once there is one."
+            "Which Seeds the scheduler may choose. Once there is one, it can only be removed."
         ),
         "schedulerName": string(
             "Scheduler that chooses the Seed. Immutable. Default: default-scheduler.",

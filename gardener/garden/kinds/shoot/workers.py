@@ -3,6 +3,7 @@
 from gardener.garden.kinds.shoot.kubelet import kubelet
 from gardener.garden.schema import (
     FORBIDDEN,
+    LABEL,
     array,
     boolean,
     duration,
@@ -21,6 +22,7 @@ from gardener.garden.schema import (
 
 MOST_WORKERS = 256
 LONGEST_WORKER_NAME = 15
+_LONGEST_VOLUME_NAME = 15
 _SIZE = "^[0-9]+Gi$"
 
 TAINT = struct(
@@ -57,7 +59,12 @@ _MACHINE = struct(
 _DATA_VOLUME = struct(
     "A further volume.",
     {
-        "name*": string("Its name, for kubeletDataVolumeName.", at_least=1, at_most=63),
+        "name*": string(
+            "Its name, for kubeletDataVolumeName; a label of DNS.",
+            at_least=1,
+            at_most=_LONGEST_VOLUME_NAME,
+            pattern=LABEL,
+        ),
         "type": string("A volume type of the cloud profile."),
         "size*": string("Its size: a number and `Gi`.", pattern=_SIZE),
         "encrypted": boolean("Whether it is encrypted. The infrastructure's default, if not given."),
