@@ -15,6 +15,9 @@ from kube.objects import Object
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
+MOST_OF_ANNOTATIONS = 256 << 10
+"""Of names and values together."""
+
 Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
 """JSON."""
 
@@ -125,6 +128,14 @@ def label_errors(path: str, labels: Mapping[str, str]) -> Iterator[FieldError]:
     for name, value in labels.items():
         yield from _label_name(path, name)
         yield from _label_value(path, value)
+
+
+def annotation_errors(path: str, annotations: Mapping[str, str]) -> Iterator[FieldError]:
+    """The errors of a map of annotations, all at the path of the map."""
+    for name in annotations:
+        yield from _label_name(path, name.lower())
+    if sum(len(name) + len(value) for name, value in annotations.items()) > MOST_OF_ANNOTATIONS:
+        yield too_long(path, most=MOST_OF_ANNOTATIONS)
 
 
 def _expression_errors(path: str, expression: Mapping[str, Any]) -> Iterator[FieldError]:

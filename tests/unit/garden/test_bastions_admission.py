@@ -17,12 +17,13 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqj
 DELETION = "2026-01-01T00:00:00Z"
 
 
-def shoot(*, seed: str = "s", deleting: bool = False, ssh: bool = True) -> Object:
+def shoot(*, seed: str = "s", deleting: bool = False, ssh: bool = True, workerless: bool = False) -> Object:
     meta: Object = {"name": "sh", "namespace": "garden-dev", "uid": "u-1"}
     if deleting:
         meta["deletionTimestamp"] = DELETION
+    workers = {} if workerless else {"workers": [{"name": "w"}]}
     settings = {} if ssh else {"workersSettings": {"sshAccess": {"enabled": False}}}
-    spec = {"provider": {"type": "local", **settings}, **({"seedName": seed} if seed else {})}
+    spec = {"provider": {"type": "local", **workers, **settings}, **({"seedName": seed} if seed else {})}
     of = resources.SHOOTS
     return {"apiVersion": of.api_version, "kind": of.kind, "metadata": meta, "spec": spec}
 
@@ -53,10 +54,13 @@ def test_a_bastion_belongs_to_its_shoot() -> None:
 
 def test_it_follows_its_shoot_and_its_creator_stays() -> None:
     old = Asked(BASTION, user="joe", garden=[shoot()]).create(bastion()).object
-    new = {**old, "metadata": {**old["metadata"], "annotations": {"gardener.cloud/created-by": "me"}}}
-    changed = Asked(BASTION, user="ann", garden=[shoot(seed="t")]).update(old, new)
+    later = Asked(BASTION, user="ann", garden=[shoot(seed="t")])
+    changed = later.update(old, {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}})
     assert changed.spec["seedName"] == "t"
     assert changed.object["metadata"]["annotations"] == {"gardener.cloud/created-by": "joe"}
+    for annotations in ({"gardener.cloud/created-by": "me"}, {}):
+        forged = {**old, "metadata": {**old["metadata"], "annotations": annotations}}
+        assert later.update(old, forged).fields == {"metadata.annotations"}
 
 
 @pytest.mark.parametrize(
@@ -66,6 +70,7 @@ def test_it_follows_its_shoot_and_its_creator_stays() -> None:
         ([shoot(deleting=True)], "shoot is in deletion"),
         ([shoot(seed="")], "shoot is not yet assigned to a seed"),
         ([shoot(ssh=False)], "ssh access is disabled for worker nodes"),
+        ([shoot(workerless=True)], "ssh access is disabled for worker nodes"),
     ],
 )
 def test_what_its_shoot_has_to_be(garden: list[Object], message: str) -> None:

@@ -2,15 +2,16 @@ from gardener.garden.kinds.bastion import BASTION as DEFINITION
 from gardener.garden.resources import SHOOTS
 from webhooks.garden import operations
 from webhooks.garden.bastion import heartbeat, validation
-from webhooks.garden.common.metadata import created_by
+from webhooks.garden.common.metadata import creator_stays, set_creator
 from webhooks.garden.kind import Kind
 
 BASTION = Kind(
     definition=DEFINITION,
-    mutations=(validation.follow_shoot, created_by),
+    mutations=(validation.follow_shoot, set_creator),
     asks=operations.bastion,
     checks=(validation.key_errors, validation.ingress_errors),
     references=(validation.shoot_errors,),
+    changes=(creator_stays,),
     status_mutations=(heartbeat.set_expiration,),
     status_checks=(heartbeat.errors,),
     reads=(SHOOTS,),

@@ -9,7 +9,7 @@ from itertools import pairwise
 from gardener.garden.resources import SHOOTS
 from kube.addresses import parse_cidr
 from kube.objects import Object, is_deleting, mapping, mappings, spec, text, texts, uid
-from kube.paths import at
+from kube.paths import at, mapping_at
 from kube.validation import invalid
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import Write
@@ -55,7 +55,8 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
 
 
 def _has_ssh(shoot: Object) -> bool:
-    return at(spec(shoot), "provider", "workersSettings", "sshAccess", "enabled") is not False
+    provider = mapping_at(shoot, "spec", "provider")
+    return bool(provider.get("workers")) and at(provider, "workersSettings", "sshAccess", "enabled") is not False
 
 
 def ingress_errors(write: Write) -> Iterator[Finding]:

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from gardener import keys
 from kube.names import label_name_problems
-from kube.objects import Object, annotations, labels, mapping, text
-from kube.validation import FieldError, invalid, not_supported
+from kube.objects import Object, annotations, labels, mapping, string_map, text
+from kube.validation import FieldError, annotation_errors, invalid, label_errors, not_supported
 from webhooks.garden.write import Mutation, Rule, Write
 from webhooks.shapes import child
 
@@ -38,6 +38,12 @@ def _has_no_problems(name: str) -> bool:
     return not label_name_problems(name)
 
 
+def metadata_errors(metadata: Object, path: str) -> Iterator[FieldError]:
+    """Of a template: labels and annotations, as the API server demands them of objects."""
+    yield from label_errors(f"{path}.labels", string_map(metadata.get("labels")))
+    yield from annotation_errors(f"{path}.annotations", string_map(metadata.get("annotations")))
+
+
 def seed_labels(*paths: tuple[str, ...]) -> Mutation:
     """Keeps the labels by which clients find what belongs to a Seed: for each Seed that one of the paths names."""
 
@@ -57,11 +63,23 @@ def _text_at(write: Write, path: tuple[str, ...]) -> str:
     return text(obj)
 
 
-def created_by(write: Write) -> None:
-    """For `mutations`: who created the object, for good."""
+def set_creator(write: Write) -> None:
+    """For `mutations`: who creates the object."""
     if write.is_create:
         set_annotation(write.new, keys.CREATED_BY, write.user.name)
-    elif (creator := annotations(write.old).get(keys.CREATED_BY)) is not None:
+
+
+def creator_stays(write: Write) -> Iterator[FieldError]:
+    """For `changes`."""
+    before, now = (annotations(obj).get(keys.CREATED_BY) for obj in (write.old, write.new))
+    if before is not None and now != before:
+        yield invalid("metadata.annotations", now, f"annotation {keys.CREATED_BY}: field is immutable")
+
+
+def created_by(write: Write) -> None:
+    """For `mutations`: who created the object, for good."""
+    set_creator(write)
+    if write.is_update and (creator := annotations(write.old).get(keys.CREATED_BY)) is not None:
         set_annotation(write.new, keys.CREATED_BY, creator)
 
 
