@@ -139,7 +139,8 @@ def test_a_deployment_is_a_chart_from_one_place_or_something_else(obj: Object, f
 @pytest.mark.parametrize(
     ("scheduling", "fields"),
     [
-        ({"seedSelector": {"matchLabels": {"a": "b"}}, "tolerations": [{"key": "x"}, {"key": "x", "value": "1"}]}, set()),
+        ({"seedSelector": {"matchLabels": {"a": "b"}}, "tolerations": [{"key": "x", "value": "1"}, {"key": "x"}]}, set()),
+        ({"tolerations": [{"key": "x"}, {"key": "x", "value": "1"}]}, {"scheduling.tolerations[1]"}),
         ({"tolerations": [{"key": "x"}, {"key": "x"}]}, {"scheduling.tolerations[1]"}),
         ({"seedSelector": {"matchLabels": {"a": "b c"}}}, {"scheduling.seedSelector.matchLabels"}),
     ],

@@ -119,6 +119,19 @@ def test_labels_say_which_extensions_a_seed_uses() -> None:
             {"provider__zones": ["a"], "settings__topologyAwareRouting": {"enabled": True}},
             {"spec.settings.topologyAwareRouting.enabled"},
         ),
+        ({"ingress__domain": "a_b"}, {"spec.ingress.domain"}),
+        (
+            {"settings__loadBalancerServices__annotations": {"a b": ""}},
+            {"spec.settings.loadBalancerServices.annotations"},
+        ),
+        (
+            {"settings__loadBalancerServices__zones": [{"name": "a", "annotations": {"a b": ""}}]},
+            {"spec.settings.loadBalancerServices.zones[0].annotations"},
+        ),
+        (
+            {"settings__excessCapacityReservation": {"enabled": False, "configs": [{"resources": {}}]}},
+            {"spec.settings.excessCapacityReservation.configs[0].resources"},
+        ),
         (
             {"settings__excessCapacityReservation__configs": [{"resources": {}}]},
             {"spec.settings.excessCapacityReservation.configs[0].resources"},

@@ -7,19 +7,22 @@ missing.
 from collections.abc import Iterable, Iterator, Mapping
 
 from gardener.garden.networks import cidr_errors, family_errors, overlap_errors, vpn_errors
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.names import dns_subdomain_problems
+from kube.objects import Object, mapping, mappings, string_map, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from kube.validation import (
     FieldError,
+    annotation_errors,
     duplicate,
     forbidden,
     invalid,
-    label_errors,
+    invalid_for,
     not_found,
     required,
     toleration_errors,
 )
 from webhooks.garden.common import tolerations
+from webhooks.garden.common.metadata import metadata_errors
 from webhooks.shapes import child
 
 _IMMUTABLE = (
@@ -52,14 +55,16 @@ def template_errors(template: Object, path: str) -> Iterator[FieldError]:
     where, metadata = f"{path}.metadata", mapping(template.get("metadata"))
     if metadata.get("name"):
         yield forbidden(f"{where}.name", "seed name is forbidden")
-    yield from label_errors(f"{where}.labels", mapping(metadata.get("labels")))
+    yield from metadata_errors(metadata, where)
     yield from spec_errors(mapping(template.get("spec")), f"{path}.spec")
 
 
 def spec_errors(spec: Object, path: str) -> Iterator[FieldError]:
     yield from _network_errors(mapping(spec.get("networks")), f"{path}.networks")
     yield from _backup_errors(spec, path)
-    yield from tolerations.list_errors(f"{path}.taints", mappings(spec.get("taints")))
+    if domain := text(at(spec, "ingress", "domain")):
+        yield from invalid_for(f"{path}.ingress.domain", domain, dns_subdomain_problems(domain))
+    yield from tolerations.list_errors(f"{path}.taints", mappings(spec.get("taints")), are_taints=True)
     yield from _settings_errors(spec, f"{path}.settings")
     purposes = (text(each.get("purpose")) for each in mappings_at(spec, "volume", "providers"))
     yield from _duplicates(purposes, f"{path}.volume.providers", "purpose")
@@ -119,14 +124,17 @@ def _settings_errors(spec: Object, path: str) -> Iterator[FieldError]:
             "topology-aware routing can only be enabled on seeds with at least two zones in spec.provider.zones",
         )
     reservation = mapping_at(spec, "settings", "excessCapacityReservation")
-    if reservation.get("enabled") is not False:
-        for index, config in enumerate(mappings(reservation.get("configs"))):
-            yield from _reservation_errors(config, f"{path}.excessCapacityReservation.configs[{index}]")
+    for index, config in enumerate(mappings(reservation.get("configs"))):
+        yield from _reservation_errors(config, f"{path}.excessCapacityReservation.configs[{index}]")
 
 
 def _load_balancer_errors(services: Object, zones: list[str], path: str) -> Iterator[FieldError]:
     where = f"{path}.loadBalancerServices.zones"
-    names = [text(zone.get("name")) for zone in mappings(services.get("zones"))]
+    settings = mappings(services.get("zones"))
+    yield from annotation_errors(f"{path}.loadBalancerServices.annotations", string_map(services.get("annotations")))
+    for index, zone in enumerate(settings):
+        yield from annotation_errors(f"{where}[{index}].annotations", string_map(zone.get("annotations")))
+    names = [text(zone.get("name")) for zone in settings]
     if names and len(zones) < 2:
         yield forbidden(where, "settings of zones are only allowed with at least two zones in spec.provider.zones")
     for index, name in enumerate(names):

@@ -13,14 +13,14 @@ def pair(toleration: Object) -> tuple[str, str]:
     return text(toleration.get("key")), text(toleration.get("value"))
 
 
-def list_errors(path: str, tolerations: Sequence[Object]) -> Iterator[FieldError]:
-    """Every one has a key, and no two are the same."""
+def list_errors(path: str, tolerations: Sequence[Object], *, are_taints: bool = False) -> Iterator[FieldError]:
+    """Every one has a key, and none is there before it: a toleration without value stands for all of its key."""
     seen: set[tuple[str, str]] = set()
     for index, toleration in enumerate(tolerations):
         key, value = pair(toleration)
         if not key:
             yield required(f"{path}[{index}].key")
-        if (key, value) in seen:
+        if (key, value) in seen or (not are_taints and (key, "") in seen):
             yield duplicate(f"{path}[{index}]", f"{key}={value}" if value else key)
         seen.add((key, value))
 

@@ -3,8 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gardener.garden.members import EXTENSION_PREFIX, OWNER, RBAC_GROUP, ROLES, VIEWER, members, roles
+from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, text
-from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
+from kube.validation import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    invalid_for,
+    not_supported,
+    required,
+    too_long,
+)
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write, is_service_account
 
@@ -68,6 +78,7 @@ def member_errors(write: Write) -> Iterator[Finding]:
     for index, member in enumerate(members(write.spec)):
         path = f"spec.members[{index}]"
         yield from subject_errors(path, member)
+        yield from _user_name_errors(path, member)
         if identity(member) in seen:
             yield duplicate(path, {name: member[name] for name in ("kind", "namespace", "name") if name in member})
         seen.add(identity(member))
@@ -81,12 +92,21 @@ def member_errors(write: Write) -> Iterator[Finding]:
                 )
 
 
+def _user_name_errors(path: str, member: Object) -> Iterator[FieldError]:
+    kind, namespace, name = identity(member)
+    if member.get("kind") == "User" and kind == "ServiceAccount" and not (namespace and name):
+        wanted = f"{SERVICE_ACCOUNT_PREFIX}<namespace>:<name>"
+        yield invalid(f"{path}.name", text(member.get("name")), f"must be the user name of a ServiceAccount: {wanted}")
+
+
 def subject_errors(path: str, subject: Object) -> Iterator[FieldError]:
     kind, group = text(subject.get("kind")), text(subject.get("apiGroup"))
     if not subject.get("name"):
         yield required(f"{path}.name")
     match kind:
         case "ServiceAccount":
+            if name := text(subject.get("name")):
+                yield from invalid_for(f"{path}.name", name, dns_subdomain_problems(name))
             if group:
                 yield not_supported(f"{path}.apiGroup", group, ("",))
             if not subject.get("namespace"):
