@@ -53,12 +53,34 @@ def test_a_gardenlet_gets_a_capacity_a_pull_policy_and_a_secret_for_backups() ->
         (gardenlet({**SEED, "dns": {}}), {"seedConfig.spec.dns.provider"}),
         (gardenlet({**SEED, "networks": {"pods": "x", "services": "10.1.0.0/16"}}), {"seedConfig.spec.networks.pods"}),
         (gardenlet(kind="Other"), {"kind"}),
+        (
+            gardenlet(resources={"capacity": {"shoots": "5"}, "reserved": {"shoots": "6"}}),
+            {"resources.reserved.shoots"},
+        ),
+        (gardenlet(resources={"reserved": {"shoots": "6", "cpu": 1}}), {"resources.reserved.cpu"}),
+        (
+            gardenlet(seedConfig={"metadata": {"annotations": {"a b": ""}}, "spec": SEED}),
+            {"seedConfig.metadata.annotations"},
+        ),
         (gardenlet({}), {f"seedConfig.spec.{name}" for name in ("provider", "networks", "dns", "ingress")}),
     ],
 )
 def test_a_gardenlet_describes_a_whole_seed(obj: Object, fields: set[str]) -> None:
     refused = Asked(GARDENLET).create(obj)
     assert (refused.code, refused.fields) == (422, {f"spec.config.{field}" for field in fields}), refused.message
+
+
+def test_the_deployment_of_a_gardenlet_must_be_accepted() -> None:
+    obj = gardenlet()
+    obj["spec"]["deployment"] |= {
+        "serviceAccountName": "a_b",
+        "podLabels": {"a": "b c"},
+        "podAnnotations": {"a b": "c"},
+    }
+    expected = {f"spec.deployment.{field}" for field in ("serviceAccountName", "podLabels", "podAnnotations")}
+    assert Asked(GARDENLET).create(obj).fields == expected
+    obj["spec"]["deployment"] |= {"image": {"repository": "", "tag": ""}}
+    assert Asked(GARDENLET).create(obj).fields >= {"spec.deployment.image.repository", "spec.deployment.image.tag"}
 
 
 def test_a_gardenlet_is_in_the_garden_and_not_beside_a_managed_seed_of_that_name() -> None:
@@ -183,6 +205,18 @@ NO_MATCH = {
         ),
         (managed_seed_set(template__spec__gardenlet={}), {f"{CONFIG}.seedConfig"}),
         (
+            managed_seed_set(shootTemplate__metadata={**LABELS, "annotations": {"a b": ""}}),
+            {"shootTemplate.metadata.annotations"},
+        ),
+        (
+            managed_seed_set(template__metadata={"labels": {**LABELS["labels"], "x": "a b"}}),
+            {"template.metadata.labels"},
+        ),
+        (
+            managed_seed_set(template__spec__gardenlet__deployment={"podLabels": {"a": "b c"}}),
+            {"template.spec.gardenlet.deployment.podLabels"},
+        ),
+        (
             managed_seed_set({"ingress": {"controller": {"kind": "nginx"}}}),
             {f"{CONFIG}.seedConfig.spec.ingress.domain", f"{CONFIG}.seedConfig.spec.dns.provider"},
         ),
@@ -219,6 +253,36 @@ def test_what_is_made_from_templates_must_be_accepted(obj: Object, fields: set[s
     refused = Asked(MANAGED_SEED_SET).create(obj)
     expected = {f"spec.{field}".replace("__", ".") for field in fields}
     assert (refused.code, refused.fields) == (422, expected), refused.message
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "fields"),
+    [
+        ({}, {"shootTemplate__spec__region": "other"}, {"shootTemplate.spec.region"}),
+        ({}, {"shootTemplate__spec__kubernetes__version": "1.29.1"}, {"shootTemplate.spec.kubernetes.version"}),
+        ({}, {"shootTemplate__spec__kubernetes__version": "1.31.0"}, set()),
+        ({}, {"shootTemplate__spec__networking__nodes": "10.1.0.0/16"}, set()),
+        (
+            {"shootTemplate__spec__networking__nodes": "10.1.0.0/16"},
+            {"shootTemplate__spec__networking__nodes": "10.2.0.0/16"},
+            {"shootTemplate.spec.networking.nodes"},
+        ),
+        ({}, {f"{CONFIG}__seedConfig__spec__networks": {"pods": "10.1.0.0/16"}}, set()),
+        (
+            {f"{CONFIG}__seedConfig__spec__networks": {"pods": "10.1.0.0/16"}},
+            {f"{CONFIG}__seedConfig__spec__networks": {"pods": "10.2.0.0/16"}},
+            {f"{CONFIG}.seedConfig.spec.networks.pods"},
+        ),
+    ],
+)
+def test_templates_change_only_where_what_was_made_from_them_can(
+    before: Object, changes: Object, fields: set[str]
+) -> None:
+    stored = Asked(MANAGED_SEED_SET).create(managed_seed_set(**before))
+    assert stored.status is None, stored.message
+    sent = {**stored.object, "spec": managed_seed_set(**{**before, **changes})["spec"]}
+    changed = Asked(MANAGED_SEED_SET).update(stored.object, sent)
+    assert changed.fields == {f"spec.{field}".replace("__", ".") for field in fields}, changed.message
 
 
 def test_sets_are_in_the_garden() -> None:

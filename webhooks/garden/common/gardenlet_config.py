@@ -11,9 +11,19 @@ from gardener.garden import structural
 from gardener.garden.kinds.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, CONFIG_SCHEMA
 from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
-from kube.objects import Object, mapping, text
+from kube.names import dns_subdomain_problems
+from kube.objects import Object, mapping, string_map, text
 from kube.paths import mapping_at
-from kube.validation import FieldError, forbidden, required
+from kube.quantities import parse_quantity
+from kube.validation import (
+    FieldError,
+    annotation_errors,
+    forbidden,
+    invalid,
+    invalid_for,
+    label_errors,
+    required,
+)
 from webhooks.garden.common import seed_spec
 from webhooks.shapes import child
 
@@ -53,6 +63,24 @@ def errors(config: Object, path: str) -> Iterator[FieldError]:
         yield from _below(path, wrong)
         return
     yield from seed_spec.template_errors(mapping_at(found, "seedConfig"), f"{path}.seedConfig")
+    yield from _reserved_errors(mapping_at(found, "resources"), f"{path}.resources.reserved")
+
+
+def _reserved_errors(resources: Object, path: str) -> Iterator[FieldError]:
+    capacity = mapping(resources.get("capacity"))
+    for name, amount in mapping(resources.get("reserved")).items():
+        if name not in capacity:
+            yield invalid(f"{path}.{name}", amount, "there is no capacity of that name")
+        elif parse_quantity(amount) > parse_quantity(capacity[name]):
+            yield invalid(f"{path}.{name}", amount, "must not be more than the capacity")
+
+
+def deployment_errors(deployment: Object, path: str) -> Iterator[FieldError]:
+    """What the API server would refuse in the Deployment that is made of it."""
+    if account := text(deployment.get("serviceAccountName")):
+        yield from invalid_for(f"{path}.serviceAccountName", account, dns_subdomain_problems(account))
+    yield from label_errors(f"{path}.podLabels", string_map(deployment.get("podLabels")))
+    yield from annotation_errors(f"{path}.podAnnotations", string_map(deployment.get("podAnnotations")))
 
 
 def missing(config: Object, path: str) -> Iterator[FieldError]:

@@ -32,6 +32,7 @@ def complete(write: Write) -> None:
 
 def config_errors(write: Write) -> Iterator[Finding]:
     config = mapping_at(write.spec, "config")
+    yield from gardenlet_config.deployment_errors(mapping_at(write.spec, "deployment"), "spec.deployment")
     yield from gardenlet_config.errors(config, CONFIG)
     yield from gardenlet_config.missing(config, CONFIG)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gardener.garden.managed_seeds import domain_of, facts, zones_of_workers
 from gardener.garden.resources import GARDENLETS, MANAGED_SEEDS
 from kube.objects import Object, metadata, text
-from kube.paths import at, mappings_at
+from kube.paths import at, mapping_at, mappings_at
 from kube.validation import FieldError, invalid
 from webhooks.garden.common import gardenlet_config, seed_spec
 from webhooks.garden.common.namespaces import GARDEN
@@ -30,6 +30,8 @@ _SHOOT = "spec.shoot.name"
 def seed_errors(write: Write) -> Iterator[Finding]:
     if (template := template_of(write.new)) is not None:
         yield from seed_spec.template_errors(template, TEMPLATE)
+    deployment = mapping_at(write.spec, "gardenlet", "deployment")
+    yield from gardenlet_config.deployment_errors(deployment, "spec.gardenlet.deployment")
     config = config_of(write.new)
     if config:
         yield from gardenlet_config.errors(config, CONFIG)

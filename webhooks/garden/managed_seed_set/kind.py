@@ -13,10 +13,12 @@ MANAGED_SEED_SET = Kind(
     checks=(
         in_garden,
         validation.selector_errors,
+        validation.metadata_errors,
         validation.update_errors,
         validation.seed_errors,
         shoots.shoot_errors,
     ),
+    changes=(validation.seed_changes, shoots.shoot_changes),
     deletions=(scaling.in_order,),
     warnings=(scaling.replicas_that_stay,),
     reads=(MANAGED_SEEDS, SHOOTS),

@@ -1,15 +1,15 @@
 """The template of Shoots, judged by the rules of Shoots as they will be made from it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gardener.garden.kinds.shoot import SHOOT
 from gardener.garden.structural import with_defaults
 from kube.objects import mapping
 from kube.paths import at, mapping_at
-from kube.validation import required
+from kube.validation import invalid, required
 from webhooks.garden.findings import Finding
-from webhooks.garden.shoot import defaults
+from webhooks.garden.shoot import defaults, kubernetes
 from webhooks.garden.shoot.spec_checks import SPEC_CHECKS
 from webhooks.garden.write import Write
 
@@ -22,9 +22,21 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
         yield required(f"{_PATH}.spec.provider.workers", "workerless shoot cannot be used to create managed seed")
         return
     made = _made(write)
-    for rule in SPEC_CHECKS:
-        for finding in rule(made):
-            yield replace(finding, path=f"{_PATH}.{finding.path}")
+    yield from _of_template(finding for rule in SPEC_CHECKS for finding in rule(made))
+
+
+def shoot_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: what the Shoots would refuse, which get the template when it changes."""
+    before, made = _made(write.of_old()).new, _made(write).new
+    changed = replace(write, new=made, old=before, other=None)
+    yield from _of_template(kubernetes.version_changes(changed))
+    nodes = ("spec", "networking", "nodes")
+    if at(before, *nodes) and changed.changed(*nodes):
+        yield invalid(f"{_PATH}.{'.'.join(nodes)}", at(made, *nodes), "field is immutable")
+
+
+def _of_template(findings: Iterable[Finding]) -> Iterator[Finding]:
+    return (replace(finding, path=f"{_PATH}.{finding.path}") for finding in findings)
 
 
 def _made(write: Write) -> Write:

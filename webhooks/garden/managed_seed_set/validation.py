@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from gardener.garden.managed_seeds import seed_template_path
-from kube.objects import matches_label_selector, string_map, text
+from kube.objects import Object, matches_label_selector, string_map, text
 from kube.paths import at, mapping_at
 from kube.validation import invalid, label_selector_errors, required
-from webhooks.garden.common import gardenlet_config, seed_spec
+from webhooks.garden.common import gardenlet_config, metadata, seed_spec
 from webhooks.garden.common.shares import share_errors
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import Write
@@ -47,6 +47,11 @@ def selector_errors(write: Write) -> Iterator[Finding]:
             yield invalid(where, labels, "selector does not match template labels")
 
 
+def metadata_errors(write: Write) -> Iterator[Finding]:
+    for template in ("template", "shootTemplate"):
+        yield from metadata.metadata_errors(mapping_at(write.spec, template, "metadata"), f"spec.{template}.metadata")
+
+
 def update_errors(write: Write) -> Iterator[Finding]:
     path = ("updateStrategy", "rollingUpdate", "maxUnhealthyShoots")
     yield from share_errors(".".join(("spec", *path)), at(write.spec, *path))
@@ -56,6 +61,8 @@ def seed_errors(write: Write) -> Iterator[Finding]:
     if _has_template(write):
         yield from seed_spec.template_errors(mapping_at(write.spec, *_seed_template(write)), _TEMPLATE_PATH)
         return
+    deployment = mapping_at(write.spec, *_GARDENLET, "deployment")
+    yield from gardenlet_config.deployment_errors(deployment, ".".join(("spec", *_GARDENLET, "deployment")))
     config = mapping_at(write.spec, *_CONFIG)
     if config.get("seedConfig") is None:
         yield required(f"{_CONFIG_PATH}.seedConfig", "seedConfig is required")
@@ -67,7 +74,18 @@ def seed_errors(write: Write) -> Iterator[Finding]:
         bootstrap=text(at(write.spec, *_GARDENLET, "bootstrap")) or "BootstrapToken",
         merged=at(write.spec, *_GARDENLET, "mergeWithParent") is not False,
     )
-    readable = gardenlet_config.readable(config) or {}
-    yield from seed_spec.completeness_errors(
-        mapping_at(readable, *gardenlet_config.SEED_SPEC), f"{_CONFIG_PATH}.seedConfig.spec"
-    )
+    yield from seed_spec.completeness_errors(_seed(write), f"{_CONFIG_PATH}.seedConfig.spec")
+
+
+def seed_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`."""
+    path = ".".join(("spec", *_seed_template(write), "spec"))
+    yield from seed_spec.change_errors(_seed(write), _seed(write.of_old()), path)
+
+
+def _seed(write: Write) -> Object:
+    """The spec of the Seed; empty if the configuration is not what it should be."""
+    if _has_template(write):
+        return mapping_at(write.spec, *_seed_template(write), "spec")
+    readable = gardenlet_config.readable(mapping_at(write.spec, *_CONFIG)) or {}
+    return mapping_at(readable, *gardenlet_config.SEED_SPEC)
