@@ -60,6 +60,12 @@ def _network(text: str) -> IPNetwork | None:
         return None
 
 
+def has_host_bits(text: str) -> bool:
+    """Whether the address of a CIDR is not that of its network."""
+    network = parse_cidr(text)
+    return network is not None and _address(text.partition("/")[0]) != network.network_address
+
+
 def _address(text: str) -> Address | None:
     if "%" in text or len(text) > _LONGEST_ADDRESS:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from kube.addresses import IPNetwork, parse_cidr
+from kube.addresses import IPNetwork, has_host_bits, parse_cidr
 from kube.validation import FieldError, invalid
 
 VPN_RANGES = ("192.168.123.0/24", "fd8f:6d53:b97a:1::/96")
@@ -15,6 +15,12 @@ _VPN = tuple(network for text in VPN_RANGES if (network := parse_cidr(text)) is 
 def cidr_errors(path: str, text: str) -> Iterator[FieldError]:
     if parse_cidr(text) is None:
         yield invalid(path, text, f"invalid CIDR address: {text}")
+
+
+def canonical_errors(path: str, text: str) -> Iterator[FieldError]:
+    """About bits of the host, which mean nothing in a network."""
+    if has_host_bits(text):
+        yield invalid(path, text, f"must be a canonical CIDR: {parse_cidr(text)}")
 
 
 def parsed(networks: Mapping[str, str]) -> dict[str, IPNetwork]:

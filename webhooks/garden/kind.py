@@ -107,8 +107,12 @@ class Kind:
                 change(write)
             return
         if not write.is_unchanged:
+            stays = write.is_update and write.is_deleting and "spec" in write.old and not write.changed("spec")
             for change in chain(self.defaults, self.mutations):
                 change(write)
+            if stays:
+                # Defaults that came with a later release would be changes, and those are refused then.
+                write.new["spec"] = write.old["spec"]
         if self.asks is not None:
             keep_sequence(write, self.asks)
 

@@ -19,6 +19,13 @@ def window(begin: str, end: str) -> dict[str, Any]:
 
 
 W = "spec.provider.workers"
+SERVER, MANAGER = "spec.kubernetes.kubeAPIServer", "spec.kubernetes.kubeControllerManager"
+MASK = f"{MANAGER}.nodeCIDRMaskSize"
+OLD_IMAGE = {"name": "linux", "version": "1.0.0"}
+
+
+def swapping(behavior: str) -> Object:
+    return {"failSwapOn": False, "featureGates": {"NodeSwap": True}, "memorySwap": {"swapBehavior": behavior}}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ W = "spec.provider.workers"
          {"spec.monitoring.alerting.emailReceivers[1]"}),
         (window("220000+0100", "222900+0100"), {"spec.maintenance.timeWindow"}),
         (window("220000+0000", "040100+0000"), {"spec.maintenance.timeWindow"}),
-        (window("2200", "x"), {"spec.maintenance.timeWindow.begin", "spec.maintenance.timeWindow.end"}),
+        (window("2200", "x"), {"spec.maintenance.timeWindow.begin/end"}),
         ({"hibernation__schedules": [{}]}, {"spec.hibernation.schedules[0].start/end"}),
         ({"hibernation__schedules": [{"start": "0 20 * * *", "location": "Mars/Base"}]},
          {"spec.hibernation.schedules[0].location"}),
@@ -79,7 +86,75 @@ W = "spec.provider.workers"
          {"spec.systemComponents.coreDNS.rewriting.commonSuffixes[0]"}),
         ({"kubernetes__kubelet": {"containerLogMaxFiles": 1}}, {"spec.kubernetes.kubelet.containerLogMaxFiles"}),
         ({"kubernetes__kubelet": {"memorySwap": {"swapBehavior": "NoSwap"}}},
+         {"spec.kubernetes.kubelet.memorySwap"}),
+        ({"kubernetes__kubelet": {"memorySwap": {}}}, {"spec.kubernetes.kubelet.memorySwap"}),
+        ({"kubernetes__kubelet": swapping("UnlimitedSwap")}, {"spec.kubernetes.kubelet.memorySwap.swapBehavior"}),
+        ({"kubernetes__version": "1.29.8", "kubernetes__kubelet": swapping("NoSwap"), **pool(machine__image=OLD_IMAGE)},
          {"spec.kubernetes.kubelet.memorySwap.swapBehavior"}),
+        (pool(kubernetes__kubelet={"evictionHard": {"memoryAvailable": "some"}}),
+         {f"{W}[0].kubernetes.kubelet.evictionHard.memoryAvailable"}),
+        ({"kubernetes__kubelet": {"evictionSoft": {"memoryAvailable": "-1Mi", "nodeFSAvailable": "101%"}}},
+         {f"spec.kubernetes.kubelet.evictionSoft.{signal}" for signal in ("memoryAvailable", "nodeFSAvailable")}),
+        ({"kubernetes__kubelet": {"evictionSoftGracePeriod": {"memoryAvailable": "-1s"},
+                                  "evictionPressureTransitionPeriod": "-1s", "evictionMaxPodGracePeriod": -1}},
+         {f"spec.kubernetes.kubelet.{field}" for field in (
+             "evictionSoftGracePeriod.memoryAvailable", "evictionPressureTransitionPeriod", "evictionMaxPodGracePeriod")}),
+        (pool(maxUnavailable="10%", maxSurge="-1%"), {f"{W}[0].maxSurge"}),
+        (pool(annotations={"a b": ""}), {f"{W}[0].annotations"}),
+        (pool(taints=[{"key": "node.gardener.cloud/critical-components-not-ready", "effect": "NoSchedule"}]),
+         {f"{W}[0].taints[0].key"}),
+        (pool(taints=[{"key": "k", "value": "a b", "effect": "NoSchedule"}]), {f"{W}[0].taints[0].value"}),
+        (pool(volume=VOLUME, dataVolumes=[{"name": "Data", "size": "20Gi"}]), {f"{W}[0].dataVolumes[0].name"}),
+        (pool(volume=VOLUME, dataVolumes=[{"name": "d" * 16, "size": "20Gi"}]), {f"{W}[0].dataVolumes[0].name"}),
+        (pool(clusterAutoscaler={"scaleDownUnneededTime": "-1s"}), {f"{W}[0].clusterAutoscaler.scaleDownUnneededTime"}),
+        ({"kubernetes__enableStaticTokenKubeconfig": True}, {"spec.kubernetes.enableStaticTokenKubeconfig"}),
+        ({"kubernetes__kubeControllerManager": {"nodeCIDRMaskSize": 29}}, {MASK}),
+        ({"kubernetes__kubeControllerManager": {"nodeCIDRMaskSize": 26}}, {MASK}),
+        ({"kubernetes__kubeControllerManager": {"nodeCIDRMaskSize": 24}, **pool(kubernetes__kubelet={"maxPods": 255})},
+         {MASK}),
+        ({"kubernetes__kubeControllerManager": {"podEvictionTimeout": "0s", "nodeMonitorGracePeriod": "0s"}},
+         {f"{MANAGER}.podEvictionTimeout", f"{MANAGER}.nodeMonitorGracePeriod"}),
+        ({"kubernetes__kubeControllerManager": {"horizontalPodAutoscaler": {
+            "tolerance": 0, "downscaleStabilization": "1ms", "initialReadinessDelay": "0s",
+            "cpuInitializationPeriod": "1ms", "syncPeriod": "1ms"}}},
+         {f"{MANAGER}.horizontalPodAutoscaler.{field}" for field in (
+             "tolerance", "downscaleStabilization", "initialReadinessDelay", "cpuInitializationPeriod", "syncPeriod")}),
+        ({"kubernetes__clusterAutoscaler": {"maxNodeProvisionTime": "-1s", "ignoreTaints": ["a", "a", "b c"]}},
+         {f"spec.kubernetes.clusterAutoscaler.{field}" for field in (
+             "maxNodeProvisionTime", "ignoreTaints[1]", "ignoreTaints[2]")}),
+        ({"kubernetes__verticalPodAutoscaler": {"enabled": True, "updaterInterval": "-1s"}},
+         {"spec.kubernetes.verticalPodAutoscaler.updaterInterval"}),
+        ({"kubernetes__verticalPodAutoscaler": {"enabled": True, "targetCPUPercentile": 2}},
+         {"spec.kubernetes.verticalPodAutoscaler.targetCPUPercentile"}),
+        ({"kubernetes__kubeAPIServer": {"requests": {"maxMutatingInflight": 401, "maxNonMutatingInflight": 801}}},
+         {f"{SERVER}.requests.{field}" for field in ("maxMutatingInflight", "maxNonMutatingInflight")}),
+        ({"kubernetes__kubeAPIServer": {"oidcConfig": {"clientID": "c"}}}, {f"{SERVER}.oidcConfig.issuerURL"}),
+        ({"kubernetes__kubeAPIServer": {"oidcConfig": {"issuerURL": "https://x"}}}, {f"{SERVER}.oidcConfig.clientID"}),
+        ({"kubernetes__kubeAPIServer": {"oidcConfig": {"clientID": "c", "issuerURL": "https://"}}},
+         {f"{SERVER}.oidcConfig.issuerURL"}),
+        ({"kubernetes__kubeAPIServer": {"oidcConfig": {"clientID": "c", "issuerURL": "https://a:b@x?y#z"}}},
+         {f"{SERVER}.oidcConfig.issuerURL"}),
+        ({"kubernetes__kubeAPIServer": {"oidcConfig": {"signingAlgs": ["RS256", "HS256"], "groupsClaim": ""}}},
+         {f"{SERVER}.oidcConfig.signingAlgs[1]", f"{SERVER}.oidcConfig.groupsClaim"}),
+        ({"kubernetes__kubeAPIServer": {"structuredAuthentication": {"configMapName": "c"}, "oidcConfig": {}}},
+         {f"{SERVER}.oidcConfig"}),
+        ({"kubernetes__kubeAPIServer": {"structuredAuthentication": {"configMapName": "c"},
+                                        "featureGates": {"StructuredAuthenticationConfiguration": False}}},
+         {f"{SERVER}.structuredAuthentication"}),
+        ({"kubernetes__kubeAPIServer": {"serviceAccountConfig": {"issuer": "a", "acceptedIssuers": ["b", "a", "b"]}}},
+         {f"{SERVER}.serviceAccountConfig.acceptedIssuers[{index}]" for index in (1, 2)}),
+        ({"kubernetes__kubeAPIServer": {"encryptionConfig": {"resources": ["configmaps", "configmaps."]}}},
+         {f"{SERVER}.encryptionConfig.resources[1]"}),
+        ({"monitoring": {"alerting": {"emailReceivers": ["a@b.c", "a@b.c"]}}},
+         {"spec.monitoring.alerting.emailReceivers[1]"}),
+        ({"networking__pods": "10.0.0.1/16"}, {"spec.networking.pods"}),
+        ({"cloudProfile": None}, {"spec.cloudProfile.name"}),
+        ({"tolerations": [{"key": "w"}, {"key": "w", "value": "x"}]}, {"spec.tolerations[1]"}),
+        ({"resources": [{"name": "r", "resourceRef": {"kind": "Secret", "apiVersion": "apps/v1", "name": "cred"}}]},
+         {"spec.resources[0].resourceRef.apiVersion"}),
+        ({"dns": {"domain": "a.b", "providers": [{"type": "a_b", "secretName": "cred"}]}}, {"spec.dns.providers[0]"}),
+        ({"dns": {"domain": "a.dev.ex.org", "providers": [{"type": "unmanaged", "primary": True}]}},
+         {"spec.dns.providers"}),
         ({"meta__finalizers": ["gardener"]}, {"metadata.finalizers[0]"}),
         ({"meta__annotations": {"shoot.gardener.cloud/expiration-timestamp": "soon"}},
          {"metadata.annotations[shoot.gardener.cloud/expiration-timestamp]"}),
@@ -88,6 +163,23 @@ W = "spec.provider.workers"
 def test_a_field_that_is_wrong_is_named(fields: dict[str, Any], expected: set[str]) -> None:
     refused = create(shoot(**fields))
     assert (refused.code, refused.fields) == (422, expected), refused.message
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kubernetes__kubelet": swapping("NoSwap")},
+        {"kubernetes__kubelet": {"evictionHard": {"memoryAvailable": "5%"}, "maxPods": 0}},
+        {"kubernetes__kubeAPIServer": {"oidcConfig": {"usernameClaim": "sub"}}},
+        {"kubernetes__kubeControllerManager": {"nodeCIDRMaskSize": 27}, "kubernetes__kubelet": {"maxPods": 30}},
+        {"networking__ipFamilies": ["IPv6"], "kubernetes__kubeControllerManager": {"nodeCIDRMaskSize": 60}},
+        pool(maxSurge="150%"),
+        {"provider__workers": [worker(zones=["a", "b"], maximum=1), worker("v", zones=["b", "a"], maximum=2)]},
+        {"provider__workers": [worker(), worker("v", zones=["a", "b"], maximum=1, systemComponents={"allow": False})]},
+    ],
+)
+def test_a_field_that_only_looks_wrong_is_accepted(fields: dict[str, Any]) -> None:
+    assert create(shoot(**fields)).status is None
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -104,6 +196,9 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         {"networking__pods": "10.0.0.0/8"},
         {"provider__infrastructureConfig": {}},
         {"systemComponents": {}},
+        {"kubernetes__kubeControllerManager__horizontalPodAutoscaler": {}},
+        {"kubernetes__kubeControllerManager__nodeMonitorGracePeriod": "40s"},
+        {"kubernetes__kubeControllerManager__podEvictionTimeout": "2m"},
     ],
 )
 def test_a_workerless_shoot_has_nothing_for_workers(fields: dict[str, Any]) -> None:
@@ -147,6 +242,11 @@ def test_what_the_garden_does_not_have_is_refused(fields: dict[str, Any], said: 
     refused = create(shoot(**fields))
     assert refused.code == 403, refused
     assert said in refused.message
+
+
+def test_a_workerless_shoot_may_say_how_long_pods_stay_on_nodes_that_join_it_by_themselves() -> None:
+    server = {"defaultNotReadyTolerationSeconds": 60, "defaultUnreachableTolerationSeconds": 60}
+    assert create(workerless(kubernetes__kubeAPIServer=server)).status is None
 
 
 def test_a_workerless_shoot_has_only_extensions_for_such() -> None:
@@ -229,3 +329,48 @@ def test_in_deletion_the_spec_stays_and_nothing_else_is_looked_at() -> None:
     old = stored(meta__deletionTimestamp="2026-01-01T00:00:00Z", secretBindingName="gone", region="gone")
     assert update(old, meta__annotations={"a": "b"}).status is None
     assert update(old, purpose="testing").fields == {"spec"}
+
+
+def test_defaults_of_a_later_release_do_not_keep_a_shoot_from_being_deleted() -> None:
+    old = stored(meta__deletionTimestamp="2026-01-01T00:00:00Z", meta__finalizers=["gardener"])
+    del old["spec"]["kubernetes"]["kubelet"]["kubeReserved"]
+    gone = update(old, meta__finalizers=[])
+    assert gone.status is None, gone.message
+    assert gone.spec == old["spec"]
+
+
+def encrypted(*wanted: str, now: tuple[str, ...] = (), **fields: Any) -> Object:
+    """A Shoot with these resources in its spec and in its status."""
+    server = {"encryptionConfig": {"resources": list(wanted)}}
+    status = operation(encryptedResources=list(now), **fields.pop("status", {}))
+    return stored(shoot(kubernetes__kubeAPIServer=server), status=status, **fields)
+
+
+RESOURCES = "kubernetes__kubeAPIServer__encryptionConfig__resources"
+
+
+@pytest.mark.parametrize(
+    ("old", "possible"),
+    [
+        (encrypted("configmaps", now=("configmaps",)), True),
+        (encrypted("configmaps"), False),
+        (encrypted("configmaps", now=("configmaps",), hibernation={"enabled": True}), False),
+        (
+            encrypted(
+                "configmaps",
+                now=("configmaps",),
+                status={"credentials": {"rotation": {"etcdEncryptionKey": {"phase": "Prepared"}}}},
+            ),
+            False,
+        ),
+    ],
+)
+def test_what_is_encrypted_changes_once_at_a_time(old: Object, *, possible: bool) -> None:
+    outcome = update(old, **{RESOURCES: ["configmaps", "deployments.apps"]})
+    assert outcome.fields == (set() if possible else {f"{SERVER}.encryptionConfig.resources"}), outcome.message
+    assert update(old, purpose="testing").status is None
+
+
+def test_a_cluster_does_not_go_to_sleep_while_its_data_are_encrypted_anew() -> None:
+    assert update(encrypted("configmaps"), hibernation={"enabled": True}).fields == {"spec.hibernation.enabled"}
+    assert update(encrypted("configmaps", now=("configmaps",)), hibernation={"enabled": True}).status is None

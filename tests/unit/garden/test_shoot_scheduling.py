@@ -51,6 +51,7 @@ def seed(**fields: Any) -> Object:
         ({"spec__provider__zones": ["a", "b"]},
          {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}}, "which has 2 zones"),
         ({"spec__networks__nodes": "10.250.0.0/16"}, {"networking__nodes": "10.250.0.0/17"}, "must not overlap"),
+        ({}, {"networking__nodes": "192.168.0.0/16"}, "must not overlap with the range of the VPN"),
         ({"spec__networks__shootDefaults": None}, {}, "spec.networking.pods: Required value: pods is required"),
         ({"status__allocatable": {"shoots": "0"}}, {}, "already has the maximum number of shoots scheduled on it (0)"),
         ({"status__allocatable": {"shoots": "500m"}}, {}, ""),
@@ -175,7 +176,7 @@ def test_the_first_provider_of_an_own_domain_is_primary_and_stays_so() -> None:
     assert update(old, dns__providers=OWN["providers"]).spec["dns"] == old["spec"]["dns"]
     assert update(old, dns__providers=[]).fields == {"spec.dns.providers"}
     other = [{"type": "other", "secretName": "cred", "primary": True}]
-    assert "spec.dns.providers[0].type" in update(old, dns__providers=other).fields
+    assert update(old, dns__providers=other).fields == {"spec.dns.providers", "spec.dns.providers[0].type"}
 
 
 @pytest.mark.parametrize(
@@ -276,6 +277,9 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
         {"provider__workers": [worker(zones=["a"])]},
     ):
         assert update(old, managed, **fields).code == 403, fields
+    unfit = stored(shoot(provider__workers=pools))
+    assert update(unfit, managed, meta__labels={"a": "b"}).status is None
+    assert update(unfit, managed, purpose="testing").status is None
     assert "still referenced by a managed seed" in asked(managed).delete(old).message
     assert asked().delete(old).status is None
 
@@ -428,7 +432,16 @@ def test_operations_that_are_possible(name: str, status: Object | None, asked_fo
 
 def test_what_is_done_at_once_is_not_planned_besides() -> None:
     outcome = annotated(stored(status=operation()), **{OPERATION: "rotate-ca-start", MAINTENANCE: "rotate-ca-start"})
-    assert outcome.fields == {f"metadata.annotations[{MAINTENANCE}]"}
+    assert outcome.fields == {"metadata.annotations"}
+
+
+def test_a_cluster_does_not_go_to_sleep_before_a_rotation_that_is_planned() -> None:
+    path = f"metadata.annotations[{MAINTENANCE}]"
+    planned = stored(status=operation(), meta__annotations={MAINTENANCE: "rotate-etcd-encryption-key-start"})
+    assert update(planned, hibernation={"enabled": True}).fields == {path, "spec.hibernation.enabled"}
+    asleep = stored(status=operation(), hibernation={"enabled": True})
+    outcome = annotated(asleep, **{MAINTENANCE: "rotate-etcd-encryption-key-start"})
+    assert outcome.fields == {path, "spec.hibernation.enabled"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ defaults.py      what depends on other fields alone
 profile.py       what the cloud profile fills in: versions and images
 offers.py        what the cloud profile must have
 networks.py, dns.py, seed.py, tolerations.py    where the cluster runs, and by which names it is reached
-kubernetes.py, workers.py, maintenance.py, settings.py    fields of the spec
+kubernetes.py, kubelet.py, workers.py, maintenance.py, settings.py    fields of the spec
 spec_checks.py   which of the checks are about the spec alone: templates of Shoots meet them, too
 operations.py    operation annotations, tasks, forced deletion
 labels.py        labels by which extensions and Seeds find their Shoots

@@ -10,12 +10,11 @@ from gardener.garden.resources import CLOUD_PROFILES
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
-from webhooks.garden.shoot.parts import ip_families, kubernetes_version, pools_of
+from webhooks.garden.shoot.parts import PODS_OF_KUBELET, ip_families, kubernetes_version, pools_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child, items
 
 GARDEN = "garden"
-_PODS_OF_KUBELET = 110
 _MOST_PODS = 1 << 20
 _OF_SERVER = {"defaultNotReadyTolerationSeconds": 300, "defaultUnreachableTolerationSeconds": 300}
 _OF_KUBELET = {"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 40, "serializeImagePulls": True}
@@ -105,7 +104,7 @@ def _node_mask(spec: Object, own: list[Object]) -> int:
     if ip_families(spec) == ["IPv6"]:
         return 64
     given: list[int] = [
-        at(spec, "kubernetes", "kubelet", "maxPods") or _PODS_OF_KUBELET,
+        at(spec, "kubernetes", "kubelet", "maxPods") or PODS_OF_KUBELET,
         *(each["maxPods"] for each in own if each.get("maxPods")),
     ]
     pods = min(max(*given, 1), _MOST_PODS)

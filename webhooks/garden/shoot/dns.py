@@ -96,8 +96,11 @@ def dns_errors(write: Write) -> Iterator[Finding]:
             yield forbidden(f"{path}.primary", "multiple primary DNS providers are not supported")
         yield from _provider_errors(path, provider)
         identity = _identity(provider)
-        if all(identity) and identity in seen:
-            yield duplicate(path, f"{identity[1]}-{identity[0]}")
+        if all(identity):
+            name = f"{identity[1]}-{identity[0]}"
+            yield from invalid_for(path, name, dns_subdomain_problems(name))
+            if identity in seen:
+                yield duplicate(path, name)
         seen.add(identity)
 
 
@@ -128,10 +131,9 @@ def domain_errors(write: Write) -> Iterator[Finding]:
 
 def _default_domain_errors(write: Write, domain: str) -> Iterator[Finding]:
     ours, chosen = [each.domain for each in default_domains(write.garden)], primary(write.spec)
-    if _is_default(domain, ours) and chosen is not None and chosen.get("type") != UNMANAGED:
-        index = providers(write.spec).index(chosen)
+    if _is_default(domain, ours) and chosen is not None:
         detail = "primary dns provider must not be set when default domain is used"
-        yield invalid(f"{_PROVIDERS}[{index}].primary", True, detail)
+        yield invalid(_PROVIDERS, providers(write.spec), detail)
     if write.is_create or not seed_name(write.old) or not domain_of(write.old_spec):
         yield from _scheme_errors(write, domain, ours)
 
@@ -176,5 +178,4 @@ def dns_changes(write: Write) -> Iterator[Finding]:
     if now is None:
         yield forbidden(_PROVIDERS, "removing a primary provider is not allowed")
     elif now.get("type") != before.get("type"):
-        index = providers(write.spec).index(now)
-        yield forbidden(f"{_PROVIDERS}[{index}].type", "changing primary provider type is not allowed")
+        yield forbidden(_PROVIDERS, "changing primary provider type is not allowed")

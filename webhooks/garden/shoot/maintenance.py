@@ -6,13 +6,13 @@ from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from gardener.garden.cron import Cron, parse_cron
-from gardener.garden.windows import LONGEST, SHORTEST, Window, parse_moment
+from gardener.garden.windows import LONGEST, SHORTEST, parse_window
 from kube.clock import format_duration
-from kube.objects import Object, mapping, mappings, text
+from kube.objects import Object, mapping, mappings, text, texts
 from kube.paths import at, mapping_at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import is_to_hibernate, rotation_phase, status
+from webhooks.garden.shoot.parts import encrypted_resources, is_to_hibernate, rotation_phase, status
 from webhooks.garden.write import Write
 
 _WINDOW = "spec.maintenance.timeWindow"
@@ -28,18 +28,16 @@ def window_errors(write: Write) -> Iterator[Finding]:
     window = mapping_at(write.spec, "maintenance", "timeWindow")
     if not window:
         return
-    moments = {}
-    for field in ("begin", "end"):
-        try:
-            moments[field] = parse_moment(text(window.get(field)))
-        except ValueError as error:
-            yield invalid(f"{_WINDOW}.{field}", text(window.get(field)), f"{error}")
-    if len(moments) == 2:
-        length = Window(moments["begin"], moments["end"]).length
-        if length < SHORTEST:
-            yield invalid(_WINDOW, _duration(length), f"time window must not be smaller than {_duration(SHORTEST)}")
-        if length > LONGEST:
-            yield invalid(_WINDOW, _duration(length), f"time window must not be greater than {_duration(LONGEST)}")
+    begin, end = text(window.get("begin")), text(window.get("end"))
+    try:
+        length = parse_window(begin, end).length
+    except ValueError as error:
+        yield invalid(f"{_WINDOW}.begin/end", {"begin": begin, "end": end}, f"{error}")
+        return
+    if length < SHORTEST:
+        yield invalid(_WINDOW, _duration(length), f"time window must not be smaller than {_duration(SHORTEST)}")
+    if length > LONGEST:
+        yield invalid(_WINDOW, _duration(length), f"time window must not be greater than {_duration(LONGEST)}")
 
 
 def _duration(length: timedelta) -> str:
@@ -116,7 +114,7 @@ def _ever_comes(expression: str) -> bool:
 def _falls_into_window(write: Write, schedule: Object, cron: Cron) -> bool:
     window, zone = mapping_at(write.spec, "maintenance", "timeWindow"), _zone(text(schedule.get("location")))
     try:
-        found = Window(parse_moment(text(window.get("begin"))), parse_moment(text(window.get("end"))))
+        found = parse_window(text(window.get("begin")), text(window.get("end")))
     except ValueError:
         return False
     offset = write.now.astimezone(zone).utcoffset() or timedelta()
@@ -141,6 +139,8 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
         phase = rotation_phase(write.old, what)
         if phase in {"Preparing", "Completing"}:
             yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
+    if encrypted_resources(write.old_spec) != set(texts(status(write.old).get("encryptedResources"))):
+        yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")
 
 
 def availability_changes(write: Write) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ Reads `SEEDS`.
 
 from collections.abc import Iterator
 
-from gardener.garden.networks import cidr_errors, family_errors, overlap, parsed
+from gardener.garden.networks import canonical_errors, cidr_errors, family_errors, overlap, parsed, vpn_errors
 from gardener.garden.resources import SEEDS
 from kube.addresses import IPNetwork
 from kube.objects import Object, mapping, spec, text, texts
@@ -48,6 +48,7 @@ def network_errors(write: Write) -> Iterator[Finding]:
         yield required("spec.networking.type", "must provide a networking type")
     for path, network in networks.items():
         yield from cidr_errors(path, network)
+        yield from canonical_errors(path, network)
     yield from family_errors(networks, ip_families(write.spec))
 
 
@@ -61,6 +62,8 @@ def disjoint(write: Write) -> Iterator[Finding]:
         if f"spec.networking.{field}" not in networks:
             error = required(f"spec.networking.{field}", f"{field} is required")
             yield Denial(str(error), error.path)
+    for error in vpn_errors(networks):
+        yield Denial(str(error), error.path)
     own = parsed(networks)
     for path, network in own.items():
         others = {**_of_seed(seed), **{other: each for other, each in own.items() if other < path}}

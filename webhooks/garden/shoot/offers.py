@@ -34,6 +34,8 @@ class _Chosen(NamedTuple):
 def offered(write: Write) -> Iterator[Finding]:
     """For `references`."""
     profile = own_profile(write)
+    if profile is None and not profiles.profile_of(write.spec)[1]:
+        return  # It is a finding of its own that none is named.
     if profile is None:
         yield Denial(
             f"could not find the cloud profile of the Shoot: {_named(write.spec)} not found", "spec.cloudProfile"

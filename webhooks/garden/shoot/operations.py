@@ -76,9 +76,11 @@ def operation_errors(write: Write) -> Iterator[Finding]:
         elif what:
             yield from _possible(write, where, what)
     if operation and operation == planned:
-        yield forbidden(
-            path_planned, f"annotations {keys.OPERATION} and {keys.MAINTENANCE_OPERATION} must not be equal"
-        )
+        told = f"annotations {keys.OPERATION} and {keys.MAINTENANCE_OPERATION} must not be equal"
+        yield forbidden("metadata.annotations", told)
+    if planned in _AWAKE and is_to_hibernate(write.spec):
+        told = f"must not be hibernated while the annotation {keys.MAINTENANCE_OPERATION} is {planned}"
+        yield forbidden("spec.hibernation.enabled", told)
 
 
 def _path(annotation: str) -> str:

@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
-from kube.objects import Object, mapping, mappings, metadata, spec, text
+from kube.objects import Object, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at, mapping_at
 from webhooks.garden.write import Write
 
 WORKERS = "spec.provider.workers"
 VERSION = "spec.kubernetes.version"
+PODS_OF_KUBELET = 110
+"""Pods on a node, if kubelet is not told."""
 WORKERLESS = "this field should not be set for workerless Shoot clusters"
 
 
@@ -76,6 +78,13 @@ def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
             yield f"{path}.kubernetes.kubelet", kubelet
 
 
+def most_pods(shoot_spec: Object) -> int:
+    """On a node of any pool."""
+    holders = (shoot_spec, *(pool.worker for pool in pools(shoot_spec)))
+    given = [most for each in holders if (most := at(each, "kubernetes", "kubelet", "maxPods"))]
+    return max(given, default=PODS_OF_KUBELET)
+
+
 def kubernetes_version(shoot_spec: Object) -> Version | None:
     return parse_version(text(at(shoot_spec, "kubernetes", "version")))
 
@@ -90,6 +99,11 @@ def status(shoot: Object) -> Object:
 
 def rotation_phase(shoot: Object, what: str) -> str:
     return text(at(status(shoot), "credentials", "rotation", what, "phase"))
+
+
+def encrypted_resources(shoot_spec: Object) -> set[str]:
+    """That are to be encrypted beside Secrets."""
+    return set(texts(at(shoot_spec, "kubernetes", "kubeAPIServer", "encryptionConfig", "resources")))
 
 
 def ip_families(shoot_spec: Object) -> list[str]:

@@ -151,10 +151,9 @@ def still_seed(write: Write) -> Iterator[Finding]:
         yield Denial(f"cannot delete shoot {write.namespace}/{write.name} {told}")
 
 
-def seed_stays(write: Write) -> Iterator[Finding]:
-    """For `changes`: what a Seed needs of the Shoot that it runs on."""
-    managed = _managed_seed(write)
-    if managed is None or write.is_deleting:
+def fit_for_seed(write: Write) -> Iterator[Finding]:
+    """For `references`: what a Seed needs of the Shoot that it runs on."""
+    if _managed_seed(write) is None:
         return
     if at(write.spec, "addons", "nginxIngress", "enabled") is True:
         detail = "shoot ingress addon is not supported for managed seeds - use the managed seed ingress controller"
@@ -162,6 +161,13 @@ def seed_stays(write: Write) -> Iterator[Finding]:
     if at(write.spec, "kubernetes", "verticalPodAutoscaler", "enabled") is not True:
         path = "spec.kubernetes.verticalPodAutoscaler.enabled"
         yield Denial(f"{path}: shoot VPA has to be enabled for managed seeds", path)
+
+
+def seed_stays(write: Write) -> Iterator[Finding]:
+    """For `changes`: what the Seed has taken from the Shoot that it runs on."""
+    managed = _managed_seed(write)
+    if managed is None or write.is_deleting:
+        return
     if write.changed("spec", "networking", "nodes"):
         yield Denial("spec.networking.nodes: field is immutable for managed seeds", "spec.networking.nodes")
     template = seed_template_path(mapping_at(managed, "spec"))

@@ -1,10 +1,10 @@
 """Settings of a Shoot and of the components of its cluster, each on its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from gardener.garden.certificates import bundle_errors
 from kube.addresses import parse_cidr
-from kube.clock import format_duration, parse_duration
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, mappings, text, texts
 from kube.paths import at, mapping_at
@@ -17,21 +17,58 @@ from kube.validation import (
     label_selector_errors,
     required,
 )
+from webhooks.garden.common.durations import duration_errors
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import Pool, differing_kubelets, kubernetes_version, pools_of, project_name
+from webhooks.garden.shoot.parts import (
+    Pool,
+    differing_pools,
+    encrypted_resources,
+    ip_families,
+    is_to_hibernate,
+    kubernetes_version,
+    most_pods,
+    pools_of,
+    project_name,
+    rotation_phase,
+    status,
+)
+from webhooks.garden.shoot.workers import taint_key_errors
 from webhooks.garden.write import Write
 
 _LONGEST_NAMES = 21
-_GENERATED = 5
-"""Random characters that the API server puts behind `generateName`."""
 _HOUR = 3600.0
+_SMALLEST_MASK, _LARGEST_MASK = 16, 28
+_ANYTHING = 1e-9
+"""More than nothing."""
 _SERVER = "spec.kubernetes.kubeAPIServer"
 _DURATIONS = (
     (("kubernetes", "kubeAPIServer", "eventTTL"), 0.0, 168 * _HOUR),
     (("kubernetes", "kubeAPIServer", "serviceAccountConfig", "maxTokenExpiration"), 720 * _HOUR, 2160 * _HOUR),
-    (("kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", "syncPeriod"), 1.0, None),
+    (("kubernetes", "kubeControllerManager", "podEvictionTimeout"), _ANYTHING, None),
+    (("kubernetes", "kubeControllerManager", "nodeMonitorGracePeriod"), _ANYTHING, None),
+    *(
+        (("kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", field), least, None)
+        for field, least in (
+            *(("cpuInitializationPeriod", 1.0), ("downscaleStabilization", 1.0), ("syncPeriod", 1.0)),
+            ("initialReadinessDelay", _ANYTHING),
+        )
+    ),
+    *(
+        (("kubernetes", "clusterAutoscaler", field), 0.0, None)
+        for field in ("maxNodeProvisionTime", "newPodScaleUpDelay")
+    ),
+    *(
+        (("kubernetes", "verticalPodAutoscaler", field), 0.0, None)
+        for field in ("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval")
+    ),
 )
+_OF_POOLS = ("maxNodeProvisionTime", "scaleDownUnneededTime", "scaleDownUnreadyTime")
+"""Durations of the cluster autoscaler."""
+_TOLERANCE = ("kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", "tolerance")
+_TAINTS = ("ignoreTaints", "startupTaints", "statusTaints")
 _STRUCTURED_SINCE = (1, 30)
+_STRUCTURED_GATE = "StructuredAuthenticationConfiguration"
+_NO_STATIC_TOKEN_SINCE = (1, 27)
 
 
 def name_length(write: Write) -> Iterator[Finding]:
@@ -48,7 +85,7 @@ def name_length(write: Write) -> Iterator[Finding]:
 def general_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
     if not spec.get("cloudProfile") and not spec.get("cloudProfileName"):
-        yield required("spec.cloudProfile", "must specify a cloud profile")
+        yield required("spec.cloudProfile.name", "must specify a cloud profile")
     if spec.get("purpose") == "infrastructure" and write.namespace != "garden":
         yield forbidden("spec.purpose", "purpose infrastructure is for Shoots in the namespace garden only")
     enabled = [name for name in ("kubernetesDashboard", "nginxIngress") if at(spec, "addons", name, "enabled") is True]
@@ -59,14 +96,20 @@ def general_errors(write: Write) -> Iterator[Finding]:
     for name, field in (("resources", "name"), ("extensions", "type")):
         if entries := mappings(spec.get(name)):
             yield from _duplicates(f"spec.{name}", [text(each.get(field)) for each in entries], field=f".{field}")
-    for index, address in enumerate(texts(at(spec, "monitoring", "alerting", "emailReceivers"))):
-        if not 0 < address.find("@") < len(address) - 1:
-            yield invalid(f"spec.monitoring.alerting.emailReceivers[{index}]", address, "must be an address for mails")
+    if receivers := texts(at(spec, "monitoring", "alerting", "emailReceivers")):
+        yield from _receiver_errors("spec.monitoring.alerting.emailReceivers", receivers)
     ranges = texts(at(spec, "addons", "nginxIngress", "loadBalancerSourceRanges"))
     for index, each in enumerate(ranges):
         if parse_cidr(each) is None:
             path = f"spec.addons.nginxIngress.loadBalancerSourceRanges[{index}]"
             yield invalid(path, each, f"invalid CIDR address: {each}")
+
+
+def _receiver_errors(path: str, receivers: list[str]) -> Iterator[FieldError]:
+    for index, address in enumerate(receivers):
+        if not 0 < address.find("@") < len(address) - 1:
+            yield invalid(f"{path}[{index}]", address, "must be an address for mails")
+    yield from _duplicates(path, receivers)
 
 
 def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[FieldError]:
@@ -82,56 +125,73 @@ def component_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
     for path, least, most in _DURATIONS:
         if (value := at(spec, *path)) is not None:
-            yield from _duration_errors(".".join(("spec", *path)), value, least, most)
+            yield from duration_errors(".".join(("spec", *path)), value, least, most)
+    tolerance = at(spec, *_TOLERANCE)
+    if tolerance is not None and tolerance <= 0:
+        yield invalid(".".join(("spec", *_TOLERANCE)), tolerance, "must be greater than 0")
+    yield from _token_errors(write)
     yield from _authentication_errors(write)
+    yield from _autoscaler_errors(write)
     if rewriting := mapping_at(spec, "systemComponents", "coreDNS", "rewriting"):
         yield from _dns_errors(rewriting)
     yield from _mask_errors(spec, pools_of(write))
-
-
-def _duration_errors(path: str, value: object, least: float, most: float | None) -> Iterator[FieldError]:
-    seconds = _seconds(value)
-    if seconds is None:
-        return
-    if seconds < least:
-        yield invalid(path, text(value), f"must not be less than {format_duration(least)}")
-    if most is not None and seconds > most:
-        yield invalid(path, text(value), f"must not be greater than {format_duration(most)}")
-
-
-def _seconds(value: object) -> float | None:
-    try:
-        return parse_duration(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
 
 
 def _authentication_errors(write: Write) -> Iterator[FieldError]:
     server = mapping_at(write.spec, "kubernetes", "kubeAPIServer")
     oidc, path = server.get("oidcConfig"), f"{_SERVER}.oidcConfig"
     if oidc is not None:
-        for field in ("issuerURL", "clientID"):
-            if not oidc.get(field):
-                yield required(f"{path}.{field}", f"{field} must be set when oidcConfig is provided")
-        issuer = text(oidc.get("issuerURL"))
-        if issuer and not issuer.startswith("https://"):
-            yield invalid(f"{path}.issuerURL", issuer, "must begin with https://")
+        for field, other in (("issuerURL", "clientID"), ("clientID", "issuerURL")):
+            if oidc.get(other) and not oidc.get(field):
+                yield required(f"{path}.{field}", f"{field} must be set when {other} is provided")
+        if issuer := text(oidc.get("issuerURL")):
+            yield from _issuer_errors(f"{path}.issuerURL", issuer)
         yield from bundle_errors(f"{path}.caBundle", text(oidc.get("caBundle")))
     if server.get("structuredAuthentication") is not None:
-        path, version = f"{_SERVER}.structuredAuthentication", kubernetes_version(write.spec)
+        where, version = f"{_SERVER}.structuredAuthentication", kubernetes_version(write.spec)
         if version is not None and version < _STRUCTURED_SINCE:
-            yield forbidden(path, "is available for Kubernetes 1.30 and newer")
+            yield forbidden(where, "is available for Kubernetes 1.30 and newer")
+        if at(server, "featureGates", _STRUCTURED_GATE) is False:
+            yield forbidden(where, f"requires the feature gate {_STRUCTURED_GATE}")
         if oidc is not None:
-            yield forbidden(path, "must not be set together with oidcConfig")
+            yield forbidden(path, "is incompatible with structuredAuthentication")
     if account := mapping(server.get("serviceAccountConfig")):
-        issuers = texts(account.get("acceptedIssuers"))
-        yield from _duplicates(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", issuers)
+        yield from _accepted_errors(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", account)
     if encryption := mapping(server.get("encryptionConfig")):
         yield from _encryption_errors(f"{_SERVER}.encryptionConfig.resources", texts(encryption.get("resources")))
 
 
+def _issuer_errors(path: str, issuer: str) -> Iterator[FieldError]:
+    try:
+        url = urlsplit(issuer)
+        named = bool(url.hostname)
+    except ValueError:
+        yield invalid(path, issuer, "must be a URL")
+        return
+    if url.scheme != "https" or not named:
+        yield invalid(path, issuer, "must be a URL that begins with https:// and a host")
+    if url.query or url.fragment or "@" in url.netloc:
+        yield invalid(path, issuer, "must not have a query, a fragment, or credentials")
+
+
+def _accepted_errors(path: str, account: Object) -> Iterator[FieldError]:
+    accepted, issuer = texts(account.get("acceptedIssuers")), account.get("issuer")
+    yield from _duplicates(path, accepted)
+    for index, each in enumerate(accepted):
+        if each == issuer:
+            yield invalid(f"{path}[{index}]", each, "must not be the issuer itself")
+
+
+def _token_errors(write: Write) -> Iterator[FieldError]:
+    version = kubernetes_version(write.spec)
+    no_longer = version is not None and version >= _NO_STATIC_TOKEN_SINCE
+    if no_longer and at(write.spec, "kubernetes", "enableStaticTokenKubeconfig") is True:
+        detail = "must not be true for Kubernetes 1.27 and newer: ask for kubeconfigs that expire"
+        yield invalid("spec.kubernetes.enableStaticTokenKubeconfig", True, detail)
+
+
 def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
-    yield from _duplicates(path, resources)
+    yield from _duplicates(path, [each.removesuffix(".") for each in resources])
     for index, each in enumerate(resources):
         if each in {"secrets", "secrets."}:
             yield forbidden(f"{path}[{index}]", "secrets are always encrypted")
@@ -150,16 +210,34 @@ def _dns_errors(rewriting: Object) -> Iterator[FieldError]:
             yield invalid(where, suffix, "must have at least two non-empty labels")
 
 
+def _autoscaler_errors(write: Write) -> Iterator[FieldError]:
+    for field in _TAINTS:
+        path = f"spec.kubernetes.clusterAutoscaler.{field}"
+        taints = texts(at(write.spec, "kubernetes", "clusterAutoscaler", field))
+        for index, key in enumerate(taints):
+            yield from taint_key_errors(f"{path}[{index}]", key)
+        yield from _duplicates(path, taints)
+    for pool in differing_pools(write):
+        if own := mapping(pool.worker.get("clusterAutoscaler")):
+            for field in _OF_POOLS:
+                yield from duration_errors(f"{pool.path}.clusterAutoscaler.{field}", own.get(field), 0.0, None)
+
+
 def _mask_errors(spec: Object, found: list[Pool]) -> Iterator[FieldError]:
-    """All nodes of all pools have a network of their own in that of the Pods."""
+    """All nodes of all pools have a network of their own in that of the Pods, with addresses for all of their Pods."""
     mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
-    network = parse_cidr(text(at(spec, "networking", "pods")))
-    if not isinstance(mask, int) or network is None:
+    if not isinstance(mask, int) or not found:
         return
-    path = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize"
-    low, high = (16, 28) if network.version == 4 else (64, 124)
-    if not low <= mask <= high:
-        yield invalid(path, mask, f"must be between {low} and {high} for IPv{network.version}")
+    path, families = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", ip_families(spec)
+    if families == ["IPv4"] and not _SMALLEST_MASK <= mask <= _LARGEST_MASK:
+        yield invalid(path, mask, f"must be between {_SMALLEST_MASK} and {_LARGEST_MASK} for IPv4")
+        return
+    pods, bits = most_pods(spec), 128 if families == ["IPv6"] else 32
+    addresses = (1 << max(0, bits - mask)) - 2
+    if addresses < pods:
+        yield invalid(path, mask, f"the network of a node has {addresses} addresses, and it may have {pods} Pods")
+    network = parse_cidr(text(at(spec, "networking", "pods")))
+    if network is None:
         return
     room, wanted = 1 << max(0, mask - network.prefixlen), sum(worker.get("maximum") or 0 for _, worker in found)
     if wanted > room:
@@ -167,30 +245,16 @@ def _mask_errors(spec: Object, found: list[Pool]) -> Iterator[FieldError]:
         yield forbidden("spec.provider.workers", detail)
 
 
-# --- kubelet
-
-
-def kubelet_errors(write: Write) -> Iterator[Finding]:
-    for path, kubelet in differing_kubelets(write):
-        yield from _kubelet_errors(path, kubelet)
-
-
-def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
-    yield from _least(path, kubelet, (("containerLogMaxFiles", 2), ("podPidsLimit", 100), ("maxPods", 1)))
-    high, low = kubelet.get("imageGCHighThresholdPercent"), kubelet.get("imageGCLowThresholdPercent")
-    if isinstance(high, int) and isinstance(low, int) and low >= high:
-        yield forbidden(f"{path}.imageGCLowThresholdPercent", "must be less than imageGCHighThresholdPercent")
-    if (idle := kubelet.get("streamingConnectionIdleTimeout")) is not None:
-        yield from _duration_errors(f"{path}.streamingConnectionIdleTimeout", idle, 30.0, 4 * _HOUR)
-    if at(kubelet, "memorySwap", "swapBehavior") is not None:
-        swaps = kubelet.get("failSwapOn") is False and at(kubelet, "featureGates", "NodeSwap") is True
-        if not swaps:
-            detail = "needs failSwapOn false and the feature gate NodeSwap"
-            yield forbidden(f"{path}.memorySwap.swapBehavior", detail)
-
-
-def _least(path: str, parent: Object, bounds: Iterable[tuple[str, int]]) -> Iterator[FieldError]:
-    for field, least in bounds:
-        value = parent.get(field)
-        if isinstance(value, int) and value < least:
-            yield invalid(f"{path}.{field}", value, f"must be greater than or equal to {least}")
+def encryption_changes(write: Write) -> Iterator[Finding]:
+    """For `changes`: data are encrypted anew when the list changes; one such change after the other."""
+    before, now = encrypted_resources(write.old_spec), encrypted_resources(write.spec)
+    if before == now:
+        return
+    path = f"{_SERVER}.encryptionConfig.resources"
+    phase = rotation_phase(write.old, "etcdEncryptionKey")
+    if phase not in {"", "Completed"}:
+        yield forbidden(path, f"must not change while the rotation of etcdEncryptionKey is in phase {phase}")
+    if before != set(texts(status(write.old).get("encryptedResources"))):
+        yield forbidden(path, "must not change while a previous change is being rolled out")
+    if is_to_hibernate(write.spec):
+        yield forbidden(path, "must not change while the Shoot is hibernated")

@@ -1,11 +1,11 @@
 """The checks of what stands in the spec of a Shoot, whether it is one already or a template that Shoots are made of."""
 
-from webhooks.garden.shoot import dns, kubernetes, maintenance, networks, settings, tolerations, workers
+from webhooks.garden.shoot import dns, kubelet, kubernetes, maintenance, networks, settings, tolerations, workers
 
 SPEC_CHECKS = (
     settings.general_errors,
     settings.component_errors,
-    settings.kubelet_errors,
+    kubelet.kubelet_errors,
     kubernetes.versions,
     workers.workerless,
     workers.worker_errors,

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from gardener.garden.certificates import bundle_errors
-from kube.names import label_name_problems
+from kube.names import label_name_problems, label_value_problems
 from kube.objects import Object, mapping, mappings, text, texts
 from kube.paths import at, mappings_at
 from kube.validation import (
     FieldError,
+    annotation_errors,
     duplicate,
     forbidden,
     invalid,
@@ -15,24 +16,26 @@ from kube.validation import (
     label_errors,
     not_supported,
     required,
-    toleration_errors,
 )
 from webhooks.garden.common.shares import share_errors
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, pools_of
 from webhooks.garden.write import Write
 
+_RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
+"""Nodes have it until what they need is there."""
 _ARCHITECTURES = ("amd64", "arm64")
 _NOT_WORKERLESS = (
     ("addons",),
-    ("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"),
+    *(
+        ("kubernetes", "kubeControllerManager", field)
+        for field in ("horizontalPodAutoscaler", "nodeCIDRMaskSize", "nodeMonitorGracePeriod", "podEvictionTimeout")
+    ),
     ("kubernetes", "kubeScheduler"),
     ("kubernetes", "kubeProxy"),
     ("kubernetes", "kubelet"),
     ("kubernetes", "clusterAutoscaler"),
     ("kubernetes", "verticalPodAutoscaler"),
-    ("kubernetes", "kubeAPIServer", "defaultNotReadyTolerationSeconds"),
-    ("kubernetes", "kubeAPIServer", "defaultUnreachableTolerationSeconds"),
     ("maintenance", "autoUpdate", "machineImageVersion"),
     ("networking", "type"),
     ("networking", "providerConfig"),
@@ -59,6 +62,25 @@ def worker_errors(write: Write) -> Iterator[Finding]:
     if found and not any(_has_system_components(pool.worker) and pool.worker.get("maximum") for pool in found):
         detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
         yield forbidden(WORKERS, detail)
+    yield from _too_small(found)
+
+
+def _too_small(found: list[Pool]) -> Iterator[FieldError]:
+    """Components of the cluster are spread over zones; of pools with the same zones one has room for them."""
+    pools = [pool for pool in found if _has_system_components(pool.worker) and pool.worker.get("maximum")]
+    small = [pool for pool in pools if pool.worker["maximum"] < len(_zones(pool))]
+    if small:
+        served = {frozenset(_zones(pool)) for pool in pools if pool.worker["maximum"] >= len(_zones(pool))}
+        for pool in small:
+            if frozenset(_zones(pool)) not in served:
+                yield forbidden(
+                    f"{pool.path}.maximum",
+                    "maximum node count should be greater than or equal to the number of zones specified for this pool",
+                )
+
+
+def _zones(pool: Pool) -> list[str]:
+    return texts(pool.worker.get("zones"))
 
 
 def _has_system_components(worker: Object) -> bool:
@@ -67,36 +89,39 @@ def _has_system_components(worker: Object) -> bool:
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
     path, worker = pool
-    maximum: int = worker.get("maximum") or 0
-    zones = texts(worker.get("zones"))
-    if 0 < maximum < len(zones) and _has_system_components(worker):
-        detail = "maximum node count should be greater than or equal to the number of zones specified for this pool"
-        yield forbidden(f"{path}.maximum", detail)
     architecture = text(at(worker, "machine", "architecture"))
     if architecture and architecture not in _ARCHITECTURES:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
-    for field in ("maxSurge", "maxUnavailable"):
-        yield from share_errors(f"{path}.{field}", worker.get(field))
+    yield from share_errors(f"{path}.maxSurge", worker.get("maxSurge"), may_exceed=True)
+    yield from share_errors(f"{path}.maxUnavailable", worker.get("maxUnavailable"))
     if labels := mapping(worker.get("labels")):
         yield from label_errors(f"{path}.labels", labels)
-    for name in mapping(worker.get("annotations")):
-        yield from invalid_for(f"{path}.annotations", name, label_name_problems(name.lower()))
+    if annotations := mapping(worker.get("annotations")):
+        yield from annotation_errors(f"{path}.annotations", annotations)
     if taints := mappings(worker.get("taints")):
         yield from _taint_errors(f"{path}.taints", taints)
     if bundle := text(worker.get("caBundle")):
         yield from bundle_errors(f"{path}.caBundle", bundle)
     yield from _volume_errors(path, worker)
-    yield from _duplicates(f"{path}.zones", zones)
+    yield from _duplicates(f"{path}.zones", _zones(pool))
     if runtimes := mappings_at(worker, "cri", "containerRuntimes"):
         types = [text(each.get("type")) for each in runtimes]
         yield from _duplicates(f"{path}.cri.containerRuntimes", types, field=".type")
+
+
+def taint_key_errors(path: str, key: str) -> Iterator[FieldError]:
+    yield from invalid_for(path, key, label_name_problems(key))
+    if key == _RESERVED_TAINT:
+        yield forbidden(path, "taint key is reserved by gardener")
 
 
 def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         key, effect = text(taint.get("key")), text(taint.get("effect"))
-        yield from toleration_errors(f"{path}[{index}]", {"key": key, "value": taint.get("value")})
+        yield from taint_key_errors(f"{path}[{index}].key", key)
+        value = text(taint.get("value"))
+        yield from invalid_for(f"{path}[{index}].value", value, label_value_problems(value))
         if (key, effect) in seen:
             yield duplicate(f"{path}[{index}]", f"{key}:{effect}")
         seen.add((key, effect))

@@ -1,0 +1,78 @@
+"""Settings of kubelet: for all pools, and for those that have their own."""
+
+from collections.abc import Iterator
+
+from gardener.garden.versions import Version
+from kube.objects import Object, mapping, text
+from kube.paths import at
+from kube.quantities import parse_quantity
+from kube.validation import FieldError, forbidden, invalid, not_supported
+from webhooks.garden.common.durations import duration_errors
+from webhooks.garden.common.shares import share_errors
+from webhooks.garden.findings import Finding
+from webhooks.garden.shoot.parts import differing_kubelets, kubernetes_version
+from webhooks.garden.write import Write
+
+_HOUR = 3600.0
+_NO_SWAP_SINCE = (1, 30)
+"""Instead of UnlimitedSwap."""
+_AT_LEAST = (("containerLogMaxFiles", 2), ("podPidsLimit", 100), ("maxPods", 0), ("evictionMaxPodGracePeriod", 0))
+
+
+def kubelet_errors(write: Write) -> Iterator[Finding]:
+    version = kubernetes_version(write.spec)
+    for path, kubelet in differing_kubelets(write):
+        yield from _kubelet_errors(path, kubelet)
+        yield from _swap_errors(f"{path}.memorySwap", kubelet, version)
+
+
+def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
+    for field, least in _AT_LEAST:
+        value = kubelet.get(field)
+        if isinstance(value, int) and value < least:
+            yield invalid(f"{path}.{field}", value, f"must be greater than or equal to {least}")
+    high, low = kubelet.get("imageGCHighThresholdPercent"), kubelet.get("imageGCLowThresholdPercent")
+    if isinstance(high, int) and isinstance(low, int) and low >= high:
+        yield forbidden(f"{path}.imageGCLowThresholdPercent", "must be less than imageGCHighThresholdPercent")
+    if (idle := kubelet.get("streamingConnectionIdleTimeout")) is not None:
+        yield from duration_errors(f"{path}.streamingConnectionIdleTimeout", idle, 30.0, 4 * _HOUR)
+    if (period := kubelet.get("evictionPressureTransitionPeriod")) is not None:
+        yield from duration_errors(f"{path}.evictionPressureTransitionPeriod", period, 0.0, None)
+    for signal, period in mapping(kubelet.get("evictionSoftGracePeriod")).items():
+        yield from duration_errors(f"{path}.evictionSoftGracePeriod.{signal}", period, 0.0, None)
+    for field in ("evictionHard", "evictionSoft"):
+        for signal, amount in mapping(kubelet.get(field)).items():
+            yield from _amount_errors(f"{path}.{field}.{signal}", amount)
+
+
+def _amount_errors(path: str, amount: object) -> Iterator[FieldError]:
+    """A quantity, or a percentage."""
+    if not isinstance(amount, str):
+        return
+    if amount.endswith("%"):
+        yield from share_errors(path, amount)
+        return
+    try:
+        is_amount = parse_quantity(amount) >= 0
+    except ValueError:
+        is_amount = False
+    if not is_amount:
+        yield invalid(path, amount, "must be a quantity such as 200Mi, or a percentage such as 5%")
+
+
+def _swap_errors(path: str, kubelet: Object, version: Version | None) -> Iterator[FieldError]:
+    swap = kubelet.get("memorySwap")
+    if swap is None:
+        return
+    if kubelet.get("failSwapOn") is not False:
+        yield forbidden(path, "needs failSwapOn false")
+    behavior = mapping(swap).get("swapBehavior")
+    if behavior is None:
+        return
+    if at(kubelet, "featureGates", "NodeSwap") is not True:
+        yield forbidden(path, "needs the feature gate NodeSwap")
+    known = (
+        ("NoSwap", "LimitedSwap") if version is None or version >= _NO_SWAP_SINCE else ("LimitedSwap", "UnlimitedSwap")
+    )
+    if behavior not in known:
+        yield not_supported(f"{path}.swapBehavior", text(behavior), known)
