@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from config.fields import Check, as_object, members
 from kube.clock import format_duration
 from kube.names import dns_label_problems, dns_subdomain_problems, label_value_problems
+from kube.quantities import parse_quantity
 from kube.validation import (
     ErrorKind,
     FieldError,
@@ -134,6 +135,16 @@ def _lock_kind(path: str, value: str) -> Iterator[FieldError]:
         yield invalid(path, value, f"Invalid lock-type {value}")
 
 
+def _quantity(path: str, value: str) -> Iterator[FieldError]:
+    try:
+        is_positive = parse_quantity(value) > 0
+    except ValueError as error:
+        yield invalid(path, value, str(error))
+        return
+    if not is_positive:
+        yield invalid(path, value, "must be greater than 0")
+
+
 def _label_selector(path: str, value: Any) -> Iterator[FieldError]:
     return label_selector_errors(path, as_object(value))
 
@@ -183,5 +194,6 @@ object_name = Check("", _object_name)
 label_value = Check("", _label_value)
 labels = Check("", label_errors)
 lock_kind = Check("only `leases`", _lock_kind)
+quantity = Check("quantity greater than 0", _quantity)
 label_selector = Check("", _label_selector)
 toleration = Check("valid toleration", _toleration)

@@ -188,6 +188,14 @@ def test_without_leader_election_its_fields_are_not_checked() -> None:
          "controllers.tokenRequestor.audiences[1]: Required value: must not be empty"),
         ("controllers: {istioClusterConfiguration: {enabled: true, concurrentSyncs: 0}}",
          "controllers.istioClusterConfiguration.concurrentSyncs: Invalid value: 0: must be at least 1"),
+        ("webhooks: {garden: {enabled: true, sizeLimits: [{size: big}]}}",
+         ("webhooks.garden.sizeLimits[0].size: Invalid value: \"big\": 'big' is not a quantity; write a number with an "
+         "optional suffix such as m, k, Mi")),
+        ("webhooks: {garden: {enabled: true, sizeLimits: [{size: '0'}]}}",
+         'webhooks.garden.sizeLimits[0].size: Invalid value: "0": must be greater than 0'),
+        ("webhooks: {garden: {enabled: true, unrestrictedSubjects: [{kind: Robot, name: r}]}}",
+         ('webhooks.garden.unrestrictedSubjects[0].kind: Unsupported value: "Robot": supported values: "User", "Group", '
+         '"ServiceAccount"')),
         ("webhooks: {highAvailabilityConfig: {enabled: false, defaultNotReadyTolerationSeconds: -1}}",
          ("webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds: Invalid value: -1: "
          "must be greater than or equal to 0")),

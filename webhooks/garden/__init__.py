@@ -11,6 +11,7 @@ in the documentation derive from the descriptor.
     engine.py       handlers: decoding, caches, rights, answers
     lookups.py      what is watched, and its indexes
     access.py       SubjectAccessReviews
+    sizes.py        how large objects may be
     operations.py   operation annotations and `operation.sequence`
     common/         rules that several kinds share
 

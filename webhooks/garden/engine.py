@@ -19,6 +19,7 @@ from webhooks.garden.findings import MOST_FINDINGS, Denial, Finding, status
 from webhooks.garden.kind import Kind
 from webhooks.garden.lookups import Lookups, Seen
 from webhooks.garden.shapes import shape_of
+from webhooks.garden.sizes import limited
 from webhooks.garden.write import Garden, Right, Write
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
 from webhooks.registration import WRITE, Rule
@@ -31,7 +32,7 @@ NAME = "garden"
 NOT_READY = "not yet ready to handle request"
 
 
-def webhooks_of(kind: Kind) -> tuple[HandlerWebhook[schema.Webhook], ...]:
+def webhooks_of(kind: Kind) -> tuple[HandlerWebhook[schema.Garden], ...]:
     """The mutating one, if there is anything to change, and the validating one."""
     validating = _webhook(kind, "validate", kind.validated, status=bool(kind.status_checks))
     if not kind.is_mutating:
@@ -39,20 +40,22 @@ def webhooks_of(kind: Kind) -> tuple[HandlerWebhook[schema.Webhook], ...]:
     return (_webhook(kind, "mutate", WRITE, status=bool(kind.status_mutations)), validating)
 
 
-def _webhook(kind: Kind, what: str, operations: tuple[str, ...], *, status: bool) -> HandlerWebhook[schema.Webhook]:
+def _webhook(kind: Kind, what: str, operations: tuple[str, ...], *, status: bool) -> HandlerWebhook[schema.Garden]:
     group, version, plural = kind.resource.group, kind.resource.version, kind.resource.plural
     rules = [Rule(operations, group, (version,), (plural,))]
     if status:
         rules.append(Rule(("UPDATE",), group, (version,), (f"{plural}/status",)))
 
-    def handler(_settings: schema.Webhook, state: State) -> Handler:
+    def handler(settings: schema.Garden, state: State) -> Handler:
         lookups = Lookups(state, kind.reads)
-        return mutator(kind, lookups) if what == "mutate" else validator(kind, lookups, Access(state.target.client))
+        if what == "mutate":
+            return mutator(kind, lookups)
+        return limited(validator(kind, lookups, Access(state.target.client)), kind.resource, settings)
 
     return HandlerWebhook(
         name=NAME,
         path=f"/webhooks/garden/{plural}/{what}",
-        settings=schema.Webhook,
+        settings=schema.Garden,
         handler=handler,
         validating=what == "validate",
         entries=(Entry(name=f"{plural}.{NAME}", rules=tuple(rules), objects=kind.objects, match_policy="Equivalent"),),

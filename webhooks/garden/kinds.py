@@ -65,7 +65,7 @@ KINDS: tuple[Kind, ...] = (
 _ADMISSION = sorted((webhook for kind in KINDS for webhook in webhooks_of(kind)), key=lambda each: each.validating)
 
 WEBHOOKS: tuple[Webhook[Any], ...] = (
-    ConversionWebhook(name=NAME, path=conversion.PATH, settings=schema.Webhook, converter=conversion.answer),
+    ConversionWebhook(name=NAME, path=conversion.PATH, settings=schema.Garden, converter=conversion.answer),
     *_ADMISSION,
 )
 """The mutating ones before those that validate."""

@@ -1,0 +1,116 @@
+"""How large objects of the garden API may be, where that is configured."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from config.resource_manager.webhooks import Garden, SizeLimit, Subject
+from gardener.garden.resources import SHOOTS
+from kube.objects import Object
+from webhooks.admission import Allowed, Answer, Denied, Kind, Request, ResourceName, User
+from webhooks.garden.sizes import limited, size_of
+
+ANN = User("ann")
+
+
+def shoot(length: int, **more: Any) -> Object:
+    """Args: length: bytes that count."""
+    obj: Object = {"metadata": {"name": ""}, **more}
+    obj["metadata"]["name"] = "a" * (length - size_of(obj))
+    return obj
+
+
+async def allow(_request: Request) -> Answer:
+    return Allowed()
+
+
+def asked(
+    limits: Sequence[SizeLimit],
+    obj: Object,
+    old: Object | None = None,
+    *,
+    user: User = ANN,
+    subresource: str = "",
+    subjects: Sequence[Subject] = (),
+) -> Answer:
+    settings = Garden(enabled=True, size_limits=tuple(limits), unrestricted_subjects=tuple(subjects))
+    request = Request(
+        uid="u",
+        kind=Kind(SHOOTS.group, SHOOTS.version, SHOOTS.kind),
+        resource=ResourceName(SHOOTS.group, SHOOTS.version, SHOOTS.plural),
+        operation="CREATE" if old is None else "UPDATE",
+        name="a",
+        namespace="garden-dev",
+        object=obj,
+        old_object=old,
+        user=user,
+        subresource=subresource,
+    )
+
+    async def answer() -> Answer:
+        return await limited(allow, SHOOTS, settings)(request)
+
+    return asyncio.run(answer())
+
+
+KIBIBYTE = SizeLimit(api_groups=("core.gardener.cloud",), resources=("shoots",), size="1Ki")
+
+
+@pytest.mark.parametrize(
+    ("limits", "length", "is_allowed"),
+    [
+        ([], 5000, True),
+        ([KIBIBYTE], 1024, True),
+        ([KIBIBYTE], 1025, False),
+        ([SizeLimit(size="2Ki"), KIBIBYTE], 1025, False),
+        ([SizeLimit(size="1Ki")], 1025, False),
+        ([SizeLimit(resources=("seeds",), size="1Ki")], 1025, True),
+        ([SizeLimit(api_groups=("security.gardener.cloud",), size="1Ki")], 1025, True),
+    ],
+)
+def test_limits_hold_for_the_resources_that_they_name(
+    limits: list[SizeLimit], length: int, *, is_allowed: bool
+) -> None:
+    assert isinstance(asked(limits, shoot(length)), Allowed) is is_allowed
+
+
+def test_a_refusal_says_how_large_the_object_is_and_may_be() -> None:
+    refused = asked([KIBIBYTE], shoot(1025))
+    assert isinstance(refused, Denied)
+    assert "1025 bytes, at most 1024 are allowed for shoots.core.gardener.cloud" in refused.message
+
+
+def test_what_its_author_does_not_write_does_not_count() -> None:
+    fields = [{"manager": "m" * 2000}]
+    obj = shoot(1024)
+    assert asked([KIBIBYTE], {**obj, "status": {"a": "b" * 2000}}) == Allowed()
+    assert asked([KIBIBYTE], {**obj, "metadata": {**obj["metadata"], "managedFields": fields}}) == Allowed()
+    assert asked([KIBIBYTE], shoot(2000), shoot(2000), subresource="status") == Allowed()
+
+
+def test_what_is_too_large_already_may_change_but_not_grow() -> None:
+    assert asked([KIBIBYTE], shoot(1500), shoot(1500)) == Allowed()
+    assert isinstance(asked([KIBIBYTE], shoot(1501), shoot(1500)), Denied)
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_allowed"),
+    [
+        (Subject(name="ann"), True),
+        (Subject(name="bob"), False),
+        (Subject(kind="Group", name="admins"), True),
+        (Subject(kind="Group", name="ann"), False),
+        (Subject(kind="ServiceAccount", name="ann", namespace="garden"), False),
+    ],
+)
+def test_some_users_may_write_objects_of_any_size(subject: Subject, *, is_allowed: bool) -> None:
+    answer = asked([KIBIBYTE], shoot(2000), user=User("ann", ("admins",)), subjects=[subject])
+    assert isinstance(answer, Allowed) is is_allowed
+
+
+def test_a_service_account_is_known_by_its_user_name() -> None:
+    subject = Subject(kind="ServiceAccount", name="robot", namespace="garden")
+    robot = User("system:serviceaccount:garden:robot")
+    assert asked([KIBIBYTE], shoot(2000), user=robot, subjects=[subject]) == Allowed()
