@@ -92,7 +92,8 @@ _SPEC = struct(
             reason=FORBIDDEN,
         ),
         rule(
-            "!has(self.resources) || !has(oldSelf.resources) || self.resources.all(r, !oldSelf.resources.exists(o,"
+            "!has(self.resources) || !has(oldSelf.resources) || self.resources == oldSelf.resources"
+            " || self.resources.all(r, !oldSelf.resources.exists(o,"
             " o.kind == r.kind && o.type == r.type && o.primary != r.primary))",
             "field `primary` of a kind and type is immutable",
             field="resources",

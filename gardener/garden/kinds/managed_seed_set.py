@@ -142,6 +142,15 @@ MANAGED_SEED_SET = Definition(
     " `garden` only.",
     name=DNS_LABEL,
     fields={"spec*": _SPEC, "status": _STATUS},
+    rules=[
+        rule(
+            "!has(self.status) || !has(self.status.pendingReplica)"
+            " || (self.status.pendingReplica.name.startsWith(self.metadata.name + '-')"
+            " && self.status.pendingReplica.name.substring(size(self.metadata.name) + 1).matches('^[0-9]+$'))",
+            "must be the name of the set, a hyphen, and a number",
+            field="status.pendingReplica.name",
+        )
+    ],
     scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
     has_operation=True,
     columns=(

@@ -3,12 +3,14 @@
 from gardener.garden.definitions import AGE, Column, Definition
 from gardener.garden.kinds.common import label_selector
 from gardener.garden.resources import CLUSTER_OPEN_ID_CONNECT_PRESETS, OPEN_ID_CONNECT_PRESETS
-from gardener.garden.schema import FORBIDDEN, Schema, array, integer, rule, string, string_map, struct
+from gardener.garden.schema import FORBIDDEN, Schema, array, integer, mapping, rule, string, struct
 
 _FORBIDDEN_KEYS = (
     *("idp-issuer-url", "client-id", "client-secret", "idp-certificate-authority", "idp-certificate-authority-data"),
     *("id-token", "refresh-token"),
 )
+
+_TEXT: Schema = {"type": "string", "minLength": 1}
 
 _SERVER = struct(
     "Settings of the API server.",
@@ -20,10 +22,10 @@ _SERVER = struct(
         ),
         "groupsClaim": string("Claim of the token with the groups of the user.", at_least=1),
         "groupsPrefix": string("What is put before each group.", at_least=1),
-        "requiredClaims": string_map("Claims that a token must have, with the value of each."),
+        "requiredClaims": mapping("Claims that a token must have, with the value of each.", _TEXT),
         "signingAlgs": array(
             "Algorithms of signatures that are accepted. Default: RS256.",
-            {"type": "string", "minLength": 1},
+            _TEXT,
             default=["RS256"],
             at_most=16,
         ),
@@ -39,8 +41,10 @@ _CLIENT = struct(
     {
         "secret": string("Secret of the client at the provider.", at_least=1),
         "extraConfig": {
-            **string_map(
-                "More settings for kubectl's plugin, by name; not those that have a field or are secret.", at_most=64
+            **mapping(
+                "More settings for kubectl's plugin, by name; not those that have a field or are secret.",
+                _TEXT,
+                at_most=64,
             ),
             "x-kubernetes-validations": [
                 rule(

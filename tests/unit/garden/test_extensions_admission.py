@@ -166,3 +166,20 @@ def test_selectors_of_presets(field: str) -> None:
     assert Asked(kind).create({"metadata": {"name": "p"}, "spec": wrong}).fields == {
         f"spec.{field}.matchExpressions[0].values"
     }
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"server": {"caBundle": "none"}}, {"spec.server.caBundle"}),
+        ({"server": {"requiredClaims": {"": "a"}}}, {"spec.server.requiredClaims"}),
+        ({"server": {"requiredClaims": {"a": ""}}}, {"spec.server.requiredClaims.a"}),
+        ({"client": {"extraConfig": {"": "a"}}}, {"spec.client.extraConfig"}),
+        ({"client": {"extraConfig": {"a": ""}}}, {"spec.client.extraConfig.a"}),
+    ],
+)
+def test_nothing_in_a_preset_is_empty(spec: Object, fields: set[str]) -> None:
+    server = {"issuerURL": "https://x", "clientID": "c", **spec.get("server", {})}
+    obj = {"metadata": {"name": "p"}, "spec": {"weight": 1, **spec, "server": server}}
+    for kind in (PRESET, CLUSTER_PRESET):
+        assert Asked(kind).create(obj).fields == fields

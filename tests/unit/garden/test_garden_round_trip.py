@@ -56,6 +56,19 @@ SHOWN: list[tuple[Resource, Object]] = [
         {"shoot": {"name": "crazy-botany"}, "gardenlet": {"deployment": _DEPLOYMENT, "config": _GARDENLET_CONFIG}},
     ),
     (
+        resources.MANAGED_SEEDS,
+        {
+            "shoot": {"name": "crazy-botany"},
+            "seedTemplate": {
+                **_LABELS,
+                "spec": {
+                    "provider": {"type": "gcp", "region": "europe-west1"},
+                    "taints": [{"key": "seed.gardener.cloud/protected"}],
+                },
+            },
+        },
+    ),
+    (
         resources.MANAGED_SEED_SETS,
         {
             "replicas": 3,

@@ -171,6 +171,19 @@ def fields(resource: Resource, new: Object, old: Object | None = None) -> list[s
         (resources.MANAGED_SEED_SETS, {"spec": {"selector": {"matchLabels": {"set": None}}}}, ["spec.selector"]),
         (resources.MANAGED_SEED_SETS, {"status": {"replicas": 1, "readyReplicas": 1}}, []),
         (resources.MANAGED_SEED_SETS, {"status": {"replicas": 1, "readyReplicas": 2}}, ["status.readyReplicas"]),
+        *(
+            (
+                resources.MANAGED_SEED_SETS,
+                {"status": {"pendingReplica": {"name": name, "reason": "r", "since": "2026-01-01T00:00:00Z"}}},
+                wrong,
+            )
+            for name, wrong in (
+                ("thing-12", []),
+                ("thing", ["status.pendingReplica.name"]),
+                ("thing-x", ["status.pendingReplica.name"]),
+                ("other-1", ["status.pendingReplica.name"]),
+            )
+        ),
         (resources.SEED_AUTOSCALERS, {"spec": {"minReplicas": 4}}, ["spec.maxReplicas"]),
         (
             resources.OPEN_ID_CONNECT_PRESETS,
@@ -303,6 +316,12 @@ def test_changes_of_a_shoot(before: Object, change: Object, expected: list[str])
             {},
             {"spec": {"resources": [{"kind": "Extension", "type": "e", "primary": False}]}},
             ["spec.resources"],
+        ),
+        (
+            resources.CONTROLLER_REGISTRATIONS,
+            {"spec": {"resources": [{"kind": "Worker", "type": "e", "primary": each} for each in (True, False)]}},
+            {"metadata": {"labels": {"a": "b"}}},
+            [],
         ),
         (resources.EXPOSURE_CLASSES, {}, {"scheduling": None}, ["scheduling"]),
         (resources.SECRET_BINDINGS, {}, {"quotas": [{"name": "q"}]}, ["quotas"]),

@@ -1,8 +1,10 @@
 from collections.abc import Iterator
 
+from gardener.garden.certificates import bundle_errors
 from gardener.garden.kinds.presets import CLUSTER_OPENID_CONNECT_PRESET, OPENID_CONNECT_PRESET
-from kube.objects import mapping
-from kube.validation import label_selector_errors
+from kube.objects import mapping, text
+from kube.paths import mapping_at
+from kube.validation import label_selector_errors, required
 from webhooks.garden.findings import Finding
 from webhooks.garden.kind import Kind
 from webhooks.garden.write import Write
@@ -13,5 +15,17 @@ def selector_errors(write: Write) -> Iterator[Finding]:
         yield from label_selector_errors(f"spec.{field}", mapping(write.spec.get(field)))
 
 
-PRESET = Kind(definition=OPENID_CONNECT_PRESET, checks=(selector_errors,))
-CLUSTER_PRESET = Kind(definition=CLUSTER_OPENID_CONNECT_PRESET, checks=(selector_errors,))
+def server_errors(write: Write) -> Iterator[Finding]:
+    server = mapping(write.spec.get("server"))
+    yield from bundle_errors("spec.server.caBundle", text(server.get("caBundle")))
+    for path, named in (
+        ("spec.server.requiredClaims", mapping(server.get("requiredClaims"))),
+        ("spec.client.extraConfig", mapping_at(write.spec, "client", "extraConfig")),
+    ):
+        if "" in named:
+            yield required(path, "names cannot be empty")
+
+
+CHECKS = (selector_errors, server_errors)
+PRESET = Kind(definition=OPENID_CONNECT_PRESET, checks=CHECKS)
+CLUSTER_PRESET = Kind(definition=CLUSTER_OPENID_CONNECT_PRESET, checks=CHECKS)
