@@ -323,7 +323,9 @@ async def test_an_update_that_is_refused_is_told_of_and_scaling_goes_on(garden: 
     async with a_place(garden) as place, place.controller():
         place.make(1, updateStrategy={"rollingUpdate": {}})
         await place.ready(1)
-        place.change(shootTemplate={"spec": {"kubernetes": {"version": "1.29.2"}}})
+        refused = place.with_workers(1)
+        refused["spec"]["provider"]["workers"][0]["machine"]["type"] = "none"
+        place.change(shootTemplate=refused)
 
         def progressing() -> str:
             said = {each["type"]: each["reason"] for each in place.status()["conditions"]}
