@@ -21,7 +21,7 @@ def there(resource: Resource, name: str, namespace: str = "garden-dev", **fields
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
 
 
-def versions(*texts: str, **more: str) -> list[Object]:
+def versions(*texts: str, **more: Any) -> list[Object]:
     return [{"version": text, **more} for text in texts]
 
 
