@@ -7,7 +7,7 @@ from kube.objects import Object, matches_label_selector, string_map, text
 from kube.paths import at, mapping_at
 from kube.validation import invalid, label_selector_errors, required
 from webhooks.garden.common import gardenlet_config, metadata, seed_spec
-from webhooks.garden.common.shares import share_errors
+from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
 from webhooks.garden.write import Write
 
@@ -54,7 +54,9 @@ def metadata_errors(write: Write) -> Iterator[Finding]:
 
 def update_errors(write: Write) -> Iterator[Finding]:
     path = ("updateStrategy", "rollingUpdate", "maxUnhealthyShoots")
-    yield from share_errors(".".join(("spec", *path)), at(write.spec, *path))
+    value = at(write.spec, *path)
+    if problem := share_problem(value):
+        yield invalid(".".join(("spec", *path)), value, problem)
 
 
 def seed_errors(write: Write) -> Iterator[Finding]:

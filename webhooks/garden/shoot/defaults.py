@@ -10,7 +10,7 @@ from gardener.garden.resources import CLOUD_PROFILES
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
-from webhooks.garden.shoot.parts import PODS_OF_KUBELET, ip_families, kubernetes_version, pools_of
+from webhooks.garden.shoot.parts import PODS_OF_KUBELET, ip_families, kubernetes_version, workers_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child, items
 
@@ -29,8 +29,8 @@ def set_defaults(write: Write) -> None:
     _set_maintenance(write, spec)
     if write.namespace == GARDEN:
         tolerate_protection(items(spec, "tolerations"))
-    if found := pools_of(write):
-        own = [kubelet for _, worker in found if (kubelet := at(worker, "kubernetes", "kubelet")) is not None]
+    if found := workers_of(write):
+        own = [kubelet for worker in found if (kubelet := at(worker, "kubernetes", "kubelet")) is not None]
         _set_control_plane(kubernetes)
         _set_controller_manager(write, spec, kubernetes, own)
         _set_kubelets(kubernetes, own)
@@ -64,7 +64,7 @@ def set_defaults_of_version(write: Write) -> None:
     kubernetes = child(child(write.new, "spec"), "kubernetes")
     version = kubernetes_version(write.spec)
     _default(kubernetes, enableStaticTokenKubeconfig=version is not None and version < (1, 26))
-    if pools_of(write):
+    if workers_of(write):
         is_old = version is not None and version < (1, 27)
         _default(child(kubernetes, "kubeControllerManager"), nodeMonitorGracePeriod="2m0s" if is_old else "40s")
 
@@ -74,7 +74,7 @@ def _set_maintenance(write: Write, spec: Object) -> None:
     updates = maintenance.get("autoUpdate")
     if updates is None:
         updates = maintenance["autoUpdate"] = {"kubernetesVersion": True}
-    if pools_of(write):
+    if workers_of(write):
         _default(updates, machineImageVersion=True)
     if maintenance.get("timeWindow") is None:
         before = at(write.old_spec, "maintenance", "timeWindow")

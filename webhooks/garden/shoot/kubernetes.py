@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gardener.garden.versions import Version, parse_version
-from kube.objects import Object, text
+from kube.objects import Object, mapping, text
 from kube.paths import at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.findings import Finding
@@ -20,15 +20,15 @@ def versions(write: Write) -> Iterator[Finding]:
     control_plane = kubernetes_version(write.spec)
     if given and control_plane is None:
         yield invalid(VERSION, given, "must be a version such as 1.30.5")
-    for path, worker in differing_pools(write, "kubernetes"):
-        own = text(at(worker, "kubernetes", "version"))
+    for pool in differing_pools(write, "kubernetes"):
+        own = text(pool.kubernetes.get("version"))
         if not own:
             continue
         parsed = parse_version(own)
         if parsed is None:
-            yield invalid(f"{path}.kubernetes.version", own, "must be a version such as 1.30.5")
+            yield invalid(f"{pool.path}.kubernetes.version", own, "must be a version such as 1.30.5")
         elif control_plane is not None:
-            yield from _skew(f"{path}.kubernetes.version", parsed, control_plane)
+            yield from _skew(f"{pool.path}.kubernetes.version", parsed, control_plane)
 
 
 def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldError]:
@@ -43,18 +43,21 @@ def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldErr
 
 def version_changes(write: Write) -> Iterator[Finding]:
     """For `changes`."""
-    yield from _change(VERSION, kubernetes_version(write.old_spec), kubernetes_version(write.spec), skips=False)
+    old, new = kubernetes_version(write.old_spec), kubernetes_version(write.spec)
+    yield from _change(VERSION, old, new, skips=False)
     before = stored_pools(write)
-    for path, worker in pools_of(write):
-        old = before.get(text(worker.get("name")), {})
-        was, now = _own(old), _own(worker)
-        if old and (was or now):
-            was, now = was or kubernetes_version(write.old_spec), now or kubernetes_version(write.spec)
-            yield from _change(f"{path}.kubernetes.version", was, now, skips=True)
+    for pool in pools_of(write):
+        stored = before.get(pool.name)
+        if not stored:
+            continue
+        was, now = _own(mapping(stored.get("kubernetes"))), _own(pool.kubernetes)
+        if was or now:
+            yield from _change(f"{pool.path}.kubernetes.version", was or old, now or new, skips=True)
 
 
-def _own(worker: Object) -> Version | None:
-    return parse_version(text(at(worker, "kubernetes", "version")))
+def _own(kubernetes: Object) -> Version | None:
+    version = text(kubernetes.get("version"))
+    return parse_version(version) if version else None
 
 
 def _change(path: str, old: Version | None, new: Version | None, *, skips: bool) -> Iterator[FieldError]:

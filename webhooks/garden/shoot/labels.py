@@ -6,7 +6,7 @@ Reads `CONTROLLER_REGISTRATIONS`.
 from collections.abc import Iterator
 
 from gardener.garden.domains import UNMANAGED
-from kube.objects import mappings, text
+from kube.objects import mapping, mappings, text
 from kube.paths import at, mappings_at
 from webhooks.garden.common.extensions import (
     CONTAINER_RUNTIME,
@@ -22,7 +22,7 @@ from webhooks.garden.common.extensions import (
 )
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.dns import primary, providers
-from webhooks.garden.shoot.parts import differing_pools, pools_of
+from webhooks.garden.shoot.parts import differing_pools, pools_of, workers_of
 from webhooks.garden.write import Write
 
 
@@ -39,7 +39,7 @@ def _labels(write: Write) -> Iterator[str]:
         if provider.get("type") not in {None, "", UNMANAGED}:
             yield DNS_RECORD + text(provider.get("type"))
     yield from (EXTENSION + each for each in _extensions(write))
-    for _, worker in pools_of(write):
+    for worker in workers_of(write):
         for runtime in mappings_at(worker, "cri", "containerRuntimes"):
             yield CONTAINER_RUNTIME + text(runtime.get("type"))
         if image := text(at(worker, "machine", "image", "name")):
@@ -49,7 +49,7 @@ def _labels(write: Write) -> Iterator[str]:
 def _extensions(write: Write) -> frozenset[str]:
     """Those that all Shoots have, and its own, without what it has turned off."""
     known = registered(write.garden)
-    for_all = known.of_all if pools_of(write) else known.of_workerless
+    for_all = known.of_all if workers_of(write) else known.of_workerless
     own = {text(each.get("type")): each.get("disabled") is True for each in mappings(write.spec.get("extensions"))}
     return for_all - {kind for kind, off in own.items() if off} | {kind for kind, off in own.items() if not off}
 
@@ -90,9 +90,9 @@ def _needs(write: Write) -> Iterator[Need]:
         yield "DNSRecord", text(chosen.get("type")), "dns provider type", path
     for index, extension in enumerate(mappings(spec.get("extensions"))):
         yield "Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type"
-    for path, worker in differing_pools(write):
-        for index, runtime in enumerate(mappings_at(worker, "cri", "containerRuntimes")):
-            where = f"{path}.cri.containerRuntimes[{index}].type"
+    for pool in differing_pools(write):
+        for index, runtime in enumerate(mappings(mapping(pool.worker.get("cri")).get("containerRuntimes"))):
+            where = f"{pool.path}.cri.containerRuntimes[{index}].type"
             yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
-        image = text(at(worker, "machine", "image", "name"))
-        yield "OperatingSystemConfig", image, "operating system type", f"{path}.machine.image.name"
+        image = text(mapping(pool.machine.get("image")).get("name"))
+        yield "OperatingSystemConfig", image, "operating system type", f"{pool.path}.machine.image.name"

@@ -12,7 +12,7 @@ from kube.objects import Object, mapping, spec, text, texts
 from kube.paths import at, mapping_at
 from kube.validation import invalid, required
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import ip_families, pools_of
+from webhooks.garden.shoot.parts import ip_families, pools_of, workers_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child
 
@@ -26,7 +26,7 @@ def set_networks(write: Write) -> None:
         return
     networking = child(child(write.new, "spec"), "networking")
     proposed = mapping_at(spec(seed), "networks", "shootDefaults")
-    for field in ("pods", "services") if pools_of(write) else ("services",):
+    for field in ("pods", "services") if workers_of(write) else ("services",):
         if not networking.get(field) and proposed.get(field):
             networking[field] = proposed[field]
 

@@ -12,12 +12,12 @@ from gardener.garden import profiles
 from gardener.garden.profiles import is_expired
 from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import at, mapping_at
+from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version, stored_pools
-from webhooks.garden.shoot.profile import Offer, architecture, architectures, offer_of, own_profile
+from webhooks.garden.shoot.profile import Offer, architecture, offer_of, own_profile
 from webhooks.garden.write import Write
 
 
@@ -81,29 +81,29 @@ def _has_ended(chosen: _Chosen, ends: datetime | None) -> bool:
 
 
 def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
-    path, worker = pool
-    machine = mapping(worker.get("machine"))
-    version = text(at(worker, "kubernetes", "version"))
-    if version:
+    path, worker = pool.path, pool.worker
+    if version := text(pool.kubernetes.get("version")):
         yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=is_new)
-    yield from _zone_errors(chosen, text(spec.get("region")), path, texts(worker.get("zones")))
-    yield from _machine_type_errors(chosen, path, worker, machine)
-    yield from _image_errors(chosen, spec, path, worker, machine, is_new=is_new)
-    yield from _volume_errors(chosen, f"{path}.volume", mapping(worker.get("volume")), worker)
-    for index, data in enumerate(mappings(worker.get("dataVolumes"))):
-        yield from _volume_errors(chosen, f"{path}.dataVolumes[{index}]", data, worker)
-
-
-def _zone_errors(chosen: _Chosen, region: str, path: str, zones: list[str]) -> Iterator[FieldError]:
+    zones = texts(worker.get("zones"))
     distinct = set(zones)
-    if len(distinct) == len(zones) and distinct <= chosen.zones.keys():
-        return
+    if len(distinct) < len(zones) or not distinct <= chosen.zones.keys():
+        yield from _zone_errors(chosen, path, zones)
+    machine_type = chosen.offer.machine_types.get(text(pool.machine.get("type")))
+    yield from _machine_type_errors(chosen, pool, machine_type)
+    yield from _image_errors(chosen, spec, pool, is_new=is_new)
+    storage = mapping(machine_type.get("storage")) if machine_type is not None else {}
+    yield from _volume_errors(chosen, f"{path}.volume", mapping(worker.get("volume")), worker, storage)
+    for index, data in enumerate(mappings(worker.get("dataVolumes"))):
+        yield from _volume_errors(chosen, f"{path}.dataVolumes[{index}]", data, worker, {})
+
+
+def _zone_errors(chosen: _Chosen, path: str, zones: list[str]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, zone in enumerate(zones):
         where = f"{path}.zones[{index}]"
         if not chosen.zones:
             yield invalid(
-                where, region, "this region does not support availability zones, please do not configure them"
+                where, chosen.region, "this region does not support availability zones, please do not configure them"
             )
         elif zone not in chosen.zones:
             yield not_supported(where, zone, sorted(chosen.zones))
@@ -112,19 +112,18 @@ def _zone_errors(chosen: _Chosen, region: str, path: str, zones: list[str]) -> I
         seen.add(zone)
 
 
-def _machine_type_errors(chosen: _Chosen, path: str, worker: Object, machine: Object) -> Iterator[FieldError]:
-    name = text(machine.get("type"))
-    types = chosen.offer.machine_types
-    found = types.get(name)
+def _machine_type_errors(chosen: _Chosen, pool: Pool, found: Object | None) -> Iterator[FieldError]:
+    path, name = f"{pool.path}.machine.type", text(pool.machine.get("type"))
     if found is None or found.get("usable") is False:
+        types = chosen.offer.machine_types
         usable = sorted(each for each, machine_type in types.items() if machine_type.get("usable") is not False)
-        yield not_supported(f"{path}.machine.type", name, usable)
+        yield not_supported(path, name, usable)
         return
-    offers, wanted = architecture(found), architecture(machine)
+    offers, wanted = architecture(found), architecture(pool.machine)
     if offers != wanted:
-        yield invalid(f"{path}.machine.type", name, f"machine type {name} has architecture {offers}, not {wanted}")
+        yield invalid(path, name, f"machine type {name} has architecture {offers}, not {wanted}")
     if chosen.offer.unavailable:
-        yield from _unavailable(chosen, f"{path}.machine.type", name, "unavailableMachineTypes", worker)
+        yield from _unavailable(chosen, path, name, "unavailableMachineTypes", pool.worker)
 
 
 def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Object) -> Iterator[FieldError]:
@@ -137,28 +136,26 @@ def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Obje
 # --- images
 
 
-def _image_errors(
-    chosen: _Chosen, spec: Object, path: str, worker: Object, machine: Object, *, is_new: bool
-) -> Iterator[FieldError]:
-    image = mapping(machine.get("image"))
+def _image_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+    path, image = f"{pool.path}.machine.image", mapping(pool.machine.get("image"))
     name, version = text(image.get("name")), text(image.get("version"))
     if not name:
-        yield required(f"{path}.machine.image", "the cloud profile has no image for this pool: name one")
+        yield required(path, "the cloud profile has no image for this pool: name one")
         return
     images = chosen.offer.images
     found = chosen.offer.image_versions.get((name, version))
     if found is None or (is_new and _has_ended(chosen, chosen.offer.image_ends.get((name, version)))):
         field = "version" if name in images else "name"
-        yield not_supported(f"{path}.machine.image.{field}", text(image.get(field)), _images(chosen, images))
+        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(chosen, images))
         return
-    runs_on, wanted = architectures(found), architecture(machine)
-    if wanted not in runs_on:
-        detail = f"image {name}:{version} has architectures {', '.join(runs_on)}, not {wanted}"
-        yield invalid(f"{path}.machine.image.version", version, detail)
-    if constraint := text(found.get("kubeletVersionConstraint")):
-        yield from _kubelet_errors(f"{path}.machine.image.version", constraint, spec, worker)
-    if cri := mapping(worker.get("cri")):
-        yield from _runtime_errors(path, chosen.offer.runtimes[name, version], cri)
+    wanted = architecture(pool.machine)
+    if wanted not in found.architectures:
+        detail = f"image {name}:{version} has architectures {', '.join(found.architectures)}, not {wanted}"
+        yield invalid(f"{path}.version", version, detail)
+    if found.kubelets:
+        yield from _kubelet_errors(f"{path}.version", found.kubelets, spec, pool)
+    if cri := mapping(pool.worker.get("cri")):
+        yield from _runtime_errors(f"{pool.path}.cri", found.runtimes, cri)
 
 
 def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:
@@ -170,8 +167,8 @@ def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:
     ]
 
 
-def _kubelet_errors(path: str, constraint: str, spec: Object, worker: Object) -> Iterator[FieldError]:
-    kubelet = parse_version(text(at(worker, "kubernetes", "version"))) or kubernetes_version(spec)
+def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Iterator[FieldError]:
+    kubelet = parse_version(text(pool.kubernetes.get("version"))) or kubernetes_version(spec)
     if kubelet is None:
         return
     try:
@@ -188,18 +185,19 @@ def _runtime_errors(path: str, supported: Mapping[str, frozenset[str]], cri: Obj
         return
     runtimes = supported.get(name)
     if runtimes is None:
-        yield not_supported(f"{path}.cri.name", name, sorted(supported))
+        yield not_supported(f"{path}.name", name, sorted(supported))
         return
     for index, runtime in enumerate(mappings(cri.get("containerRuntimes"))):
         if text(runtime.get("type")) not in runtimes:
-            where = f"{path}.cri.containerRuntimes[{index}].type"
+            where = f"{path}.containerRuntimes[{index}].type"
             yield not_supported(where, text(runtime.get("type")), sorted(runtimes))
 
 
 # --- volumes
 
 
-def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object) -> Iterator[FieldError]:
+def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object, storage: Object) -> Iterator[FieldError]:
+    """Args: storage: of the machine type, if the volume is in its place."""
     name, types = text(volume.get("type")), chosen.offer.volume_types
     found = types.get(name)
     if name and (found is None or found.get("usable") is False):
@@ -209,10 +207,7 @@ def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object) -
     if name and chosen.offer.unavailable:
         yield from _unavailable(chosen, f"{path}.type", name, "unavailableVolumeTypes", worker)
     least = [found["minSize"]] if found is not None and "minSize" in found else []
-    if path.endswith(".volume"):
-        machine_type = chosen.offer.machine_types.get(text(at(worker, "machine", "type")))
-        storage = mapping_at(machine_type or {}, "storage")
-        least += [storage["minSize"]] if "minSize" in storage and storage.get("type") in {None, name} else []
+    least += [storage["minSize"]] if "minSize" in storage and storage.get("type") in {None, name} else []
     given = _bytes(volume.get("size")) if least else None
     for minimum in least:
         if given is not None and (bound := _bytes(minimum)) is not None and given < bound:

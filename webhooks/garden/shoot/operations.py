@@ -10,7 +10,7 @@ from kube.validation import FieldError, forbidden, not_supported
 from webhooks.garden.common.metadata import set_annotation
 from webhooks.garden.findings import Finding
 from webhooks.garden.operations import became_truthy, operation_of, remove_operation
-from webhooks.garden.shoot.parts import is_to_hibernate, pools, rotation_phase, status
+from webhooks.garden.shoot.parts import is_to_hibernate, rotation_phase, status, workers
 from webhooks.garden.write import Write
 
 SSH = "rotate-ssh-keypair"
@@ -33,7 +33,7 @@ _FORCES = (
 
 def has_ssh(shoot_spec: Object) -> bool:
     enabled = at(shoot_spec, "provider", "workersSettings", "sshAccess", "enabled")
-    return bool(pools(shoot_spec)) and enabled is not False
+    return bool(workers(shoot_spec)) and enabled is not False
 
 
 def asks(write: Write) -> bool:

@@ -17,17 +17,21 @@ WORKERLESS = "this field should not be set for workerless Shoot clusters"
 
 
 class Pool(NamedTuple):
+    """For validation: mutations may put something in the place of what stands here."""
+
     path: str
     worker: Object
+    name: str
+    kubernetes: Object
+    machine: Object
 
-    @property
-    def name(self) -> str:
-        return text(self.worker.get("name"))
+
+def workers(shoot_spec: Object) -> list[Object]:
+    return mappings(mapping(shoot_spec.get("provider")).get("workers"))
 
 
-def pools(shoot_spec: Object) -> list[Pool]:
-    workers = mappings(mapping(shoot_spec.get("provider")).get("workers"))
-    return [Pool(f"{WORKERS}[{index}]", worker) for index, worker in enumerate(workers)]
+def workers_of(write: Write) -> list[Object]:
+    return write.once(_workers)
 
 
 def pools_of(write: Write) -> list[Pool]:
@@ -52,35 +56,44 @@ def differing_pools(write: Write, *fields: str) -> list[Pool]:
     return write.once(_differing_pools)
 
 
+def _workers(write: Write) -> list[Object]:
+    return workers(write.spec)
+
+
 def _pools(write: Write) -> list[Pool]:
-    return pools(write.spec)
+    return [_pool(f"{WORKERS}[{index}]", worker) for index, worker in enumerate(workers_of(write))]
+
+
+def _pool(path: str, worker: Object) -> Pool:
+    name, kubernetes, machine = worker.get("name"), worker.get("kubernetes"), worker.get("machine")
+    return Pool(path, worker, text(name), mapping(kubernetes), mapping(machine))
 
 
 def _stored_pools(write: Write) -> dict[str, Object]:
-    return pools_by_name(write.old_spec)
+    return workers_by_name(write.old_spec)
 
 
 def _differing_pools(write: Write) -> list[Pool]:
-    others = pools_by_name(write.other_spec)
+    others = stored_pools(write) if write.other is None else workers_by_name(write.other_spec)
     return [pool for pool in pools_of(write) if others.get(pool.name) != pool.worker]
 
 
-def pools_by_name(shoot_spec: Object) -> dict[str, Object]:
-    return {pool.name: pool.worker for pool in pools(shoot_spec)}
+def workers_by_name(shoot_spec: Object) -> dict[str, Object]:
+    return {text(worker.get("name")): worker for worker in workers(shoot_spec)}
 
 
 def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
     """The settings of kubelet for all pools, and those of `differing_pools`, each with its path; no empty ones."""
     if kubelet := mapping_at(write.spec, "kubernetes", "kubelet"):
         yield "spec.kubernetes.kubelet", kubelet
-    for path, worker in differing_pools(write):
-        if kubelet := mapping_at(worker, "kubernetes", "kubelet"):
-            yield f"{path}.kubernetes.kubelet", kubelet
+    for pool in differing_pools(write):
+        if kubelet := mapping(pool.kubernetes.get("kubelet")):
+            yield f"{pool.path}.kubernetes.kubelet", kubelet
 
 
 def most_pods(shoot_spec: Object) -> int:
     """On a node of any pool."""
-    holders = (shoot_spec, *(pool.worker for pool in pools(shoot_spec)))
+    holders = (shoot_spec, *workers(shoot_spec))
     given = [most for each in holders if (most := at(each, "kubernetes", "kubelet", "maxPods"))]
     return max(given, default=PODS_OF_KUBELET)
 

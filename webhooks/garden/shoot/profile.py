@@ -6,6 +6,7 @@ Reads `CLOUD_PROFILES`, `NAMESPACED_CLOUD_PROFILES`.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from gardener.garden import profiles
 from gardener.garden.profiles import expiration, image_versions, is_expired, kubernetes_versions
@@ -15,7 +16,7 @@ from gardener.garden.versions import Version, has_prefix, parse_version
 from kube.objects import Object, mapping, mappings, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.derived import Derived
-from webhooks.garden.shoot.parts import kubernetes_version, pools_of, stored_pools
+from webhooks.garden.shoot.parts import kubernetes_version, stored_pools, workers_of
 from webhooks.garden.write import Write
 from webhooks.shapes import child
 
@@ -46,13 +47,23 @@ def _to_be_rendered(write: Write, profile: Object) -> Object | None:
     return None if parent is None else profiles.merged(spec(parent), spec(profile))
 
 
+class Image(NamedTuple):
+    """A version of an image."""
+
+    architectures: list[str]
+    kubelets: str
+    """Constraint on their version, if there is one."""
+    runtimes: dict[str, frozenset[str]]
+    """Container runtimes by the interface to them (CRI)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What there is in a profile, by name."""
 
     versions: dict[str, Object]
     images: dict[str, Object]
-    image_versions: dict[tuple[str, str], Object]
+    image_versions: dict[tuple[str, str], Image]
     machine_types: dict[str, Object]
     volume_types: dict[str, Object]
     zones: dict[str, dict[str, Object]]
@@ -60,8 +71,6 @@ class Offer:
     version_ends: dict[str, datetime]
     image_ends: dict[tuple[str, str], datetime]
     """When versions expire; most never do."""
-    runtimes: dict[tuple[str, str], dict[str, frozenset[str]]]
-    """By image and version: container runtimes by the interface to them (CRI)."""
     unavailable: frozenset[tuple[str, str, str, str]]
     """Region, zone, field of the zone, and what this says is not there."""
 
@@ -72,13 +81,12 @@ def _offer(profile: Object) -> Offer:
     return Offer(
         versions=versions,
         images=_by_name(profile.get("machineImages")),
-        image_versions=images,
+        image_versions={key: _image(each) for key, each in images.items()},
         machine_types=_by_name(profile.get("machineTypes")),
         volume_types=_by_name(profile.get("volumeTypes")),
         zones=zones,
         version_ends={key: ends for key, each in versions.items() if (ends := expiration(each)) is not None},
         image_ends={key: ends for key, each in images.items() if (ends := expiration(each)) is not None},
-        runtimes={key: _runtimes(each) for key, each in images.items()},
         unavailable=frozenset(
             (region, name, field, what)
             for region, of_region in zones.items()
@@ -87,6 +95,10 @@ def _offer(profile: Object) -> Offer:
             for what in texts(zone.get(field))
         ),
     )
+
+
+def _image(version: Object) -> Image:
+    return Image(architectures(version), text(version.get("kubeletVersionConstraint")), _runtimes(version))
 
 
 def _runtimes(image_version: Object) -> dict[str, frozenset[str]]:
@@ -134,7 +146,7 @@ def set_versions(write: Write) -> None:
 
 
 def _of_pools(write: Write) -> Iterator[Object]:
-    for _, worker in pools_of(write):
+    for worker in workers_of(write):
         own = mapping(worker.get("kubernetes"))
         if own.get("version") is not None:
             yield own
@@ -162,7 +174,7 @@ def set_images(write: Write) -> None:
     """A pool without image, or without version of it, has what it had before, or else what the profile has first."""
     if write.is_deleting:
         return
-    wanting = [pool.worker for pool in pools_of(write) if not at(pool.worker, "machine", "image", "version")]
+    wanting = [worker for worker in workers_of(write) if not at(worker, "machine", "image", "version")]
     if not wanting:
         return
     profile = profile_of(write, write.spec) or {}

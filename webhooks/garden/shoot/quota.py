@@ -18,7 +18,7 @@ from kube.validation import invalid
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import WORKERS, pools, pools_of, stored_pools
+from webhooks.garden.shoot.parts import WORKERS, pools_of, stored_pools, workers
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
 from webhooks.garden.write import Write
@@ -103,7 +103,7 @@ def _usage(write: Write, shoot_spec: Object) -> dict[str, Decimal]:
     machines = {text(each.get("name")): each for each in mappings(profile.get("machineTypes"))}
     volumes = {text(each.get("name")): each for each in mappings(profile.get("volumeTypes"))}
     used = dict.fromkeys(_METRICS, Decimal(0))
-    for _, worker in pools(shoot_spec):
+    for worker in workers(shoot_spec):
         count = Decimal(worker.get("maximum") or 0)
         machine = mapping(machines.get(text(at(worker, "machine", "type"))))
         for name in ("cpu", "gpu", "memory"):

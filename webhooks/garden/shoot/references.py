@@ -22,7 +22,7 @@ from kube.validation import forbidden, invalid
 from webhooks.garden.common.references import exists
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.dns import providers
-from webhooks.garden.shoot.parts import pools
+from webhooks.garden.shoot.parts import workers
 from webhooks.garden.write import Right, Write
 
 _KINDS = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS}
@@ -178,4 +178,4 @@ def seed_stays(write: Write) -> Iterator[Finding]:
 
 
 def _zones(spec: Object) -> set[str]:
-    return {zone for _, worker in pools(spec) for zone in texts(worker.get("zones"))}
+    return {zone for worker in workers(spec) for zone in texts(worker.get("zones"))}

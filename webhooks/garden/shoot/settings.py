@@ -239,7 +239,7 @@ def _mask_errors(spec: Object, found: list[Pool]) -> Iterator[FieldError]:
     network = parse_cidr(text(at(spec, "networking", "pods")))
     if network is None:
         return
-    room, wanted = 1 << max(0, mask - network.prefixlen), sum(worker.get("maximum") or 0 for _, worker in found)
+    room, wanted = 1 << max(0, mask - network.prefixlen), sum(pool.worker.get("maximum") or 0 for pool in found)
     if wanted > room:
         detail = f"the network of the Pods has room for {room} nodes, and the pools have up to {wanted}"
         yield forbidden("spec.provider.workers", detail)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from kube.objects import text
-from kube.paths import at, mapping_at
+from kube.objects import mapping, text
+from kube.paths import at
 from webhooks.garden.shoot.parts import VERSION, pools_of
 from webhooks.garden.shoot.profile import Offer, offer_of, own_profile
 from webhooks.garden.write import Write
@@ -38,11 +38,11 @@ def expired(write: Write) -> Iterator[str]:
 def _ends(write: Write, offer: Offer) -> Iterator[tuple[str, str, datetime | None]]:
     version = text(at(write.spec, "kubernetes", "version"))
     yield VERSION, version, offer.version_ends.get(version)
-    for path, worker in pools_of(write):
+    for pool in pools_of(write):
         if offer.version_ends:
-            version = text(at(worker, "kubernetes", "version"))
-            yield f"{path}.kubernetes.version", version, offer.version_ends.get(version)
+            version = text(pool.kubernetes.get("version"))
+            yield f"{pool.path}.kubernetes.version", version, offer.version_ends.get(version)
         if offer.image_ends:
-            image = mapping_at(worker, "machine", "image")
-            version = text(image.get("version"))
-            yield f"{path}.machine.image.version", version, offer.image_ends.get((text(image.get("name")), version))
+            image = mapping(pool.machine.get("image"))
+            name, version = text(image.get("name")), text(image.get("version"))
+            yield f"{pool.path}.machine.image.version", version, offer.image_ends.get((name, version))

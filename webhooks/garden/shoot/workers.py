@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gardener.garden.certificates import bundle_errors
 from kube.names import label_name_problems, label_value_problems
 from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import at, mappings_at
+from kube.paths import at
 from kube.validation import (
     FieldError,
     annotation_errors,
@@ -17,7 +17,7 @@ from kube.validation import (
     not_supported,
     required,
 )
-from webhooks.garden.common.shares import share_errors
+from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, pools_of
 from webhooks.garden.write import Write
@@ -88,12 +88,13 @@ def _has_system_components(worker: Object) -> bool:
 
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
-    path, worker = pool
-    architecture = text(at(worker, "machine", "architecture"))
+    path, worker = pool.path, pool.worker
+    architecture = text(pool.machine.get("architecture"))
     if architecture and architecture not in _ARCHITECTURES:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
-    yield from share_errors(f"{path}.maxSurge", worker.get("maxSurge"), may_exceed=True)
-    yield from share_errors(f"{path}.maxUnavailable", worker.get("maxUnavailable"))
+    for field in ("maxSurge", "maxUnavailable"):
+        if problem := share_problem(worker.get(field), may_exceed=field == "maxSurge"):
+            yield invalid(f"{path}.{field}", worker[field], problem)
     if labels := mapping(worker.get("labels")):
         yield from label_errors(f"{path}.labels", labels)
     if annotations := mapping(worker.get("annotations")):
@@ -102,9 +103,12 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
         yield from _taint_errors(f"{path}.taints", taints)
     if bundle := text(worker.get("caBundle")):
         yield from bundle_errors(f"{path}.caBundle", bundle)
-    yield from _volume_errors(path, worker)
-    yield from _duplicates(f"{path}.zones", _zones(pool))
-    if runtimes := mappings_at(worker, "cri", "containerRuntimes"):
+    if worker.get("dataVolumes") or worker.get("kubeletDataVolumeName"):
+        yield from _volume_errors(path, worker)
+    zones = _zones(pool)
+    if len(set(zones)) < len(zones):
+        yield from _duplicates(f"{path}.zones", zones)
+    if runtimes := mappings(mapping(worker.get("cri")).get("containerRuntimes")):
         types = [text(each.get("type")) for each in runtimes]
         yield from _duplicates(f"{path}.cri.containerRuntimes", types, field=".type")
 
@@ -130,8 +134,6 @@ def _taint_errors(path: str, taints: list[Object]) -> Iterator[FieldError]:
 def _volume_errors(path: str, worker: Object) -> Iterator[FieldError]:
     volumes = mappings(worker.get("dataVolumes"))
     wanted = text(worker.get("kubeletDataVolumeName"))
-    if not volumes and not wanted:
-        return
     names = [text(each.get("name")) for each in volumes]
     if volumes and not worker.get("volume"):
         yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
