@@ -81,6 +81,8 @@ def _is_default(domain: str, ours: list[str]) -> bool:
 
 def dns_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
+    if not write.spec.get("dns"):
+        return
     domain = domain_of(write.spec)
     if domain:
         yield from invalid_for(_DOMAIN, domain, dns_subdomain_problems(domain))
@@ -172,9 +174,10 @@ def _taken(write: Write, domain: str) -> Iterator[Finding]:
 
 def dns_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: with a Seed, the primary provider stays, and so does its type."""
-    before, now = primary(write.old_spec), primary(write.spec)
-    if not seed_name(write.old) or before is None:
+    before = primary(write.old_spec) if seed_name(write.old) else None
+    if before is None:
         return
+    now = primary(write.spec)
     if now is None:
         yield forbidden(_PROVIDERS, "removing a primary provider is not allowed")
     elif now.get("type") != before.get("type"):

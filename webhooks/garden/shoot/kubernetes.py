@@ -17,7 +17,7 @@ _SKEW_SINCE = (1, 28)
 def versions(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     given = text(at(write.spec, "kubernetes", "version"))
-    control_plane = kubernetes_version(write.spec)
+    control_plane = parse_version(given)
     if given and control_plane is None:
         yield invalid(VERSION, given, "must be a version such as 1.30.5")
     for pool in differing_pools(write, "kubernetes"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gardener.garden.domains import UNMANAGED
 from kube.objects import mapping, mappings, text
-from kube.paths import at, mappings_at
+from kube.paths import at
 from webhooks.garden.common.extensions import (
     CONTAINER_RUNTIME,
     DNS_RECORD,
@@ -32,17 +32,18 @@ def set_labels(write: Write) -> None:
 
 
 def _labels(write: Write) -> Iterator[str]:
-    yield PROVIDER + text(at(write.spec, "provider", "type"))
-    if network := text(at(write.spec, "networking", "type")):
+    spec = write.spec
+    yield PROVIDER + text(mapping(spec.get("provider")).get("type"))
+    if network := text(mapping(spec.get("networking")).get("type")):
         yield NETWORKING + network
-    for provider in providers(write.spec):
+    for provider in providers(spec):
         if provider.get("type") not in {None, "", UNMANAGED}:
             yield DNS_RECORD + text(provider.get("type"))
     yield from (EXTENSION + each for each in _extensions(write))
     for worker in workers_of(write):
-        for runtime in mappings_at(worker, "cri", "containerRuntimes"):
+        for runtime in mappings(mapping(worker.get("cri")).get("containerRuntimes")):
             yield CONTAINER_RUNTIME + text(runtime.get("type"))
-        if image := text(at(worker, "machine", "image", "name")):
+        if image := text(mapping(mapping(worker.get("machine")).get("image")).get("name")):
             yield OPERATING_SYSTEM_CONFIG + image
 
 
@@ -91,8 +92,8 @@ def _needs(write: Write) -> Iterator[Need]:
     for index, extension in enumerate(mappings(spec.get("extensions"))):
         yield "Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type"
     for pool in differing_pools(write):
-        for index, runtime in enumerate(mappings(mapping(pool.worker.get("cri")).get("containerRuntimes"))):
+        for index, runtime in enumerate(mappings(pool.cri.get("containerRuntimes"))):
             where = f"{pool.path}.cri.containerRuntimes[{index}].type"
             yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
-        image = text(mapping(pool.machine.get("image")).get("name"))
+        image = text(pool.image.get("name"))
         yield "OperatingSystemConfig", image, "operating system type", f"{pool.path}.machine.image.name"

@@ -97,29 +97,38 @@ def schedule_warnings(write: Write) -> Iterator[str]:
         for field in ("start", "end"):
             expression = text(schedule.get(field))
             try:
-                cron = parse_cron(expression)
+                comes = _ever_comes(expression)
             except ValueError:
                 continue
-            if not _ever_comes(expression):
+            if not comes:
                 yield f'{_SCHEDULES}[{index}].{field}: "{expression}" is no time that ever comes'
-            elif field == "start" and isinstance(cron, Cron) and _falls_into_window(write, schedule, cron):
+            elif field == "start" and _is_in_window(write, schedule, expression):
                 yield f"{_SCHEDULES}[{index}].start: the cluster goes to sleep in its maintenance time window"
 
 
 @lru_cache(maxsize=1024)
 def _ever_comes(expression: str) -> bool:
+    """Raises ValueError."""
     return parse_cron(expression).next(_LEAP_YEAR) is not None
 
 
-def _falls_into_window(write: Write, schedule: Object, cron: Cron) -> bool:
+def _is_in_window(write: Write, schedule: Object, expression: str) -> bool:
     window, zone = mapping_at(write.spec, "maintenance", "timeWindow"), _zone(text(schedule.get("location")))
+    offset = write.now.astimezone(zone).utcoffset() or timedelta()
     try:
-        found = parse_window(text(window.get("begin")), text(window.get("end")))
+        return _falls_into_window(expression, offset, text(window.get("begin")), text(window.get("end")))
     except ValueError:
         return False
-    offset = write.now.astimezone(zone).utcoffset() or timedelta()
+
+
+@lru_cache(maxsize=1024)
+def _falls_into_window(expression: str, offset: timedelta, begin: str, end: str) -> bool:
+    """Raises: ValueError: these are no moments."""
+    cron, window = parse_cron(expression), parse_window(begin, end)
+    if not isinstance(cron, Cron):
+        return False
     moments = (timedelta(hours=hour, minutes=minute) - offset for hour, minute in cron.times())
-    return any(found.contains(moment) for moment in moments)
+    return any(window.contains(moment) for moment in moments)
 
 
 # --- hibernation

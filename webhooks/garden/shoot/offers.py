@@ -84,10 +84,9 @@ def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> 
     path, worker = pool.path, pool.worker
     if version := text(pool.kubernetes.get("version")):
         yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=is_new)
-    zones = texts(worker.get("zones"))
-    distinct = set(zones)
-    if len(distinct) < len(zones) or not distinct <= chosen.zones.keys():
-        yield from _zone_errors(chosen, path, zones)
+    distinct = set(pool.zones)
+    if len(distinct) < len(pool.zones) or not distinct <= chosen.zones.keys():
+        yield from _zone_errors(chosen, path, pool.zones)
     machine_type = chosen.offer.machine_types.get(text(pool.machine.get("type")))
     yield from _machine_type_errors(chosen, pool, machine_type)
     yield from _image_errors(chosen, spec, pool, is_new=is_new)
@@ -137,8 +136,7 @@ def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Obje
 
 
 def _image_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
-    path, image = f"{pool.path}.machine.image", mapping(pool.machine.get("image"))
-    name, version = text(image.get("name")), text(image.get("version"))
+    path, name, version = f"{pool.path}.machine.image", text(pool.image.get("name")), text(pool.image.get("version"))
     if not name:
         yield required(path, "the cloud profile has no image for this pool: name one")
         return
@@ -146,7 +144,7 @@ def _image_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) ->
     found = chosen.offer.image_versions.get((name, version))
     if found is None or (is_new and _has_ended(chosen, chosen.offer.image_ends.get((name, version)))):
         field = "version" if name in images else "name"
-        yield not_supported(f"{path}.{field}", text(image.get(field)), _images(chosen, images))
+        yield not_supported(f"{path}.{field}", text(pool.image.get(field)), _images(chosen, images))
         return
     wanted = architecture(pool.machine)
     if wanted not in found.architectures:
@@ -154,8 +152,8 @@ def _image_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) ->
         yield invalid(f"{path}.version", version, detail)
     if found.kubelets:
         yield from _kubelet_errors(f"{path}.version", found.kubelets, spec, pool)
-    if cri := mapping(pool.worker.get("cri")):
-        yield from _runtime_errors(f"{pool.path}.cri", found.runtimes, cri)
+    if pool.cri:
+        yield from _runtime_errors(f"{pool.path}.cri", found.runtimes, pool.cri)
 
 
 def _images(chosen: _Chosen, images: dict[str, Object]) -> list[str]:

@@ -65,7 +65,10 @@ def _operation_asks(write: Write) -> bool:
 
 def operation_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
-    operation, planned = operation_of(write.new), annotations(write.new).get(keys.MAINTENANCE_OPERATION, "")
+    found = annotations(write.new)
+    operation, planned = found.get(keys.OPERATION, ""), found.get(keys.MAINTENANCE_OPERATION, "")
+    if not operation and not planned:
+        return
     path, path_planned = _path(keys.OPERATION), _path(keys.MAINTENANCE_OPERATION)
     for where, what, known in (
         (path, operation, (keys.OPERATION_MAINTAIN, keys.OPERATION_RETRY, *_ANY_TIME)),

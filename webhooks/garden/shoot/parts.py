@@ -24,6 +24,9 @@ class Pool(NamedTuple):
     name: str
     kubernetes: Object
     machine: Object
+    image: Object
+    cri: Object
+    zones: list[str]
 
 
 def workers(shoot_spec: Object) -> list[Object]:
@@ -65,8 +68,17 @@ def _pools(write: Write) -> list[Pool]:
 
 
 def _pool(path: str, worker: Object) -> Pool:
-    name, kubernetes, machine = worker.get("name"), worker.get("kubernetes"), worker.get("machine")
-    return Pool(path, worker, text(name), mapping(kubernetes), mapping(machine))
+    machine = mapping(worker.get("machine"))
+    return Pool(
+        path=path,
+        worker=worker,
+        name=text(worker.get("name")),
+        kubernetes=mapping(worker.get("kubernetes")),
+        machine=machine,
+        image=mapping(machine.get("image")),
+        cri=mapping(worker.get("cri")),
+        zones=texts(worker.get("zones")),
+    )
 
 
 def _stored_pools(write: Write) -> dict[str, Object]:

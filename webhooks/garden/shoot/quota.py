@@ -18,7 +18,7 @@ from kube.validation import invalid
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import WORKERS, pools_of, stored_pools, workers
+from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools, workers
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
 from webhooks.garden.write import Write
@@ -50,7 +50,7 @@ def _has_ingress(shoot_spec: Object) -> bool:
 
 def _has_other_pools(write: Write) -> bool:
     before = stored_pools(write)
-    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in pools_of(write))
+    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in differing_pools(write))
 
 
 def _size(worker: Object) -> tuple[object, ...]:

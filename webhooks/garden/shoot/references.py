@@ -25,15 +25,20 @@ from webhooks.garden.shoot.dns import providers
 from webhooks.garden.shoot.parts import workers
 from webhooks.garden.write import Right, Write
 
+_NAMED = (
+    ("secretBindingName", SECRET_BINDINGS),
+    ("credentialsBindingName", CREDENTIALS_BINDINGS),
+    ("exposureClassName", EXPOSURE_CLASSES),
+)
 _KINDS = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS}
 
 
 def existing(write: Write) -> Iterator[Finding]:
     """For `references`."""
     spec, garden, namespace = write.spec, write.garden, write.namespace
-    for field, resource in (("secretBindingName", SECRET_BINDINGS), ("credentialsBindingName", CREDENTIALS_BINDINGS)):
-        yield from exists(garden, f"spec.{field}", resource, text(spec.get(field)), namespace)
-    yield from exists(garden, "spec.exposureClassName", EXPOSURE_CLASSES, text(spec.get("exposureClassName")))
+    for field, resource in _NAMED:
+        if name := text(spec.get(field)):
+            yield from exists(garden, f"spec.{field}", resource, name, namespace)
     for index, provider in enumerate(providers(spec)):
         path, name = f"spec.dns.providers[{index}].secretName", text(provider.get("secretName"))
         yield from exists(garden, path, SECRETS, name, namespace)
@@ -43,8 +48,11 @@ def existing(write: Write) -> Iterator[Finding]:
 
 
 def _resources(spec: Object) -> list[tuple[Resource | None, str]]:
-    references = [mapping(each.get("resourceRef")) for each in mappings(spec.get("resources"))]
-    return [(_KINDS.get(text(each.get("kind"))), text(each.get("name"))) for each in references]
+    return [_resource(mapping(each.get("resourceRef"))) for each in mappings(spec.get("resources"))]
+
+
+def _resource(reference: Object) -> tuple[Resource | None, str]:
+    return _KINDS.get(text(reference.get("kind"))), text(reference.get("name"))
 
 
 def reading_rights(write: Write) -> Iterator[Right]:

@@ -125,7 +125,7 @@ def _move(write: Write, before: str, now: str) -> Iterator[Finding]:
 
 
 def _without_seed(shoot_spec: Object) -> Object:
-    return {field: value for field, value in shoot_spec.items() if field != "seedName"}
+    return {**shoot_spec, "seedName": None}
 
 
 def _frozen(write: Write, seed: str) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from kube.objects import mapping, text
+from kube.objects import text
 from kube.paths import at
 from webhooks.garden.shoot.parts import VERSION, pools_of
 from webhooks.garden.shoot.profile import Offer, offer_of, own_profile
@@ -43,6 +43,5 @@ def _ends(write: Write, offer: Offer) -> Iterator[tuple[str, str, datetime | Non
             version = text(pool.kubernetes.get("version"))
             yield f"{pool.path}.kubernetes.version", version, offer.version_ends.get(version)
         if offer.image_ends:
-            image = mapping(pool.machine.get("image"))
-            name, version = text(image.get("name")), text(image.get("version"))
+            name, version = text(pool.image.get("name")), text(pool.image.get("version"))
             yield f"{pool.path}.machine.image.version", version, offer.image_ends.get((name, version))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gardener.garden.certificates import bundle_errors
 from kube.names import label_name_problems, label_value_problems
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.objects import Object, mapping, mappings, text
 from kube.paths import at
 from kube.validation import (
     FieldError,
@@ -68,19 +68,15 @@ def worker_errors(write: Write) -> Iterator[Finding]:
 def _too_small(found: list[Pool]) -> Iterator[FieldError]:
     """Components of the cluster are spread over zones; of pools with the same zones one has room for them."""
     pools = [pool for pool in found if _has_system_components(pool.worker) and pool.worker.get("maximum")]
-    small = [pool for pool in pools if pool.worker["maximum"] < len(_zones(pool))]
+    small = [pool for pool in pools if pool.worker["maximum"] < len(pool.zones)]
     if small:
-        served = {frozenset(_zones(pool)) for pool in pools if pool.worker["maximum"] >= len(_zones(pool))}
+        served = {frozenset(pool.zones) for pool in pools if pool.worker["maximum"] >= len(pool.zones)}
         for pool in small:
-            if frozenset(_zones(pool)) not in served:
+            if frozenset(pool.zones) not in served:
                 yield forbidden(
                     f"{pool.path}.maximum",
                     "maximum node count should be greater than or equal to the number of zones specified for this pool",
                 )
-
-
-def _zones(pool: Pool) -> list[str]:
-    return texts(pool.worker.get("zones"))
 
 
 def _has_system_components(worker: Object) -> bool:
@@ -88,7 +84,7 @@ def _has_system_components(worker: Object) -> bool:
 
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
-    path, worker = pool.path, pool.worker
+    path, worker, zones = pool.path, pool.worker, pool.zones
     architecture = text(pool.machine.get("architecture"))
     if architecture and architecture not in _ARCHITECTURES:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
@@ -105,10 +101,9 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
         yield from bundle_errors(f"{path}.caBundle", bundle)
     if worker.get("dataVolumes") or worker.get("kubeletDataVolumeName"):
         yield from _volume_errors(path, worker)
-    zones = _zones(pool)
     if len(set(zones)) < len(zones):
         yield from _duplicates(f"{path}.zones", zones)
-    if runtimes := mappings(mapping(worker.get("cri")).get("containerRuntimes")):
+    if runtimes := mappings(pool.cri.get("containerRuntimes")):
         types = [text(each.get("type")) for each in runtimes]
         yield from _duplicates(f"{path}.cri.containerRuntimes", types, field=".type")
 
