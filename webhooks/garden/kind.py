@@ -31,7 +31,8 @@ namespace would only find what is dropped again; those in `of_spec` are not aske
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
+from operator import call
 
 from gardener.garden.definitions import Definition
 from kube.objects import Object
@@ -124,7 +125,7 @@ class Kind:
         elif write.is_create:
             yield from _applied(self._state_rules(self.of_spec, write), write)
         elif not write.is_unchanged:
-            of_spec = self.of_spec if write.changed("spec") else _NO_RULES
+            of_spec = self.of_spec if write.spec_is_changed else _NO_RULES
             yield from _applied((*of_spec.changes, *self.changes), write)
             rules = self._state_rules(of_spec, write)
             found = list(_applied(rules, write))
@@ -159,7 +160,7 @@ def foreign(resource: Resource) -> Definition:
 
 
 def _applied(rules: Iterable[Rule], write: Write) -> Iterator[Finding]:
-    return chain.from_iterable(rule(write) for rule in rules)
+    return chain.from_iterable(map(call, rules, repeat(write)))
 
 
 def _told(rules: Iterable[Warnings], write: Write) -> Iterator[str]:

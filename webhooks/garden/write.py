@@ -123,7 +123,14 @@ class Write:
     @cached_property
     def is_unchanged(self) -> bool:
         """Whether an UPDATE, as it was sent, leaves everything as it is but for bookkeeping and status."""
-        return self.is_update and _content(self.new) == _content(self.old) and _meta(self.new) == _meta(self.old)
+        if not self.is_update or self.spec_is_changed:
+            return False
+        return _others(self.new) == _others(self.old) and _meta(self.new) == _meta(self.old)
+
+    @cached_property
+    def spec_is_changed(self) -> bool:
+        """Whether the spec, as it was sent, differs from the stored one."""
+        return self.changed("spec")
 
     def changed(self, *path: str) -> bool:
         """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
@@ -140,8 +147,10 @@ def _at(obj: Any, path: tuple[str, ...]) -> Any:
     return obj
 
 
-def _content(obj: Object) -> Object:
-    return {name: value for name, value in obj.items() if name not in {"metadata", "status"}}
+def _others(obj: Object) -> Object:
+    """Of the spec only whether there is one."""
+    fields = {**obj, "spec": "spec" in obj}
+    return {name: value for name, value in fields.items() if name not in {"metadata", "status"}}
 
 
 def _meta(obj: Object) -> Object:

@@ -129,13 +129,12 @@ def _without_seed(shoot_spec: Object) -> Object:
 
 
 def _frozen(write: Write, seed: str) -> Iterator[Finding]:
-    if write.is_deleting or _without_seed(write.spec) == _without_seed(write.old_spec):
-        return
-    if (reason := _moving(write.old)) is not None:
-        yield Denial(reason, "spec")
     found = write.garden.get(SEEDS, seed) if seed else None
+    reasons = [_moving(write.old)]
     if found is not None and is_deleting(found):
-        yield Denial(f"cannot update shoot '{write.name}' on seed '{seed}' already marked for deletion", "spec")
+        reasons.append(f"cannot update shoot '{write.name}' on seed '{seed}' already marked for deletion")
+    if any(reasons) and not write.is_deleting and _without_seed(write.spec) != _without_seed(write.old_spec):
+        yield from (Denial(reason, "spec") for reason in reasons if reason)
 
 
 def _moving(shoot: Object) -> str | None:

@@ -24,7 +24,7 @@ def deprecated(write: Write) -> Iterator[str]:
 
 def expired(write: Write) -> Iterator[str]:
     """For `warnings`: versions that expire are replaced in the maintenance time window."""
-    if not write.changed("spec"):
+    if not write.spec_is_changed:
         return
     profile = own_profile(write)
     if profile is None:
