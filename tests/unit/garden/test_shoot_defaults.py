@@ -196,6 +196,10 @@ def test_what_the_exposure_class_says_is_added_and_does_not_conflict_with_itself
     assert update(created.object, exposure, purpose="testing").status is None
     conflicting = create(shoot(exposureClassName="ex", tolerations=[{"key": "w", "value": "v"}]), exposure)
     assert "conflicts with the ones of referenced exposureclass" in conflicting.message
+    elsewhere = {"matchLabels": {"a": "c"}}
+    conflicting = create(shoot(exposureClassName="ex", seedSelector=elsewhere), exposure)
+    told = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
+    assert told in conflicting.message
 
 
 def test_users_are_told_what_is_deprecated_and_what_expires() -> None:

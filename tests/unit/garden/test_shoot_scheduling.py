@@ -47,9 +47,11 @@ def seed(**fields: Any) -> Object:
         ({"spec__taints": [{"key": "w", "value": "v"}]}, {"tolerations": [{"key": "w"}]}, "taints are not tolerated"),
         ({"spec__taints": [{"key": "w"}]}, {"tolerations": [{"key": "w"}]}, ""),
         ({"metadata__annotations": {"seedmanagement.gardener.cloud/cordoned": "true"}}, {}, "that is cordoned"),
-        ({"metadata__deletionTimestamp": DELETING}, {}, "marked to be deleted"),
+        ({"metadata__deletionTimestamp": DELETING}, {},
+         "cannot schedule shoot 'a' on seed 'seed' that is already marked for deletion"),
         ({"spec__provider__zones": ["a", "b"]},
-         {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}}, "which has 2 zones"),
+         {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}},
+         "on seed 'seed' with only 2 zones, at least 3 zones are required"),
         ({"spec__networks__nodes": "10.250.0.0/16"}, {"networking__nodes": "10.250.0.0/17"}, "must not overlap"),
         ({}, {"networking__nodes": "192.168.0.0/16"}, "must not overlap with the range of the VPN"),
         ({"spec__networks__shootDefaults": None}, {}, "spec.networking.pods: Required value: pods is required"),
@@ -66,8 +68,10 @@ def test_a_seed_takes_a_shoot_that_fits(at_seed: dict[str, Any], fields: dict[st
 def test_a_seed_must_match_the_selector_of_the_profile() -> None:
     selecting = with_fields(PROFILE, spec__seedSelector={"matchLabels": {"on": "mars"}, "providerTypes": ["x"]})
     refused = create(shoot(seedName="seed"), selecting)
-    assert "does not match the seed selector" in refused.message
-    assert "its provider type is not supported" in refused.message
+    because = "cannot schedule shoot 'a' on seed 'seed' because"
+    assert f"{because} the cloud profile seed selector is not matching the labels of the seed" in refused.message
+    types = "none of the provider types in the cloud profile seed selector is matching the provider type of the seed"
+    assert f"{because} {types}" in refused.message
 
 
 def test_a_seed_takes_no_more_shoots_than_it_has_room_for() -> None:
@@ -109,9 +113,26 @@ def test_moving_needs_backups_and_changes_nothing_else() -> None:
     assert update(old, *both, seedName="other").status is None
     assert "nothing else in spec may change" in update(old, *both, seedName="other", purpose="testing").message
     assert (
-        'not configured for new seed "other"'
+        'cannot change seed name because backup is not configured for seed "other"'
         in update(old, both[0], seed(metadata__name="other"), seedName="other").message
     )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"purpose": "testing"},
+        {"tolerations": []},
+        {"networking__nodes": "10.0.0.0/16"},
+        {"networking__nodes": None},
+    ],
+)
+def test_who_chooses_the_first_seed_changes_nothing_else(more: Object) -> None:
+    old = stored(shoot(tolerations=[{"key": "w"}], networking__nodes="10.250.0.0/16"))
+    refused = update(old, seed(), seedName="seed", **more)
+    assert (refused.code, "nothing else in spec may change together with" in refused.message) == (403, True)
+    # What the Seed proposes, and the domain, are filled in.
+    assert update(old, seed(), seedName="seed").status is None
 
 
 @pytest.mark.parametrize(

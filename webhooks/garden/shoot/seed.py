@@ -4,6 +4,7 @@ Reads `SEEDS`, `SHOOTS`, `PROJECTS`, and what `profile` reads.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from gardener import keys
 from gardener.garden.resources import SEEDS, SHOOTS
@@ -54,24 +55,28 @@ def seed_errors(write: Write) -> Iterator[Finding]:
 
 def _reasons(write: Write, seed: Object) -> Iterator[str]:
     name = text(metadata(seed).get("name"))
+    refused = f"cannot schedule shoot '{write.name}' on seed '{name}'"
     if is_deleting(seed):
-        yield f"cannot use seed '{name}' to schedule the shoot: seed is marked to be deleted"
+        yield f"{refused} that is already marked for deletion"
     if is_truthy(annotations(seed).get(keys.CORDONED)):
-        yield f"cannot schedule shoot '{write.name}' on seed '{name}' that is cordoned"
+        yield f"{refused} that is cordoned"
     if not tolerates(mappings(write.spec.get("tolerations")), taints_of(seed)):
         yield "forbidden to use a seed whose taints are not tolerated by the shoot"
     selector = mapping_at(own_profile(write) or {}, "seedSelector")
     if not _matches(selector, seed):
-        yield f"forbidden to use seed '{name}' because it does not match the seed selector of the cloud profile"
+        yield f"{refused} because the cloud profile seed selector is not matching the labels of the seed"
     types = texts(selector.get("providerTypes"))
     if types and not {"*", text(at(spec(seed), "provider", "type"))} & set(types):
-        yield f"forbidden to use seed '{name}' because its provider type is not supported by the cloud profile"
+        yield (
+            f"{refused} because none of the provider types in the cloud profile seed selector is matching the provider"
+            " type of the seed"
+        )
     zones = texts(at(spec(seed), "provider", "zones"))
     tolerance = at(write.spec, "controlPlane", "highAvailability", "failureTolerance", "type")
     if tolerance == "zone" and len(zones) < _ZONES_OF_HA:
         yield (
-            f"cannot schedule shoot '{write.name}' with failure tolerance of zone on seed '{name}', which has"
-            f" {len(zones)} zones"
+            f"cannot schedule shoot '{write.name}' with failure tolerance of zone on seed '{name}' with only"
+            f" {len(zones)} zones, at least {_ZONES_OF_HA} zones are required"
         )
 
 
@@ -109,19 +114,35 @@ def seed_changes(write: Write) -> Iterator[Finding]:
     before, now = seed_name(write.old), text(write.spec.get("seedName"))
     if before and not now:
         yield Denial(f"{SEED_NAME} is already set to '{before}' and cannot be changed to 'nil'", SEED_NAME)
-    if before and now and before != now:
-        yield from _move(write, before, now)
+    if now and before != now:
+        if before:
+            yield from _backups(write, before, now)
+        if _changes_more(write, is_move=bool(before)):
+            yield Denial(f"nothing else in spec may change together with {SEED_NAME}", SEED_NAME)
     yield from _frozen(write, before)
 
 
-def _move(write: Write, before: str, now: str) -> Iterator[Finding]:
-    for name, which in ((before, "old"), (now, "new")):
+def _backups(write: Write, before: str, now: str) -> Iterator[Finding]:
+    for name, which in ((before, "old seed"), (now, "seed")):
         seed = write.garden.get(SEEDS, name)
         if seed is not None and not spec(seed).get("backup"):
-            text_ = f'cannot change seed name because backup is not configured for {which} seed "{name}"'
+            text_ = f'cannot change seed name because backup is not configured for {which} "{name}"'
             yield Denial(text_, SEED_NAME)
-    if _without_seed(write.spec) != _without_seed(write.old_spec):
-        yield Denial("nothing else in spec may change when the shoot moves to another seed", SEED_NAME)
+
+
+def _changes_more(write: Write, *, is_move: bool) -> bool:
+    """Whether more changes than the Seed. What its first Seed leads admission to fill in is no change."""
+    new, old = _without_seed(write.spec), _without_seed(write.old_spec)
+    return new != old if is_move else not _holds(new, old)
+
+
+def _holds(new: Any, old: Any) -> bool:
+    """Whether all that was there is there still; more may have come."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(field in new and _holds(new[field], value) for field, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return len(new) >= len(old) and all(map(_holds, new, old))
+    return bool(new == old)
 
 
 def _without_seed(shoot_spec: Object) -> Object:

@@ -75,7 +75,8 @@ def exposure_conflicts(write: Write) -> Iterator[Finding]:
     for name, value in string_map(mapping(scheduling.get("seedSelector")).get("matchLabels")).items():
         if labels.get(name, value) != value:
             path = f"spec.seedSelector.matchLabels[{name}]"
-            yield Denial(f'matchLabels of the seed selector conflict with those of exposureclass: "{name}"', path)
+            told = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
+            yield Denial(f'{told}: "{name}"', path)
 
 
 def toleration_errors(write: Write) -> Iterator[Finding]:
