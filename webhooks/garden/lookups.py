@@ -93,8 +93,12 @@ def lean_shoot(shoot: Object) -> Object:
     whole, meta = spec(shoot), metadata(shoot)
     provider, kubernetes = mapping(whole.get("provider")), mapping(whole.get("kubernetes"))
     pools = [_only(worker, _OF_POOLS) for worker in mappings(provider.get("workers"))]
+    noted = _only(annotations(shoot), (keys.PROTECT_FROM_DELETION,))
     return {
-        "metadata": _only(meta, ("deletionTimestamp", "name", "namespace", "uid")),
+        "metadata": {
+            **_only(meta, ("deletionTimestamp", "name", "namespace", "uid")),
+            **({"annotations": noted} if noted else {}),
+        },
         "spec": {
             **_only(whole, _OF_SHOOTS),
             "kubernetes": _only(kubernetes, ("version", "verticalPodAutoscaler")),

@@ -306,11 +306,12 @@ def test_whoever_asks_for_fewer_replicas_is_told_which_stay() -> None:
     shoot = {"apiVersion": resources.SHOOTS.api_version, "kind": "Shoot", "spec": {"seedName": "s-1"}}
     used = {**shoot, "metadata": {"name": "x", "namespace": "garden-dev"}}
     protected = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
-    there = [replica("s-0"), replica("s-1"), replica("s-2", **protected), used]
+    own = {**shoot, "metadata": {"name": "s-3", "namespace": "garden", "annotations": protected}, "spec": {}}
+    there = [replica("s-0"), replica("s-1"), replica("s-2", **protected), replica("s-3"), own, used]
     asked = Asked(MANAGED_SEED_SET, garden=there)
-    stored = asked.create({**managed_seed_set(replicas=3), "metadata": {**META, "uid": "u"}}).object
-    told = "2 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2"
-    for replicas, warnings in ((4, ()), (2, ()), (1, (told,)), (0, (told,))):
+    stored = asked.create({**managed_seed_set(replicas=4), "metadata": {**META, "uid": "u"}}).object
+    told = "3 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2, s-3"
+    for replicas, warnings in ((5, ()), (3, ()), (2, (told,)), (0, (told,))):
         changed = asked.update(stored, {**stored, "spec": {**stored["spec"], "replicas": replicas}})
         assert (changed.code, changed.warnings) == (200, warnings), changed.message
 

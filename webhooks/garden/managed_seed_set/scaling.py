@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from gardener.garden.resources import MANAGED_SEEDS
+from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from kube.objects import Object, annotations, controller_of, integer, metadata, text, uid
 from webhooks.garden.common.references import shoots_on
 from webhooks.garden.findings import Denial
@@ -42,5 +42,6 @@ def _replicas(write: Write) -> Iterator[tuple[str, Object]]:
 
 
 def _stays(write: Write, name: str, managed_seed: Object) -> bool:
-    is_protected = annotations(managed_seed).get(keys.PROTECT_FROM_DELETION) == "true"
+    own = (managed_seed, write.garden.get(SHOOTS, name, write.namespace) or {})
+    is_protected = any(annotations(each).get(keys.PROTECT_FROM_DELETION) == "true" for each in own)
     return is_protected or bool(shoots_on(write.garden, name))
