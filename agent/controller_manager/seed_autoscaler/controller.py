@@ -43,7 +43,7 @@ from kube.paths import at
 from kube.resources import CONFIG_MAPS
 from kube.status import StatusWriter
 
-_GATHER_SECONDS = 1.0
+_GATHER_SECONDS = 5.0
 _READ = (keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)
 """Annotations of replicas."""
 
