@@ -1,5 +1,6 @@
 """ManagedSeedSets grow, shrink and are renewed, one replica after the other, while somebody plays the gardenlets."""
 
+import asyncio
 import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -252,6 +253,43 @@ async def test_a_seed_is_cordoned_before_it_is_removed_and_released_if_it_stays(
             await soon(lambda: bool(found) and not cordons(), "the Seed to be released")
             own = place.base.meta(MANAGED_SEED_SETS, place.name)["uid"]
             assert found == [{"cordoned": "true", "cordoned-by": own}]
+            assert not is_deleting(place.base.get(MANAGED_SEEDS, place.replica(0)))
+            other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
+            await place.ready(0)
+
+
+class Unheard(Client):
+    """A moment after a Seed is cordoned, somebody does something who has not heard of it."""
+
+    act: Callable[[], None] | None = None
+
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        answer = await super().request(method, path, **options)
+        if method == "PATCH" and "/seeds/" in path and self.act:
+            act, self.act = self.act, None
+            asyncio.get_running_loop().call_later(0.3, act)
+        return answer
+
+
+async def test_who_came_before_all_had_heard_that_a_seed_is_cordoned_keeps_it(garden: Garden) -> None:
+    async with a_place(garden) as place:
+        client = Unheard(place.client.transport, user_agent="unheard")
+        async with place.controller(client):
+            place.make(1)
+            await place.ready(1)
+            other = ShootPlace(garden)
+            other.shoot("user")
+
+            def come() -> None:
+                other.patch(SHOOTS, "user", {"status": {"seedName": place.replica(0)}}, status=True)
+
+            client.act = come
+            place.change(replicas=0)
+
+            async def is_told() -> bool:
+                return (await place.events()).get("ReconcileError: no deletable replicas found") == 1
+
+            await soon(is_told, "the Seed to stay")
             assert not is_deleting(place.base.get(MANAGED_SEEDS, place.replica(0)))
             other.patch(SHOOTS, "user", {"status": {"seedName": None}}, status=True)
             await place.ready(0)

@@ -121,11 +121,13 @@ class Garden:
         except AlreadyExists:
             return  # by an earlier pass, of which the cache has not heard
 
-    async def cordon(self, seed_set: Object, name: str) -> None:
-        """No Shoot is put on the Seed from now on. Nothing is written if somebody has cordoned it already."""
+    async def cordon(self, seed_set: Object, name: str) -> bool:
+        """No Shoot is put on the Seed from now on. Whether that is news: not if somebody has cordoned it already."""
         seed = self.seeds.get(Key("", name))
-        if seed is not None and not is_truthy(annotations(seed).get(keys.CORDONED)):
-            await self._annotate_seed(seed, {keys.CORDONED: "true", keys.CORDONED_BY: uid(seed_set)})
+        if seed is None or is_truthy(annotations(seed).get(keys.CORDONED)):
+            return False
+        await self._annotate_seed(seed, {keys.CORDONED: "true", keys.CORDONED_BY: uid(seed_set)})
+        return True
 
     async def uncordon(self, seed_set: Object, name: str) -> None:
         """If it is this set that has cordoned the Seed."""

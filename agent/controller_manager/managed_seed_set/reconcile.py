@@ -32,10 +32,16 @@ from kube.objects import Key, Object, finalizers, integer, is_deleting, key, map
 
 _NUMBERED = frozenset({Action.CREATE_SHOOT, Action.DELETE_MANAGED_SEED, Action.DELETE_SHOOT})
 """What is done because there are too few or too many."""
+_NEWS_SECONDS = 1.0
+"""In which scheduler and webhooks hear that a Seed is cordoned."""
 
 
 class _Behind(Exception):
     """The caches do not hold all that there is."""
+
+
+class _Cordoned(Exception):
+    """A Seed is cordoned since a moment ago: what is on it is looked at when everybody has heard of it."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -66,6 +72,9 @@ class Reconciler:
         except _Behind:
             teller.suspend()
             return Requeue()
+        except _Cordoned:
+            teller.suspend()
+            return RequeueAfter(_NEWS_SECONDS)
         except (KubeError, ReconcileError, ValueError) as error:
             if is_conflict(error):
                 teller.suspend()
@@ -145,13 +154,14 @@ class Reconciler:
     async def _decide(self, seed_set: Object, membership: Membership, situation: Situation) -> Decision:
         """Decided by the caches; what can't be undone, once more by what the API server says.
 
-        From before that on the Seed is cordoned, so that none of the Shoots that wait comes onto it.
+        A pass before that the Seed is cordoned, so that none of the Shoots that wait comes onto it.
 
-        Raises _Behind.
+        Raises: _Behind; _Cordoned.
         """
         decision = decide(situation)
         while isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED:
-            await self.garden.cordon(seed_set, decision.name)
+            if await self.garden.cordon(seed_set, decision.name):
+                raise _Cordoned
             if not await self.garden.is_used(decision.name):
                 break
             situation = replace(situation, used_seeds={*situation.used_seeds, decision.name})
