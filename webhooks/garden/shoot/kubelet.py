@@ -8,7 +8,7 @@ from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, forbidden, invalid, not_supported
 from webhooks.garden.common.durations import duration_errors
-from webhooks.garden.common.shares import share_errors
+from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot.parts import differing_kubelets, kubernetes_version
 from webhooks.garden.write import Write
@@ -50,7 +50,8 @@ def _amount_errors(path: str, amount: object) -> Iterator[FieldError]:
     if not isinstance(amount, str):
         return
     if amount.endswith("%"):
-        yield from share_errors(path, amount)
+        if problem := share_problem(amount):
+            yield invalid(path, amount, problem)
         return
     try:
         is_amount = parse_quantity(amount) >= 0
