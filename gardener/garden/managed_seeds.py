@@ -10,6 +10,24 @@ DEFAULT_CAPACITY = "250"
 """Shoots that a Seed has room for, if its configuration does not say."""
 
 
+ROUTING_GATE = "TopologyAwareHints"
+ROUTING_COMPONENTS = {
+    "kubeAPIServer": "kube-apiserver",
+    "kubeControllerManager": "kube-controller-manager",
+    "kubeProxy": "kube-proxy",
+}
+"""Those of the cluster of a Seed that topology-aware routing needs, by the field of the Shoot with their settings."""
+
+
+def routing_gates_off(shoot_spec: Object) -> Object:
+    """The part of `kubernetes` of a Shoot that switches topology-aware routing off."""
+    return {
+        field: {"featureGates": {ROUTING_GATE: False}}
+        for field in ROUTING_COMPONENTS
+        if at(shoot_spec, "kubernetes", field, "featureGates", ROUTING_GATE) is False
+    }
+
+
 def seed_template_path(managed_seed: Object) -> tuple[str, ...]:
     """Where metadata and spec of the Seed are.
 

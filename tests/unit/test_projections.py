@@ -141,7 +141,12 @@ spec:
   bucketName: bucket
   hard: {pods: '1'}
   renewTime: '2000-01-01T00:00:00.000000Z'
-  kubernetes: {version: 1.30.1, verticalPodAutoscaler: {enabled: true}}
+  kubernetes:
+    version: 1.30.1
+    verticalPodAutoscaler: {enabled: true}
+    kubeAPIServer: {featureGates: {TopologyAwareHints: false}}
+    kubeControllerManager: {featureGates: {TopologyAwareHints: false}}
+    kubeProxy: {featureGates: {TopologyAwareHints: false}}
   provider:
     type: local
     region: local

@@ -13,6 +13,7 @@ from gardener import keys
 from gardener.garden import resources as garden
 from gardener.garden import users
 from gardener.garden.domains import domain_and_parents
+from gardener.garden.managed_seeds import routing_gates_off
 from gardener.garden.users import References
 from kube import resources as kubernetes
 from kube.cache import Change, View, without_managed_fields
@@ -101,7 +102,7 @@ def lean_shoot(shoot: Object) -> Object:
         },
         "spec": {
             **_only(whole, _OF_SHOOTS),
-            "kubernetes": _only(kubernetes, ("version", "verticalPodAutoscaler")),
+            "kubernetes": {**_only(kubernetes, ("version", "verticalPodAutoscaler")), **routing_gates_off(whole)},
             "provider": {**_only(provider, ("type", "workersSettings")), "workers": pools},
         },
         "status": _only(mapping(shoot.get("status")), ("seedName",)),

@@ -161,5 +161,10 @@ MANAGED_SEED = Definition(
     },
     has_operation=True,
     selectable=("spec.shoot.name",),
-    columns=(Column("Status", ".status.phase"), Column("Shoot", ".spec.shoot.name"), AGE),
+    columns=(
+        Column("Status", ".status.phase"),
+        Column("Shoot", ".spec.shoot.name"),
+        Column("Gardenlet", ".spec.gardenlet.bootstrap"),
+        AGE,
+    ),
 )

@@ -100,6 +100,7 @@ def test_backups_are_by_the_provider_of_the_shoot_with_a_secret_of_the_managed_s
     assert seed_of(created(managed({"backup": {}})))["backup"] == {"provider": "local", "secretRef": secret}
 
 
+OWN = {"type": "route53", "primary": True}
 SECRET_BINDING = there(resources.SECRET_BINDINGS, "sb", secretRef={"name": "c", "namespace": "other"})
 CREDENTIALS_BINDING = there(
     resources.CREDENTIALS_BINDINGS, "cb", credentialsRef={"kind": "Secret", "name": "d", "namespace": "garden"}
@@ -123,10 +124,58 @@ def test_dns_records_are_made_by_the_primary_provider_of_the_shoot(
     assert found == {"type": "route53", "secretRef": secret}
 
 
-@pytest.mark.parametrize("dns", [{"providers": [{"type": "unmanaged", "primary": True}]}, {"domain": "x.org"}])
-def test_somebody_must_make_dns_records(dns: Object) -> None:
-    refused = created(managed(), of=shoot(dns={"domain": DOMAIN, **dns}))
-    assert (refused.code, refused.fields) == (422, {f"{SEED}.dns.provider"})
+UNMANAGED = {"type": "unmanaged", "primary": True}
+
+
+def test_a_domain_of_the_garden_is_served_by_it_though_the_shoot_does_without() -> None:
+    found = seed_of(created(managed(), of=shoot(dns={"domain": DOMAIN, "providers": [UNMANAGED]})))
+    assert found["dns"] == FOUND["dns"]
+
+
+@pytest.mark.parametrize(
+    ("dns", "binding", "reason"),
+    [
+        ({}, {}, "domain of shoot garden/s is neither a custom domain nor a default domain"),
+        ({"providers": [UNMANAGED]}, {}, "domain of shoot garden/s is neither a custom domain nor a default domain"),
+        ({"providers": [{"primary": True}]}, {}, "primary DNS provider of shoot garden/s does not have a type"),
+        ({"providers": [OWN]}, {"secretBindingName": "none"}, "secret binding garden/none not found"),
+        ({"providers": [OWN]}, {"credentialsBindingName": "none"}, "credentials binding garden/none not found"),
+        (
+            {"providers": [OWN]},
+            {},
+            "cannot initialize a reference to the primary DNS provider secret of shoot garden/s",
+        ),
+    ],
+)
+def test_somebody_must_make_dns_records(dns: Object, binding: Object, reason: str) -> None:
+    refused = created(managed(), of=shoot(dns={"domain": "x.org", **dns}, **binding))
+    assert (refused.code, refused.fields, reason in refused.message) == (422, {f"{SEED}.ingress"}, True)
+
+
+def test_who_makes_dns_records_may_be_said() -> None:
+    own = {"provider": {"type": "x", "secretRef": {"name": "n", "namespace": "garden"}}}
+    assert seed_of(created(managed({"dns": own}), of=shoot(dns={"domain": "x.org"})))["dns"] == own
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"kubeAPIServer": False, "kubeControllerManager": False, "kubeProxy": False},
+            {"kube-apiserver", "kube-controller-manager", "kube-proxy"},
+        ),
+        ({"kubeAPIServer": True, "kubeProxy": False}, {"kube-proxy"}),
+        ({}, set()),
+    ],
+)
+def test_topology_aware_routing_is_not_switched_off_in_the_shoot(settings: Object, told: set[str]) -> None:
+    gates = {field: {"featureGates": {"TopologyAwareHints": value}} for field, value in settings.items()}
+    of = shoot(kubernetes={"verticalPodAutoscaler": {"enabled": True}, **gates})
+    outcome = created(managed({"settings": {"topologyAwareRouting": {"enabled": True}}}), of=of)
+    assert outcome.fields == ({f"{SEED}.settings.topologyAwareRouting.enabled"} if told else set())
+    for component in told:
+        assert f"when the TopologyAwareHints feature gate is disabled for {component}" in outcome.message
+    assert created(managed(), of=of).status is None
 
 
 def test_what_was_filled_in_is_not_filled_in_anew() -> None:
@@ -237,12 +286,39 @@ def test_a_kubeconfig_is_there_if_there_is_no_bootstrap(
         ({"seedConfig": {"metadata": {"name": "s"}}}, {"seedConfig.metadata.name"}),
         ({"seedConfig": {"metadata": {"labels": {"a b": "c"}}}}, {"seedConfig.metadata.labels"}),
         ({"resources": {"capacity": {"shoots": "many"}}}, {"resources.capacity.shoots"}),
+        ({"resources": {"reserved": {"pods": 1}}}, {"resources.reserved.pods"}),
+        ({"resources": {"capacity": {"pods": 3}, "reserved": {"pods": "3001m"}}}, {"resources.reserved.pods"}),
+        ({"resources": {"capacity": {"pods": "2001m"}, "reserved": {"pods": 3, "shoots": 250}}}, set()),
     ],
 )
 def test_a_configuration_is_one(config: Object, fields: set[str]) -> None:
     obj = managed()
     obj["spec"]["gardenlet"]["config"] = {**KIND, **config}
     assert created(obj).fields == {f"{CONFIG}.{field}" for field in fields}
+
+
+@pytest.mark.parametrize(
+    ("deployment", "fields"),
+    [
+        ({"image": {"repository": "", "tag": ""}}, {"image.repository", "image.tag"}),
+        ({"serviceAccountName": "a_b"}, {"serviceAccountName"}),
+        ({"podLabels": {"a b": "c"}}, {"podLabels"}),
+        ({"podAnnotations": {"a b": "c"}}, {"podAnnotations"}),
+        ({"podAnnotations": {"A/b": "c d"}, "podLabels": {"a": ""}, "serviceAccountName": "a.b"}, set()),
+    ],
+)
+def test_the_deployment_of_a_gardenlet_is_possible(deployment: Object, fields: set[str]) -> None:
+    assert created(managed(deployment=deployment)).fields == {f"spec.gardenlet.deployment.{each}" for each in fields}
+
+
+def test_who_would_have_the_kubeconfig_of_the_parent_is_told() -> None:
+    outcome = created(managed(bootstrap="None"))
+    assert outcome.status is None
+    (told,) = outcome.warnings
+    assert "gets the kubeconfig of the one that installs it" in told
+    explicit = managed(bootstrap="None")
+    explicit["spec"]["gardenlet"]["config"]["gardenClientConnection"] = {"kubeconfig": "x"}
+    assert (created(explicit).warnings, created(managed()).warnings) == ((), ())
 
 
 # --- without a gardenlet of its own
@@ -290,7 +366,7 @@ def test_the_seed_of_a_template_is_valid_and_says_nothing_else_than_its_shoot(ob
 def test_a_template_needs_a_shoot_and_somebody_who_makes_dns_records() -> None:
     assert "shoot garden/s not found" in Asked(MANAGED_SEED).create(template()).message
     refused = created(template(), of=shoot(dns={"domain": "x.org"}))
-    assert refused.fields == {f"{TEMPLATE}.spec.dns.provider"}
+    assert refused.fields == {f"{TEMPLATE}.spec.ingress"}
 
 
 def test_the_name_of_a_seed_is_that_of_its_managed_seed() -> None:
@@ -346,6 +422,8 @@ def test_zones_follow_the_shoot_and_stay_while_shoots_use_them(zones: list[str],
     outcome = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN, *([user] if used else [])]).update(old, new)
     assert outcome.fields == ({f"{SEED}.provider.zones"} if reason else set())
     assert reason in outcome.message
+    values = {"a": "Forbidden: zones", "z": 'Invalid value: ["z"]: added'}
+    assert not reason or values[zones[-1]] in outcome.message
 
 
 def test_a_managed_seed_whose_seed_is_used_is_not_deleted() -> None:

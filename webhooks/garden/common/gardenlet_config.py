@@ -6,6 +6,7 @@ and judged by the rules of Seeds.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
 
 from gardener.garden import structural
 from gardener.garden.kinds.managed_seed import CONFIG_API_VERSION, CONFIG_KIND, CONFIG_SCHEMA
@@ -13,7 +14,7 @@ from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, string_map, text
-from kube.paths import mapping_at
+from kube.paths import at, mapping_at
 from kube.quantities import parse_quantity
 from kube.validation import (
     FieldError,
@@ -29,6 +30,8 @@ from webhooks.shapes import child
 
 SEED_SPEC = ("seedConfig", "spec")
 _CONNECTION = "gardenClientConnection"
+_SHOOTS = "shoots"
+_NO_KUBECONFIG = "kubeconfig is required if bootstrap is not specified and merging with parent is disabled"
 
 
 def readable(config: Object) -> Object | None:
@@ -42,7 +45,7 @@ def completed(config: Object) -> Object:
     found = readable({"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND, **config})
     if found is None:
         return config
-    child(child(found, "resources"), "capacity").setdefault("shoots", DEFAULT_CAPACITY)
+    child(child(found, "resources"), "capacity").setdefault(_SHOOTS, DEFAULT_CAPACITY)
     child(found, "seedConfig")
     seed_spec.set_ingress_kind(mapping_at(found, *SEED_SPEC))
     return found
@@ -62,21 +65,30 @@ def errors(config: Object, path: str) -> Iterator[FieldError]:
     if wrong := structural.errors(CONFIG_SCHEMA, found):
         yield from _below(path, wrong)
         return
+    yield from _resource_errors(mapping_at(found, "resources"), f"{path}.resources")
     yield from seed_spec.template_errors(mapping_at(found, "seedConfig"), f"{path}.seedConfig")
-    yield from _reserved_errors(mapping_at(found, "resources"), f"{path}.resources.reserved")
 
 
-def _reserved_errors(resources: Object, path: str) -> Iterator[FieldError]:
-    capacity = mapping(resources.get("capacity"))
-    for name, amount in mapping(resources.get("reserved")).items():
+def _resource_errors(resources: Object, path: str) -> Iterator[FieldError]:
+    """What is reserved is part of what there is, in whole numbers."""
+    capacity = {_SHOOTS: DEFAULT_CAPACITY, **mapping(resources.get("capacity"))}
+    for name, reserved in mapping(resources.get("reserved")).items():
+        where = f"{path}.reserved.{name}"
         if name not in capacity:
-            yield invalid(f"{path}.{name}", amount, "there is no capacity of that name")
-        elif parse_quantity(amount) > parse_quantity(capacity[name]):
-            yield invalid(f"{path}.{name}", amount, "must not be more than the capacity")
+            yield invalid(where, reserved, "reserved without capacity")
+        elif _whole(reserved) > _whole(capacity[name]):
+            yield invalid(where, reserved, "reserved must be lower or equal to capacity")
+
+
+def _whole(quantity: str | int) -> Decimal:
+    return parse_quantity(quantity).to_integral_value(ROUND_CEILING)
 
 
 def deployment_errors(deployment: Object, path: str) -> Iterator[FieldError]:
-    """What the API server would refuse in the Deployment that is made of it."""
+    """Of the Deployment of a gardenlet."""
+    for field in ("repository", "tag"):
+        if at(deployment, "image", field) == "":
+            yield invalid(f"{path}.image.{field}", "", f"{field} must not be empty if specified")
     if account := text(deployment.get("serviceAccountName")):
         yield from invalid_for(f"{path}.serviceAccountName", account, dns_subdomain_problems(account))
     yield from label_errors(f"{path}.podLabels", string_map(deployment.get("podLabels")))
@@ -108,7 +120,7 @@ def connection_errors(config: Object, path: str, *, bootstrap: str, merged: bool
             yield forbidden(f"{where}.kubeconfig", "kubeconfig is forbidden if bootstrap is specified")
         return
     if not kubeconfig and not merged:
-        yield required(f"{where}.kubeconfig", "kubeconfig is required if bootstrap is not specified")
+        yield required(f"{where}.kubeconfig", _NO_KUBECONFIG)
     for field, what in (("bootstrapKubeconfig", "bootstrap kubeconfig"), ("kubeconfigSecret", "kubeconfig secret")):
         if connection.get(field) is not None:
             yield forbidden(f"{where}.{field}", f"{what} is forbidden if bootstrap is not specified")

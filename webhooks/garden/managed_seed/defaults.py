@@ -43,7 +43,7 @@ def _fill_in(seed: Object, shoot: Object, write: Write) -> None:
         _set(seed, ("provider", "zones"), zones)
     if seed.get("backup") is not None:
         _set(seed, ("backup", "provider"), at(shoot, "spec", "provider", "type"))
-    if at(seed, "dns", "provider") is None and (provider := dns_provider(shoot, write.garden)) is not None:
+    if at(seed, "dns", "provider") is None and not isinstance(provider := dns_provider(shoot, write.garden), str):
         _set(seed, ("dns", "provider"), provider)
     _set(seed, ("settings", "verticalPodAutoscaler", "enabled"), False)
 

@@ -19,5 +19,6 @@ MANAGED_SEED = Kind(
     references=(validation.shoot_errors, validation.zone_errors, validation.no_gardenlet),
     changes=(validation.seed_changes, validation.zones_in_use, operation_not_overwritten),
     deletions=(validation.in_use,),
+    warnings=(validation.credentials_of_parent,),
     reads=(SHOOTS, MANAGED_SEEDS, GARDENLETS, SECRET_BINDINGS, CREDENTIALS_BINDINGS, SECRETS),
 )

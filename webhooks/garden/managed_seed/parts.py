@@ -6,9 +6,16 @@ from gardener.garden.resources import CREDENTIALS_BINDINGS, SECRET_BINDINGS, SHO
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.common import domains, gardenlet_config
+from webhooks.garden.common.references import key_of
 from webhooks.garden.write import Garden, Write
 
-CONFIG, TEMPLATE = "spec.gardenlet.config", "spec.seedTemplate"
+GARDENLET, TEMPLATE = "spec.gardenlet", "spec.seedTemplate"
+CONFIG = f"{GARDENLET}.config"
+_BINDINGS = (
+    ("secretBindingName", SECRET_BINDINGS, "secret binding", "secretRef"),
+    ("credentialsBindingName", CREDENTIALS_BINDINGS, "credentials binding", "credentialsRef"),
+)
+"""Where a Shoot has its credentials from: its field, the kind, what messages call it, and its field."""
 
 
 def config_of(managed_seed: Object) -> Object:
@@ -49,34 +56,36 @@ def shoot_name(write: Write) -> str:
 # --- who makes its records
 
 
-def dns_provider(shoot: Object, garden: Garden) -> Object | None:
-    """Who makes the records of the Seed's ingress: who makes those of the Shoot. None: nobody."""
+def dns_provider(shoot: Object, garden: Garden) -> Object | str:
+    """Who makes the records of the Seed's ingress: who makes those of the Shoot. Or why nobody does."""
     providers = mappings_at(shoot, "spec", "dns", "providers")
     primary = next((each for each in providers if each.get("primary") is True), None)
-    if primary is None:
-        return _default_provider(domain_of(shoot), garden)
+    if primary is None or primary.get("type") == UNMANAGED:
+        return _default_provider(shoot, garden)
+    if not primary.get("type"):
+        return f"primary DNS provider of shoot {key_of(shoot)} does not have a type"
     secret = _secret_of(primary, shoot, garden)
-    if not primary.get("type") or primary["type"] == UNMANAGED or secret is None:
-        return None
-    return {"type": primary["type"], "secretRef": secret}
+    return secret if isinstance(secret, str) else {"type": primary["type"], "secretRef": secret}
 
 
-def _default_provider(domain: str, garden: Garden) -> Object | None:
+def _default_provider(shoot: Object, garden: Garden) -> Object | str:
     for each in domains.default_domains(garden):
-        if is_below(domain, each.domain):
+        if is_below(domain_of(shoot), each.domain):
             return {"type": each.provider, "secretRef": {"name": each.secret, "namespace": NAMESPACE}}
-    return None
+    return f"domain of shoot {key_of(shoot)} is neither a custom domain nor a default domain"
 
 
-def _secret_of(provider: Object, shoot: Object, garden: Garden) -> Object | None:
-    """Its own, or that with the credentials of the Shoot."""
+def _secret_of(provider: Object, shoot: Object, garden: Garden) -> Object | str:
+    """Its own, or that with the credentials of the Shoot. Or why there is none."""
     namespace = text(metadata(shoot).get("namespace"))
     if name := text(provider.get("secretName")):
         return {"name": name, "namespace": namespace}
-    reference: Object = {}
-    if binding := text(spec(shoot).get("secretBindingName")):
-        reference = mapping((garden.get(SECRET_BINDINGS, binding, namespace) or {}).get("secretRef"))
-    elif binding := text(spec(shoot).get("credentialsBindingName")):
-        reference = mapping((garden.get(CREDENTIALS_BINDINGS, binding, namespace) or {}).get("credentialsRef"))
-    name = text(reference.get("name"))
-    return {"name": name, "namespace": text(reference.get("namespace")) or namespace} if name else None
+    for field, resource, what, named in _BINDINGS:
+        if binding := text(spec(shoot).get(field)):
+            found = garden.get(resource, binding, namespace)
+            if found is None:
+                return f"{what} {namespace}/{binding} not found"
+            reference = mapping(found.get(named))
+            if name := text(reference.get("name")):
+                return {"name": name, "namespace": text(reference.get("namespace")) or namespace}
+    return f"cannot initialize a reference to the primary DNS provider secret of shoot {key_of(shoot)}"

@@ -2,19 +2,28 @@
 
 from collections.abc import Iterator
 
-from gardener.garden.managed_seeds import domain_of, facts, zones_of_workers
+from gardener.garden.managed_seeds import (
+    ROUTING_COMPONENTS,
+    ROUTING_GATE,
+    domain_of,
+    facts,
+    routing_gates_off,
+    zones_of_workers,
+)
 from gardener.garden.resources import GARDENLETS, MANAGED_SEEDS
-from kube.objects import Object, metadata, text
+from kube.objects import Object, metadata, spec, text
 from kube.paths import at, mapping_at, mappings_at
-from kube.validation import FieldError, invalid
+from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.common import gardenlet_config, seed_spec
 from webhooks.garden.common.namespaces import GARDEN
 from webhooks.garden.common.references import key_of, shoots_on
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.managed_seed.parts import (
     CONFIG,
+    GARDENLET,
     TEMPLATE,
     config_of,
+    dns_provider,
     seed_of,
     seed_path,
     shoot_name,
@@ -30,8 +39,9 @@ _SHOOT = "spec.shoot.name"
 def seed_errors(write: Write) -> Iterator[Finding]:
     if (template := template_of(write.new)) is not None:
         yield from seed_spec.template_errors(template, TEMPLATE)
-    deployment = mapping_at(write.spec, "gardenlet", "deployment")
-    yield from gardenlet_config.deployment_errors(deployment, "spec.gardenlet.deployment")
+    yield from gardenlet_config.deployment_errors(
+        mapping_at(write.spec, "gardenlet", "deployment"), f"{GARDENLET}.deployment"
+    )
     config = config_of(write.new)
     if config:
         yield from gardenlet_config.errors(config, CONFIG)
@@ -41,6 +51,16 @@ def seed_errors(write: Write) -> Iterator[Finding]:
         bootstrap=text(at(write.spec, "gardenlet", "bootstrap")),
         merged=at(write.spec, "gardenlet", "mergeWithParent") is not False,
     )
+
+
+def credentials_of_parent(write: Write) -> Iterator[str]:
+    """For `warnings`."""
+    kubeconfig = at(config_of(write.new), "gardenClientConnection", "kubeconfig")
+    if at(write.spec, "gardenlet", "bootstrap") == "None" and not kubeconfig:
+        yield (
+            f"{GARDENLET}.bootstrap: with None the gardenlet gets the kubeconfig of the one that installs it, and may"
+            f" do what that one may - give {CONFIG}.gardenClientConnection.kubeconfig, or choose another bootstrap"
+        )
 
 
 # --- the Shoot
@@ -58,7 +78,12 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
     if not problems:
         seed, path = seed_of(write.new), seed_path(write.new)
         yield from _differences(seed, shoot, path)
-        yield from seed_spec.completeness_errors(seed, path)
+        yield from _routing_errors(seed, shoot, path)
+        provider = at(seed, "dns", "provider") or dns_provider(shoot, write.garden)
+        if isinstance(provider, str):
+            yield invalid(f"{path}.ingress", mapping_at(seed, "ingress"), provider)
+        else:
+            yield from seed_spec.completeness_errors(seed, path)
 
 
 def _unfit(shoot: Object) -> Iterator[str]:
@@ -90,17 +115,29 @@ def _differences(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]
         yield invalid(where, True, "seed VPA is not supported for managed seeds - use the shoot VPA")
 
 
+def _routing_errors(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]:
+    """Topology-aware routing is done by the cluster of the Shoot."""
+    if not at(seed, "settings", "topologyAwareRouting", "enabled"):
+        return
+    for field in routing_gates_off(spec(shoot)):
+        told = (
+            f"the topology-aware routing seed setting cannot be enabled when the {ROUTING_GATE} feature gate is"
+            f" disabled for {ROUTING_COMPONENTS[field]}"
+        )
+        yield forbidden(f"{path}.settings.topologyAwareRouting.enabled", told)
+
+
 def zone_errors(write: Write) -> Iterator[Finding]:
     """Zones that are new must be zones of the Shoot."""
     shoot, seed = shoot_of(write), seed_of(write.new)
     added = zones_of(seed) - zones_of(seed_of(write.old))
     if shoot is not None and not added.issubset(zones_of_workers(shoot)):
-        reason = (
-            "cannot use zone in seed provider that is not available in referenced shoot"
-            if write.is_create
-            else "added zones must match zone names configured for workers in the referenced shoot cluster"
-        )
-        yield invalid(_zones(write), at(seed, "provider", "zones"), reason)
+        if write.is_create:
+            reason = "cannot use zone in seed provider that is not available in referenced shoot"
+            yield invalid(_zones(write), at(seed, "provider", "zones"), reason)
+        else:
+            reason = "added zones must match zone names configured for workers in the referenced shoot cluster"
+            yield invalid(_zones(write), sorted(added), reason)
 
 
 def _zones(write: Write) -> str:
@@ -123,11 +160,9 @@ def seed_changes(write: Write) -> Iterator[Finding]:
 
 
 def zones_in_use(write: Write) -> Iterator[Finding]:
-    seed = seed_of(write.new)
-    removed = zones_of(seed_of(write.old)) - zones_of(seed)
+    removed = zones_of(seed_of(write.old)) - zones_of(seed_of(write.new))
     if removed and not write.is_deleting and shoots_on(write.garden, write.name):
-        reason = "zones must not be removed while shoots are still scheduled onto seed"
-        yield invalid(_zones(write), at(seed, "provider", "zones"), reason)
+        yield forbidden(_zones(write), "zones must not be removed while shoots are still scheduled onto seed")
 
 
 def in_use(write: Write) -> Iterator[Finding]:
