@@ -11,6 +11,7 @@ from gardener.garden.kinds.common import (
 from gardener.garden.kinds.managed_seed import RULES as MANAGED_SEED_RULES
 from gardener.garden.kinds.managed_seed import SPEC as MANAGED_SEED_SPEC
 from gardener.garden.kinds.shoot.spec import template_spec
+from gardener.garden.managed_seed_set.pending import Reason
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.schema import (
     Schema,
@@ -84,7 +85,7 @@ _SPEC = struct(
         rule(
             "(has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0)"
             " || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",
-            "empty selector is not valid for ManagedSeedSet",
+            "empty selector is invalid for ManagedSeedSet",
             field="selector",
         ),
     ],
@@ -115,15 +116,15 @@ _STATUS = struct(
             "The replica that is being made, changed or removed; the others wait for it.",
             {
                 "name*": string("Its name: that of the set, and its number.", at_most=253),
-                "reason*": string("What it waits for."),
+                "reason*": string("What it waits for.", enum=[str(reason) for reason in Reason]),
                 "since*": time("Since when it waits."),
                 "retries": integer("How often a failed operation was tried again.", at_least=0),
             },
         ),
     },
     rules=[
-        not_decreased("nextReplicaNumber"),
-        not_decreased("collisionCount"),
+        not_decreased("nextReplicaNumber", "cannot be decremented"),
+        not_decreased("collisionCount", "cannot be decremented"),
         *(
             rule(
                 f"!has(self.{count}) || self.{count} <= (has(self.replicas) ? self.replicas : 0)",
@@ -155,7 +156,7 @@ MANAGED_SEED_SET = Definition(
     has_operation=True,
     columns=(
         Column("Ready", ".status.readyReplicas", "integer"),
-        Column("Replicas", ".spec.replicas", "integer"),
+        Column("Desired", ".spec.replicas", "integer"),
         Column("Pending", ".status.pendingReplica.name"),
         Column("Reason", ".status.pendingReplica.reason"),
         AGE,

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardener.garden import resources
+from gardener.garden.managed_seed_set.pending import Reason
 from gardener.garden.resources import SEED_AUTOSCALERS
+from gardener.garden.structural import errors
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.gardenlet.kind import GARDENLET
@@ -285,6 +287,46 @@ def test_templates_change_only_where_what_was_made_from_them_can(
     assert changed.fields == {f"spec.{field}".replace("__", ".") for field in fields}, changed.message
 
 
+def test_a_template_of_shoots_has_workers() -> None:
+    refused = Asked(MANAGED_SEED_SET).create(
+        managed_seed_set(shootTemplate__spec__provider__workers=[], shootTemplate__spec__secretBindingName=None)
+    )
+    assert "Invalid value: []: workers cannot be empty in the Shoot template for a ManagedSeedSet" in refused.message
+
+
+def test_the_deployment_of_gardenlets_is_looked_at_in_templates_too() -> None:
+    wrong = {"image": {"repository": ""}}
+    refused = Asked(MANAGED_SEED_SET).create(managed_seed_set(template__spec__gardenlet__deployment=wrong))
+    path = "deployment.image.repository"
+    assert refused.fields == {f"spec.template.spec.gardenlet.{path}"}
+    obj = gardenlet()
+    obj["spec"]["deployment"] |= wrong
+    assert Asked(GARDENLET).create(obj).fields == {f"spec.{path}"}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"), [("a" * 11, 200, 0), ("a" * 12, 200, 1), ("a" * 13, 200, 1), ("a" * 14, 422, 0)]
+)
+def test_there_is_room_for_numbers_in_the_names_of_shoots(name: str, code: int, told: int) -> None:
+    project = {"metadata": {"name": "garden"}, "spec": {"namespace": "garden"}}
+    garden = [{"apiVersion": resources.PROJECTS.api_version, "kind": "Project", **project}]
+    obj = {**managed_seed_set(), "metadata": {**META, "name": name}}
+    created = Asked(MANAGED_SEED_SET, garden=garden).create(obj)
+    assert (created.code, len(created.warnings)) == (code, told), created.message
+    assert created.fields == (set() if code == 200 else {"metadata.name"})
+
+
+def test_what_a_replica_waits_for_is_one_of_a_few() -> None:
+    def problems(reason: str) -> list[str]:
+        pending = {"name": "s-0", "reason": reason, "since": "2026-01-01T00:00:00Z"}
+        obj = {**managed_seed_set(), "status": {"pendingReplica": pending}}
+        return [error.path for error in errors(MANAGED_SEED_SET.definition.schema, obj)]
+
+    assert [each for each in problems("Waiting") if each != "<nil>"] == ["status.pendingReplica.reason"]
+    for reason in Reason:
+        assert [each for each in problems(reason.value) if each != "<nil>"] == []
+
+
 def test_sets_are_in_the_garden() -> None:
     obj = {**managed_seed_set(), "metadata": {"name": "s", "namespace": "garden-dev"}}
     assert Asked(MANAGED_SEED_SET).create(obj).fields == {"metadata.namespace"}
@@ -416,7 +458,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
         )
         | VALUES,
         "gardenClientConnection": VALUES,
-        "resources": st.dictionaries(st.sampled_from(["capacity"]), VALUES) | VALUES,
+        "resources": st.dictionaries(st.sampled_from(["capacity", "reserved"]), VALUES) | VALUES,
         "kind": st.sampled_from([KIND["kind"], "Other"]) | VALUES,
     },
 )

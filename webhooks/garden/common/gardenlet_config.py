@@ -14,7 +14,7 @@ from gardener.garden.kinds.seed import SPEC as SEED_SCHEMA
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, string_map, text
-from kube.paths import at, mapping_at
+from kube.paths import mapping_at
 from kube.quantities import parse_quantity
 from kube.validation import (
     FieldError,
@@ -86,9 +86,6 @@ def _whole(quantity: str | int) -> Decimal:
 
 def deployment_errors(deployment: Object, path: str) -> Iterator[FieldError]:
     """Of the Deployment of a gardenlet."""
-    for field in ("repository", "tag"):
-        if at(deployment, "image", field) == "":
-            yield invalid(f"{path}.image.{field}", "", f"{field} must not be empty if specified")
     if account := text(deployment.get("serviceAccountName")):
         yield from invalid_for(f"{path}.serviceAccountName", account, dns_subdomain_problems(account))
     yield from label_errors(f"{path}.podLabels", string_map(deployment.get("podLabels")))

@@ -1,6 +1,6 @@
 from gardener import keys
 from gardener.garden.kinds.managed_seed_set import MANAGED_SEED_SET as DEFINITION
-from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
+from gardener.garden.resources import MANAGED_SEEDS, PROJECTS, SHOOTS
 from webhooks.garden import operations
 from webhooks.garden.common.namespaces import in_garden
 from webhooks.garden.kind import Kind
@@ -19,7 +19,8 @@ MANAGED_SEED_SET = Kind(
         shoots.shoot_errors,
     ),
     changes=(validation.seed_changes, shoots.shoot_changes),
+    references=(validation.name_errors,),
     deletions=(scaling.in_order,),
-    warnings=(scaling.replicas_that_stay,),
-    reads=(MANAGED_SEEDS, SHOOTS),
+    warnings=(scaling.replicas_that_stay, validation.numbers_that_fit),
+    reads=(MANAGED_SEEDS, PROJECTS, SHOOTS),
 )

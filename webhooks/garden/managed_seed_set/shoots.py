@@ -7,7 +7,7 @@ from gardener.garden.kinds.shoot import SHOOT
 from gardener.garden.structural import with_defaults
 from kube.objects import mapping
 from kube.paths import at, mapping_at
-from kube.validation import invalid, required
+from kube.validation import invalid
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot import defaults, kubernetes
 from webhooks.garden.shoot.spec_checks import SPEC_CHECKS
@@ -18,8 +18,10 @@ _PATH = "spec.shootTemplate"
 
 def shoot_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
-    if not at(write.spec, "shootTemplate", "spec", "provider", "workers"):
-        yield required(f"{_PATH}.spec.provider.workers", "workerless shoot cannot be used to create managed seed")
+    workers = at(write.spec, "shootTemplate", "spec", "provider", "workers")
+    if not workers:
+        told = "workers cannot be empty in the Shoot template for a ManagedSeedSet"
+        yield invalid(f"{_PATH}.spec.provider.workers", workers, told)
         return
     made = _made(write)
     yield from _of_template(finding for rule in SPEC_CHECKS for finding in rule(made))

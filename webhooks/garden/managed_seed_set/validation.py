@@ -9,8 +9,12 @@ from kube.validation import invalid, label_selector_errors, required
 from webhooks.garden.common import gardenlet_config, metadata, seed_spec
 from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
+from webhooks.garden.shoot.parts import project_name
+from webhooks.garden.shoot.settings import LONGEST_NAMES
 from webhooks.garden.write import Write
 
+_NUMBERS = len("-999")
+"""Room for so many replicas, one after the other, is a matter of course."""
 _MANAGED_SEED = ("template", "spec")
 _GARDENLET = (*_MANAGED_SEED, "gardenlet")
 _CONFIG = (*_GARDENLET, "config")
@@ -29,6 +33,30 @@ def _has_template(write: Write) -> bool:
 
 def _seed_template(write: Write) -> tuple[str, ...]:
     return (*_MANAGED_SEED, *seed_template_path(mapping_at(write.spec, *_MANAGED_SEED)))
+
+
+def name_errors(write: Write) -> Iterator[Finding]:
+    """For `references`: there is a name for the first Shoot at least."""
+    room = _room_for_numbers(write)
+    if room is not None and room < len("-0"):
+        told = (
+            "the names of its Shoots, which are that of the set and a number, would be too long - shorten it by"
+            f" {_NUMBERS - room} characters"
+        )
+        yield invalid("metadata.name", write.name, told)
+
+
+def numbers_that_fit(write: Write) -> Iterator[str]:
+    """For `warnings`; reads `PROJECTS`. Numbers of replicas only grow."""
+    room = _room_for_numbers(write)
+    if room is not None and len("-0") <= room < _NUMBERS:
+        yield f"metadata.name: there is no room for Shoots with a number of {room} digits, and numbers only grow"
+
+
+def _room_for_numbers(write: Write) -> int | None:
+    """Characters beside the name of the set in that of a Shoot; None: the set has its name already."""
+    project = project_name(write) if write.is_create else ""
+    return LONGEST_NAMES - len(project) - len(write.name) if project else None
 
 
 def selector_errors(write: Write) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from webhooks.garden.shoot.parts import (
 from webhooks.garden.shoot.workers import taint_key_errors
 from webhooks.garden.write import Write
 
-_LONGEST_NAMES = 21
+LONGEST_NAMES = 21
 _HOUR = 3600.0
 _SMALLEST_MASK, _LARGEST_MASK = 16, 28
 _ANYTHING = 1e-9
@@ -74,9 +74,9 @@ _NO_STATIC_TOKEN_SINCE = (1, 27)
 def name_length(write: Write) -> Iterator[Finding]:
     """For `references`: both names are part of names in clouds, which are short."""
     project = project_name(write) if write.is_create else ""
-    if project and len(project) + len(write.name) > _LONGEST_NAMES:
+    if project and len(project) + len(write.name) > LONGEST_NAMES:
         yield Denial(
-            f"the length of the shoot name and the project name must not exceed {_LONGEST_NAMES} characters"
+            f"the length of the shoot name and the project name must not exceed {LONGEST_NAMES} characters"
             f" (project: {project}; shoot: {write.name})",
             "metadata.name",
         )
