@@ -174,7 +174,11 @@ def fields(resource: Resource, new: Object, old: Object | None = None) -> list[s
         *(
             (
                 resources.MANAGED_SEED_SETS,
-                {"status": {"pendingReplica": {"name": name, "reason": "SeedNotReady", "since": "2026-01-01T00:00:00Z"}}},
+                {
+                    "status": {
+                        "pendingReplica": {"name": name, "reason": "SeedNotReady", "since": "2026-01-01T00:00:00Z"}
+                    }
+                },
                 wrong,
             )
             for name, wrong in (
