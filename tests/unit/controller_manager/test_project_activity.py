@@ -94,3 +94,10 @@ def test_a_later_moment_is_not_lost_while_one_is_recorded() -> None:
     assert moments.get(namespace) == later
     moments.recorded(namespace, later)
     assert moments.get(namespace) is None
+
+
+def test_activity_in_namespaces_of_no_project_is_forgotten_in_the_end() -> None:
+    moments = Moments()
+    for number in range(10_001):
+        moments.add(f"n{number}", NOW)
+    assert (moments.get("n0"), moments.get("n1"), moments.get("n10000")) == (None, NOW, NOW)

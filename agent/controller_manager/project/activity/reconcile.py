@@ -16,6 +16,8 @@ from kube.paths import at
 from kube.status import StatusWriter
 
 _FIELD = "lastActivityTimestamp"
+_MOST = 10_000
+"""Namespaces with activity that is not recorded. Some belong to no Project; those that wait longest are forgotten."""
 
 
 class Moments:
@@ -26,6 +28,8 @@ class Moments:
 
     def add(self, namespace: str, moment: datetime) -> None:
         self._moments[namespace] = max(moment, self._moments.get(namespace, moment))
+        if len(self._moments) > _MOST:
+            del self._moments[next(iter(self._moments))]
 
     def get(self, namespace: str) -> datetime | None:
         return self._moments.get(namespace)
