@@ -203,6 +203,9 @@ class _Play:
                 await self._approve(name, condition)
             case {"patch": text, "body": body}:
                 await self._patch(self._ref(text), body, client, subresource=step.get("sub", ""))
+                if "sub" in step:
+                    # What is changed next is another object: its watch may be ahead of that of this one.
+                    await asyncio.sleep(_DELIVERY)
             case {"bind": text, "seed": seed}:
                 await self._patch(self._ref(text), {"spec": {"seedName": seed}}, client)
             case {"delete": refs}:
