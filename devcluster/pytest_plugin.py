@@ -88,14 +88,16 @@ def target_cluster(devcluster_run: RunClusters) -> Cluster:
 
 
 @pytest.fixture
-def namespace(cluster: Cluster) -> Iterator[str]:
-    """The name of a namespace of the test's own, in which pods can be created; it goes after the test."""
+def namespace(cluster: Cluster) -> str:
+    """The name of a namespace of the test's own, in which pods can be created.
+
+    It stays as long as the cluster: Kubernetes removes one by two calls for each kind, more than most tests make.
+    """
     name = f"test-{uuid.uuid4().hex[:12]}"
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     wait_until(lambda: cluster.api.raw("GET", account)[0] == 200, what=f"{account} to exist", within=60, pause=0.01)
-    yield name
-    cluster.api.delete(f"/api/v1/namespaces/{name}")
+    return name
 
 
 @pytest.fixture

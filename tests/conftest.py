@@ -62,7 +62,7 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def namespace(namespace: str, cluster: Cluster) -> Iterator[str]:
-    """It goes after the test, even if there are ManagedResources in it."""
+    """What is left in it when the test has ended is managed by nobody."""
     yield namespace
     release(cluster, namespace, living=OWN_CLASS)
 

@@ -94,8 +94,7 @@ def install_crd(cluster: Cluster) -> None:
 def release(cluster: Cluster, namespace: str, *, living: str = "") -> None:
     """Delete ManagedResources, and take the finalizers of agents that have ended from them: nobody else would.
 
-    A namespace that holds such a one never goes, and Kubernetes tries all its kinds again every few seconds. What is
-    about to be deleted gets no finalizer any more from an agent that is about to end.
+    What is about to be deleted gets no finalizer any more from an agent that is about to end.
 
     Args:
         cluster: the source.
@@ -106,13 +105,14 @@ def release(cluster: Cluster, namespace: str, *, living: str = "") -> None:
         found = cluster.api.get(MANAGED_RESOURCES.path())["items"]
     except NotFound:
         return
-    orphans = (key(obj) for obj in found if not living or obj["spec"].get("class") != living)
-    for name in orphans:
+    for obj in found:
+        name = key(obj)
         if name.namespace.startswith(namespace):
             path = MANAGED_RESOURCES.path(namespace=name.namespace, name=name.name)
             with suppress(NotFound):
                 cluster.api.delete(path)
-                cluster.api.patch(path, {"metadata": {"finalizers": None}})
+                if not living or obj["spec"].get("class") != living:
+                    cluster.api.patch(path, {"metadata": {"finalizers": None}})
 
 
 class ManagedWorld(World):
