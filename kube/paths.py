@@ -8,10 +8,13 @@ from kube.objects import Object, mapping, mappings
 def at(obj: Object, *path: str) -> Any:
     """The value at a path; None if it is not there."""
     value: Any = obj
-    for name in path:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(name)
+    try:
+        for name in path:
+            if value is None:
+                return None
+            value = value.get(name)
+    except AttributeError:
+        return None  # something else than a mapping stands on the way
     return value
 
 

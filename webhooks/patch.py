@@ -42,13 +42,15 @@ def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> No
 
 
 def _compare_objects(path: str, before: Object, after: Object, operations: list[Object]) -> None:
-    for name in sorted(after if before.keys() == after.keys() else before.keys() | after.keys()):
-        if name not in after:
-            operations.append({"op": "remove", "path": f"{path}/{pointer_step(name)}"})
-        elif name not in before:
-            operations.append({"op": "add", "path": f"{path}/{pointer_step(name)}", "value": after[name]})
-        elif before[name] != after[name]:
-            _compare(f"{path}/{pointer_step(name)}", before[name], after[name], operations)
+    differing = [name for name, value in after.items() if name not in before or before[name] != value]
+    for name in sorted((*differing, *(before.keys() - after.keys()))):
+        where = f"{path}/{pointer_step(name)}"
+        if name not in before:
+            operations.append({"op": "add", "path": where, "value": after[name]})
+        elif name in after:
+            _compare(where, before[name], after[name], operations)
+        else:
+            operations.append({"op": "remove", "path": where})
 
 
 def _compare_lists(path: str, before: list[Any], after: list[Any], operations: list[Object]) -> None:

@@ -59,9 +59,9 @@ class NoGarden:
 NO_GARDEN = NoGarden()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Write:
-    """One request.
+    """One request; its objects have the shape of their kind. Nobody sets its fields: frozen, it would be slow to make.
 
     Attributes:
         operation: `CREATE`, `UPDATE` or `DELETE`.
@@ -93,31 +93,30 @@ class Write:
     def is_update(self) -> bool:
         return self.operation == "UPDATE"
 
-    @property
+    @cached_property
     def is_deleting(self) -> bool:
         """Whether the stored object is being deleted and waits for its finalizers."""
         return is_deleting(self.old) or is_deleting(self.new)
 
     @property
     def spec(self) -> Object:
-        found = self.new.get("spec")
-        return found if isinstance(found, dict) else {}
+        return self.new.get("spec") or {}
 
     @property
     def old_spec(self) -> Object:
-        found = self.old.get("spec")
-        return found if isinstance(found, dict) else {}
+        return self.old.get("spec") or {}
 
     @property
     def other_spec(self) -> Object:
         """The spec that `spec` is compared with by `ratcheted`."""
-        return self.old_spec if self.other is None else mapping(self.other.get("spec"))
+        return self.old_spec if self.other is None else self.other.get("spec") or {}
 
     def once(self, work_out: Callable[[Self], T]) -> T:
         """What a function says about this write, worked out once for all rules. Not about what mutations change."""
-        if work_out not in self._known:
-            self._known[work_out] = work_out(self)
-        found: T = self._known[work_out]
+        known = self._known
+        if work_out not in known:
+            known[work_out] = work_out(self)
+        found: T = known[work_out]
         return found
 
     @cached_property

@@ -22,9 +22,9 @@ def set_labels(obj: Object, wanted: Iterable[str], *, prefixes: tuple[str, ...])
 
     Without those that can't be labels: that the field which they come from is wrong is another rule's finding.
     """
-    before = labels(obj)
-    kept = {name: value for name, value in before.items() if not name.startswith(prefixes)}
-    after = kept | dict.fromkeys(filter(_is_label, sorted(set(wanted))), "true")
+    before, given = labels(obj), sorted(set(wanted))
+    after = {name: value for name, value in before.items() if not name.startswith(prefixes)}
+    after.update((name, "true") for name in given if _is_label(name))
     if after != before:
         child(obj, "metadata")["labels"] = after
 

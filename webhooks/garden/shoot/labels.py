@@ -39,7 +39,8 @@ def _labels(write: Write) -> Iterator[str]:
     for provider in providers(spec):
         if provider.get("type") not in {None, "", UNMANAGED}:
             yield DNS_RECORD + text(provider.get("type"))
-    yield from (EXTENSION + each for each in _extensions(write))
+    for extension in _extensions(write):
+        yield EXTENSION + extension
     for worker in workers_of(write):
         for runtime in mappings(mapping(worker.get("cri")).get("containerRuntimes")):
             yield CONTAINER_RUNTIME + text(runtime.get("type"))
@@ -92,7 +93,7 @@ def _needs(write: Write) -> Iterator[Need]:
     for index, extension in enumerate(mappings(spec.get("extensions"))):
         yield "Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type"
     for pool in differing_pools(write):
-        for index, runtime in enumerate(mappings(pool.cri.get("containerRuntimes"))):
+        for index, runtime in enumerate(pool.cri.get("containerRuntimes") or ()):
             where = f"{pool.path}.cri.containerRuntimes[{index}].type"
             yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
         image = text(pool.image.get("name"))

@@ -82,17 +82,17 @@ def _has_ended(chosen: _Chosen, ends: datetime | None) -> bool:
 
 def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
     path, worker = pool.path, pool.worker
-    if version := text(pool.kubernetes.get("version")):
+    if version := pool.kubernetes.get("version"):
         yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=is_new)
     distinct = set(pool.zones)
     if len(distinct) < len(pool.zones) or not distinct <= chosen.zones.keys():
         yield from _zone_errors(chosen, path, pool.zones)
-    machine_type = chosen.offer.machine_types.get(text(pool.machine.get("type")))
+    machine_type = chosen.offer.machine_types.get(pool.machine.get("type") or "")
     yield from _machine_type_errors(chosen, pool, machine_type)
     yield from _image_errors(chosen, spec, pool, is_new=is_new)
     storage = mapping(machine_type.get("storage")) if machine_type is not None else {}
-    yield from _volume_errors(chosen, f"{path}.volume", mapping(worker.get("volume")), worker, storage)
-    for index, data in enumerate(mappings(worker.get("dataVolumes"))):
+    yield from _volume_errors(chosen, f"{path}.volume", worker.get("volume") or {}, worker, storage)
+    for index, data in enumerate(worker.get("dataVolumes") or ()):
         yield from _volume_errors(chosen, f"{path}.dataVolumes[{index}]", data, worker, {})
 
 
@@ -112,7 +112,7 @@ def _zone_errors(chosen: _Chosen, path: str, zones: list[str]) -> Iterator[Field
 
 
 def _machine_type_errors(chosen: _Chosen, pool: Pool, found: Object | None) -> Iterator[FieldError]:
-    path, name = f"{pool.path}.machine.type", text(pool.machine.get("type"))
+    path, name = f"{pool.path}.machine.type", pool.machine.get("type") or ""
     if found is None or found.get("usable") is False:
         types = chosen.offer.machine_types
         usable = sorted(each for each, machine_type in types.items() if machine_type.get("usable") is not False)
@@ -136,7 +136,7 @@ def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Obje
 
 
 def _image_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
-    path, name, version = f"{pool.path}.machine.image", text(pool.image.get("name")), text(pool.image.get("version"))
+    path, name, version = f"{pool.path}.machine.image", pool.image.get("name"), pool.image.get("version") or ""
     if not name:
         yield required(path, "the cloud profile has no image for this pool: name one")
         return
@@ -178,14 +178,14 @@ def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Ite
 
 
 def _runtime_errors(path: str, supported: Mapping[str, frozenset[str]], cri: Object) -> Iterator[FieldError]:
-    name = text(cri.get("name"))
+    name = cri.get("name")
     if not name:
         return
     runtimes = supported.get(name)
     if runtimes is None:
         yield not_supported(f"{path}.name", name, sorted(supported))
         return
-    for index, runtime in enumerate(mappings(cri.get("containerRuntimes"))):
+    for index, runtime in enumerate(cri.get("containerRuntimes") or ()):
         if text(runtime.get("type")) not in runtimes:
             where = f"{path}.containerRuntimes[{index}].type"
             yield not_supported(where, text(runtime.get("type")), sorted(runtimes))
@@ -196,7 +196,7 @@ def _runtime_errors(path: str, supported: Mapping[str, frozenset[str]], cri: Obj
 
 def _volume_errors(chosen: _Chosen, path: str, volume: Object, worker: Object, storage: Object) -> Iterator[FieldError]:
     """Args: storage: of the machine type, if the volume is in its place."""
-    name, types = text(volume.get("type")), chosen.offer.volume_types
+    name, types = volume.get("type") or "", chosen.offer.volume_types
     found = types.get(name)
     if name and (found is None or found.get("usable") is False):
         usable = sorted(each for each, volume_type in types.items() if volume_type.get("usable") is not False)

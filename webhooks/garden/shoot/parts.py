@@ -52,9 +52,9 @@ def differing_pools(write: Write, *fields: str) -> list[Pool]:
     For `checks` and `references` that read nothing but a pool and these fields: `ratcheted` drops what they find in
     others.
     """
-    spec, other = write.spec, write.other_spec
-    for field in fields:
-        if spec.get(field) != other.get(field):
+    if fields:
+        spec, other = write.spec, write.other_spec
+        if any(spec.get(field) != other.get(field) for field in fields):
             return pools_of(write)
     return write.once(_differing_pools)
 
@@ -68,16 +68,16 @@ def _pools(write: Write) -> list[Pool]:
 
 
 def _pool(path: str, worker: Object) -> Pool:
-    machine = mapping(worker.get("machine"))
+    machine: Object = worker.get("machine") or {}
     return Pool(
-        path=path,
-        worker=worker,
-        name=text(worker.get("name")),
-        kubernetes=mapping(worker.get("kubernetes")),
+        path,
+        worker,
+        name=worker.get("name") or "",
+        kubernetes=worker.get("kubernetes") or {},
         machine=machine,
-        image=mapping(machine.get("image")),
-        cri=mapping(worker.get("cri")),
-        zones=texts(worker.get("zones")),
+        image=machine.get("image") or {},
+        cri=worker.get("cri") or {},
+        zones=worker.get("zones") or [],
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from gardener.garden.certificates import bundle_errors
+from gardener.garden.versions import Version
 from kube.addresses import parse_cidr
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, mappings, text, texts
@@ -41,30 +42,29 @@ _SMALLEST_MASK, _LARGEST_MASK = 16, 28
 _ANYTHING = 1e-9
 """More than nothing."""
 _SERVER = "spec.kubernetes.kubeAPIServer"
-_DURATIONS = (
-    (("kubernetes", "kubeAPIServer", "eventTTL"), 0.0, 168 * _HOUR),
-    (("kubernetes", "kubeAPIServer", "serviceAccountConfig", "maxTokenExpiration"), 720 * _HOUR, 2160 * _HOUR),
-    (("kubernetes", "kubeControllerManager", "podEvictionTimeout"), _ANYTHING, None),
-    (("kubernetes", "kubeControllerManager", "nodeMonitorGracePeriod"), _ANYTHING, None),
-    *(
-        (("kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", field), least, None)
-        for field, least in (
-            *(("cpuInitializationPeriod", 1.0), ("downscaleStabilization", 1.0), ("syncPeriod", 1.0)),
-            ("initialReadinessDelay", _ANYTHING),
-        )
+_DURATIONS: tuple[tuple[tuple[str, ...], tuple[tuple[str, float, float | None], ...]], ...] = (
+    (("kubeAPIServer",), (("eventTTL", 0.0, 168 * _HOUR),)),
+    (("kubeAPIServer", "serviceAccountConfig"), (("maxTokenExpiration", 720 * _HOUR, 2160 * _HOUR),)),
+    (
+        ("kubeControllerManager",),
+        (("podEvictionTimeout", _ANYTHING, None), ("nodeMonitorGracePeriod", _ANYTHING, None)),
     ),
-    *(
-        (("kubernetes", "clusterAutoscaler", field), 0.0, None)
-        for field in ("maxNodeProvisionTime", "newPodScaleUpDelay")
+    (
+        ("kubeControllerManager", "horizontalPodAutoscaler"),
+        (
+            *((field, 1.0, None) for field in ("cpuInitializationPeriod", "downscaleStabilization", "syncPeriod")),
+            ("initialReadinessDelay", _ANYTHING, None),
+        ),
     ),
-    *(
-        (("kubernetes", "verticalPodAutoscaler", field), 0.0, None)
-        for field in ("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval")
+    (("clusterAutoscaler",), tuple((field, 0.0, None) for field in ("maxNodeProvisionTime", "newPodScaleUpDelay"))),
+    (
+        ("verticalPodAutoscaler",),
+        tuple((field, 0.0, None) for field in ("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval")),
     ),
 )
+"""By component, below `spec.kubernetes`: the fields, and the seconds that they may be."""
 _OF_POOLS = ("maxNodeProvisionTime", "scaleDownUnneededTime", "scaleDownUnreadyTime")
 """Durations of the cluster autoscaler."""
-_TOLERANCE = ("kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", "tolerance")
 _TAINTS = ("ignoreTaints", "startupTaints", "statusTaints")
 _STRUCTURED_SINCE = (1, 30)
 _STRUCTURED_GATE = "StructuredAuthenticationConfiguration"
@@ -88,7 +88,8 @@ def general_errors(write: Write) -> Iterator[Finding]:
         yield required("spec.cloudProfile.name", "must specify a cloud profile")
     if spec.get("purpose") == "infrastructure" and write.namespace != "garden":
         yield forbidden("spec.purpose", "purpose infrastructure is for Shoots in the namespace garden only")
-    enabled = [name for name in ("kubernetesDashboard", "nginxIngress") if at(spec, "addons", name, "enabled") is True]
+    addons = mapping(spec.get("addons"))
+    enabled = any(at(addons, name, "enabled") is True for name in ("kubernetesDashboard", "nginxIngress"))
     if enabled and spec.get("purpose") not in {None, "evaluation"}:
         yield forbidden("spec.addons", "addons can be enabled for Shoots with purpose evaluation only")
     if selector := mapping(spec.get("seedSelector")):
@@ -98,7 +99,7 @@ def general_errors(write: Write) -> Iterator[Finding]:
             yield from _duplicates(f"spec.{name}", [text(each.get(field)) for each in entries], field=f".{field}")
     if receivers := texts(at(spec, "monitoring", "alerting", "emailReceivers")):
         yield from _receiver_errors("spec.monitoring.alerting.emailReceivers", receivers)
-    ranges = texts(at(spec, "addons", "nginxIngress", "loadBalancerSourceRanges"))
+    ranges = texts(at(addons, "nginxIngress", "loadBalancerSourceRanges"))
     for index, each in enumerate(ranges):
         if parse_cidr(each) is None:
             path = f"spec.addons.nginxIngress.loadBalancerSourceRanges[{index}]"
@@ -123,22 +124,40 @@ def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[Fi
 
 def component_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
-    for path, least, most in _DURATIONS:
-        if (value := at(spec, *path)) is not None:
-            yield from duration_errors(".".join(("spec", *path)), value, least, most)
-    tolerance = at(spec, *_TOLERANCE)
+    kubernetes = mapping(spec.get("kubernetes"))
+    yield from _duration_errors(kubernetes)
+    manager = mapping(kubernetes.get("kubeControllerManager"))
+    tolerance = at(manager, "horizontalPodAutoscaler", "tolerance")
     if tolerance is not None and tolerance <= 0:
-        yield invalid(".".join(("spec", *_TOLERANCE)), tolerance, "must be greater than 0")
-    yield from _token_errors(write)
-    yield from _authentication_errors(write)
-    yield from _autoscaler_errors(write)
+        path = "spec.kubernetes.kubeControllerManager.horizontalPodAutoscaler.tolerance"
+        yield invalid(path, tolerance, "must be greater than 0")
+    version = kubernetes_version(spec)
+    if kubernetes.get("enableStaticTokenKubeconfig") is True and version and version >= _NO_STATIC_TOKEN_SINCE:
+        detail = "must not be true for Kubernetes 1.27 and newer: ask for kubeconfigs that expire"
+        yield invalid("spec.kubernetes.enableStaticTokenKubeconfig", True, detail)
+    if server := mapping(kubernetes.get("kubeAPIServer")):
+        yield from _authentication_errors(server, version)
+    if autoscaler := mapping(kubernetes.get("clusterAutoscaler")):
+        yield from _taint_errors(autoscaler)
+    for pool in differing_pools(write):
+        if own := pool.worker.get("clusterAutoscaler"):
+            for field in _OF_POOLS:
+                yield from duration_errors(f"{pool.path}.clusterAutoscaler.{field}", own.get(field), 0.0, None)
     if rewriting := mapping_at(spec, "systemComponents", "coreDNS", "rewriting"):
         yield from _dns_errors(rewriting)
-    yield from _mask_errors(spec, pools_of(write))
+    if isinstance(mask := manager.get("nodeCIDRMaskSize"), int):
+        yield from _mask_errors(spec, mask, pools_of(write))
 
 
-def _authentication_errors(write: Write) -> Iterator[FieldError]:
-    server = mapping_at(write.spec, "kubernetes", "kubeAPIServer")
+def _duration_errors(kubernetes: Object) -> Iterator[FieldError]:
+    for component, durations in _DURATIONS:
+        if settings := mapping_at(kubernetes, *component):
+            for field, least, most in durations:
+                if (value := settings.get(field)) is not None:
+                    yield from duration_errors(".".join(("spec.kubernetes", *component, field)), value, least, most)
+
+
+def _authentication_errors(server: Object, version: Version | None) -> Iterator[FieldError]:
     oidc, path = server.get("oidcConfig"), f"{_SERVER}.oidcConfig"
     if oidc is not None:
         for field, other in (("issuerURL", "clientID"), ("clientID", "issuerURL")):
@@ -148,7 +167,7 @@ def _authentication_errors(write: Write) -> Iterator[FieldError]:
             yield from _issuer_errors(f"{path}.issuerURL", issuer)
         yield from bundle_errors(f"{path}.caBundle", text(oidc.get("caBundle")))
     if server.get("structuredAuthentication") is not None:
-        where, version = f"{_SERVER}.structuredAuthentication", kubernetes_version(write.spec)
+        where = f"{_SERVER}.structuredAuthentication"
         if version is not None and version < _STRUCTURED_SINCE:
             yield forbidden(where, "is available for Kubernetes 1.30 and newer")
         if at(server, "featureGates", _STRUCTURED_GATE) is False:
@@ -182,14 +201,6 @@ def _accepted_errors(path: str, account: Object) -> Iterator[FieldError]:
             yield invalid(f"{path}[{index}]", each, "must not be the issuer itself")
 
 
-def _token_errors(write: Write) -> Iterator[FieldError]:
-    version = kubernetes_version(write.spec)
-    no_longer = version is not None and version >= _NO_STATIC_TOKEN_SINCE
-    if no_longer and at(write.spec, "kubernetes", "enableStaticTokenKubeconfig") is True:
-        detail = "must not be true for Kubernetes 1.27 and newer: ask for kubeconfigs that expire"
-        yield invalid("spec.kubernetes.enableStaticTokenKubeconfig", True, detail)
-
-
 def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
     yield from _duplicates(path, [each.removesuffix(".") for each in resources])
     for index, each in enumerate(resources):
@@ -210,23 +221,17 @@ def _dns_errors(rewriting: Object) -> Iterator[FieldError]:
             yield invalid(where, suffix, "must have at least two non-empty labels")
 
 
-def _autoscaler_errors(write: Write) -> Iterator[FieldError]:
+def _taint_errors(autoscaler: Object) -> Iterator[FieldError]:
     for field in _TAINTS:
-        path = f"spec.kubernetes.clusterAutoscaler.{field}"
-        taints = texts(at(write.spec, "kubernetes", "clusterAutoscaler", field))
+        path, taints = f"spec.kubernetes.clusterAutoscaler.{field}", texts(autoscaler.get(field))
         for index, key in enumerate(taints):
             yield from taint_key_errors(f"{path}[{index}]", key)
         yield from _duplicates(path, taints)
-    for pool in differing_pools(write):
-        if own := mapping(pool.worker.get("clusterAutoscaler")):
-            for field in _OF_POOLS:
-                yield from duration_errors(f"{pool.path}.clusterAutoscaler.{field}", own.get(field), 0.0, None)
 
 
-def _mask_errors(spec: Object, found: list[Pool]) -> Iterator[FieldError]:
+def _mask_errors(spec: Object, mask: int, found: list[Pool]) -> Iterator[FieldError]:
     """All nodes of all pools have a network of their own in that of the Pods, with addresses for all of their Pods."""
-    mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
-    if not isinstance(mask, int) or not found:
+    if not found:
         return
     path, families = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", ip_families(spec)
     if families == ["IPv4"] and not _SMALLEST_MASK <= mask <= _LARGEST_MASK:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gardener.garden.certificates import bundle_errors
 from kube.names import label_name_problems, label_value_problems
-from kube.objects import Object, mapping, mappings, text
+from kube.objects import Object, mappings, text
 from kube.paths import at
 from kube.validation import (
     FieldError,
@@ -85,25 +85,25 @@ def _has_system_components(worker: Object) -> bool:
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
     path, worker, zones = pool.path, pool.worker, pool.zones
-    architecture = text(pool.machine.get("architecture"))
+    architecture = pool.machine.get("architecture")
     if architecture and architecture not in _ARCHITECTURES:
         yield not_supported(f"{path}.machine.architecture", architecture, _ARCHITECTURES)
     for field in ("maxSurge", "maxUnavailable"):
         if problem := share_problem(worker.get(field), may_exceed=field == "maxSurge"):
             yield invalid(f"{path}.{field}", worker[field], problem)
-    if labels := mapping(worker.get("labels")):
+    if labels := worker.get("labels"):
         yield from label_errors(f"{path}.labels", labels)
-    if annotations := mapping(worker.get("annotations")):
+    if annotations := worker.get("annotations"):
         yield from annotation_errors(f"{path}.annotations", annotations)
-    if taints := mappings(worker.get("taints")):
+    if taints := worker.get("taints"):
         yield from _taint_errors(f"{path}.taints", taints)
-    if bundle := text(worker.get("caBundle")):
+    if bundle := worker.get("caBundle"):
         yield from bundle_errors(f"{path}.caBundle", bundle)
     if worker.get("dataVolumes") or worker.get("kubeletDataVolumeName"):
         yield from _volume_errors(path, worker)
     if len(set(zones)) < len(zones):
         yield from _duplicates(f"{path}.zones", zones)
-    if runtimes := mappings(pool.cri.get("containerRuntimes")):
+    if runtimes := pool.cri.get("containerRuntimes"):
         types = [text(each.get("type")) for each in runtimes]
         yield from _duplicates(f"{path}.cri.containerRuntimes", types, field=".type")
 
