@@ -1,5 +1,6 @@
 """Seeds whose Lease is not renewed are unknown, and after a while their Shoots are, too."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists
 from kube.objects import Object, condition, mappings
 from kube.paths import at
-from kube.resources import LEASES, NAMESPACES
+from kube.resources import LEASES, NAMESPACES, Resource
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -111,6 +112,35 @@ async def test_a_seed_is_unknown_when_its_lease_lapses(place: ShootPlace, client
         await soon(lambda: at(place.get(SEEDS, lapsing), "status", "phase") == "NotReady", "another phase")
         place.garden.delete(LEASES, lapsing, namespace=LEASE_NAMESPACE)
         await is_unknown(place, lapsing)
+
+
+class Overtaken(Client):
+    """When a Seed is about to be said to be lost, its gardenlet is back."""
+
+    place: ShootPlace
+    seed: str
+    is_back = False
+
+    async def patch(self, resource: Resource, name: str, *arguments: Any, **options: Any) -> Object:
+        if name == self.seed and not self.is_back:
+            self.is_back = True
+            await asyncio.to_thread(self._report)
+        return await super().patch(resource, name, *arguments, **options)
+
+    def _report(self) -> None:
+        renewed(self.place, self.seed, ago(0))
+        status = {"conditions": [said(READY) | {"message": "back"}]}
+        self.place.patch(SEEDS, self.seed, {"status": status}, status=True)
+
+
+async def test_a_gardenlet_that_is_back_is_believed(place: ShootPlace, client: Client) -> None:
+    seed, overtaken = place.seed(), Overtaken(client.transport, user_agent="overtaken")
+    overtaken.place, overtaken.seed = place, seed
+    renewed(place, seed, ago(2 * HOUR))
+    ready(place, seed)
+    async with run_garden_controller(declare, overtaken, controllers=controllers()):
+        await soon(lambda: at(place.get(SEEDS, seed), "status", "phase") == "NotReady", "a phase")
+        assert (condition(place.get(SEEDS, seed), READY) or {})["message"] == "back"
 
 
 async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Client) -> None:

@@ -45,10 +45,15 @@ class SeedConditions:
         self._clock = context.clock
 
     async def write(self, seed: Object, found: Condition) -> Object | None:
-        """The Seed with the condition; None: it is gone. Raises KubeError."""
-        now = self._clock()
+        """The Seed with the condition; None: it is gone. Raises KubeError.
+
+        What somebody has said of the condition since the Seed looked like this stays.
+        """
+        now, before = self._clock(), condition(seed, found.type)
 
         def compute(status: Object) -> Object:
+            if condition({"status": status}, found.type) != before:
+                return status
             return {**status, "conditions": with_conditions(conditions_of({"status": status}), [found], now=now)}
 
         return await self._update(seed, compute)

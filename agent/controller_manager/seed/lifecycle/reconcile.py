@@ -74,8 +74,9 @@ class Reconciler:
             return self._at(lapses)
         if not rules.is_unknown(seed):
             log.info("The Seed is lost: its Lease has not been renewed in time")
+        # The gardenlet may be back since its Lease was read.
         seed = await self._conditions.write(seed, rules.LOST)
-        if seed is None:
+        if seed is None or not rules.is_unknown(seed):
             return Done()
         times, errors = [], list[Exception]()
         try:
