@@ -103,11 +103,11 @@ def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
             yield f"{pool.path}.kubernetes.kubelet", kubelet
 
 
-def most_pods(shoot_spec: Object) -> int:
+def most_pods(shoot_spec: Object, found: list[Pool]) -> int:
     """On a node of any pool."""
-    holders = (shoot_spec, *workers(shoot_spec))
-    given = [most for each in holders if (most := at(each, "kubernetes", "kubelet", "maxPods"))]
-    return max(given, default=PODS_OF_KUBELET)
+    kubelets = [each for pool in found if (each := pool.kubernetes.get("kubelet"))]
+    kubelets.append(mapping_at(shoot_spec, "kubernetes", "kubelet"))
+    return max((most for each in kubelets if (most := each.get("maxPods"))), default=PODS_OF_KUBELET)
 
 
 def kubernetes_version(shoot_spec: Object) -> Version | None:

@@ -42,27 +42,30 @@ _SMALLEST_MASK, _LARGEST_MASK = 16, 28
 _ANYTHING = 1e-9
 """More than nothing."""
 _SERVER = "spec.kubernetes.kubeAPIServer"
-_DURATIONS: tuple[tuple[tuple[str, ...], tuple[tuple[str, float, float | None], ...]], ...] = (
-    (("kubeAPIServer",), (("eventTTL", 0.0, 168 * _HOUR),)),
-    (("kubeAPIServer", "serviceAccountConfig"), (("maxTokenExpiration", 720 * _HOUR, 2160 * _HOUR),)),
+_DURATIONS: tuple[tuple[str, str, tuple[tuple[str, float, float | None], ...]], ...] = (
+    ("kubeAPIServer", "", (("eventTTL", 0.0, 168 * _HOUR),)),
+    ("kubeAPIServer", "serviceAccountConfig", (("maxTokenExpiration", 720 * _HOUR, 2160 * _HOUR),)),
     (
-        ("kubeControllerManager",),
+        "kubeControllerManager",
+        "",
         (("podEvictionTimeout", _ANYTHING, None), ("nodeMonitorGracePeriod", _ANYTHING, None)),
     ),
     (
-        ("kubeControllerManager", "horizontalPodAutoscaler"),
+        "kubeControllerManager",
+        "horizontalPodAutoscaler",
         (
             *((field, 1.0, None) for field in ("cpuInitializationPeriod", "downscaleStabilization", "syncPeriod")),
             ("initialReadinessDelay", _ANYTHING, None),
         ),
     ),
-    (("clusterAutoscaler",), tuple((field, 0.0, None) for field in ("maxNodeProvisionTime", "newPodScaleUpDelay"))),
+    ("clusterAutoscaler", "", tuple((field, 0.0, None) for field in ("maxNodeProvisionTime", "newPodScaleUpDelay"))),
     (
-        ("verticalPodAutoscaler",),
+        "verticalPodAutoscaler",
+        "",
         tuple((field, 0.0, None) for field in ("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval")),
     ),
 )
-"""By component, below `spec.kubernetes`: the fields, and the seconds that they may be."""
+"""By component below `spec.kubernetes`, and part of it: the fields, and the seconds that they may be."""
 _OF_POOLS = ("maxNodeProvisionTime", "scaleDownUnneededTime", "scaleDownUnreadyTime")
 """Durations of the cluster autoscaler."""
 _TAINTS = ("ignoreTaints", "startupTaints", "statusTaints")
@@ -150,11 +153,14 @@ def component_errors(write: Write) -> Iterator[Finding]:
 
 
 def _duration_errors(kubernetes: Object) -> Iterator[FieldError]:
-    for component, durations in _DURATIONS:
-        if settings := mapping_at(kubernetes, *component):
+    for component, part, durations in _DURATIONS:
+        settings, path = kubernetes.get(component), f"spec.kubernetes.{component}"
+        if settings and part:
+            settings, path = settings.get(part), f"{path}.{part}"
+        if settings:
             for field, least, most in durations:
                 if (value := settings.get(field)) is not None:
-                    yield from duration_errors(".".join(("spec.kubernetes", *component, field)), value, least, most)
+                    yield from duration_errors(f"{path}.{field}", value, least, most)
 
 
 def _authentication_errors(server: Object, version: Version | None) -> Iterator[FieldError]:
@@ -237,7 +243,7 @@ def _mask_errors(spec: Object, mask: int, found: list[Pool]) -> Iterator[FieldEr
     if families == ["IPv4"] and not _SMALLEST_MASK <= mask <= _LARGEST_MASK:
         yield invalid(path, mask, f"must be between {_SMALLEST_MASK} and {_LARGEST_MASK} for IPv4")
         return
-    pods, bits = most_pods(spec), 128 if families == ["IPv6"] else 32
+    pods, bits = most_pods(spec, found), 128 if families == ["IPv6"] else 32
     addresses = (1 << max(0, bits - mask)) - 2
     if addresses < pods:
         yield invalid(path, mask, f"the network of a node has {addresses} addresses, and it may have {pods} Pods")
