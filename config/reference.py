@@ -174,7 +174,7 @@ def _rules(member: Member, cls: type) -> Iterator[str]:
 
 
 def _effect(member: Member, cls: type) -> str:
-    sentences = [member.setting.effect, *_rules(member, cls)]
+    sentences = [*filter(None, [member.setting.effect]), *_rules(member, cls)]
     if _has_section(member) and any(_is_switch(inner) for inner in members(without_none(member.kind))):
         sentences.append("Opt-in.")
     if alias := member.setting.alias:

@@ -9,8 +9,9 @@ from config.fields import Setting, setting
 from gardener import keys
 
 
-def workers(what: str) -> Setting:
-    return setting(f"{what} in progress at once.", at_least(1))
+def workers() -> Setting:
+    """How many objects a controller processes at once, which the references say above their fields."""
+    return setting("", at_least(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class IngressControllerSelector:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkPolicy:
     enabled: Enabled = False
-    concurrent_syncs: Annotated[int, workers("Services")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     namespace_selectors: Annotated[
         tuple[LabelSelector, ...], setting("Namespaces whose Services are handled; empty: all.", each(label_selector))
     ] = ()
@@ -70,7 +71,7 @@ class NetworkPolicy:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequestor:
     enabled: Enabled = False
-    concurrent_syncs: Annotated[int, workers("Secrets")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     class_: Annotated[
         str | None,
         setting(

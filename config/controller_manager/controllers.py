@@ -21,12 +21,12 @@ _COUNTED = "shoots"
 class Workers:
     """A controller without settings of its own."""
 
-    concurrent_syncs: Annotated[int, workers("objects")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bastion:
-    concurrent_syncs: Annotated[int, workers("Bastions")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     max_lifetime: Annotated[
         Duration, setting("Age at which a Bastion is deleted despite its heartbeat.", longer_than_zero)
     ] = DAY
@@ -34,7 +34,7 @@ class Bastion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    concurrent_syncs: Annotated[int, workers("Events")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     ttl_non_shoot_events: Annotated[
         Duration, setting("Age at which Events that are not about Shoots are deleted.", longer_than_zero)
     ] = 3600.0
@@ -42,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedSeedSet:
-    concurrent_syncs: Annotated[int, workers("ManagedSeedSets")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
         setting("Time between two checks of a ManagedSeedSet, and time limit of one.", longer_than_zero),
@@ -76,7 +76,7 @@ class SeedResource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedAutoscaler:
     enabled: Enabled = False
-    concurrent_syncs: Annotated[int, workers("SeedAutoscalers")] = 2
+    concurrent_syncs: Annotated[int, workers()] = 2
     sync_period: Annotated[
         Duration,
         setting(
@@ -130,7 +130,7 @@ class QuotaConfiguration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    concurrent_syncs: Annotated[int, workers("Projects")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     minimum_lifetime_days: Annotated[
         int,
         setting("Days after its creation and last activity before a Project can be stale.", at_least(0)),
@@ -152,7 +152,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed:
-    concurrent_syncs: Annotated[int, workers("Seeds")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
         setting("Longest time until a failed check is repeated; Leases are watched.", longer_than_zero),
@@ -185,7 +185,7 @@ class ConditionThreshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedCheck:
-    concurrent_syncs: Annotated[int, workers("Seeds")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration, setting("Time limit of a check, and longest time until a failed one is repeated.", longer_than_zero)
     ] = 30.0
@@ -201,7 +201,7 @@ class SeedCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootHibernation:
-    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     trigger_deadline_duration: Annotated[
         Duration, setting("How late a scheduled hibernation or wake-up may be done.", longer_than_zero)
     ] = 7200.0
@@ -209,7 +209,7 @@ class ShootHibernation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootMaintenance:
-    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     enable_shoot_control_plane_restarter: Annotated[
         bool, setting("Restart the pods of control planes in each maintenance.")
     ] = True
@@ -218,7 +218,7 @@ class ShootMaintenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootQuota:
-    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[Duration, setting("Time between two checks of a Shoot's expiration.", longer_than_zero)] = (
         3600.0
     )
@@ -226,7 +226,7 @@ class ShootQuota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootRetry:
-    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     retry_period: Annotated[
         Duration, setting("Time after which an operation that met a rate limit is retried.", longer_than_zero)
     ] = 600.0

@@ -65,7 +65,7 @@ _expressions = Check("`apiVersion`, `kind` and `current` given", _expressions_er
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
         setting("Time between checks of a ManagedResource, and time limit of one.", lasts_at_least(15)),
@@ -97,7 +97,7 @@ class Health:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CSRApprover:
     enabled: Enabled = False
-    concurrent_syncs: Annotated[int, workers("CertificateSigningRequests")] = 1
+    concurrent_syncs: Annotated[int, workers()] = 1
     machine_namespace: Annotated[
         str | None,
         setting("Namespace of Machines in the source cluster; unset: Machines are not checked.", not_empty_namespace),
@@ -117,7 +117,7 @@ class CSRApprover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedResource:
-    concurrent_syncs: Annotated[int, workers("ManagedResources")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
         setting("Time between reconciliations of a ManagedResource, and time limit of one.", lasts_at_least(15)),
@@ -158,7 +158,7 @@ class ManagedResource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCriticalComponents:
     enabled: Enabled = False
-    concurrent_syncs: Annotated[int, workers("Nodes")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     backoff: Annotated[
         Duration,
         setting("Time between two checks of a Node that is not ready.", lasts_at_least(0, "must be non-negative")),
@@ -182,13 +182,13 @@ class NodeAgentReconciliationDelay:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenInvalidator:
     enabled: Annotated[bool, setting("Run the controller; must equal `webhooks.tokenInvalidator.enabled`.")] = False
-    concurrent_syncs: Annotated[int, setting("Secrets in progress at once; less than 1 means 1.")] = 5
+    concurrent_syncs: Annotated[int, setting("Less than 1 means 1.")] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IstioClusterConfiguration:
     enabled: Enabled = False
-    concurrent_syncs: Annotated[int, workers("DestinationRules")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

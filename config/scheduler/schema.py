@@ -39,7 +39,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shoot:
-    concurrent_syncs: Annotated[int, workers("Shoots")] = 5
+    concurrent_syncs: Annotated[int, workers()] = 5
     candidate_determination_strategy: Annotated[
         str, setting("Which of the Seeds that fit are candidates.", one_of(*STRATEGIES), zero_is_unset=True)
     ] = SAME_REGION
@@ -54,7 +54,7 @@ class Shoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupBucket:
-    concurrent_syncs: Annotated[int, workers("BackupBuckets")] = 2
+    concurrent_syncs: Annotated[int, workers()] = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

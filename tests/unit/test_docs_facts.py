@@ -170,7 +170,6 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"within about {span(connection._FILES_SECONDS)}",
         f"{Sampling.FIRST} a second are written, then every {Sampling.THEREAFTER}th",
         f"names up to {health._LOGGED} (`findings`)",
-        f"lasts for {health._LASTING.seconds} s,",
         f"#resourceshealthy) for {health._LASTING.seconds} s",
         f"(default {CONFIG.server.metrics.managed_resource_series_limit}, 0 for none)",
         f"(default {CONFIG.graceful_shutdown_timeout:g} s)",
