@@ -4,6 +4,7 @@
         definition=project.PROJECT,                # what the kind is called, and its schema
         defaults=(set_defaults,),                  # change write.new; need no cluster
         mutations=(add_owner,),                    # change write.new; may ask write.garden and write.user
+        asks=asks_for_work,                        # UPDATE: whether an annotation asks for work (operation.sequence)
         checks=(names, members),                   # what is wrong with write.new; need no cluster
         references=(seed_exists,),                 # the same, but ask write.garden; not for what is being deleted
         changes=(immutable_fields,),               # UPDATE: what is wrong with going from write.old to write.new
@@ -15,9 +16,10 @@
         deprecations=(old_role,),                  # what the user is told about write.new as it was sent
         warnings=(expired,),                       # what the user is told about write.new as it will be stored
         reads=(SEEDS,),                            # the kinds that rules ask write.garden about
+        status_mutations=(), status_checks=(),     # as their namesakes, on UPDATE of the status
     )
 
-All are tuples of functions of a `Write` (`webhooks.garden.write`). Mutations and defaults return nothing; the others
+Most are tuples of functions of a `Write` (`webhooks.garden.write`). Mutations and defaults return nothing; the others
 yield findings (`webhooks.garden.findings`), rights, limits or texts. Rules are pure: the engine asks API servers.
 
 `checks` and `references` are ratcheted: on UPDATE a finding that the stored object gives as well, at a field of the
