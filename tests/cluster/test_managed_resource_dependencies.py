@@ -201,18 +201,17 @@ def test_a_deletion_waits_across_restarts(rig: Rig) -> None:
 
 
 def test_the_example_of_the_documentation(rig: Rig) -> None:
-    """The manifest and the message are those of the page, save for the namespace."""
+    """The metadata and the message are those of the page, save for the namespace."""
     page = (Path(__file__).parents[2] / "docs" / "managed-resources.md").read_text()
     section = page.partition("\n## Dependencies\n")[2].partition("\n## ")[0].replace("garden", rig.namespace)
-    (manifest,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    (metadata,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     ((command, message),) = re.findall(r"```\n\$ (.*?)\n(.*?)\n```", section, re.DOTALL)
     assert "conditions[0].message" in command
     write(rig, "cert-manager", objects=[deployment("cert-manager", replicas=1, paused=True)])
     rig.until(lambda: rig.condition("cert-manager", "ResourcesHealthy").get("status") == "False", "it to be unhealthy")
     # The prefix of annotations has the name of the namespace in it, too.
-    issuers = yaml.safe_load(manifest.replace(f"{rig.namespace}er.cloud", "gardener.cloud"))
-    issuers["spec"]["class"] = rig.agent.resource_class
+    documented = yaml.safe_load(metadata.replace(f"{rig.namespace}er.cloud", "gardener.cloud"))["metadata"]
     rig.write_secret("issuers", config_map("issuers"))
-    rig.put(issuers)
+    rig.write_managed_resource(documented["name"], annotated=documented["annotations"])
     rig.until_failed("issuers", message, reason=WAITING)
     assert rig.get("ManagedResource", "issuers")["status"]["conditions"][0]["message"] == message

@@ -103,14 +103,11 @@ def documented() -> str:
 
 
 def test_the_example_of_the_documentation(rig: Rig) -> None:
-    (manifest,) = re.findall(r"```yaml\n(.*?)```", documented(), re.DOTALL)
+    (metadata,) = re.findall(r"```yaml\n(.*?)```", documented(), re.DOTALL)
     noted = {"example.com/revision": "ours"}
     flags = config_map("c", {"flags": "a", "other": "1"})
     rig.write_secret("shop", deployment("storefront", annotations=noted), flags)
-    example = yaml.safe_load(manifest)
-    example["metadata"].pop("namespace")
-    example["spec"]["class"] = rig.agent.resource_class
-    rig.put(example)
+    rig.write_managed_resource("shop", annotated=yaml.safe_load(metadata)["metadata"]["annotations"])
     rig.until_applied("shop")
     other = {"containers": [{**CONTAINERS[0], "image": "theirs"}]}
     annotations = {"example.com/revision": "theirs"}
