@@ -6,7 +6,7 @@ from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_REGISTRATIONS, 
 from kube.objects import mapping, text
 from kube.resources import SECRETS
 from webhooks.garden import operations
-from webhooks.garden.common.extensions import PROVIDER, set_extension_labels, unregistered
+from webhooks.garden.common.extensions import PROVIDER, registered, set_extension_labels, unregistered
 from webhooks.garden.common.references import exists, key_of
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.kind import Kind
@@ -27,7 +27,7 @@ def references(write: Write) -> Iterator[Finding]:
     name, namespace = text(secret.get("name")), text(secret.get("namespace"))
     yield from exists(write.garden, "spec.secretRef", SECRETS, name, namespace)
     need = ("BackupBucket", provider(write), "provider type", "spec.provider.type")
-    yield from unregistered(write.garden, DEFINITION.resource.kind, [need])
+    yield from unregistered(registered(write.garden), DEFINITION.resource.kind, [need])
 
 
 def unused(write: Write) -> Iterator[Finding]:

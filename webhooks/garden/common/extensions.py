@@ -65,11 +65,10 @@ def _registrations(*registrations: Object) -> Registrations:
 _registered = Derived(_registrations, most=1)
 
 
-def unregistered(garden: Garden, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
+def unregistered(known: Registrations, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
     """For `references`; the kind is that of the object."""
-    known = registered(garden).by_type
     for of, needed, what, path in needs:
-        if needed and (of, needed) not in known:
+        if needed and (of, needed) not in known.by_type:
             yield Denial(f'given {kind} uses non-registered {what}: {path} ("{needed}")', path)
 
 

@@ -20,7 +20,7 @@ def versions(write: Write) -> Iterator[Finding]:
     control_plane = parse_version(given)
     if given and control_plane is None:
         yield invalid(VERSION, given, "must be a version such as 1.30.5")
-    for pool in differing_pools(write, "kubernetes"):
+    for pool in differing_pools(write, "kubernetes").all:
         own = text(pool.kubernetes.get("version"))
         if not own:
             continue

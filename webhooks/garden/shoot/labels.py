@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from gardener.garden.domains import UNMANAGED
 from kube.objects import mapping, mappings, text
-from kube.paths import at
 from webhooks.garden.common.extensions import (
     CONTAINER_RUNTIME,
     DNS_RECORD,
@@ -22,7 +21,7 @@ from webhooks.garden.common.extensions import (
 )
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.dns import primary, providers
-from webhooks.garden.shoot.parts import differing_pools, pools_of, workers_of
+from webhooks.garden.shoot.parts import Pool, differing_pools, pools_of, workers_of
 from webhooks.garden.write import Write
 
 
@@ -67,12 +66,13 @@ _OF_PROVIDERS = (
 
 def extension_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
-    yield from unregistered(write.garden, "Shoot", _needs(write))
+    known = registered(write.garden)
+    yield from unregistered(known, "Shoot", _needs(write))
+    yield from differing_pools(write).found(lambda pool: unregistered(known, "Shoot", _needs_of_pool(pool)))
     if pools_of(write):
         return
-    known = registered(write.garden).by_type
     for index, extension in enumerate(mappings(write.spec.get("extensions"))):
-        found = known.get(("Extension", kind := text(extension.get("type"))))
+        found = known.by_type.get(("Extension", kind := text(extension.get("type"))))
         if found is not None and not found.workerless:
             path = f"spec.extensions[{index}].type"
             told = f'given Shoot is workerless and uses non-supported extension type: {path} ("{kind}")'
@@ -82,19 +82,21 @@ def extension_errors(write: Write) -> Iterator[Finding]:
 def _needs(write: Write) -> Iterator[Need]:
     spec = write.spec
     if pools_of(write):
-        provider = text(at(spec, "provider", "type"))
+        provider = text(mapping(spec.get("provider")).get("type"))
         for kind, what in _OF_PROVIDERS:
             yield kind, provider, what, "spec.provider.type"
-        yield "Network", text(at(spec, "networking", "type")), "networking type", "spec.networking.type"
+        yield "Network", text(mapping(spec.get("networking")).get("type")), "networking type", "spec.networking.type"
     chosen = primary(spec)
     if chosen is not None and chosen.get("type") != UNMANAGED:
         path = f"spec.dns.providers[{providers(spec).index(chosen)}].type"
         yield "DNSRecord", text(chosen.get("type")), "dns provider type", path
     for index, extension in enumerate(mappings(spec.get("extensions"))):
         yield "Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type"
-    for pool in differing_pools(write):
-        for index, runtime in enumerate(pool.cri.get("containerRuntimes") or ()):
-            where = f"{pool.path}.cri.containerRuntimes[{index}].type"
-            yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
-        image = text(pool.image.get("name"))
-        yield "OperatingSystemConfig", image, "operating system type", f"{pool.path}.machine.image.name"
+
+
+def _needs_of_pool(pool: Pool) -> Iterator[Need]:
+    for index, runtime in enumerate(pool.cri.get("containerRuntimes") or ()):
+        where = f"{pool.path}.cri.containerRuntimes[{index}].type"
+        yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
+    image = text(pool.image.get("name"))
+    yield "OperatingSystemConfig", image, "operating system type", f"{pool.path}.machine.image.name"

@@ -6,6 +6,7 @@ Nothing is looked at that does not change: see `ratcheted`. Reads what `profile`
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 
 from gardener.garden import profiles
@@ -16,7 +17,7 @@ from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version, stored_pools
+from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version
 from webhooks.garden.shoot.profile import Offer, architecture, offer_of, own_profile
 from webhooks.garden.write import Write
 
@@ -63,9 +64,8 @@ def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
     if chosen.region not in chosen.offer.zones:
         yield not_supported("spec.region", chosen.region, sorted(chosen.offer.zones))
     yield from _version_errors(chosen, VERSION, text(at(spec, "kubernetes", "version")), is_new=write.is_create)
-    known = stored_pools(write)
-    for pool in differing_pools(write, "cloudProfile", "cloudProfileName", "kubernetes", "region"):
-        yield from _pool_errors(chosen, spec, pool, is_new=pool.name not in known)
+    pools = differing_pools(write, "cloudProfile", "cloudProfileName", "kubernetes", "region")
+    yield from pools.found(partial(_pool_errors, chosen, spec))
 
 
 def _version_errors(chosen: _Chosen, path: str, version: str, *, is_new: bool) -> Iterator[FieldError]:
@@ -80,16 +80,16 @@ def _has_ended(chosen: _Chosen, ends: datetime | None) -> bool:
     return ends is not None and ends <= chosen.now
 
 
-def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool) -> Iterator[FieldError]:
     path, worker = pool.path, pool.worker
     if version := pool.kubernetes.get("version"):
-        yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=is_new)
+        yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=pool.is_new)
     distinct = set(pool.zones)
     if len(distinct) < len(pool.zones) or not distinct <= chosen.zones.keys():
         yield from _zone_errors(chosen, path, pool.zones)
     machine_type = chosen.offer.machine_types.get(pool.machine.get("type") or "")
     yield from _machine_type_errors(chosen, pool, machine_type)
-    yield from _image_errors(chosen, spec, pool, is_new=is_new)
+    yield from _image_errors(chosen, spec, pool)
     storage = mapping(machine_type.get("storage")) if machine_type is not None else {}
     yield from _volume_errors(chosen, f"{path}.volume", worker.get("volume") or {}, worker, storage)
     for index, data in enumerate(worker.get("dataVolumes") or ()):
@@ -135,14 +135,14 @@ def _unavailable(chosen: _Chosen, path: str, name: str, field: str, worker: Obje
 # --- images
 
 
-def _image_errors(chosen: _Chosen, spec: Object, pool: Pool, *, is_new: bool) -> Iterator[FieldError]:
+def _image_errors(chosen: _Chosen, spec: Object, pool: Pool) -> Iterator[FieldError]:
     path, name, version = f"{pool.path}.machine.image", pool.image.get("name"), pool.image.get("version") or ""
     if not name:
         yield required(path, "the cloud profile has no image for this pool: name one")
         return
     images = chosen.offer.images
     found = chosen.offer.image_versions.get((name, version))
-    if found is None or (is_new and _has_ended(chosen, chosen.offer.image_ends.get((name, version)))):
+    if found is None or (pool.is_new and _has_ended(chosen, chosen.offer.image_ends.get((name, version)))):
         field = "version" if name in images else "name"
         yield not_supported(f"{path}.{field}", text(pool.image.get(field)), _images(chosen, images))
         return

@@ -1,13 +1,17 @@
 """How rules read a Shoot."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at, mapping_at
 from webhooks.garden.write import Write
+
+T = TypeVar("T")
 
 WORKERS = "spec.provider.workers"
 VERSION = "spec.kubernetes.version"
@@ -27,6 +31,34 @@ class Pool(NamedTuple):
     image: Object
     cri: Object
     zones: list[str]
+    is_new: bool
+    """No pool has been stored under its name."""
+
+
+class Pools:
+    """Some pools of a Shoot."""
+
+    def __init__(self, pools: list[Pool]) -> None:
+        self.all = pools
+
+    def found(self, rule: Callable[[Pool], Iterable[T]]) -> Iterable[T]:
+        """What a rule, which does not read the name, says about each of them."""
+        return _each(rule, self.all) if any(_each(rule, self._distinct)) else ()
+
+    @cached_property
+    def _distinct(self) -> list[Pool]:
+        """Without those that are like the one before them but for their names: rules say the same about both."""
+        found, before = [], None
+        for pool in self.all:
+            settings = pool.is_new, {**pool.worker, "name": ""}
+            if settings != before:
+                found.append(pool)
+            before = settings
+        return found
+
+
+def _each(rule: Callable[[Pool], Iterable[T]], pools: list[Pool]) -> Iterator[T]:
+    return chain.from_iterable(map(rule, pools))
 
 
 def workers(shoot_spec: Object) -> list[Object]:
@@ -38,7 +70,7 @@ def workers_of(write: Write) -> list[Object]:
 
 
 def pools_of(write: Write) -> list[Pool]:
-    return write.once(_pools)
+    return write.once(_pools).all
 
 
 def stored_pools(write: Write) -> dict[str, Object]:
@@ -46,7 +78,7 @@ def stored_pools(write: Write) -> dict[str, Object]:
     return write.once(_stored_pools)
 
 
-def differing_pools(write: Write, *fields: str) -> list[Pool]:
+def differing_pools(write: Write, *fields: str) -> Pools:
     """Those that are not the same in the object that it is compared with; all of them if a field of the spec is not.
 
     For `checks` and `references` that read nothing but a pool and these fields: `ratcheted` drops what they find in
@@ -55,39 +87,34 @@ def differing_pools(write: Write, *fields: str) -> list[Pool]:
     if fields:
         spec, other = write.spec, write.other_spec
         if any(spec.get(field) != other.get(field) for field in fields):
-            return pools_of(write)
+            return write.once(_pools)
     return write.once(_differing_pools)
 
 
 def _workers(write: Write) -> list[Object]:
-    return workers(write.spec)
+    provider = write.spec.get("provider") or {}
+    return provider.get("workers") or []
 
 
-def _pools(write: Write) -> list[Pool]:
-    return [_pool(f"{WORKERS}[{index}]", worker) for index, worker in enumerate(workers_of(write))]
-
-
-def _pool(path: str, worker: Object) -> Pool:
-    machine: Object = worker.get("machine") or {}
-    return Pool(
-        path,
-        worker,
-        name=worker.get("name") or "",
-        kubernetes=worker.get("kubernetes") or {},
-        machine=machine,
-        image=machine.get("image") or {},
-        cri=worker.get("cri") or {},
-        zones=worker.get("zones") or [],
-    )
+def _pools(write: Write) -> Pools:
+    stored = stored_pools(write)
+    found: list[Pool] = []
+    for index, worker in enumerate(workers_of(write)):
+        name, path = worker.get("name") or "", f"{WORKERS}[{index}]"
+        machine, cri = worker.get("machine") or {}, worker.get("cri") or {}
+        kubernetes, image, zones = worker.get("kubernetes") or {}, machine.get("image") or {}, worker.get("zones") or []
+        found.append(Pool(path, worker, name, kubernetes, machine, image, cri, zones, name not in stored))
+    return Pools(found)
 
 
 def _stored_pools(write: Write) -> dict[str, Object]:
     return workers_by_name(write.old_spec)
 
 
-def _differing_pools(write: Write) -> list[Pool]:
+def _differing_pools(write: Write) -> Pools:
     others = stored_pools(write) if write.other is None else workers_by_name(write.other_spec)
-    return [pool for pool in pools_of(write) if others.get(pool.name) != pool.worker]
+    pools = write.once(_pools)
+    return Pools([each for each in pools.all if others.get(each.name) != each.worker]) if others else pools
 
 
 def workers_by_name(shoot_spec: Object) -> dict[str, Object]:
@@ -98,7 +125,7 @@ def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
     """The settings of kubelet for all pools, and those of `differing_pools`, each with its path; no empty ones."""
     if kubelet := mapping_at(write.spec, "kubernetes", "kubelet"):
         yield "spec.kubernetes.kubelet", kubelet
-    for pool in differing_pools(write):
+    for pool in differing_pools(write).all:
         if kubelet := mapping(pool.kubernetes.get("kubelet")):
             yield f"{pool.path}.kubernetes.kubelet", kubelet
 

@@ -50,7 +50,7 @@ def _has_ingress(shoot_spec: Object) -> bool:
 
 def _has_other_pools(write: Write) -> bool:
     before = stored_pools(write)
-    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in differing_pools(write))
+    return any(_size(pool.worker) != _size(mapping(before.get(pool.name))) for pool in differing_pools(write).all)
 
 
 def _size(worker: Object) -> tuple[object, ...]:

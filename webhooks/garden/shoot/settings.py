@@ -142,7 +142,7 @@ def component_errors(write: Write) -> Iterator[Finding]:
         yield from _authentication_errors(server, version)
     if autoscaler := mapping(kubernetes.get("clusterAutoscaler")):
         yield from _taint_errors(autoscaler)
-    for pool in differing_pools(write):
+    for pool in differing_pools(write).all:
         if own := pool.worker.get("clusterAutoscaler"):
             for field in _OF_POOLS:
                 yield from duration_errors(f"{pool.path}.clusterAutoscaler.{field}", own.get(field), 0.0, None)

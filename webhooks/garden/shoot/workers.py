@@ -57,8 +57,7 @@ def workerless(write: Write) -> Iterator[Finding]:
 
 def worker_errors(write: Write) -> Iterator[Finding]:
     found = pools_of(write)
-    for pool in differing_pools(write):
-        yield from _pool_errors(pool)
+    yield from differing_pools(write).found(_pool_errors)
     if found and not any(_has_system_components(pool.worker) and pool.worker.get("maximum") for pool in found):
         detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
         yield forbidden(WORKERS, detail)
