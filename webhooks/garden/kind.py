@@ -29,6 +29,7 @@ gone.
 
 Controllers write metadata of Shoots all the time. Rules that read nothing of the object but its spec, name and
 namespace would only find what is dropped again; those in `of_spec` are not asked at all while the spec stays as it is.
+Most updates of a spec change one field, so such a rule can say which ones it `depends_on`, and rests while these stay.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,7 +42,7 @@ from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.findings import Finding, ratcheted
 from webhooks.garden.operations import Asks, keep_sequence
-from webhooks.garden.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write
+from webhooks.garden.write import Limit, Limits, Mutation, Right, Rights, Rule, Warnings, Write, concerned
 from webhooks.registration import EVERYTHING, WRITE, Selector
 
 
@@ -50,6 +51,14 @@ class Rules:
     checks: tuple[Rule, ...] = ()
     references: tuple[Rule, ...] = ()
     changes: tuple[Rule, ...] = ()
+
+    def about(self, changed_fields: set[str]) -> "Rules":
+        """Those rules of the spec that may find something new in an UPDATE that changes these fields."""
+        return Rules(
+            checks=concerned(self.checks, changed_fields),
+            references=concerned(self.references, changed_fields),
+            changes=concerned(self.changes, changed_fields),
+        )
 
 
 _NO_RULES = Rules()
@@ -127,7 +136,7 @@ class Kind:
         elif write.is_create:
             yield from _applied(self._state_rules(self.of_spec, write), write)
         elif not write.is_unchanged:
-            of_spec = self.of_spec if write.spec_is_changed else _NO_RULES
+            of_spec = self.of_spec.about(write.changed_fields) if write.spec_is_changed else _NO_RULES
             yield from _applied((*of_spec.changes, *self.changes), write)
             rules = self._state_rules(of_spec, write)
             found = list(_applied(rules, write))

@@ -131,6 +131,12 @@ class Write:
         """Whether the spec, as it was sent, differs from the stored one."""
         return self.changed("spec")
 
+    @cached_property
+    def changed_fields(self) -> set[str]:
+        """The fields of the spec whose values differ from the stored ones."""
+        new, old = self.spec, self.old_spec
+        return {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)}
+
     def changed(self, *path: str) -> bool:
         """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
         return bool(_at(self.new, path) != _at(self.old, path))
@@ -208,3 +214,25 @@ Rights = Callable[[Write], Iterable[Right]]
 Limits = Callable[[Write], Iterable[Limit]]
 Warnings = Callable[[Write], Iterable[str]]
 Labels = Mapping[str, str]
+
+
+# --- what rules depend on
+
+_AnyRule = TypeVar("_AnyRule", bound=Rule)
+_fields_of: dict[Rule, frozenset[str]] = {}
+
+
+def depends_on(*fields: str) -> Callable[[_AnyRule], _AnyRule]:
+    """Declares of a rule of the spec that it finds nothing new while these fields stay; without any: on no UPDATE."""
+
+    def declared(rule: _AnyRule) -> _AnyRule:
+        _fields_of[rule] = frozenset(fields)
+        return rule
+
+    return declared
+
+
+def concerned(rules: Iterable[Rule], changed_fields: set[str]) -> tuple[Rule, ...]:
+    """Those that may find something new when these fields change."""
+    known = [(rule, _fields_of.get(rule)) for rule in rules]
+    return tuple([rule for rule, fields in known if fields is None or not fields.isdisjoint(changed_fields)])

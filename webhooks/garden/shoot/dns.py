@@ -16,7 +16,7 @@ from webhooks.garden.common.domains import default_domains
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_name, seed_name
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 from webhooks.shapes import child
 
 _DOMAIN, _PROVIDERS = "spec.dns.domain", "spec.dns.providers"
@@ -79,6 +79,7 @@ def _is_default(domain: str, ours: list[str]) -> bool:
 # --- form
 
 
+@depends_on("dns")
 def dns_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     if not write.spec.get("dns"):
@@ -117,6 +118,7 @@ def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
 # --- with the garden's domains
 
 
+@depends_on("dns", "seedName")
 def domain_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
     domain = domain_of(write.spec)
@@ -172,6 +174,7 @@ def _taken(write: Write, domain: str) -> Iterator[Finding]:
 # --- changes
 
 
+@depends_on("dns", "seedName")
 def dns_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: with a Seed, the primary provider stays, and so does its type."""
     before = primary(write.old_spec) if seed_name(write.old) else None

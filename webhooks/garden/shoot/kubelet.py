@@ -10,8 +10,8 @@ from kube.validation import FieldError, forbidden, invalid, not_supported
 from webhooks.garden.common.durations import duration_errors
 from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
-from webhooks.garden.shoot.parts import differing_kubelets, kubernetes_version
-from webhooks.garden.write import Write
+from webhooks.garden.shoot.parts import differing_pools, kubernetes_version
+from webhooks.garden.write import Write, depends_on
 
 _HOUR = 3600.0
 _NO_SWAP_SINCE = (1, 30)
@@ -19,14 +19,20 @@ _NO_SWAP_SINCE = (1, 30)
 _AT_LEAST = (("containerLogMaxFiles", 2), ("podPidsLimit", 100), ("maxPods", 0), ("evictionMaxPodGracePeriod", 0))
 
 
+@depends_on("kubernetes")
 def kubelet_errors(write: Write) -> Iterator[Finding]:
-    version = kubernetes_version(write.spec)
-    for path, kubelet in differing_kubelets(write):
-        yield from _kubelet_errors(path, kubelet)
-        yield from _swap_errors(f"{path}.memorySwap", kubelet, version)
+    if kubelet := at(write.spec, "kubernetes", "kubelet"):
+        yield from _kubelet_errors("spec.kubernetes.kubelet", kubelet, kubernetes_version(write.spec))
 
 
-def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
+@depends_on("kubernetes", "provider")
+def pool_kubelet_errors(write: Write) -> Iterator[Finding]:
+    for pool in differing_pools(write).all:
+        if kubelet := pool.kubernetes.get("kubelet"):
+            yield from _kubelet_errors(f"{pool.path}.kubernetes.kubelet", kubelet, kubernetes_version(write.spec))
+
+
+def _kubelet_errors(path: str, kubelet: Object, version: Version | None) -> Iterator[FieldError]:
     for field, least in _AT_LEAST:
         value = kubelet.get(field)
         if isinstance(value, int) and value < least:
@@ -43,6 +49,8 @@ def _kubelet_errors(path: str, kubelet: Object) -> Iterator[FieldError]:
     for field in ("evictionHard", "evictionSoft"):
         for signal, amount in mapping(kubelet.get(field)).items():
             yield from _amount_errors(f"{path}.{field}.{signal}", amount)
+    if (swap := kubelet.get("memorySwap")) is not None:
+        yield from _swap_errors(f"{path}.memorySwap", kubelet, swap, version)
 
 
 def _amount_errors(path: str, amount: object) -> Iterator[FieldError]:
@@ -61,13 +69,10 @@ def _amount_errors(path: str, amount: object) -> Iterator[FieldError]:
         yield invalid(path, amount, "must be a quantity such as 200Mi, or a percentage such as 5%")
 
 
-def _swap_errors(path: str, kubelet: Object, version: Version | None) -> Iterator[FieldError]:
-    swap = kubelet.get("memorySwap")
-    if swap is None:
-        return
+def _swap_errors(path: str, kubelet: Object, swap: Object, version: Version | None) -> Iterator[FieldError]:
     if kubelet.get("failSwapOn") is not False:
         yield forbidden(path, "needs failSwapOn false")
-    behavior = mapping(swap).get("swapBehavior")
+    behavior = swap.get("swapBehavior")
     if behavior is None:
         return
     if at(kubelet, "featureGates", "NodeSwap") is not True:

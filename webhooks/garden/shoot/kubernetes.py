@@ -8,12 +8,13 @@ from kube.paths import at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot.parts import VERSION, differing_pools, kubernetes_version, pools_of, stored_pools
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 _SKEW_SINCE = (1, 28)
 """From then on kubelet may be three minor versions behind; two before."""
 
 
+@depends_on("kubernetes", "provider")
 def versions(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     given = text(at(write.spec, "kubernetes", "version"))
@@ -41,6 +42,7 @@ def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldErr
         )
 
 
+@depends_on("kubernetes", "provider")
 def version_changes(write: Write) -> Iterator[Finding]:
     """For `changes`."""
     old, new = kubernetes_version(write.old_spec), kubernetes_version(write.spec)

@@ -22,7 +22,7 @@ from webhooks.garden.common.extensions import (
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.dns import primary, providers
 from webhooks.garden.shoot.parts import Pool, differing_pools, pools_of, workers_of
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 
 def set_labels(write: Write) -> None:
@@ -64,6 +64,7 @@ _OF_PROVIDERS = (
 )
 
 
+@depends_on("dns", "extensions", "networking", "provider")
 def extension_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
     known = registered(write.garden)

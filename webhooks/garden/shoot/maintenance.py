@@ -13,7 +13,7 @@ from kube.paths import at, mapping_at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import encrypted_resources, is_to_hibernate, rotation_phase, status
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 _WINDOW = "spec.maintenance.timeWindow"
 _SCHEDULES = "spec.hibernation.schedules"
@@ -24,6 +24,7 @@ _LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 # --- maintenance
 
 
+@depends_on("maintenance")
 def window_errors(write: Write) -> Iterator[Finding]:
     window = mapping_at(write.spec, "maintenance", "timeWindow")
     if not window:
@@ -47,6 +48,7 @@ def _duration(length: timedelta) -> str:
 # --- schedules
 
 
+@depends_on("hibernation")
 def schedule_errors(write: Write) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, schedule in enumerate(_schedules(write.spec)):
@@ -134,6 +136,7 @@ def _falls_into_window(expression: str, offset: timedelta, begin: str, end: str)
 # --- hibernation
 
 
+@depends_on("hibernation", "kubernetes")
 def hibernation_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: whether the cluster may go to sleep now."""
     if is_to_hibernate(write.old_spec) or not is_to_hibernate(write.spec):
@@ -152,6 +155,7 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
         yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")
 
 
+@depends_on("controlPlane", "hibernation")
 def availability_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: a cluster that sleeps cannot become highly available."""
     path = ("controlPlane", "highAvailability")

@@ -13,7 +13,7 @@ from kube.paths import at, mapping_at
 from kube.validation import invalid, required
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import ip_families, pools_of, workers_of
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 from webhooks.shapes import child
 
 _FIELDS = ("nodes", "pods", "services")
@@ -41,17 +41,24 @@ def _networks(shoot_spec: Object) -> dict[str, str]:
     return {f"spec.networking.{field}": text(networking.get(field)) for field in _FIELDS if networking.get(field)}
 
 
+@depends_on("networking", "provider")
+def type_errors(write: Write) -> Iterator[Finding]:
+    """For `checks`."""
+    if pools_of(write) and not at(write.spec, "networking", "type"):
+        yield required("spec.networking.type", "must provide a networking type")
+
+
+@depends_on("networking")
 def network_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     networks = _networks(write.spec)
-    if pools_of(write) and not at(write.spec, "networking", "type"):
-        yield required("spec.networking.type", "must provide a networking type")
     for path, network in networks.items():
         yield from cidr_errors(path, network)
         yield from canonical_errors(path, network)
     yield from family_errors(networks, ip_families(write.spec))
 
 
+@depends_on("networking", "provider", "seedName")
 def disjoint(write: Write) -> Iterator[Finding]:
     """For `references`: with a Seed all networks are known, and apart from one another and from those of the Seed."""
     seed = _seed(write)

@@ -19,7 +19,7 @@ from kube.validation import FieldError, duplicate, forbidden, invalid, not_suppo
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version
 from webhooks.garden.shoot.profile import Offer, architecture, offer_of, own_profile
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 
 class _Chosen(NamedTuple):
@@ -32,6 +32,7 @@ class _Chosen(NamedTuple):
     now: datetime
 
 
+@depends_on("cloudProfile", "cloudProfileName", "kubernetes", "provider", "region")
 def offered(write: Write) -> Iterator[Finding]:
     """For `references`."""
     profile = own_profile(write)

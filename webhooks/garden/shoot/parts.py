@@ -121,15 +121,6 @@ def workers_by_name(shoot_spec: Object) -> dict[str, Object]:
     return {text(worker.get("name")): worker for worker in workers(shoot_spec)}
 
 
-def differing_kubelets(write: Write) -> Iterator[tuple[str, Object]]:
-    """The settings of kubelet for all pools, and those of `differing_pools`, each with its path; no empty ones."""
-    if kubelet := mapping_at(write.spec, "kubernetes", "kubelet"):
-        yield "spec.kubernetes.kubelet", kubelet
-    for pool in differing_pools(write).all:
-        if kubelet := mapping(pool.kubernetes.get("kubelet")):
-            yield f"{pool.path}.kubernetes.kubelet", kubelet
-
-
 def most_pods(shoot_spec: Object, found: list[Pool]) -> int:
     """On a node of any pool."""
     kubelets = [each for pool in found if (each := pool.kubernetes.get("kubelet"))]

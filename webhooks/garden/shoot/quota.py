@@ -21,19 +21,21 @@ from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools, workers
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 _EXPIRATION_PATH = f"metadata.annotations[{keys.SHOOT_EXPIRATION}]"
 _METRICS = ("cpu", "gpu", "memory", "storage.standard", "storage.premium", "loadbalancer")
 _CLASSES = ("standard", "premium")
 
 
+@depends_on()
 def quota_of_new(write: Write) -> Iterator[Finding]:
     """For `references`."""
     if write.is_create:
         yield from _exceeded(write)
 
 
+@depends_on("addons", "provider")
 def quota_of_change(write: Write) -> Iterator[Finding]:
     """For `changes`: only of one that may need more than before."""
     if not write.is_deleting and (_gets_ingress(write) or _has_other_pools(write)):

@@ -31,7 +31,7 @@ from webhooks.garden.common.references import exists
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_of, seed_name, status
 from webhooks.garden.shoot.profile import own_profile
-from webhooks.garden.write import Limit, Write
+from webhooks.garden.write import Limit, Write, depends_on
 
 SEED_NAME = "spec.seedName"
 _PROTECTED_FINALIZERS = (keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION)
@@ -42,6 +42,7 @@ def _is_bound_anew(write: Write) -> bool:
     return bool(write.spec.get("seedName")) and write.changed("spec", "seedName")
 
 
+@depends_on("seedName")
 def seed_errors(write: Write) -> Iterator[Finding]:
     """For `references`: whether the Seed takes the Shoot."""
     name = text(write.spec.get("seedName"))
@@ -212,6 +213,7 @@ def finalizer_changes(write: Write) -> Iterator[Finding]:
         yield Denial(f'finalizer "{own}" cannot be removed {reason}', "metadata.finalizers")
 
 
+@depends_on()
 def project_in_deletion(write: Write) -> Iterator[Finding]:
     """For `references`."""
     project = project_of(write) if write.is_create else None

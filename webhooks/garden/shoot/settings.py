@@ -8,7 +8,7 @@ from gardener.garden.versions import Version
 from kube.addresses import parse_cidr
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import at, mapping_at
+from kube.paths import at
 from kube.validation import (
     FieldError,
     duplicate,
@@ -21,7 +21,6 @@ from kube.validation import (
 from webhooks.garden.common.durations import duration_errors
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import (
-    Pool,
     differing_pools,
     encrypted_resources,
     ip_families,
@@ -34,7 +33,7 @@ from webhooks.garden.shoot.parts import (
     status,
 )
 from webhooks.garden.shoot.workers import taint_key_errors
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 LONGEST_NAMES = 21
 _HOUR = 3600.0
@@ -74,6 +73,7 @@ _STRUCTURED_GATE = "StructuredAuthenticationConfiguration"
 _NO_STATIC_TOKEN_SINCE = (1, 27)
 
 
+@depends_on()
 def name_length(write: Write) -> Iterator[Finding]:
     """For `references`: both names are part of names in clouds, which are short."""
     project = project_name(write) if write.is_create else ""
@@ -85,6 +85,9 @@ def name_length(write: Write) -> Iterator[Finding]:
         )
 
 
+@depends_on(
+    "addons", "cloudProfile", "cloudProfileName", "extensions", "monitoring", "purpose", "resources", "seedSelector"
+)
 def general_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
     if not spec.get("cloudProfile") and not spec.get("cloudProfileName"):
@@ -125,6 +128,7 @@ def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[Fi
 # --- components
 
 
+@depends_on("kubernetes")
 def component_errors(write: Write) -> Iterator[Finding]:
     spec = write.spec
     kubernetes = mapping(spec.get("kubernetes"))
@@ -142,14 +146,14 @@ def component_errors(write: Write) -> Iterator[Finding]:
         yield from _authentication_errors(server, version)
     if autoscaler := mapping(kubernetes.get("clusterAutoscaler")):
         yield from _taint_errors(autoscaler)
+
+
+@depends_on("provider")
+def pool_autoscaler_errors(write: Write) -> Iterator[Finding]:
     for pool in differing_pools(write).all:
         if own := pool.worker.get("clusterAutoscaler"):
             for field in _OF_POOLS:
                 yield from duration_errors(f"{pool.path}.clusterAutoscaler.{field}", own.get(field), 0.0, None)
-    if rewriting := mapping_at(spec, "systemComponents", "coreDNS", "rewriting"):
-        yield from _dns_errors(rewriting)
-    if isinstance(mask := manager.get("nodeCIDRMaskSize"), int):
-        yield from _mask_errors(spec, mask, pools_of(write))
 
 
 def _duration_errors(kubernetes: Object) -> Iterator[FieldError]:
@@ -216,8 +220,9 @@ def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
             yield invalid(f"{path}[{index}]", each, "wildcards are not supported")
 
 
-def _dns_errors(rewriting: Object) -> Iterator[FieldError]:
-    suffixes = texts(rewriting.get("commonSuffixes"))
+@depends_on("systemComponents")
+def rewriting_errors(write: Write) -> Iterator[Finding]:
+    suffixes = texts(at(write.spec, "systemComponents", "coreDNS", "rewriting", "commonSuffixes"))
     path = "spec.systemComponents.coreDNS.rewriting.commonSuffixes"
     yield from _duplicates(path, suffixes)
     for index, suffix in enumerate(suffixes):
@@ -235,9 +240,12 @@ def _taint_errors(autoscaler: Object) -> Iterator[FieldError]:
         yield from _duplicates(path, taints)
 
 
-def _mask_errors(spec: Object, mask: int, found: list[Pool]) -> Iterator[FieldError]:
+@depends_on("kubernetes", "networking", "provider")
+def mask_errors(write: Write) -> Iterator[Finding]:
     """All nodes of all pools have a network of their own in that of the Pods, with addresses for all of their Pods."""
-    if not found:
+    spec, found = write.spec, pools_of(write)
+    mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
+    if mask is None or not found:
         return
     path, families = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", ip_families(spec)
     if families == ["IPv4"] and not _SMALLEST_MASK <= mask <= _LARGEST_MASK:
@@ -256,6 +264,7 @@ def _mask_errors(spec: Object, mask: int, found: list[Pool]) -> Iterator[FieldEr
         yield forbidden("spec.provider.workers", detail)
 
 
+@depends_on("kubernetes", "hibernation")
 def encryption_changes(write: Write) -> Iterator[Finding]:
     """For `changes`: data are encrypted anew when the list changes; one such change after the other."""
     before, now = encrypted_resources(write.old_spec), encrypted_resources(write.spec)

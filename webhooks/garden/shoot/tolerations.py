@@ -12,7 +12,7 @@ from webhooks.garden.common import tolerations
 from webhooks.garden.common.tolerations import pair
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_of
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 from webhooks.shapes import child, items
 
 _PATH = "spec.tolerations"
@@ -60,6 +60,7 @@ def _united(own: Object, other: Object) -> Object:
     return united
 
 
+@depends_on("exposureClassName", "seedSelector", "tolerations")
 def exposure_conflicts(write: Write) -> Iterator[Finding]:
     """For `references`. What is equal does not conflict: it may come from the class itself."""
     scheduling = _scheduling(write)
@@ -79,11 +80,13 @@ def exposure_conflicts(write: Write) -> Iterator[Finding]:
             yield Denial(f'{told}: "{name}"', path)
 
 
+@depends_on("tolerations")
 def toleration_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     yield from tolerations.list_errors(_PATH, mappings(write.spec.get("tolerations")))
 
 
+@depends_on("tolerations")
 def not_allowed(write: Write) -> Iterator[Finding]:
     """For `references`: what the project's whitelist does not have."""
     project, wanted = project_of(write), mappings(write.spec.get("tolerations"))

@@ -20,7 +20,7 @@ from kube.validation import (
 from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
 from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, pools_of
-from webhooks.garden.write import Write
+from webhooks.garden.write import Write, depends_on
 
 _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """Nodes have it until what they need is there."""
@@ -48,6 +48,7 @@ _NOT_WORKERLESS = (
 )
 
 
+@depends_on("addons", "kubernetes", "maintenance", "networking", "provider", "systemComponents")
 def workerless(write: Write) -> Iterator[Finding]:
     if not pools_of(write):
         for path in _NOT_WORKERLESS:
@@ -55,6 +56,7 @@ def workerless(write: Write) -> Iterator[Finding]:
                 yield forbidden(".".join(("spec", *path)), WORKERLESS)
 
 
+@depends_on("provider")
 def worker_errors(write: Write) -> Iterator[Finding]:
     found = pools_of(write)
     yield from differing_pools(write).found(_pool_errors)
