@@ -62,13 +62,13 @@ def _network(text: str) -> IPNetwork | None:
 
 def has_host_bits(text: str) -> bool:
     """Whether the address of a CIDR is not that of its network."""
-    network = parse_cidr(text)
-    return network is not None and _host(text) != network.network_address
+    return len(text) <= _LONGEST_ADDRESS and _has_host_bits(text)
 
 
 @lru_cache(maxsize=1024)
-def _host(text: str) -> Address | None:
-    return _address(text.partition("/")[0])
+def _has_host_bits(text: str) -> bool:
+    network = _network(text)
+    return network is not None and _address(text.partition("/")[0]) != network.network_address
 
 
 def _address(text: str) -> Address | None:

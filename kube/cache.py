@@ -19,7 +19,7 @@ import asyncio
 import contextlib
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -105,6 +105,9 @@ class Store(Generic[T]):
 
     def items(self) -> Iterable[tuple[Key, T]]:
         return self._objects.items()
+
+    def values(self) -> Collection[T]:
+        return self._objects.values()
 
     def by_index(self, name: str, value: Hashable) -> list[tuple[Key, T]]:
         return [(k, self._objects[k]) for k in sorted(self._indexes[name].get(value, ()))]

@@ -34,8 +34,9 @@ def family_errors(networks: Mapping[str, str], families: Sequence[str]) -> Itera
     if len(families) > 1:
         return
     family = families[0] if families else "IPv4"
-    for path, network in parsed(networks).items():
-        if f"IPv{network.version}" != family:
+    for path, text in networks.items():
+        network = parse_cidr(text)
+        if network is not None and f"IPv{network.version}" != family:
             yield invalid(path, str(network.network_address), f"must be a valid {family} address")
 
 

@@ -9,7 +9,7 @@ DAY = timedelta(days=1)
 SHORTEST, LONGEST = timedelta(minutes=30), timedelta(hours=6)
 _MOMENT = re.compile(r"(\d\d)(\d\d)(\d\d)([+-])(\d\d)(\d\d)", re.ASCII)
 _MOST_PARSED = 1024
-"""Moments that are remembered."""
+"""Moments, and windows, that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ def parse_moment(text: str) -> timedelta:
     return (local - offset if match[4] == "+" else local + offset) % DAY
 
 
+@lru_cache(maxsize=_MOST_PARSED)
 def parse_window(begin: str, end: str) -> Window:
     """Raises: ValueError."""
     return Window(parse_moment(begin), parse_moment(end))

@@ -217,10 +217,9 @@ class Seen(Garden):
             self.missed.add((resource, Key(namespace if resource.namespaced else "", name)))
         return found
 
-    def list(self, resource: Resource, namespace: str = "") -> Iterator[Object]:
-        for key, obj in self._listers[resource].store.items():
-            if not namespace or key.namespace == namespace:
-                yield obj
+    def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
+        store = self._listers[resource].store
+        return [obj for key, obj in store.items() if key.namespace == namespace] if namespace else store.values()
 
-    def by(self, resource: Resource, index: str, value: str) -> Iterator[Object]:
-        return (obj for _, obj in self._listers[resource].store.by_index(index, value))
+    def by(self, resource: Resource, index: str, value: str) -> Iterable[Object]:
+        return [obj for _, obj in self._listers[resource].store.by_index(index, value)]

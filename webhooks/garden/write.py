@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar
 
-from kube.objects import Key, Object, is_deleting, mapping, metadata
+from kube.objects import Key, Object, is_deleting, metadata
+from kube.paths import at
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.findings import Finding
@@ -139,17 +140,11 @@ class Write:
 
     def changed(self, *path: str) -> bool:
         """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
-        return bool(_at(self.new, path) != _at(self.old, path))
+        return bool(at(self.new, *path) != at(self.old, *path))
 
     def of_old(self) -> Self:
         """As if the stored object had been sent unchanged."""
         return replace(self, new=self.old, other=self.new)
-
-
-def _at(obj: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        obj = mapping(obj).get(name)
-    return obj
 
 
 def _others(obj: Object) -> Object:

@@ -121,14 +121,15 @@ def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
 @depends_on("dns", "seedName")
 def domain_errors(write: Write) -> Iterator[Finding]:
     """For `references`."""
-    domain = domain_of(write.spec)
+    spec = write.spec
+    domain = domain_of(spec) if spec.get("dns") else ""
     if domain:
         yield from _default_domain_errors(write, domain)
-    if write.spec.get("seedName"):
-        if not domain and not is_unmanaged(write.spec):
+    if spec.get("seedName"):
+        if not domain and not is_unmanaged(spec):
             detail = f"shoot domain field {_DOMAIN} must be set if provider != {UNMANAGED} and assigned to a seed"
             yield required(_DOMAIN, detail)
-        yield from _secondary_errors(write.spec)
+        yield from _secondary_errors(spec)
     if domain:
         yield from _taken(write, domain)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gardener.garden.versions import Version
-from kube.objects import Object, mapping, text
+from kube.objects import Object, text
 from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, forbidden, invalid, not_supported
@@ -44,11 +44,13 @@ def _kubelet_errors(path: str, kubelet: Object, version: Version | None) -> Iter
         yield from duration_errors(f"{path}.streamingConnectionIdleTimeout", idle, 30.0, 4 * _HOUR)
     if (period := kubelet.get("evictionPressureTransitionPeriod")) is not None:
         yield from duration_errors(f"{path}.evictionPressureTransitionPeriod", period, 0.0, None)
-    for signal, period in mapping(kubelet.get("evictionSoftGracePeriod")).items():
-        yield from duration_errors(f"{path}.evictionSoftGracePeriod.{signal}", period, 0.0, None)
+    if periods := kubelet.get("evictionSoftGracePeriod"):
+        for signal, period in periods.items():
+            yield from duration_errors(f"{path}.evictionSoftGracePeriod.{signal}", period, 0.0, None)
     for field in ("evictionHard", "evictionSoft"):
-        for signal, amount in mapping(kubelet.get(field)).items():
-            yield from _amount_errors(f"{path}.{field}.{signal}", amount)
+        if amounts := kubelet.get(field):
+            for signal, amount in amounts.items():
+                yield from _amount_errors(f"{path}.{field}.{signal}", amount)
     if (swap := kubelet.get("memorySwap")) is not None:
         yield from _swap_errors(f"{path}.memorySwap", kubelet, swap, version)
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from gardener.garden.versions import Version, parse_version
-from kube.objects import Object, mapping, text
-from kube.paths import at
+from kube.objects import Object
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.findings import Finding
-from webhooks.garden.shoot.parts import VERSION, differing_pools, kubernetes_version, pools_of, stored_pools
+from webhooks.garden.shoot.parts import VERSION, differing_pools, kubernetes_version, stored_pools
 from webhooks.garden.write import Write, depends_on
 
 _SKEW_SINCE = (1, 28)
@@ -17,12 +16,13 @@ _SKEW_SINCE = (1, 28)
 @depends_on("kubernetes", "provider")
 def versions(write: Write) -> Iterator[Finding]:
     """For `checks`."""
-    given = text(at(write.spec, "kubernetes", "version"))
+    kubernetes = write.spec.get("kubernetes") or {}
+    given = kubernetes.get("version") or ""
     control_plane = parse_version(given)
     if given and control_plane is None:
         yield invalid(VERSION, given, "must be a version such as 1.30.5")
     for pool in differing_pools(write, "kubernetes").all:
-        own = text(pool.kubernetes.get("version"))
+        own = pool.kubernetes.get("version")
         if not own:
             continue
         parsed = parse_version(own)
@@ -48,17 +48,17 @@ def version_changes(write: Write) -> Iterator[Finding]:
     old, new = kubernetes_version(write.old_spec), kubernetes_version(write.spec)
     yield from _change(VERSION, old, new, skips=False)
     before = stored_pools(write)
-    for pool in pools_of(write):
+    for pool in differing_pools(write).all:
         stored = before.get(pool.name)
         if not stored:
             continue
-        was, now = _own(mapping(stored.get("kubernetes"))), _own(pool.kubernetes)
+        was, now = _own(stored.get("kubernetes") or {}), _own(pool.kubernetes)
         if was or now:
             yield from _change(f"{pool.path}.kubernetes.version", was or old, now or new, skips=True)
 
 
 def _own(kubernetes: Object) -> Version | None:
-    version = text(kubernetes.get("version"))
+    version = kubernetes.get("version")
     return parse_version(version) if version else None
 
 

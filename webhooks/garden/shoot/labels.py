@@ -83,15 +83,15 @@ def extension_errors(write: Write) -> Iterator[Finding]:
 def _needs(write: Write) -> Iterator[Need]:
     spec = write.spec
     if pools_of(write):
-        provider = text(mapping(spec.get("provider")).get("type"))
+        provider, networking = spec.get("provider") or {}, spec.get("networking") or {}
         for kind, what in _OF_PROVIDERS:
-            yield kind, provider, what, "spec.provider.type"
-        yield "Network", text(mapping(spec.get("networking")).get("type")), "networking type", "spec.networking.type"
-    chosen = primary(spec)
+            yield kind, provider.get("type") or "", what, "spec.provider.type"
+        yield "Network", networking.get("type") or "", "networking type", "spec.networking.type"
+    chosen = primary(spec) if spec.get("dns") else None
     if chosen is not None and chosen.get("type") != UNMANAGED:
         path = f"spec.dns.providers[{providers(spec).index(chosen)}].type"
         yield "DNSRecord", text(chosen.get("type")), "dns provider type", path
-    for index, extension in enumerate(mappings(spec.get("extensions"))):
+    for index, extension in enumerate(spec.get("extensions") or ()):
         yield "Extension", text(extension.get("type")), "extension type", f"spec.extensions[{index}].type"
 
 
@@ -99,5 +99,5 @@ def _needs_of_pool(pool: Pool) -> Iterator[Need]:
     for index, runtime in enumerate(pool.cri.get("containerRuntimes") or ()):
         where = f"{pool.path}.cri.containerRuntimes[{index}].type"
         yield "ContainerRuntime", text(runtime.get("type")), "container runtime type", where
-    image = text(pool.image.get("name"))
+    image = pool.image.get("name") or ""
     yield "OperatingSystemConfig", image, "operating system type", f"{pool.path}.machine.image.name"

@@ -26,10 +26,11 @@ _LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 
 @depends_on("maintenance")
 def window_errors(write: Write) -> Iterator[Finding]:
-    window = mapping_at(write.spec, "maintenance", "timeWindow")
+    maintenance: Object = write.spec.get("maintenance") or {}
+    window = maintenance.get("timeWindow")
     if not window:
         return
-    begin, end = text(window.get("begin")), text(window.get("end"))
+    begin, end = window.get("begin") or "", window.get("end") or ""
     try:
         length = parse_window(begin, end).length
     except ValueError as error:
@@ -56,19 +57,19 @@ def schedule_errors(write: Write) -> Iterator[Finding]:
         if not schedule.get("start") and not schedule.get("end"):
             yield required(f"{path}.start/end", "either start or end has to be provided")
         for field in ("start", "end"):
-            yield from _cron_errors(f"{path}.{field}", text(schedule.get(field)), seen)
+            if expression := schedule.get(field):
+                yield from _cron_errors(f"{path}.{field}", expression, seen)
         location = text(schedule.get("location"))
         if location and _zone(location) is None and _knows_zones():
             yield invalid(f"{path}.location", location, f"not a valid location: unknown time zone {location}")
 
 
 def _schedules(spec: Object) -> list[Object]:
-    return mappings(at(spec, "hibernation", "schedules"))
+    hibernation = spec.get("hibernation") or {}
+    return hibernation.get("schedules") or []
 
 
 def _cron_errors(path: str, expression: str, seen: set[str]) -> Iterator[FieldError]:
-    if not expression:
-        return
     try:
         parse_cron(expression)
     except ValueError as error:
@@ -97,7 +98,9 @@ def schedule_warnings(write: Write) -> Iterator[str]:
     """About expressions that no time fits, and clusters that sleep when they are to be maintained."""
     for index, schedule in enumerate(_schedules(write.spec)):
         for field in ("start", "end"):
-            expression = text(schedule.get(field))
+            expression = schedule.get(field)
+            if not expression:
+                continue
             try:
                 comes = _ever_comes(expression)
             except ValueError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gardener.garden.networks import canonical_errors, cidr_errors, family_errors, overlap, parsed, vpn_errors
 from gardener.garden.resources import SEEDS
 from kube.addresses import IPNetwork
-from kube.objects import Object, mapping, spec, text, texts
+from kube.objects import Object, spec, text, texts
 from kube.paths import at, mapping_at
 from kube.validation import invalid, required
 from webhooks.garden.findings import Denial, Finding
@@ -17,6 +17,7 @@ from webhooks.garden.write import Write, depends_on
 from webhooks.shapes import child
 
 _FIELDS = ("nodes", "pods", "services")
+_PATHS = {field: f"spec.networking.{field}" for field in _FIELDS}
 
 
 def set_networks(write: Write) -> None:
@@ -37,8 +38,8 @@ def _seed(write: Write) -> Object | None:
 
 
 def _networks(shoot_spec: Object) -> dict[str, str]:
-    networking = mapping(shoot_spec.get("networking"))
-    return {f"spec.networking.{field}": text(networking.get(field)) for field in _FIELDS if networking.get(field)}
+    networking: Object = shoot_spec.get("networking") or {}
+    return {path: networking[field] for field, path in _PATHS.items() if networking.get(field)}
 
 
 @depends_on("networking", "provider")

@@ -13,7 +13,6 @@ from gardener.garden import profiles
 from gardener.garden.profiles import is_expired
 from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.findings import Denial, Finding
@@ -54,17 +53,18 @@ def _named(spec: Object) -> str:
 
 def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
     spec = write.spec
-    given = text(at(spec, "provider", "type"))
+    provider, kubernetes = spec.get("provider") or {}, spec.get("kubernetes") or {}
+    given = provider.get("type") or ""
     if given != profile.get("type"):
         detail = (
             f'provider type in shoot must equal provider type of referenced CloudProfile: "{text(profile.get("type"))}"'
         )
         yield invalid("spec.provider.type", given, detail)
-    offer, region = offer_of(profile), text(spec.get("region"))
+    offer, region = offer_of(profile), spec.get("region") or ""
     chosen = _Chosen(offer, region, offer.zones.get(region, {}), write.now)
-    if chosen.region not in chosen.offer.zones:
-        yield not_supported("spec.region", chosen.region, sorted(chosen.offer.zones))
-    yield from _version_errors(chosen, VERSION, text(at(spec, "kubernetes", "version")), is_new=write.is_create)
+    if region not in offer.zones:
+        yield not_supported("spec.region", region, sorted(offer.zones))
+    yield from _version_errors(chosen, VERSION, kubernetes.get("version") or "", is_new=write.is_create)
     pools = differing_pools(write, "cloudProfile", "cloudProfileName", "kubernetes", "region")
     yield from pools.found(partial(_pool_errors, chosen, spec))
 
@@ -82,13 +82,13 @@ def _has_ended(chosen: _Chosen, ends: datetime | None) -> bool:
 
 
 def _pool_errors(chosen: _Chosen, spec: Object, pool: Pool) -> Iterator[FieldError]:
-    path, worker = pool.path, pool.worker
+    path, worker, machine = pool.path, pool.worker, pool.machine
     if version := pool.kubernetes.get("version"):
         yield from _version_errors(chosen, f"{path}.kubernetes.version", version, is_new=pool.is_new)
     distinct = set(pool.zones)
     if len(distinct) < len(pool.zones) or not distinct <= chosen.zones.keys():
         yield from _zone_errors(chosen, path, pool.zones)
-    machine_type = chosen.offer.machine_types.get(pool.machine.get("type") or "")
+    machine_type = chosen.offer.machine_types.get(machine.get("type") or "")
     yield from _machine_type_errors(chosen, pool, machine_type)
     yield from _image_errors(chosen, spec, pool)
     storage = mapping(machine_type.get("storage")) if machine_type is not None else {}

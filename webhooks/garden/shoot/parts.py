@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object, mapping, mappings, metadata, spec, text, texts
-from kube.paths import at, mapping_at
+from kube.paths import at
 from webhooks.garden.write import Write
 
 T = TypeVar("T")
@@ -86,8 +86,9 @@ def differing_pools(write: Write, *fields: str) -> Pools:
     """
     if fields:
         spec, other = write.spec, write.other_spec
-        if any(spec.get(field) != other.get(field) for field in fields):
-            return write.once(_pools)
+        for field in fields:
+            if spec.get(field) != other.get(field):
+                return write.once(_pools)
     return write.once(_differing_pools)
 
 
@@ -124,12 +125,13 @@ def workers_by_name(shoot_spec: Object) -> dict[str, Object]:
 def most_pods(shoot_spec: Object, found: list[Pool]) -> int:
     """On a node of any pool."""
     kubelets = [each for pool in found if (each := pool.kubernetes.get("kubelet"))]
-    kubelets.append(mapping_at(shoot_spec, "kubernetes", "kubelet"))
+    kubelets.append(at(shoot_spec, "kubernetes", "kubelet") or {})
     return max((most for each in kubelets if (most := each.get("maxPods"))), default=PODS_OF_KUBELET)
 
 
 def kubernetes_version(shoot_spec: Object) -> Version | None:
-    return parse_version(text(at(shoot_spec, "kubernetes", "version")))
+    kubernetes = shoot_spec.get("kubernetes") or {}
+    return parse_version(kubernetes.get("version") or "")
 
 
 def is_to_hibernate(shoot_spec: Object) -> bool:

@@ -56,7 +56,8 @@ def _has_other_pools(write: Write) -> bool:
 
 
 def _size(worker: Object) -> tuple[object, ...]:
-    return at(worker, "machine", "type"), worker.get("maximum"), worker.get("volume")
+    machine = worker.get("machine") or {}
+    return machine.get("type"), worker.get("maximum"), worker.get("volume")
 
 
 def _quotas(write: Write) -> Iterator[Object]:

@@ -15,7 +15,7 @@ from gardener.garden.resources import (
     SECRET_BINDINGS,
     WORKLOAD_IDENTITIES,
 )
-from kube.objects import Object, mapping, mappings, metadata, text, texts
+from kube.objects import Object, mapping, metadata, text, texts
 from kube.paths import at, mapping_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.validation import forbidden, invalid
@@ -38,9 +38,9 @@ def existing(write: Write) -> Iterator[Finding]:
     """For `references`."""
     spec, garden, namespace = write.spec, write.garden, write.namespace
     for field, resource in _NAMED:
-        if name := text(spec.get(field)):
+        if name := spec.get(field):
             yield from exists(garden, f"spec.{field}", resource, name, namespace)
-    for index, provider in enumerate(providers(spec)):
+    for index, provider in enumerate(providers(spec) if spec.get("dns") else ()):
         path, name = f"spec.dns.providers[{index}].secretName", text(provider.get("secretName"))
         yield from exists(garden, path, SECRETS, name, namespace)
     for index, (kind, name) in enumerate(_resources(spec)):
@@ -49,7 +49,7 @@ def existing(write: Write) -> Iterator[Finding]:
 
 
 def _resources(spec: Object) -> list[tuple[Resource | None, str]]:
-    return [_resource(mapping(each.get("resourceRef"))) for each in mappings(spec.get("resources"))]
+    return [_resource(each.get("resourceRef") or {}) for each in spec.get("resources") or ()]
 
 
 def _resource(reference: Object) -> tuple[Resource | None, str]:
@@ -58,11 +58,12 @@ def _resource(reference: Object) -> tuple[Resource | None, str]:
 
 def reading_rights(write: Write) -> Iterator[Right]:
     """For `rights`: who gives an object to extensions, or moves to other credentials, may read these."""
-    before = _resources(write.old_spec)
-    what = "shoot cannot reference a resource you are not allowed to read"
-    for index, (resource, name) in enumerate(_resources(write.spec)):
-        if resource is not None and (resource, name) not in before:
-            yield _reading(resource, name, write.namespace, what, f"spec.resources[{index}]")
+    if wanted := _resources(write.spec):
+        before = _resources(write.old_spec)
+        what = "shoot cannot reference a resource you are not allowed to read"
+        for index, (resource, name) in enumerate(wanted):
+            if resource is not None and (resource, name) not in before:
+                yield _reading(resource, name, write.namespace, what, f"spec.resources[{index}]")
     if write.old_spec.get("credentialsBindingName") and write.changed("spec", "credentialsBindingName"):
         yield from _credential_rights(write)
 
@@ -111,9 +112,9 @@ def _credentials(write: Write, spec: Object) -> Object:
 @depends_on("credentialsBindingName", "provider", "secretBindingName")
 def binding_errors(write: Write) -> Iterator[Finding]:
     """For `references`: the binding is for the infrastructure of the Shoot."""
-    binding, wanted = own_binding(write), text(at(write.spec, "provider", "type"))
-    types = text(at(binding or {}, "provider", "type"))
-    if types and wanted not in (each.strip() for each in types.split(",")):
+    provider: Object = write.spec.get("provider") or {}
+    wanted, types = provider.get("type") or "", text(at(own_binding(write) or {}, "provider", "type"))
+    if types and wanted != types and wanted not in (each.strip() for each in types.split(",")):
         kind = "CredentialsBinding" if write.spec.get("credentialsBindingName") else "SecretBinding"
         detail = f'provider type in shoot must match provider type of referenced {kind}: "{types}"'
         error = invalid("spec.provider.type", wanted, detail)

@@ -45,9 +45,11 @@ def _is_bound_anew(write: Write) -> bool:
 @depends_on("seedName")
 def seed_errors(write: Write) -> Iterator[Finding]:
     """For `references`: whether the Seed takes the Shoot."""
-    name = text(write.spec.get("seedName"))
+    name = write.spec.get("seedName")
+    if not name:
+        return
     yield from exists(write.garden, SEED_NAME, SEEDS, name)
-    seed = write.garden.get(SEEDS, name) if name else None
+    seed = write.garden.get(SEEDS, name)
     if seed is None or not _is_bound_anew(write):
         return
     for reason in _reasons(write, seed):

@@ -7,7 +7,7 @@ from gardener.garden.certificates import bundle_errors
 from gardener.garden.versions import Version
 from kube.addresses import parse_cidr
 from kube.names import dns_subdomain_problems
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.objects import Object, text, texts
 from kube.paths import at
 from kube.validation import (
     FieldError,
@@ -23,7 +23,6 @@ from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import (
     differing_pools,
     encrypted_resources,
-    ip_families,
     is_to_hibernate,
     kubernetes_version,
     most_pods,
@@ -41,27 +40,28 @@ _SMALLEST_MASK, _LARGEST_MASK = 16, 28
 _ANYTHING = 1e-9
 """More than nothing."""
 _SERVER = "spec.kubernetes.kubeAPIServer"
-_DURATIONS: tuple[tuple[str, str, tuple[tuple[str, float, float | None], ...]], ...] = (
-    ("kubeAPIServer", "", (("eventTTL", 0.0, 168 * _HOUR),)),
-    ("kubeAPIServer", "serviceAccountConfig", (("maxTokenExpiration", 720 * _HOUR, 2160 * _HOUR),)),
+_OIDC = f"{_SERVER}.oidcConfig"
+_DURATIONS: tuple[tuple[str, str, dict[str, tuple[float, float | None]]], ...] = (
+    ("kubeAPIServer", "", {"eventTTL": (0.0, 168 * _HOUR)}),
+    ("kubeAPIServer", "serviceAccountConfig", {"maxTokenExpiration": (720 * _HOUR, 2160 * _HOUR)}),
     (
         "kubeControllerManager",
         "",
-        (("podEvictionTimeout", _ANYTHING, None), ("nodeMonitorGracePeriod", _ANYTHING, None)),
+        dict.fromkeys(("podEvictionTimeout", "nodeMonitorGracePeriod"), (_ANYTHING, None)),
     ),
     (
         "kubeControllerManager",
         "horizontalPodAutoscaler",
-        (
-            *((field, 1.0, None) for field in ("cpuInitializationPeriod", "downscaleStabilization", "syncPeriod")),
-            ("initialReadinessDelay", _ANYTHING, None),
-        ),
+        {
+            **dict.fromkeys(("cpuInitializationPeriod", "downscaleStabilization", "syncPeriod"), (1.0, None)),
+            "initialReadinessDelay": (_ANYTHING, None),
+        },
     ),
-    ("clusterAutoscaler", "", tuple((field, 0.0, None) for field in ("maxNodeProvisionTime", "newPodScaleUpDelay"))),
+    ("clusterAutoscaler", "", dict.fromkeys(("maxNodeProvisionTime", "newPodScaleUpDelay"), (0.0, None))),
     (
         "verticalPodAutoscaler",
         "",
-        tuple((field, 0.0, None) for field in ("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval")),
+        dict.fromkeys(("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval"), (0.0, None)),
     ),
 )
 """By component below `spec.kubernetes`, and part of it: the fields, and the seconds that they may be."""
@@ -94,22 +94,21 @@ def general_errors(write: Write) -> Iterator[Finding]:
         yield required("spec.cloudProfile.name", "must specify a cloud profile")
     if spec.get("purpose") == "infrastructure" and write.namespace != "garden":
         yield forbidden("spec.purpose", "purpose infrastructure is for Shoots in the namespace garden only")
-    addons = mapping(spec.get("addons"))
-    enabled = any(at(addons, name, "enabled") is True for name in ("kubernetesDashboard", "nginxIngress"))
-    if enabled and spec.get("purpose") not in {None, "evaluation"}:
+    addons: Object = spec.get("addons") or {}
+    if spec.get("purpose") not in {None, "evaluation"} and any(
+        at(addons, name, "enabled") is True for name in ("kubernetesDashboard", "nginxIngress")
+    ):
         yield forbidden("spec.addons", "addons can be enabled for Shoots with purpose evaluation only")
-    if selector := mapping(spec.get("seedSelector")):
+    if selector := spec.get("seedSelector"):
         yield from label_selector_errors("spec.seedSelector", selector)
     for name, field in (("resources", "name"), ("extensions", "type")):
-        if entries := mappings(spec.get(name)):
+        if entries := spec.get(name):
             yield from _duplicates(f"spec.{name}", [text(each.get(field)) for each in entries], field=f".{field}")
-    if receivers := texts(at(spec, "monitoring", "alerting", "emailReceivers")):
+    if monitoring := spec.get("monitoring"):
+        receivers = texts(at(monitoring, "alerting", "emailReceivers"))
         yield from _receiver_errors("spec.monitoring.alerting.emailReceivers", receivers)
-    ranges = texts(at(addons, "nginxIngress", "loadBalancerSourceRanges"))
-    for index, each in enumerate(ranges):
-        if parse_cidr(each) is None:
-            path = f"spec.addons.nginxIngress.loadBalancerSourceRanges[{index}]"
-            yield invalid(path, each, f"invalid CIDR address: {each}")
+    if ingress := addons.get("nginxIngress"):
+        yield from _range_errors("spec.addons.nginxIngress.loadBalancerSourceRanges", ingress)
 
 
 def _receiver_errors(path: str, receivers: list[str]) -> Iterator[FieldError]:
@@ -117,6 +116,12 @@ def _receiver_errors(path: str, receivers: list[str]) -> Iterator[FieldError]:
         if not 0 < address.find("@") < len(address) - 1:
             yield invalid(f"{path}[{index}]", address, "must be an address for mails")
     yield from _duplicates(path, receivers)
+
+
+def _range_errors(path: str, ingress: Object) -> Iterator[FieldError]:
+    for index, each in enumerate(texts(ingress.get("loadBalancerSourceRanges"))):
+        if parse_cidr(each) is None:
+            yield invalid(f"{path}[{index}]", each, f"invalid CIDR address: {each}")
 
 
 def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[FieldError]:
@@ -130,21 +135,19 @@ def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[Fi
 
 @depends_on("kubernetes")
 def component_errors(write: Write) -> Iterator[Finding]:
-    spec = write.spec
-    kubernetes = mapping(spec.get("kubernetes"))
+    kubernetes: Object = write.spec.get("kubernetes") or {}
     yield from _duration_errors(kubernetes)
-    manager = mapping(kubernetes.get("kubeControllerManager"))
-    tolerance = at(manager, "horizontalPodAutoscaler", "tolerance")
+    tolerance = at(kubernetes, "kubeControllerManager", "horizontalPodAutoscaler", "tolerance")
     if tolerance is not None and tolerance <= 0:
         path = "spec.kubernetes.kubeControllerManager.horizontalPodAutoscaler.tolerance"
         yield invalid(path, tolerance, "must be greater than 0")
-    version = kubernetes_version(spec)
+    version = kubernetes_version(write.spec)
     if kubernetes.get("enableStaticTokenKubeconfig") is True and version and version >= _NO_STATIC_TOKEN_SINCE:
         detail = "must not be true for Kubernetes 1.27 and newer: ask for kubeconfigs that expire"
         yield invalid("spec.kubernetes.enableStaticTokenKubeconfig", True, detail)
-    if server := mapping(kubernetes.get("kubeAPIServer")):
+    if server := kubernetes.get("kubeAPIServer"):
         yield from _authentication_errors(server, version)
-    if autoscaler := mapping(kubernetes.get("clusterAutoscaler")):
+    if autoscaler := kubernetes.get("clusterAutoscaler"):
         yield from _taint_errors(autoscaler)
 
 
@@ -158,17 +161,17 @@ def pool_autoscaler_errors(write: Write) -> Iterator[Finding]:
 
 def _duration_errors(kubernetes: Object) -> Iterator[FieldError]:
     for component, part, durations in _DURATIONS:
-        settings, path = kubernetes.get(component), f"spec.kubernetes.{component}"
+        settings = kubernetes.get(component)
         if settings and part:
-            settings, path = settings.get(part), f"{path}.{part}"
-        if settings:
-            for field, least, most in durations:
-                if (value := settings.get(field)) is not None:
-                    yield from duration_errors(f"{path}.{field}", value, least, most)
+            settings = settings.get(part)
+        if settings and not durations.keys().isdisjoint(settings):
+            path = ".".join(filter(None, ("spec.kubernetes", component, part)))
+            for field, (least, most) in durations.items():
+                yield from duration_errors(f"{path}.{field}", settings.get(field), least, most)
 
 
 def _authentication_errors(server: Object, version: Version | None) -> Iterator[FieldError]:
-    oidc, path = server.get("oidcConfig"), f"{_SERVER}.oidcConfig"
+    oidc, path = server.get("oidcConfig"), _OIDC
     if oidc is not None:
         for field, other in (("issuerURL", "clientID"), ("clientID", "issuerURL")):
             if oidc.get(other) and not oidc.get(field):
@@ -184,9 +187,9 @@ def _authentication_errors(server: Object, version: Version | None) -> Iterator[
             yield forbidden(where, f"requires the feature gate {_STRUCTURED_GATE}")
         if oidc is not None:
             yield forbidden(path, "is incompatible with structuredAuthentication")
-    if account := mapping(server.get("serviceAccountConfig")):
+    if account := server.get("serviceAccountConfig"):
         yield from _accepted_errors(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", account)
-    if encryption := mapping(server.get("encryptionConfig")):
+    if encryption := server.get("encryptionConfig"):
         yield from _encryption_errors(f"{_SERVER}.encryptionConfig.resources", texts(encryption.get("resources")))
 
 
@@ -222,7 +225,7 @@ def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
 
 @depends_on("systemComponents")
 def rewriting_errors(write: Write) -> Iterator[Finding]:
-    suffixes = texts(at(write.spec, "systemComponents", "coreDNS", "rewriting", "commonSuffixes"))
+    suffixes = at(write.spec, "systemComponents", "coreDNS", "rewriting", "commonSuffixes") or []
     path = "spec.systemComponents.coreDNS.rewriting.commonSuffixes"
     yield from _duplicates(path, suffixes)
     for index, suffix in enumerate(suffixes):
@@ -244,10 +247,11 @@ def _taint_errors(autoscaler: Object) -> Iterator[FieldError]:
 def mask_errors(write: Write) -> Iterator[Finding]:
     """All nodes of all pools have a network of their own in that of the Pods, with addresses for all of their Pods."""
     spec, found = write.spec, pools_of(write)
+    networking: Object = spec.get("networking") or {}
     mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
     if mask is None or not found:
         return
-    path, families = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", ip_families(spec)
+    path, families = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", networking.get("ipFamilies") or ["IPv4"]
     if families == ["IPv4"] and not _SMALLEST_MASK <= mask <= _LARGEST_MASK:
         yield invalid(path, mask, f"must be between {_SMALLEST_MASK} and {_LARGEST_MASK} for IPv4")
         return
@@ -255,7 +259,7 @@ def mask_errors(write: Write) -> Iterator[Finding]:
     addresses = (1 << max(0, bits - mask)) - 2
     if addresses < pods:
         yield invalid(path, mask, f"the network of a node has {addresses} addresses, and it may have {pods} Pods")
-    network = parse_cidr(text(at(spec, "networking", "pods")))
+    network = parse_cidr(networking.get("pods") or "")
     if network is None:
         return
     room, wanted = 1 << max(0, mask - network.prefixlen), sum(pool.worker.get("maximum") or 0 for pool in found)

@@ -42,9 +42,9 @@ def set_exposure(write: Write) -> None:
 
 
 def _scheduling(write: Write) -> Object:
-    name = text(write.spec.get("exposureClassName"))
+    name = write.spec.get("exposureClassName")
     found = write.garden.need(EXPOSURE_CLASSES, name) if name else None
-    return mapping(mapping(found).get("scheduling"))
+    return {} if found is None else mapping(found.get("scheduling"))
 
 
 def _united(own: Object, other: Object) -> Object:
@@ -83,14 +83,16 @@ def exposure_conflicts(write: Write) -> Iterator[Finding]:
 @depends_on("tolerations")
 def toleration_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
-    yield from tolerations.list_errors(_PATH, mappings(write.spec.get("tolerations")))
+    if own := write.spec.get("tolerations"):
+        yield from tolerations.list_errors(_PATH, own)
 
 
 @depends_on("tolerations")
 def not_allowed(write: Write) -> Iterator[Finding]:
     """For `references`: what the project's whitelist does not have."""
-    project, wanted = project_of(write), mappings(write.spec.get("tolerations"))
-    if project is None or not wanted:
+    wanted: list[Object] = write.spec.get("tolerations") or []
+    project = project_of(write) if wanted else None
+    if project is None:
         return
     allowed = mappings_at(spec(project), "tolerations", "whitelist")
     before = {pair(each) for each in mappings(write.old_spec.get("tolerations"))}

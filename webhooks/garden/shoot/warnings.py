@@ -36,6 +36,8 @@ def expired(write: Write) -> Iterator[str]:
 
 
 def _ends(write: Write, offer: Offer) -> Iterator[tuple[str, str, datetime | None]]:
+    if not offer.version_ends and not offer.image_ends:
+        return
     version = text(at(write.spec, "kubernetes", "version"))
     yield VERSION, version, offer.version_ends.get(version)
     for pool in pools_of(write):

@@ -60,15 +60,15 @@ def workerless(write: Write) -> Iterator[Finding]:
 def worker_errors(write: Write) -> Iterator[Finding]:
     found = pools_of(write)
     yield from differing_pools(write).found(_pool_errors)
-    if found and not any(_has_system_components(pool.worker) and pool.worker.get("maximum") for pool in found):
+    of_components = [pool for pool in found if pool.worker.get("maximum") and _has_system_components(pool.worker)]
+    if found and not of_components:
         detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
         yield forbidden(WORKERS, detail)
-    yield from _too_small(found)
+    yield from _too_small(of_components)
 
 
-def _too_small(found: list[Pool]) -> Iterator[FieldError]:
+def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
     """Components of the cluster are spread over zones; of pools with the same zones one has room for them."""
-    pools = [pool for pool in found if _has_system_components(pool.worker) and pool.worker.get("maximum")]
     small = [pool for pool in pools if pool.worker["maximum"] < len(pool.zones)]
     if small:
         served = {frozenset(pool.zones) for pool in pools if pool.worker["maximum"] >= len(pool.zones)}
@@ -81,7 +81,8 @@ def _too_small(found: list[Pool]) -> Iterator[FieldError]:
 
 
 def _has_system_components(worker: Object) -> bool:
-    return at(worker, "systemComponents", "allow") is not False
+    components = worker.get("systemComponents") or {}
+    return components.get("allow") is not False
 
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
