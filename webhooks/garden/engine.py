@@ -66,7 +66,7 @@ def mutator(kind: Kind, lookups: Lookups) -> Handler:
     shape = shape_of(kind.definition)
 
     def changed(request: Request, seen: Seen) -> Answer:
-        after = copied(request.object)
+        after = _to_change(request.object)
         write = _write(request, after, _stored(shape, request.old_object), seen)
         warnings = tuple(kind.deprecations_in(write))
         kind.mutate(write)
@@ -138,6 +138,15 @@ async def _full(kind: Kind, write: Write, access: Access) -> list[Denial]:
 
 def _denial(right: Right) -> Denial:
     return Denial(right.denial, right.path)
+
+
+def _to_change(obj: Object) -> Object:
+    """A copy that shares managedFields: they are long, and no mutation touches them."""
+    meta = metadata(obj)
+    shared = {"managedFields": meta["managedFields"]} if "managedFields" in meta else {}
+    after: Object = copied({**obj, "metadata": {**meta, **dict.fromkeys(shared)}} if shared else obj)
+    metadata(after).update(shared)
+    return after
 
 
 def _write(request: Request, new: Object, old: Object, garden: Garden) -> Write:

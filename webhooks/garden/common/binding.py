@@ -8,7 +8,7 @@ from webhooks.garden.write import Right, Write
 
 def binding_right(write: Write) -> Iterator[Right]:
     """For `rights` of Shoots."""
-    if write.changed("spec", "seedName"):
+    if write.spec.get("seedName") != write.old_spec.get("seedName"):
         yield Right(
             verb="update",
             resource=SHOOTS,

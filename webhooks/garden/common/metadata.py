@@ -5,7 +5,8 @@ from functools import lru_cache
 
 from gardener import keys
 from kube.names import label_name_problems
-from kube.objects import Object, annotations, labels, mapping, string_map, text
+from kube.objects import Object, annotations, labels, string_map, text
+from kube.paths import at
 from kube.validation import FieldError, annotation_errors, invalid, label_errors, not_supported
 from webhooks.garden.write import Mutation, Rule, Write
 from webhooks.shapes import child
@@ -48,19 +49,12 @@ def seed_labels(*paths: tuple[str, ...]) -> Mutation:
     """Keeps the labels by which clients find what belongs to a Seed: for each Seed that one of the paths names."""
 
     def mutate(write: Write) -> None:
-        names = (_text_at(write, path) for path in paths)
-        wanted = {keys.SEED_LABEL_PREFIX + name for name in names if name}
+        # Status in the body of a PUT may be missing or outdated.
+        names = [text(at(write.old if path[0] == "status" else write.new, *path)) for path in paths]
+        wanted = [keys.SEED_LABEL_PREFIX + name for name in names if name]
         set_labels(write.new, wanted, prefixes=(keys.SEED_LABEL_PREFIX,))
 
     return mutate
-
-
-def _text_at(write: Write, path: tuple[str, ...]) -> str:
-    # Status in the body of a PUT may be missing or outdated.
-    obj: object = write.old if path[0] == "status" else write.new
-    for name in path:
-        obj = mapping(obj).get(name)
-    return text(obj)
 
 
 def set_creator(write: Write) -> None:

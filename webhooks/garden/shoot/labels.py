@@ -6,7 +6,7 @@ Reads `CONTROLLER_REGISTRATIONS`.
 from collections.abc import Iterator
 
 from gardener.garden.domains import UNMANAGED
-from kube.objects import mapping, mappings, text
+from kube.objects import mappings, text
 from webhooks.garden.common.extensions import (
     CONTAINER_RUNTIME,
     DNS_RECORD,
@@ -32,26 +32,31 @@ def set_labels(write: Write) -> None:
 
 def _labels(write: Write) -> Iterator[str]:
     spec = write.spec
-    yield PROVIDER + text(mapping(spec.get("provider")).get("type"))
-    if network := text(mapping(spec.get("networking")).get("type")):
+    provider, networking = spec.get("provider") or {}, spec.get("networking") or {}
+    yield PROVIDER + (provider.get("type") or "")
+    if network := networking.get("type"):
         yield NETWORKING + network
-    for provider in providers(spec):
+    for provider in providers(spec) if spec.get("dns") else ():
         if provider.get("type") not in {None, "", UNMANAGED}:
             yield DNS_RECORD + text(provider.get("type"))
     for extension in _extensions(write):
         yield EXTENSION + extension
     for worker in workers_of(write):
-        for runtime in mappings(mapping(worker.get("cri")).get("containerRuntimes")):
+        cri, machine = worker.get("cri") or {}, worker.get("machine") or {}
+        for runtime in cri.get("containerRuntimes") or ():
             yield CONTAINER_RUNTIME + text(runtime.get("type"))
-        if image := text(mapping(mapping(worker.get("machine")).get("image")).get("name")):
-            yield OPERATING_SYSTEM_CONFIG + image
+        image = machine.get("image") or {}
+        if name := image.get("name"):
+            yield OPERATING_SYSTEM_CONFIG + name
 
 
 def _extensions(write: Write) -> frozenset[str]:
     """Those that all Shoots have, and its own, without what it has turned off."""
     known = registered(write.garden)
     for_all = known.of_all if workers_of(write) else known.of_workerless
-    own = {text(each.get("type")): each.get("disabled") is True for each in mappings(write.spec.get("extensions"))}
+    own = {text(each.get("type")): each.get("disabled") is True for each in write.spec.get("extensions") or ()}
+    if not own:
+        return for_all
     return for_all - {kind for kind, off in own.items() if off} | {kind for kind, off in own.items() if not off}
 
 

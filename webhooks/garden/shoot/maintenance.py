@@ -9,7 +9,7 @@ from gardener.garden.cron import Cron, parse_cron
 from gardener.garden.windows import LONGEST, SHORTEST, parse_window
 from kube.clock import format_duration
 from kube.objects import Object, mapping, mappings, text, texts
-from kube.paths import at, mapping_at
+from kube.paths import at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import encrypted_resources, is_to_hibernate, rotation_phase, status
@@ -59,7 +59,7 @@ def schedule_errors(write: Write) -> Iterator[Finding]:
         for field in ("start", "end"):
             if expression := schedule.get(field):
                 yield from _cron_errors(f"{path}.{field}", expression, seen)
-        location = text(schedule.get("location"))
+        location = schedule.get("location")
         if location and _zone(location) is None and _knows_zones():
             yield invalid(f"{path}.location", location, f"not a valid location: unknown time zone {location}")
 
@@ -118,10 +118,10 @@ def _ever_comes(expression: str) -> bool:
 
 
 def _is_in_window(write: Write, schedule: Object, expression: str) -> bool:
-    window, zone = mapping_at(write.spec, "maintenance", "timeWindow"), _zone(text(schedule.get("location")))
-    offset = write.now.astimezone(zone).utcoffset() or timedelta()
+    window, zone = at(write.spec, "maintenance", "timeWindow") or {}, _zone(schedule.get("location") or "")
+    offset = None if zone is UTC else write.now.astimezone(zone).utcoffset()
     try:
-        return _falls_into_window(expression, offset, text(window.get("begin")), text(window.get("end")))
+        return _falls_into_window(expression, offset or timedelta(), window.get("begin") or "", window.get("end") or "")
     except ValueError:
         return False
 

@@ -17,7 +17,7 @@ from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import VERSION, Pool, differing_pools, kubernetes_version
-from webhooks.garden.shoot.profile import Offer, architecture, offer_of, own_profile
+from webhooks.garden.shoot.profile import Offer, architecture, own_offer
 from webhooks.garden.write import Write, depends_on
 
 
@@ -34,15 +34,15 @@ class _Chosen(NamedTuple):
 @depends_on("cloudProfile", "cloudProfileName", "kubernetes", "provider", "region")
 def offered(write: Write) -> Iterator[Finding]:
     """For `references`."""
-    profile = own_profile(write)
-    if profile is None and not profiles.profile_of(write.spec)[1]:
+    offer = own_offer(write)
+    if offer is None and not profiles.profile_of(write.spec)[1]:
         return  # It is a finding of its own that none is named.
-    if profile is None:
+    if offer is None:
         yield Denial(
             f"could not find the cloud profile of the Shoot: {_named(write.spec)} not found", "spec.cloudProfile"
         )
         return
-    for error in _errors(write, profile):
+    for error in _errors(write, offer):
         yield Denial(str(error), error.path)
 
 
@@ -51,16 +51,14 @@ def _named(spec: Object) -> str:
     return f'{resource.kind} "{name}"'
 
 
-def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
+def _errors(write: Write, offer: Offer) -> Iterator[FieldError]:
     spec = write.spec
     provider, kubernetes = spec.get("provider") or {}, spec.get("kubernetes") or {}
     given = provider.get("type") or ""
-    if given != profile.get("type"):
-        detail = (
-            f'provider type in shoot must equal provider type of referenced CloudProfile: "{text(profile.get("type"))}"'
-        )
+    if given != offer.provider:
+        detail = f'provider type in shoot must equal provider type of referenced CloudProfile: "{text(offer.provider)}"'
         yield invalid("spec.provider.type", given, detail)
-    offer, region = offer_of(profile), spec.get("region") or ""
+    region = spec.get("region") or ""
     chosen = _Chosen(offer, region, offer.zones.get(region, {}), write.now)
     if region not in offer.zones:
         yield not_supported("spec.region", region, sorted(offer.zones))

@@ -61,6 +61,8 @@ class Image(NamedTuple):
 class Offer:
     """What there is in a profile, by name."""
 
+    provider: object
+    """Type of the infrastructure; anything at all if the profile is not valid."""
     versions: dict[str, Object]
     images: dict[str, Object]
     image_versions: dict[tuple[str, str], Image]
@@ -79,6 +81,7 @@ def _offer(profile: Object) -> Offer:
     zones = {name: _by_name(region.get("zones")) for name, region in _by_name(profile.get("regions")).items()}
     versions, images = kubernetes_versions(profile), image_versions(profile)
     return Offer(
+        provider=profile.get("type"),
         versions=versions,
         images=_by_name(profile.get("machineImages")),
         image_versions={key: _image(each) for key, each in images.items()},
@@ -115,6 +118,16 @@ def _by_name(entries: object) -> dict[str, Object]:
 offer_of = Derived(_offer, most=16)
 
 
+def own_offer(write: Write) -> Offer | None:
+    """What is in `own_profile`."""
+    return write.once(_own_offer)
+
+
+def _own_offer(write: Write) -> Offer | None:
+    profile = own_profile(write)
+    return None if profile is None else offer_of(profile)
+
+
 def architecture(machine: Object) -> str:
     return text(machine.get("architecture")) or "amd64"
 
@@ -147,8 +160,8 @@ def set_versions(write: Write) -> None:
 
 def _of_pools(write: Write) -> Iterator[Object]:
     for worker in workers_of(write):
-        own = mapping(worker.get("kubernetes"))
-        if own.get("version") is not None:
+        own = worker.get("kubernetes")
+        if own and own.get("version") is not None:
             yield own
 
 

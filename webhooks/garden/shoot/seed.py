@@ -39,7 +39,7 @@ _ZONES_OF_HA = 3
 
 
 def _is_bound_anew(write: Write) -> bool:
-    return bool(write.spec.get("seedName")) and write.changed("spec", "seedName")
+    return write.spec.get("seedName") not in {None, "", write.old_spec.get("seedName")}
 
 
 @depends_on("seedName")
@@ -92,8 +92,10 @@ def _matches(selector: Object, seed: Object) -> bool:
 
 def capacity(write: Write) -> Iterator[Limit]:
     """For `limits`: how many Shoots the Seed has room for; those that leave it are still on it."""
+    if not _is_bound_anew(write):
+        return
     name = text(write.spec.get("seedName"))
-    seed = write.garden.get(SEEDS, name) if _is_bound_anew(write) else None
+    seed = write.garden.get(SEEDS, name)
     room = allocatable_shoots(seed) if seed is not None else None
     if room is not None:
         yield Limit(

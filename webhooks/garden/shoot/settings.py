@@ -167,7 +167,8 @@ def _duration_errors(kubernetes: Object) -> Iterator[FieldError]:
         if settings and not durations.keys().isdisjoint(settings):
             path = ".".join(filter(None, ("spec.kubernetes", component, part)))
             for field, (least, most) in durations.items():
-                yield from duration_errors(f"{path}.{field}", settings.get(field), least, most)
+                if value := settings.get(field):
+                    yield from duration_errors(f"{path}.{field}", value, least, most)
 
 
 def _authentication_errors(server: Object, version: Version | None) -> Iterator[FieldError]:

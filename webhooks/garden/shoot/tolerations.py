@@ -21,9 +21,11 @@ _PATH = "spec.tolerations"
 def set_tolerations(write: Write) -> None:
     """A new Shoot has those that are the default of its project, unless it has the same key."""
     project = project_of(write) if write.is_create else None
+    defaults = mappings_at(spec(project), "tolerations", "defaults") if project is not None else []
+    if not defaults:
+        return
     own = mappings(write.spec.get("tolerations"))
     known = {text(each.get("key")) for each in own}
-    defaults = mappings_at(spec(project or {}), "tolerations", "defaults")
     if wanted := [dict(each) for each in defaults if text(each.get("key")) not in known]:
         child(write.new, "spec")["tolerations"] = [*own, *wanted]
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from kube.objects import text
 from kube.paths import at
 from webhooks.garden.shoot.parts import VERSION, pools_of
-from webhooks.garden.shoot.profile import Offer, offer_of, own_profile
+from webhooks.garden.shoot.profile import Offer, own_offer
 from webhooks.garden.write import Write
 
 _SOON = timedelta(days=14)
@@ -26,18 +26,16 @@ def expired(write: Write) -> Iterator[str]:
     """For `warnings`: versions that expire are replaced in the maintenance time window."""
     if not write.spec_is_changed:
         return
-    profile = own_profile(write)
-    if profile is None:
+    offer = own_offer(write)
+    if offer is None or not (offer.version_ends or offer.image_ends):
         return
-    offer, soon = offer_of(profile), write.now + _SOON
+    soon = write.now + _SOON
     for path, version, date in _ends(write, offer):
         if date is not None and date <= soon:
             yield f"{path}: version {version} expires on {date:%Y-%m-%d}"
 
 
 def _ends(write: Write, offer: Offer) -> Iterator[tuple[str, str, datetime | None]]:
-    if not offer.version_ends and not offer.image_ends:
-        return
     version = text(at(write.spec, "kubernetes", "version"))
     yield VERSION, version, offer.version_ends.get(version)
     for pool in pools_of(write):
