@@ -116,6 +116,24 @@ def test_rules_of_the_spec_find_nothing_new_while_it_stays(old: Object, was: Any
 
 
 @settings(max_examples=300, deadline=None)
+@given(
+    shoots(), shoots(), st.sets(st.sampled_from(sorted({name.partition("__")[0] for name in FIELDS} | {"provider"})))
+)
+def test_rules_find_nothing_new_while_what_they_depend_on_stays(old: Object, new: Object, fields: set[str]) -> None:
+    """That is why they rest then."""
+    spec = {name: value for name, value in old["spec"].items() if name not in fields}
+    new = {**old, "spec": spec | {name: value for name, value in new["spec"].items() if name in fields}}
+    seen = Lookups(STATE, SHOOT.reads).of_request()
+    who: Any = {"namespace": "garden-dev", "name": "a", "user": GARDEN.user}
+    write = Write(operation="UPDATE", new=new, old=old, garden=seen, **who)
+    awake = SHOOT.of_spec.about(write.changed_fields)
+    for rule in {*SHOOT.of_spec.checks, *SHOOT.of_spec.references} - {*awake.checks, *awake.references}:
+        assert not ratcheted(rule(write), new, rule(write.of_old()), old), rule
+    for rule in set(SHOOT.of_spec.changes) - set(awake.changes):
+        assert not list(rule(write)), rule
+
+
+@settings(max_examples=300, deadline=None)
 @given(shoots(), shoots(), some(POOL, 2))
 def test_rules_find_the_same_with_and_without_a_look_at_pools_that_stay(old: Object, new: Object, pool: Any) -> None:
     """That is why `differing_pools` passes over them."""
