@@ -18,8 +18,10 @@ def cidr_errors(path: str, text: str) -> Iterator[FieldError]:
 
 
 def canonical_errors(path: str, text: str) -> Iterator[FieldError]:
-    """About bits of the host, which mean nothing in a network."""
-    if has_host_bits(text):
+    """About what is no network, and about bits of the host, which mean nothing in one."""
+    if parse_cidr(text) is None:
+        yield from cidr_errors(path, text)
+    elif has_host_bits(text):
         yield invalid(path, text, f"must be a canonical CIDR: {parse_cidr(text)}")
 
 

@@ -5,7 +5,7 @@ Reads `SEEDS`.
 
 from collections.abc import Iterator
 
-from gardener.garden.networks import canonical_errors, cidr_errors, family_errors, overlap, parsed, vpn_errors
+from gardener.garden.networks import canonical_errors, family_errors, overlap, parsed, vpn_errors
 from gardener.garden.resources import SEEDS
 from kube.addresses import IPNetwork
 from kube.objects import Object, spec, text, texts
@@ -54,7 +54,6 @@ def network_errors(write: Write) -> Iterator[Finding]:
     """For `checks`."""
     networks = _networks(write.spec)
     for path, network in networks.items():
-        yield from cidr_errors(path, network)
         yield from canonical_errors(path, network)
     yield from family_errors(networks, ip_families(write.spec))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
 from gardener.garden.resources import PROJECTS
@@ -48,13 +48,12 @@ class Pools:
     @cached_property
     def _distinct(self) -> list[Pool]:
         """Without those that are like the one before them but for their names: rules say the same about both."""
-        found, before = [], None
-        for pool in self.all:
-            settings = pool.is_new, {**pool.worker, "name": ""}
-            if settings != before:
-                found.append(pool)
-            before = settings
-        return found
+        others = [pool for before, pool in pairwise(self.all) if not _are_alike(before, pool)]
+        return [*self.all[:1], *others]
+
+
+def _are_alike(one: Pool, other: Pool) -> bool:
+    return one.is_new == other.is_new and {**one.worker, "name": other.name} == other.worker
 
 
 def _each(rule: Callable[[Pool], Iterable[T]], pools: list[Pool]) -> Iterator[T]:
@@ -93,7 +92,11 @@ def differing_pools(write: Write, *fields: str) -> Pools:
 
 
 def _workers(write: Write) -> list[Object]:
-    provider = write.spec.get("provider") or {}
+    return _listed(write.spec)
+
+
+def _listed(shoot_spec: Object) -> list[Object]:
+    provider = shoot_spec.get("provider") or {}
     return provider.get("workers") or []
 
 
@@ -119,7 +122,7 @@ def _differing_pools(write: Write) -> Pools:
 
 
 def workers_by_name(shoot_spec: Object) -> dict[str, Object]:
-    return {text(worker.get("name")): worker for worker in workers(shoot_spec)}
+    return {worker.get("name") or "": worker for worker in _listed(shoot_spec)}
 
 
 def most_pods(shoot_spec: Object, found: list[Pool]) -> int:

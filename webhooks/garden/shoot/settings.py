@@ -263,7 +263,7 @@ def mask_errors(write: Write) -> Iterator[Finding]:
     network = parse_cidr(networking.get("pods") or "")
     if network is None:
         return
-    room, wanted = 1 << max(0, mask - network.prefixlen), sum(pool.worker.get("maximum") or 0 for pool in found)
+    room, wanted = 1 << max(0, mask - network.prefixlen), sum([pool.worker.get("maximum") or 0 for pool in found])
     if wanted > room:
         detail = f"the network of the Pods has room for {room} nodes, and the pools have up to {wanted}"
         yield forbidden("spec.provider.workers", detail)
