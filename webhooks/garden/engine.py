@@ -20,7 +20,7 @@ from webhooks.garden.kind import Kind
 from webhooks.garden.lookups import Lookups, Seen
 from webhooks.garden.shapes import shape_of
 from webhooks.garden.sizes import limited
-from webhooks.garden.write import Garden, Right, Write
+from webhooks.garden.write import Garden, Limit, Right, Write
 from webhooks.generic import NOTHING_TO_DECODE, answer_to, copied
 from webhooks.registration import WRITE, Rule
 from webhooks.shapes import Shape, WrongShape
@@ -103,7 +103,10 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
                 return write, list(islice(kind.findings(write), MOST_FINDINGS))
 
             write, found = await _again_if_missed(lookups, judged, lambda result: bool(result[1]))
-            found = [*await _with_rights(kind, write, found, access), *await _full(kind, write, access)]
+            if rights := list(kind.rights_for(write)):
+                found = await _with_rights(rights, write, found, access)
+            if limits := list(kind.limits_of(write)):
+                found = [*found, *await _full(limits, access)]
             warnings = tuple(kind.warnings_about(write))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
             return answer_to(error)
@@ -122,18 +125,15 @@ async def _again_if_missed(lookups: Lookups, judge: Callable[[Seen], T], matters
     return result
 
 
-async def _with_rights(kind: Kind, write: Write, found: list[Finding], access: Access) -> list[Finding]:
-    rights = list(kind.rights_for(write))
-    if not rights:
-        return found
+async def _with_rights(rights: list[Right], write: Write, found: list[Finding], access: Access) -> list[Finding]:
     allowed = await asyncio.gather(*(access.allows(write.user, right) for right in rights))
     missing = [right for right, is_allowed in zip(rights, allowed, strict=True) if not is_allowed]
     hidden = {right.path for right in missing if right.path}
     return [*(finding for finding in found if finding.path not in hidden), *map(_denial, missing)]
 
 
-async def _full(kind: Kind, write: Write, access: Access) -> list[Denial]:
-    return [Denial(limit.denial, limit.path) for limit in kind.limits_of(write) if await access.is_full(limit)]
+async def _full(limits: list[Limit], access: Access) -> list[Denial]:
+    return [Denial(limit.denial, limit.path) for limit in limits if await access.is_full(limit)]
 
 
 def _denial(right: Right) -> Denial:
