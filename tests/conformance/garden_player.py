@@ -144,6 +144,8 @@ class _Play:
     seen: Observations = field(default_factory=dict)
     areas: set[str] = field(init=False)
     """The controllers that it is about."""
+    status_of: str = ""
+    """The object whose status was patched just now."""
     normal: GardenNormal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -202,10 +204,11 @@ class _Play:
             case {"approve": name, "condition": condition}:
                 await self._approve(name, condition)
             case {"patch": text, "body": body}:
-                await self._patch(self._ref(text), body, client, subresource=step.get("sub", ""))
-                if "sub" in step:
-                    # What is changed next is another object: its watch may be ahead of that of this one.
+                if self.status_of not in {"", text}:
+                    # The watch of this object may be ahead of that of the other.
                     await asyncio.sleep(_DELIVERY)
+                self.status_of = text if "sub" in step else ""
+                await self._patch(self._ref(text), body, client, subresource=step.get("sub", ""))
             case {"bind": text, "seed": seed}:
                 await self._patch(self._ref(text), {"spec": {"seedName": seed}}, client)
             case {"delete": refs}:
