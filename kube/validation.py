@@ -100,6 +100,15 @@ def duplicate(path: str, value: Value) -> FieldError:
     return FieldError(ErrorKind.DUPLICATE, path, shown(value))
 
 
+def duplicates(path: str, values: Iterable[str], *, field: str = "") -> Iterator[FieldError]:
+    """Of the values in a list, or in a field of its entries, those that another has before."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            yield duplicate(f"{path}[{index}].{field}" if field else f"{path}[{index}]", value)
+        seen.add(value)
+
+
 def too_long(path: str, *, most: int) -> FieldError:
     return FieldError(ErrorKind.TOO_LONG, path, detail=f"may not be more than {most} bytes")
 

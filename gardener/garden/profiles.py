@@ -10,7 +10,7 @@ from kube.clock import time_or_none
 from kube.objects import Object, mapping, mappings, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from kube.resources import Resource
-from kube.validation import FieldError, duplicate, forbidden, invalid, label_errors, label_selector_errors
+from kube.validation import FieldError, duplicates, forbidden, invalid, label_errors, label_selector_errors
 
 SUPPORTED = "supported"
 
@@ -111,17 +111,10 @@ def _image_errors(versions: Sequence[Object], path: str) -> Iterator[FieldError]
 
 
 def _runtime_errors(runtimes: Sequence[Object], path: str) -> Iterator[FieldError]:
-    yield from _duplicates(runtimes, "name", path)
+    yield from duplicates(path, (text(each.get("name")) for each in runtimes), field="name")
     for index, each in enumerate(runtimes):
-        yield from _duplicates(mappings(each.get("containerRuntimes")), "type", f"{path}[{index}].containerRuntimes")
-
-
-def _duplicates(entries: Sequence[Object], field: str, path: str) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, value in enumerate(text(entry.get(field)) for entry in entries):
-        if value in seen:
-            yield duplicate(f"{path}[{index}].{field}", value)
-        seen.add(value)
+        types = (text(runtime.get("type")) for runtime in mappings(each.get("containerRuntimes")))
+        yield from duplicates(f"{path}[{index}].containerRuntimes", types, field="type")
 
 
 def _constraint_errors(path: str, constraint: str) -> Iterator[FieldError]:

@@ -143,9 +143,10 @@ def _denial(right: Right) -> Denial:
 def _to_change(obj: Object) -> Object:
     """A copy that shares managedFields: they are long, and no mutation touches them."""
     meta = metadata(obj)
-    shared = {"managedFields": meta["managedFields"]} if "managedFields" in meta else {}
-    after: Object = copied({**obj, "metadata": {**meta, **dict.fromkeys(shared)}} if shared else obj)
-    metadata(after).update(shared)
+    managed = meta.get("managedFields")
+    after: Object = copied(obj if managed is None else {**obj, "metadata": {**meta, "managedFields": None}})
+    if managed is not None:
+        after["metadata"]["managedFields"] = managed
     return after
 
 

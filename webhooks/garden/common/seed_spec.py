@@ -4,7 +4,7 @@ A Seed that is still to be made gets what it does not say from elsewhere, so all
 missing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from gardener.garden.networks import cidr_errors, family_errors, overlap_errors, vpn_errors
 from kube.names import dns_subdomain_problems
@@ -13,7 +13,7 @@ from kube.paths import at, mapping_at, mappings_at
 from kube.validation import (
     FieldError,
     annotation_errors,
-    duplicate,
+    duplicates,
     forbidden,
     invalid,
     invalid_for,
@@ -67,7 +67,7 @@ def spec_errors(spec: Object, path: str) -> Iterator[FieldError]:
     yield from tolerations.list_errors(f"{path}.taints", mappings(spec.get("taints")), are_taints=True)
     yield from _settings_errors(spec, f"{path}.settings")
     purposes = (text(each.get("purpose")) for each in mappings_at(spec, "volume", "providers"))
-    yield from _duplicates(purposes, f"{path}.volume.providers", "purpose")
+    yield from duplicates(f"{path}.volume.providers", purposes, field="purpose")
 
 
 def completeness_errors(spec: Object, path: str) -> Iterator[FieldError]:
@@ -91,7 +91,7 @@ def change_errors(new: Object, old: Object, path: str) -> Iterator[FieldError]:
 
 def _network_errors(networks: Object, path: str) -> Iterator[FieldError]:
     families = texts(networks.get("ipFamilies"))
-    yield from _duplicates(families, f"{path}.ipFamilies")
+    yield from duplicates(f"{path}.ipFamilies", families)
     given = {f"{path}.{name}": cidr for name, cidr in _ranges(networks).items() if cidr}
     for where, cidr in given.items():
         yield from cidr_errors(where, cidr)
@@ -140,7 +140,7 @@ def _load_balancer_errors(services: Object, zones: list[str], path: str) -> Iter
     for index, name in enumerate(names):
         if name not in zones:
             yield not_found(f"{where}[{index}].name", name)
-    yield from _duplicates(names, where, "name")
+    yield from duplicates(where, names, field="name")
 
 
 def _reservation_errors(config: Object, path: str) -> Iterator[FieldError]:
@@ -148,11 +148,3 @@ def _reservation_errors(config: Object, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.resources", "cannot be empty")
     for index, toleration in enumerate(mappings(config.get("tolerations"))):
         yield from toleration_errors(f"{path}.tolerations[{index}]", toleration)
-
-
-def _duplicates(values: Iterable[str], path: str, field: str = "") -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, value in enumerate(values):
-        if value in seen:
-            yield duplicate(f"{path}[{index}].{field}" if field else f"{path}[{index}]", value)
-        seen.add(value)

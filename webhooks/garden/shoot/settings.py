@@ -11,7 +11,7 @@ from kube.objects import Object, text, texts
 from kube.paths import at
 from kube.validation import (
     FieldError,
-    duplicate,
+    duplicates,
     forbidden,
     invalid,
     invalid_for,
@@ -103,7 +103,7 @@ def general_errors(write: Write) -> Iterator[Finding]:
         yield from label_selector_errors("spec.seedSelector", selector)
     for name, field in (("resources", "name"), ("extensions", "type")):
         if entries := spec.get(name):
-            yield from _duplicates(f"spec.{name}", [text(each.get(field)) for each in entries], field=f".{field}")
+            yield from duplicates(f"spec.{name}", [text(each.get(field)) for each in entries], field=field)
     if monitoring := spec.get("monitoring"):
         receivers = texts(at(monitoring, "alerting", "emailReceivers"))
         yield from _receiver_errors("spec.monitoring.alerting.emailReceivers", receivers)
@@ -115,19 +115,13 @@ def _receiver_errors(path: str, receivers: list[str]) -> Iterator[FieldError]:
     for index, address in enumerate(receivers):
         if not 0 < address.find("@") < len(address) - 1:
             yield invalid(f"{path}[{index}]", address, "must be an address for mails")
-    yield from _duplicates(path, receivers)
+    yield from duplicates(path, receivers)
 
 
 def _range_errors(path: str, ingress: Object) -> Iterator[FieldError]:
     for index, each in enumerate(texts(ingress.get("loadBalancerSourceRanges"))):
         if parse_cidr(each) is None:
             yield invalid(f"{path}[{index}]", each, f"invalid CIDR address: {each}")
-
-
-def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[FieldError]:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            yield duplicate(f"{path}[{index}]{field}", value)
 
 
 # --- components
@@ -209,14 +203,14 @@ def _issuer_errors(path: str, issuer: str) -> Iterator[FieldError]:
 
 def _accepted_errors(path: str, account: Object) -> Iterator[FieldError]:
     accepted, issuer = texts(account.get("acceptedIssuers")), account.get("issuer")
-    yield from _duplicates(path, accepted)
+    yield from duplicates(path, accepted)
     for index, each in enumerate(accepted):
         if each == issuer:
             yield invalid(f"{path}[{index}]", each, "must not be the issuer itself")
 
 
 def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
-    yield from _duplicates(path, [each.removesuffix(".") for each in resources])
+    yield from duplicates(path, [each.removesuffix(".") for each in resources])
     for index, each in enumerate(resources):
         if each in {"secrets", "secrets."}:
             yield forbidden(f"{path}[{index}]", "secrets are always encrypted")
@@ -228,7 +222,7 @@ def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:
 def rewriting_errors(write: Write) -> Iterator[Finding]:
     suffixes = at(write.spec, "systemComponents", "coreDNS", "rewriting", "commonSuffixes") or []
     path = "spec.systemComponents.coreDNS.rewriting.commonSuffixes"
-    yield from _duplicates(path, suffixes)
+    yield from duplicates(path, suffixes)
     for index, suffix in enumerate(suffixes):
         where = f"{path}[{index}]"
         yield from invalid_for(where, suffix, dns_subdomain_problems(suffix.removeprefix(".")))
@@ -241,7 +235,7 @@ def _taint_errors(autoscaler: Object) -> Iterator[FieldError]:
         path, taints = f"spec.kubernetes.clusterAutoscaler.{field}", texts(autoscaler.get(field))
         for index, key in enumerate(taints):
             yield from taint_key_errors(f"{path}[{index}]", key)
-        yield from _duplicates(path, taints)
+        yield from duplicates(path, taints)
 
 
 @depends_on("kubernetes", "networking", "provider")

@@ -10,6 +10,7 @@ from kube.validation import (
     FieldError,
     annotation_errors,
     duplicate,
+    duplicates,
     forbidden,
     invalid,
     invalid_for,
@@ -104,10 +105,10 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
     if worker.get("dataVolumes") or worker.get("kubeletDataVolumeName"):
         yield from _volume_errors(path, worker)
     if len(set(zones)) < len(zones):
-        yield from _duplicates(f"{path}.zones", zones)
+        yield from duplicates(f"{path}.zones", zones)
     if runtimes := pool.cri.get("containerRuntimes"):
         types = [text(each.get("type")) for each in runtimes]
-        yield from _duplicates(f"{path}.cri.containerRuntimes", types, field=".type")
+        yield from duplicates(f"{path}.cri.containerRuntimes", types, field="type")
 
 
 def taint_key_errors(path: str, key: str) -> Iterator[FieldError]:
@@ -134,12 +135,6 @@ def _volume_errors(path: str, worker: Object) -> Iterator[FieldError]:
     names = [text(each.get("name")) for each in volumes]
     if volumes and not worker.get("volume"):
         yield required(f"{path}.volume", "a worker pool with data volumes must have a root volume")
-    yield from _duplicates(f"{path}.dataVolumes", names, field=".name")
+    yield from duplicates(f"{path}.dataVolumes", names, field="name")
     if wanted and wanted not in names:
         yield invalid(f"{path}.kubeletDataVolumeName", wanted, "must be the name of a data volume of the pool")
-
-
-def _duplicates(path: str, values: list[str], *, field: str = "") -> Iterator[FieldError]:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            yield duplicate(f"{path}[{index}]{field}", value)
