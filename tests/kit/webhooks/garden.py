@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from gardener.garden.structural import errors, with_defaults
 from kit.webhooks.mutating import state_of
+from kit.webhooks.requests import request_about
 from kube.client import Selection
 from kube.objects import Object, metadata
 from kube.paths import at
 from kube.resources import Resource
-from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Request, ResourceName, User
-from webhooks.admission import Kind as KindName
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Request, User
 from webhooks.garden.access import Access
 from webhooks.garden.engine import mutator, validator
 from webhooks.garden.findings import status
@@ -158,15 +158,13 @@ class Asked:
     ) -> Request:
         resource = self.kind.resource
         meta = metadata(obj or old or {})
-        return Request(
-            uid="u1",
-            kind=KindName(resource.group, resource.version, resource.kind),
-            resource=ResourceName(resource.group, resource.version, resource.plural),
+        return request_about(
+            resource,
+            obj,
+            old,
             operation=operation,
             name=meta["name"],
             namespace=meta.get("namespace", ""),
-            object=obj,
-            old_object=old,
             options=options,
             subresource=subresource,
             user=self.user,

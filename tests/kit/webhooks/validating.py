@@ -5,8 +5,9 @@ from typing import Any
 
 import orjson
 
+from kit.webhooks.requests import request_about
 from kube.objects import Object
-from webhooks.admission import Allowed, Answer, Errored, Failure, Kind, Refusal, Request, ResourceName
+from webhooks.admission import Allowed, Answer, Errored, Failure, Refusal, Request
 from webhooks.handlers.extension_validation import KINDS
 
 BY_NAME = {kind.name: kind for kind in KINDS}
@@ -74,17 +75,7 @@ def valid(kind: str, *, meta: Object | None = None, **spec: Any) -> Object:
 
 
 def request(kind: str, obj: Any, old: Any = None) -> Request:
-    resource = BY_NAME[kind].resource
-    return Request(
-        uid="1",
-        kind=Kind(resource.group, resource.version, kind),
-        resource=ResourceName(resource.group, resource.version, resource.plural),
-        operation="CREATE" if old is None else "UPDATE",
-        name="x",
-        namespace="n",
-        object=obj,
-        old_object=old,
-    )
+    return request_about(BY_NAME[kind].resource, obj, old, name="x", namespace="n")
 
 
 def answer(kind: str, obj: Any, old: Any = None) -> Answer:

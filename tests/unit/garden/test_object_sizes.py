@@ -8,8 +8,9 @@ import pytest
 
 from config.resource_manager.webhooks import Garden, SizeLimit, Subject
 from gardener.garden.resources import SHOOTS
+from kit.webhooks.requests import request_about
 from kube.objects import Object
-from webhooks.admission import Allowed, Answer, Denied, Kind, Request, ResourceName, User
+from webhooks.admission import Allowed, Answer, Denied, Request, User
 from webhooks.garden.sizes import limited, size_of
 
 ANN = User("ann")
@@ -36,18 +37,7 @@ def asked(
     subjects: Sequence[Subject] = (),
 ) -> Answer:
     settings = Garden(enabled=True, size_limits=tuple(limits), unrestricted_subjects=tuple(subjects))
-    request = Request(
-        uid="u",
-        kind=Kind(SHOOTS.group, SHOOTS.version, SHOOTS.kind),
-        resource=ResourceName(SHOOTS.group, SHOOTS.version, SHOOTS.plural),
-        operation="CREATE" if old is None else "UPDATE",
-        name="a",
-        namespace="garden-dev",
-        object=obj,
-        old_object=old,
-        user=user,
-        subresource=subresource,
-    )
+    request = request_about(SHOOTS, obj, old, name="a", namespace="garden-dev", user=user, subresource=subresource)
 
     async def answer() -> Answer:
         return await limited(allow, SHOOTS, settings)(request)
