@@ -7,8 +7,7 @@ shared; nothing here changes its argument.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Object = dict[str, Any]
 
@@ -17,8 +16,7 @@ _LONGEST_VERSION = 20
 _TRUTHY = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
+class Key(NamedTuple):
     """Namespace and name; the namespace of a cluster-scoped object is empty."""
 
     namespace: str

@@ -47,4 +47,4 @@ def with_value(obj: Object, path: tuple[str, ...], value: Any) -> Object:
 
 def pointer_step(name: str) -> str:
     """A field's name as a step of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name

@@ -32,25 +32,29 @@ def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> No
     """For two values that are not equal."""
     if len(operations) > MAX_OPERATIONS:
         raise TooManyChanges
-    kind = type(before) if type(before) is type(after) else None
-    if kind is dict:
-        _compare_objects(path, before, after, operations)
+    kind = type(before)
+    if kind is not type(after) or (kind is not dict and kind is not list):
+        operations.append({"op": "replace", "path": path, "value": after})
     elif kind is list:
         _compare_lists(path, before, after, operations)
     else:
-        operations.append({"op": "replace", "path": path, "value": after})
+        _compare_objects(path, before, after, operations)
 
 
 def _compare_objects(path: str, before: Object, after: Object, operations: list[Object]) -> None:
     differing = [name for name, value in after.items() if name not in before or before[name] != value]
-    for name in sorted((*differing, *(before.keys() - after.keys()))):
+    removed = before.keys() - after.keys()
+    if removed:
+        differing += removed
+    differing.sort()
+    for name in differing:
         where = f"{path}/{pointer_step(name)}"
         if name not in before:
             operations.append({"op": "add", "path": where, "value": after[name]})
-        elif name in after:
-            _compare(where, before[name], after[name], operations)
-        else:
+        elif name in removed:
             operations.append({"op": "remove", "path": where})
+        else:
+            _compare(where, before[name], after[name], operations)
 
 
 def _compare_lists(path: str, before: list[Any], after: list[Any], operations: list[Object]) -> None:

@@ -124,7 +124,7 @@ class Kind:
                 change(write)
             if stays:
                 # Defaults that came with a later release would be changes, and those are refused then.
-                write.new["spec"] = write.old["spec"]
+                write.spec = write.new["spec"] = write.old["spec"]
         if self.asks is not None:
             keep_sequence(write, self.asks)
 

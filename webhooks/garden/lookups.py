@@ -170,10 +170,16 @@ class Lookups:
     def __init__(self, state: State, resources: Sequence[Resource], *, patience: float = _ARRIVAL_SECONDS) -> None:
         self._patience = patience
         self._listers: dict[Resource, Lister[Object]] = {each: state.lister(VIEWS[each]) for each in resources}
+        self._synced: list[asyncio.Event] | None = None
+        """Of all stores, once they are there."""
 
     @property
     def ready(self) -> bool:
-        return all(lister.started and lister.store.synced.is_set() for lister in self._listers.values())
+        if self._synced is None:
+            if not all(lister.started for lister in self._listers.values()):
+                return False
+            self._synced = [lister.store.synced for lister in self._listers.values()]
+        return all(map(asyncio.Event.is_set, self._synced))
 
     def of_request(self) -> "Seen":
         return Seen(self._listers)

@@ -7,14 +7,15 @@ the garden by `write.garden`, which answers from memory. Nothing here, and no ru
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar
 
+from kube.lazy import lazy
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.paths import at
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.findings import Finding
+from webhooks.shapes import child
 
 T = TypeVar("T")
 
@@ -94,16 +95,22 @@ class Write:
     def is_update(self) -> bool:
         return self.operation == "UPDATE"
 
-    @cached_property
+    @lazy
     def is_deleting(self) -> bool:
         """Whether the stored object is being deleted and waits for its finalizers."""
         return is_deleting(self.old) or is_deleting(self.new)
 
-    @property
+    @lazy
     def spec(self) -> Object:
+        """Mutations take `own_spec`."""
         return self.new.get("spec") or {}
 
-    @property
+    def own_spec(self) -> Object:
+        """For mutations: the spec, which is made if it is missing."""
+        self.spec = child(self.new, "spec")
+        return self.spec
+
+    @lazy
     def old_spec(self) -> Object:
         return self.old.get("spec") or {}
 
@@ -120,19 +127,19 @@ class Write:
         found: T = known[work_out]
         return found
 
-    @cached_property
+    @lazy
     def is_unchanged(self) -> bool:
         """Whether an UPDATE, as it was sent, leaves everything as it is but for bookkeeping and status."""
         if not self.is_update or self.spec_is_changed:
             return False
         return _others(self.new) == _others(self.old) and _meta(self.new) == _meta(self.old)
 
-    @cached_property
+    @lazy
     def spec_is_changed(self) -> bool:
         """Whether the spec, as it was sent, differs from the stored one."""
         return self.changed("spec")
 
-    @cached_property
+    @lazy
     def changed_fields(self) -> set[str]:
         """The fields of the spec whose values differ from the stored ones."""
         new, old = self.spec, self.old_spec

@@ -26,7 +26,7 @@ def follow_shoot(write: Write) -> None:
     shoot = write.garden.need(SHOOTS, name, write.namespace)
     if shoot is None:
         return
-    wanted = child(write.new, "spec")
+    wanted = write.own_spec()
     for field, value in (
         ("seedName", at(spec(shoot), "seedName")),
         ("providerType", at(spec(shoot), "provider", "type")),

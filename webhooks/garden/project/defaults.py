@@ -5,14 +5,14 @@ from kube.objects import Object, mapping
 from webhooks.garden.common import tolerations
 from webhooks.garden.project.members import default_group, identity, set_roles
 from webhooks.garden.write import Write
-from webhooks.shapes import child, items
+from webhooks.shapes import items
 
 GARDEN_NAMESPACE = "garden"
 _SUBJECT = ("kind", "apiGroup", "name", "namespace")
 
 
 def set_defaults(write: Write) -> None:
-    spec = child(write.new, "spec")
+    spec = write.own_spec()
     for subject in ("createdBy", "owner"):
         if spec.get(subject):
             default_group(spec[subject])
@@ -25,7 +25,7 @@ def set_defaults(write: Write) -> None:
 
 def set_owner(write: Write) -> None:
     """Who creates a Project without owner owns it, and an owner is a member who has this role and no other has it."""
-    spec = child(write.new, "spec")
+    spec = write.own_spec()
     if write.is_create:
         spec["createdBy"] = {"kind": "User", "apiGroup": RBAC_GROUP, "name": write.user.name}
         spec.setdefault("owner", _first_owner(spec) or dict(spec["createdBy"]))

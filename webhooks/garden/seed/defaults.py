@@ -7,7 +7,7 @@ from webhooks.shapes import child
 
 
 def reserve_capacity(write: Write) -> None:
-    reservation = child(child(child(write.new, "spec"), "settings"), "excessCapacityReservation")
+    reservation = child(child(write.own_spec(), "settings"), "excessCapacityReservation")
     if reservation.get("enabled") is not False and not reservation.get("configs"):
         reservation["configs"] = [{"resources": {"cpu": "2", "memory": "6Gi"}}]
 

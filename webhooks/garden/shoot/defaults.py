@@ -22,7 +22,7 @@ _RESERVED = {"cpu": "80m", "memory": "1Gi", "pid": "20k"}
 
 
 def set_defaults(write: Write) -> None:
-    spec = child(write.new, "spec")
+    spec = write.own_spec()
     kubernetes = child(spec, "kubernetes")
     child(kubernetes, "kubeAPIServer")
     child(spec, "networking")
@@ -61,7 +61,7 @@ def _default(parent: Object, **fields: object) -> None:
 
 def set_defaults_of_version(write: Write) -> None:
     """For `mutations`, when the full version is known."""
-    kubernetes = child(child(write.new, "spec"), "kubernetes")
+    kubernetes = child(write.own_spec(), "kubernetes")
     version = kubernetes_version(write.spec)
     _default(kubernetes, enableStaticTokenKubeconfig=version is not None and version < (1, 26))
     if workers_of(write):

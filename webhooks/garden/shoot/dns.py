@@ -52,7 +52,7 @@ def set_dns(write: Write) -> None:
     ours = [each.domain for each in default_domains(write.garden)]
     project = project_name(write)
     if not domain_of(write.spec) and not is_unmanaged(write.spec) and ours and project and write.name:
-        child(child(write.new, "spec"), "dns")["domain"] = f"{write.name}.{project}.{ours[0]}"
+        child(write.own_spec(), "dns")["domain"] = f"{write.name}.{project}.{ours[0]}"
     domain, found = domain_of(write.spec), providers(write.spec)
     if domain and found and primary(write.spec) is None and not _is_default(domain, ours):
         found[0]["primary"] = True

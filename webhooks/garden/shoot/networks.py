@@ -25,7 +25,7 @@ def set_networks(write: Write) -> None:
     seed = _seed(write)
     if seed is None or write.is_deleting:
         return
-    networking = child(child(write.new, "spec"), "networking")
+    networking = child(write.own_spec(), "networking")
     proposed = mapping_at(spec(seed), "networks", "shootDefaults")
     for field in ("pods", "services") if workers_of(write) else ("services",):
         if not networking.get(field) and proposed.get(field):

@@ -1,12 +1,12 @@
 """How rules read a Shoot."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
 from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
+from kube.lazy import lazy
 from kube.objects import Object, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at
 from webhooks.garden.write import Write
@@ -45,7 +45,7 @@ class Pools:
         """What a rule, which does not read the name, says about each of them."""
         return _each(rule, self.all) if any(_each(rule, self._distinct)) else ()
 
-    @cached_property
+    @lazy
     def _distinct(self) -> list[Pool]:
         """Without those that are like the one before them but for their names: rules say the same about both."""
         others = [pool for before, pool in pairwise(self.all) if not _are_alike(before, pool)]

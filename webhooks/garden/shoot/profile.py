@@ -143,7 +143,7 @@ def set_versions(write: Write) -> None:
     """`1.30`, `1` or nothing becomes the highest such version that is neither expired nor a preview."""
     if write.is_deleting:
         return
-    kubernetes = child(child(write.new, "spec"), "kubernetes")
+    kubernetes = child(write.own_spec(), "kubernetes")
     given = text(kubernetes.get("version"))
     if not given and write.is_update:
         given = kubernetes["version"] = text(at(write.old_spec, "kubernetes", "version"))

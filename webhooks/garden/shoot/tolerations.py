@@ -13,7 +13,7 @@ from webhooks.garden.common.tolerations import pair
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_of
 from webhooks.garden.write import Write, depends_on
-from webhooks.shapes import child, items
+from webhooks.shapes import items
 
 _PATH = "spec.tolerations"
 
@@ -27,7 +27,7 @@ def set_tolerations(write: Write) -> None:
     own = mappings(write.spec.get("tolerations"))
     known = {text(each.get("key")) for each in own}
     if wanted := [dict(each) for each in defaults if text(each.get("key")) not in known]:
-        child(write.new, "spec")["tolerations"] = [*own, *wanted]
+        write.own_spec()["tolerations"] = [*own, *wanted]
 
 
 def set_exposure(write: Write) -> None:
@@ -35,7 +35,7 @@ def set_exposure(write: Write) -> None:
     scheduling = _scheduling(write)
     if not scheduling or write.is_deleting:
         return
-    shoot_spec = child(write.new, "spec")
+    shoot_spec = write.own_spec()
     own = items(shoot_spec, "tolerations") if scheduling.get("tolerations") else []
     known = {text(each.get("key")) for each in own}
     own += [dict(each) for each in mappings(scheduling.get("tolerations")) if text(each.get("key")) not in known]
