@@ -23,19 +23,17 @@ def set_labels(obj: Object, wanted: Iterable[str], *, prefixes: tuple[str, ...])
 
     Without those that can't be labels: that the field which they come from is wrong is another rule's finding.
     """
-    before, given = labels(obj), sorted(set(wanted))
+    before = labels(obj)
     after = {name: value for name, value in before.items() if not name.startswith(prefixes)}
-    after.update((name, "true") for name in given if _is_label(name))
+    for name in sorted(set(wanted)):
+        if len(name) <= _LONGEST_LABEL and _is_label(name):
+            after[name] = "true"
     if after != before:
         child(obj, "metadata")["labels"] = after
 
 
-def _is_label(name: str) -> bool:
-    return len(name) <= _LONGEST_LABEL and _has_no_problems(name)
-
-
 @lru_cache(maxsize=1024)
-def _has_no_problems(name: str) -> bool:
+def _is_label(name: str) -> bool:
     return not label_name_problems(name)
 
 

@@ -12,13 +12,29 @@ from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
 from webhooks.garden.shoot.parts import PODS_OF_KUBELET, ip_families, kubernetes_version, workers_of
 from webhooks.garden.write import Write
+from webhooks.generic import copied
 from webhooks.shapes import child, items
 
 GARDEN = "garden"
 _MOST_PODS = 1 << 20
-_OF_SERVER = {"defaultNotReadyTolerationSeconds": 300, "defaultUnreachableTolerationSeconds": 300}
-_OF_KUBELET = {"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 40, "serializeImagePulls": True}
-_RESERVED = {"cpu": "80m", "memory": "1Gi", "pid": "20k"}
+_WITH_WORKERS = {
+    "addons": {"kubernetesDashboard": {"enabled": False, "authenticationMode": "token"}},
+    "kubernetes": {
+        "kubeAPIServer": {"defaultNotReadyTolerationSeconds": 300, "defaultUnreachableTolerationSeconds": 300},
+        "kubeControllerManager": {},
+        "kubeProxy": {"mode": "IPTables", "enabled": True},
+        "kubeScheduler": {"profile": "balanced"},
+        "kubelet": {
+            "failSwapOn": True,
+            "imageGCHighThresholdPercent": 50,
+            "imageGCLowThresholdPercent": 40,
+            "kubeReserved": {"cpu": "80m", "memory": "1Gi", "pid": "20k"},
+            "serializeImagePulls": True,
+        },
+    },
+    "provider": {"workersSettings": {"sshAccess": {"enabled": True}}},
+    "systemComponents": {"coreDNS": {"autoscaling": {"mode": "horizontal"}}},
+}
 
 
 def set_defaults(write: Write) -> None:
@@ -31,10 +47,9 @@ def set_defaults(write: Write) -> None:
         tolerate_protection(items(spec, "tolerations"))
     if found := workers_of(write):
         own = [kubelet for worker in found if (kubelet := at(worker, "kubernetes", "kubelet")) is not None]
-        _set_control_plane(kubernetes)
-        _set_controller_manager(write, spec, kubernetes, own)
-        _set_kubelets(kubernetes, own)
-        _set_components(spec)
+        _set_missing(spec, _WITH_WORKERS)
+        _set_node_mask(write, spec, kubernetes["kubeControllerManager"], own)
+        _set_swap(kubernetes["kubelet"], own)
     if not write.is_deleting:
         agree_on_profile(spec)
 
@@ -53,20 +68,26 @@ def agree_on_profile(spec: Object) -> None:
         spec.pop("cloudProfileName", None)
 
 
-def _default(parent: Object, **fields: object) -> None:
-    for field, value in fields.items():
-        if parent.get(field) is None:
-            parent[field] = value
+def _set_missing(obj: Object, defaults: Object) -> None:
+    """Also in the objects that there are."""
+    for name, value in defaults.items():
+        found = obj.get(name)
+        if found is None:
+            obj[name] = copied(value) if isinstance(value, dict) else value
+        elif isinstance(value, dict):
+            _set_missing(found, value)
 
 
 def set_defaults_of_version(write: Write) -> None:
     """For `mutations`, when the full version is known."""
     kubernetes = child(write.own_spec(), "kubernetes")
     version = kubernetes_version(write.spec)
-    _default(kubernetes, enableStaticTokenKubeconfig=version is not None and version < (1, 26))
+    if kubernetes.get("enableStaticTokenKubeconfig") is None:
+        kubernetes["enableStaticTokenKubeconfig"] = version is not None and version < (1, 26)
     if workers_of(write):
-        is_old = version is not None and version < (1, 27)
-        _default(child(kubernetes, "kubeControllerManager"), nodeMonitorGracePeriod="2m0s" if is_old else "40s")
+        manager = child(kubernetes, "kubeControllerManager")
+        if manager.get("nodeMonitorGracePeriod") is None:
+            manager["nodeMonitorGracePeriod"] = "2m0s" if version is not None and version < (1, 27) else "40s"
 
 
 def _set_maintenance(write: Write, spec: Object) -> None:
@@ -74,8 +95,8 @@ def _set_maintenance(write: Write, spec: Object) -> None:
     updates = maintenance.get("autoUpdate")
     if updates is None:
         updates = maintenance["autoUpdate"] = {"kubernetesVersion": True}
-    if workers_of(write):
-        _default(updates, machineImageVersion=True)
+    if updates.get("machineImageVersion") is None and workers_of(write):
+        updates["machineImageVersion"] = True
     if maintenance.get("timeWindow") is None:
         before = at(write.old_spec, "maintenance", "timeWindow")
         maintenance["timeWindow"] = before if isinstance(before, dict) else _some_hour()
@@ -86,17 +107,11 @@ def _some_hour() -> Object:
     return {"begin": f"{hour:02}0000+0000", "end": f"{hour + 1:02}0000+0000"}
 
 
-def _set_control_plane(kubernetes: Object) -> None:
-    _default(child(kubernetes, "kubeAPIServer"), **_OF_SERVER)
-    _default(child(kubernetes, "kubeScheduler"), profile="balanced")
-    _default(child(kubernetes, "kubeProxy"), mode="IPTables", enabled=True)
-
-
-def _set_controller_manager(write: Write, spec: Object, kubernetes: Object, own: list[Object]) -> None:
+def _set_node_mask(write: Write, spec: Object, manager: Object, own: list[Object]) -> None:
     """Args: own: kubelet's settings of single pools."""
-    manager = child(kubernetes, "kubeControllerManager")
-    before = at(write.old_spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
-    _default(manager, nodeCIDRMaskSize=before or _node_mask(spec, own))
+    if manager.get("nodeCIDRMaskSize") is None:
+        before = at(write.old_spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
+        manager["nodeCIDRMaskSize"] = before or _node_mask(spec, own)
 
 
 def _node_mask(spec: Object, own: list[Object]) -> int:
@@ -111,18 +126,11 @@ def _node_mask(spec: Object, own: list[Object]) -> int:
     return 32 - ceil(log2(2 * pods))
 
 
-def _set_kubelets(kubernetes: Object, own: list[Object]) -> None:
-    kubelet = child(kubernetes, "kubelet")
-    _default(kubelet, **_OF_KUBELET)
-    _default(child(kubelet, "kubeReserved"), **_RESERVED)
+def _set_swap(kubelet: Object, own: list[Object]) -> None:
     for each in (kubelet, *own):
-        _default(each, failSwapOn=True)
-        if each["failSwapOn"] is False and at(each, "featureGates", "NodeSwap") is True:
-            _default(child(each, "memorySwap"), swapBehavior="LimitedSwap")
-
-
-def _set_components(spec: Object) -> None:
-    dashboard = child(child(spec, "addons"), "kubernetesDashboard")
-    _default(dashboard, enabled=False, authenticationMode="token")
-    _default(child(child(child(spec, "systemComponents"), "coreDNS"), "autoscaling"), mode="horizontal")
-    _default(child(child(child(spec, "provider"), "workersSettings"), "sshAccess"), enabled=True)
+        if each.get("failSwapOn") is None:
+            each["failSwapOn"] = True
+        elif each["failSwapOn"] is False and at(each, "featureGates", "NodeSwap") is True:
+            swap = child(each, "memorySwap")
+            if swap.get("swapBehavior") is None:
+                swap["swapBehavior"] = "LimitedSwap"
