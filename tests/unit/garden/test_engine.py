@@ -47,12 +47,15 @@ def run(coroutine: Any) -> Any:
     return asyncio.run(coroutine)
 
 
-def test_before_the_caches_are_filled_everything_is_refused() -> None:
-    state = state_of()
-    lookups = Lookups(state, KIND.reads)
-    for lister in lookups._listers.values():
-        lister.store.synced.clear()
+def test_before_the_caches_are_filled_and_when_they_start_over_everything_is_refused() -> None:
+    lookups = Lookups(state_of(PROJECT), KIND.reads)
+    (synced,) = (lister.store.synced for lister in lookups._listers.values())
     for handler in (mutator(KIND, lookups), validator(KIND, lookups, Access(cast("Any", Reviews())))):
+        synced.clear()
+        assert run(handler(request())) == Denied(NOT_READY)
+        synced.set()
+        assert run(handler(request())) != Denied(NOT_READY)
+        synced.clear()
         assert run(handler(request())) == Denied(NOT_READY)
 
 
