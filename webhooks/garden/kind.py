@@ -68,6 +68,10 @@ def _as_stored(obj: Object) -> Object:
     return obj
 
 
+def _never(_: Write) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     definition: Definition
@@ -75,6 +79,8 @@ class Kind:
     """Which objects of the kind the webhooks are asked about."""
     defaults: tuple[Mutation, ...] = ()
     mutations: tuple[Mutation, ...] = ()
+    is_frozen: Callable[[Write], bool] = _never
+    """Whether the spec may not change for now, for another reason than that the object is being deleted."""
     asks: Asks | None = None
     """For kinds with `operation.sequence`; see `webhooks.garden.operations`."""
     checks: tuple[Rule, ...] = ()
@@ -119,10 +125,10 @@ class Kind:
                 change(write)
             return
         if not write.is_unchanged:
-            stays = write.is_update and write.is_deleting and "spec" in write.old and not write.changed("spec")
+            stays = write.is_update and "spec" in write.old and not write.spec_is_changed
             for change in chain(self.defaults, self.mutations):
                 change(write)
-            if stays:
+            if stays and (write.is_deleting or self.is_frozen(write)):
                 # Defaults that came with a later release would be changes, and those are refused then.
                 write.spec = write.new["spec"] = write.old["spec"]
         if self.asks is not None:

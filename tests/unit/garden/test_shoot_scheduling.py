@@ -152,6 +152,21 @@ def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, said: st
     assert update(old, meta__labels={"a": "b"}).status is None
 
 
+def test_defaults_that_are_new_do_not_keep_others_from_writing_while_the_spec_is_frozen() -> None:
+    old = stored(shoot(seedName="seed"), status={"seedName": "other"})
+    del old["spec"]["kubernetes"]["kubeProxy"]
+    labelled = update(old, meta__labels={"a": "b"})
+    assert (labelled.status, labelled.spec) == (None, old["spec"])
+    moved = with_fields(old, status__seedName="seed")
+    assert "kubeProxy" in update(moved, meta__labels={"a": "b"}).spec["kubernetes"]
+
+
+def test_what_has_no_version_gets_no_empty_one() -> None:
+    old = with_fields(stored(), spec__cloudProfile__name="gone", spec__cloudProfileName="gone")
+    del old["spec"]["kubernetes"]["version"]
+    assert "version" not in update(old, meta__labels={"a": "b"}).spec["kubernetes"]
+
+
 def test_on_a_seed_in_deletion_a_shoot_can_only_be_deleted() -> None:
     going = seed(metadata__deletionTimestamp=DELETING)
     old = stored(shoot(seedName="seed"))

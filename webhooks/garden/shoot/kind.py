@@ -52,6 +52,7 @@ SHOOT = Kind(
         operations.set_tasks,
         operations.remember_retry,
     ),
+    is_frozen=seed.is_frozen,
     asks=operations.asks,
     checks=(
         operations.operation_errors,

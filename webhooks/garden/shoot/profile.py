@@ -145,8 +145,8 @@ def set_versions(write: Write) -> None:
         return
     kubernetes = child(write.own_spec(), "kubernetes")
     given = text(kubernetes.get("version"))
-    if not given and write.is_update:
-        given = kubernetes["version"] = text(at(write.old_spec, "kubernetes", "version"))
+    if not given and write.is_update and (given := text(at(write.old_spec, "kubernetes", "version"))):
+        kubernetes["version"] = given
     partial = [] if _is_full(given) else [kubernetes]
     partial += [own for own in _of_pools(write) if not _is_full(text(own.get("version")))]
     if not partial:

@@ -124,7 +124,7 @@ def seed_changes(write: Write) -> Iterator[Finding]:
             yield from _backups(write, before, now)
         if _changes_more(write, is_move=bool(before)):
             yield Denial(f"nothing else in spec may change together with {SEED_NAME}", SEED_NAME)
-    yield from _frozen(write, before)
+    yield from _frozen(write)
 
 
 def _backups(write: Write, before: str, now: str) -> Iterator[Finding]:
@@ -154,13 +154,24 @@ def _without_seed(shoot_spec: Object) -> Object:
     return {**shoot_spec, "seedName": None}
 
 
-def _frozen(write: Write, seed: str) -> Iterator[Finding]:
+def is_frozen(write: Write) -> bool:
+    """Whether changes of the spec are refused for now, whoever makes them."""
+    return any(_freezes(write))
+
+
+def _frozen(write: Write) -> Iterator[Finding]:
+    reasons = list(_freezes(write))
+    if reasons and not write.is_deleting and _without_seed(write.spec) != _without_seed(write.old_spec):
+        yield from (Denial(reason, "spec") for reason in reasons)
+
+
+def _freezes(write: Write) -> Iterator[str]:
+    if reason := _moving(write.old):
+        yield reason
+    seed = seed_name(write.old)
     found = write.garden.get(SEEDS, seed) if seed else None
-    reasons = [_moving(write.old)]
     if found is not None and is_deleting(found):
-        reasons.append(f"cannot update shoot '{write.name}' on seed '{seed}' already marked for deletion")
-    if any(reasons) and not write.is_deleting and _without_seed(write.spec) != _without_seed(write.old_spec):
-        yield from (Denial(reason, "spec") for reason in reasons if reason)
+        yield f"cannot update shoot '{write.name}' on seed '{seed}' already marked for deletion"
 
 
 def _moving(shoot: Object) -> str | None:
