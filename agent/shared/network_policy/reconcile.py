@@ -6,8 +6,8 @@ but none is changed or taken away.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 import structlog
 
@@ -35,6 +35,9 @@ GATEWAY_NOT_USABLE = "GatewayNotUsable"
 _AT_ONCE = 16
 _UNKNOWN_SECONDS = 0.5
 """Until another look at a Service of which not all is known."""
+
+Write = Callable[[], Awaitable[None]]
+"""Begun when it is its turn: of writes that are given up before, nothing is left."""
 
 log = structlog.get_logger("networkpolicy")
 
@@ -64,22 +67,22 @@ class Reconciler:
         desired = self._desired(key, service)
         if service is None or desired is None:
             self._warned.pop(key, None)
-            await self._all(self._delete(name, policy) for name, policy in existing.items())
+            await self._all(partial(self._delete, name, policy) for name, policy in existing.items())
             return Done()
         is_known = self._gateways.are_known(key)
         notes = self._notes(service, desired)
-        writes: list[Coroutine[Any, Any, None]] = []
+        writes: list[Write] = []
         for policy in desired.policies.values():
             present = self._stores.policies.get(policy.key)
             if present is not None and present.owner != key and self._stores.services.get(present.owner) is not None:
                 self._stores.waiting[policy.key] = key
                 notes.add((NAME_TAKEN, _taken(policy.key, present.owner)))
             elif present is None or present.uid == self._stores.deleted.get(policy.key):
-                writes.append(self._create(service, policy))
+                writes.append(partial(self._create, service, policy))
             elif is_known and (present.owner != key or present.digest != policy.digest()):
-                writes.append(self._update(service, policy, present))
+                writes.append(partial(self._update, service, policy, present))
         writes += [
-            self._delete(name, present)
+            partial(self._delete, name, present)
             for name, present in existing.items()
             if is_known and name not in desired.policies and not _is_spared(service, name)
         ]
@@ -127,15 +130,15 @@ class Reconciler:
 
     # --- writing
 
-    async def _all(self, writes: Iterable[Coroutine[Any, Any, None]]) -> None:
+    async def _all(self, writes: Iterable[Write]) -> None:
         results = await asyncio.gather(*(self._within_bounds(write) for write in writes), return_exceptions=True)
         errors = [result for result in results if isinstance(result, Exception)]
         if errors:
             raise ExceptionGroup("policies could not be written", errors)
 
-    async def _within_bounds(self, write: Coroutine[Any, Any, None]) -> None:
+    async def _within_bounds(self, write: Write) -> None:
         async with self._slots:
-            await write
+            await write()
 
     async def _create(self, service: Service, policy: Policy) -> None:
         try:
