@@ -33,6 +33,8 @@ from devcluster.state import alive_lock
 
 SOCKET = "control.sock"
 _TERMINATION_SECONDS = 2.0
+_OWNER_SECONDS = 1.0
+"""Between looks whether the owner lives."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -68,7 +70,7 @@ class Supervisor:
         if self._owner and not _exists(self._owner):
             self._ended.set()
         else:
-            asyncio.get_running_loop().call_later(0.2, self._watch_owner)
+            asyncio.get_running_loop().call_later(_OWNER_SECONDS, self._watch_owner)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

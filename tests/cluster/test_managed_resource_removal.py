@@ -125,6 +125,17 @@ def test_the_finalizer_that_holds_an_object_is_named(dropped: bool, rig: Rig) ->
     rig.until_gone("ConfigMap", "c")
 
 
+def test_what_is_pending_is_told_when_it_has_lasted(rig: Rig, audit: Audit) -> None:
+    rig.apply("mr", config_map("goes-at-once"), held(config_map("c")))
+    mark = audit.mark()
+    rig.delete("ManagedResource", "mr")
+    rig.until_failed("mr", "waits for example.com/hold", reason="DeletionPending")
+    writes = audit.calls(since=mark, namespace=rig.namespace, verbs=("patch",))
+    told = [call for call in writes if call.resource == "managedresources/status" and call.user == rig.agent.user]
+    assert len(told) == 2  # that it is removed, and what keeps it
+    let_go(rig, "ConfigMap", "c")
+
+
 def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> None:
     rig.apply("mr", held(config_map("c", {"k": "1"})))
     before = rig.uid("ConfigMap", "c")

@@ -91,6 +91,11 @@ class ChangeSet:
         """Whether all that is not gone yet may not be removed."""
         return bool(self.pending) and all(pending.is_restricted for pending in self.pending)
 
+    @property
+    def waits_only(self) -> bool:
+        """Whether nothing keeps what is not gone yet from going."""
+        return not any(pending.failed or pending.is_restricted for pending in self.pending)
+
     def failure(self) -> Condition | None:
         """The outcome if something could not be applied or released."""
         warnings = self._warnings_text()

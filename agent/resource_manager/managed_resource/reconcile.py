@@ -238,8 +238,7 @@ class Reconciler:
                 await self.remover.remove(listed, options, changes, asyncio.Semaphore(_AT_ONCE))
             finally:
                 self.reporter.list(changes)
-            present = conditions_of(managed_resource)
-            outcome.append(self.reporter.pending(changes) if changes.pending else conditions.deleting(present))
+            outcome.append(self.reporter.removal(changes, conditions_of(managed_resource)))
         elif is_deleting(managed_resource):
             options = self.remover.options(self._owner(managed_resource), managed_resource)
             await self.remover.keep(all_listed(managed_resource), options, asyncio.Semaphore(_AT_ONCE))

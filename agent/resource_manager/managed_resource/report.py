@@ -59,6 +59,8 @@ class _History:
     failing_since: float | None = None
     tried: tuple[int, Basis] | None = None
     """Of which generation, and of what its plan was made."""
+    removing_since: float | None = None
+    """Since when all objects are to go."""
     stuck_since: float | None = None
     """Since when every removal that is left fails."""
     applied_at: float | None = None
@@ -223,6 +225,16 @@ class Reporter:
         return (
             conditions.failed(conditions.DELETION_FAILED, message) if is_stuck else conditions.deletion_pending(message)
         )
+
+    def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
+        """How far the removal of all objects is. Most go at once; those that do not are told of at the next look."""
+        history, now = self._history(changes.owner), time.monotonic()
+        if history.removing_since is None:
+            history.removing_since = now
+        has_time = now - history.removing_since < _PENDING_SECONDS
+        if changes.waits_only and (has_time or not changes.pending):
+            return conditions.deleting(present)
+        return self.pending(changes)
 
     def look_again(self, changes: ChangeSet) -> Result:
         """When objects are pending: the watch of a kind tells when one is gone, this is for what it does not tell."""
