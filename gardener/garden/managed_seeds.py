@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kube.objects import Object, spec, text, texts
-from kube.paths import at, mapping_at, mappings_at
+from kube.objects import Object, spec, text
+from kube.paths import at, mapping_at
 
 DEFAULT_CAPACITY = "250"
 """Shoots that a Seed has room for, if its configuration does not say."""
@@ -67,8 +67,3 @@ def _fact(path: tuple[str, ...], value: str, name: str, source: str) -> Iterator
 
 def domain_of(shoot: Object) -> str:
     return text(at(shoot, "spec", "dns", "domain"))
-
-
-def zones_of_workers(shoot: Object) -> list[str]:
-    workers = mappings_at(shoot, "spec", "provider", "workers")
-    return sorted({zone for worker in workers for zone in texts(worker.get("zones"))})

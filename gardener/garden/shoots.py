@@ -2,7 +2,7 @@
 
 from gardener import keys
 from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts
-from kube.paths import at, mapping_at
+from kube.paths import at, mapping_at, mappings_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 
 FAILED = "Failed"
@@ -15,6 +15,16 @@ _REFERABLE = {SECRETS.kind: SECRETS, CONFIG_MAPS.kind: CONFIG_MAPS}
 
 def last_operation(shoot: Object) -> Object:
     return mapping_at(shoot, "status", "lastOperation")
+
+
+def workers(shoot_spec: Object) -> list[Object]:
+    """Its worker pools; none in a cluster without workers."""
+    return mappings_at(shoot_spec, "provider", "workers")
+
+
+def zones_of_workers(shoot_spec: Object) -> list[str]:
+    """Sorted."""
+    return sorted({zone for worker in workers(shoot_spec) for zone in texts(worker.get("zones"))})
 
 
 def is_current(shoot: Object) -> bool:

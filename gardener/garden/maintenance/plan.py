@@ -12,9 +12,9 @@ from datetime import datetime
 
 from gardener import keys
 from gardener.garden.maintenance import images, kubernetes, repairs
-from gardener.garden.maintenance.repairs import Crossing, pool_version, workers
+from gardener.garden.maintenance.repairs import Crossing, pool_version
 from gardener.garden.maintenance.updates import Update
-from gardener.garden.shoots import FAILED, last_operation
+from gardener.garden.shoots import FAILED, last_operation, workers
 from gardener.garden.versions import parse_version
 from kube.objects import Object, annotations, is_truthy, mapping, mappings, metadata, text
 from kube.paths import at, mapping_at

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gardener.garden.maintenance.features import Minor, Table, admission_plugins, feature_gates
+from gardener.garden.shoots import workers
 from gardener.garden.versions import Version, parse_version
 from kube.objects import Object, integer, mapping, mappings, text, texts
 from kube.paths import at, mapping_at
@@ -30,10 +31,6 @@ class Crossing:
 Texts = Iterator[str]
 Change = Callable[[Object, str], Texts]
 """Changes the spec of a Shoot in place; the other argument is the new version of the control plane."""
-
-
-def workers(spec: Object) -> list[Object]:
-    return mappings(at(spec, "provider", "workers"))
 
 
 def pool_version(spec: Object, worker: Object) -> str:

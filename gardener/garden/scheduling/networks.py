@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gardener.garden.networks import VPN_RANGES, overlap
+from gardener.garden.shoots import workers
 from kube.addresses import parse_cidr
-from kube.objects import Object, mapping, mappings, spec, text, texts
-from kube.paths import at, mapping_at
+from kube.objects import Object, mapping, spec, text, texts
+from kube.paths import mapping_at
 from kube.validation import ErrorKind, shown
 
 _KINDS = {"nodes": "node", "services": "service", "pods": "pod"}
@@ -47,7 +48,7 @@ class ShootNetworks:
         return cls(
             wanted=_chosen(mapping(networking), tuple(_KINDS)),
             actual=tuple((kind, cidr) for kind in _KINDS for cidr in texts(status.get(kind))),
-            has_workers=bool(mappings(at(spec(shoot), "provider", "workers"))),
+            has_workers=bool(workers(spec(shoot))),
         )
 
 

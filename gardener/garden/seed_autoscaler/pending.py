@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 from math import floor
 
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
-from gardener.garden.managed_seeds import facts, seed_template_path, zones_of_workers
+from gardener.garden.managed_seeds import facts, seed_template_path
 from gardener.garden.scheduling import Garden, SeedInfo, decide, is_told_of_failure, waits
 from gardener.garden.seed_autoscaler.loads import SHOOTS
 from gardener.garden.seed_autoscaler.observing import unit_of
+from gardener.garden.shoots import zones_of_workers
 from kube.clock import time_or_none
-from kube.objects import Object, key, mapping, metadata
+from kube.objects import Object, key, mapping, metadata, spec
 from kube.paths import at, mapping_at, with_value
 
 
@@ -43,7 +44,7 @@ def new_seed(seed_set: Object) -> SeedInfo:
 def _completed(seed_spec: Object, shoot: Object) -> Object:
     """As the admission of ManagedSeeds completes it."""
     said: list[tuple[tuple[str, ...], str | list[str]]] = [(fact.path, fact.value) for fact in facts(shoot)]
-    for path, value in [*said, (("provider", "zones"), zones_of_workers(shoot))]:
+    for path, value in [*said, (("provider", "zones"), zones_of_workers(spec(shoot)))]:
         if value and not at(seed_spec, *path):
             seed_spec = with_value(seed_spec, path, value)
     return seed_spec

@@ -6,8 +6,9 @@ Reads `SHOOTS`, and for what is below a CloudProfile `NAMESPACED_CLOUD_PROFILES`
 from collections.abc import Collection, Iterable, Iterator
 
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES, SHOOTS
-from kube.objects import Object, is_deleting, text
-from kube.paths import at, mapping_at, mappings_at
+from gardener.garden.shoots import workers
+from kube.objects import Object, is_deleting, spec, text
+from kube.paths import at, mapping_at
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial
 from webhooks.garden.write import Garden
@@ -41,7 +42,7 @@ def used_by_shoots(
         user = f"shoot '{key_of(shoot)}'"
         for version in sorted(_kubernetes_versions(shoot).intersection(versions)):
             yield kubernetes_in_use(version, profile, user)
-        for pool in mappings_at(shoot, "spec", "provider", "workers"):
+        for pool in workers(spec(shoot)):
             machine_image = mapping_at(pool, "machine", "image")
             image = text(machine_image.get("name")), text(machine_image.get("version"))
             if image in images:
@@ -62,5 +63,5 @@ def _in_use(what: str, profile: str, user: str) -> Denial:
 
 def _kubernetes_versions(shoot: Object) -> set[str]:
     """Of its control plane, and of its pools."""
-    pools = (text(at(pool, "kubernetes", "version")) for pool in mappings_at(shoot, "spec", "provider", "workers"))
+    pools = (text(at(pool, "kubernetes", "version")) for pool in workers(spec(shoot)))
     return {version for version in (text(at(shoot, "spec", "kubernetes", "version")), *pools) if version}

@@ -1,7 +1,8 @@
 """What a ManagedSeed gets that its author has not written."""
 
-from gardener.garden.managed_seeds import facts, zones_of_workers
-from kube.objects import Object, mapping
+from gardener.garden.managed_seeds import facts
+from gardener.garden.shoots import zones_of_workers
+from kube.objects import Object, mapping, spec
 from kube.paths import at
 from webhooks.garden.common import gardenlet_config, seed_spec
 from webhooks.garden.managed_seed.parts import config_of, dns_provider, shoot_of, template_of
@@ -39,7 +40,7 @@ def _described(managed_seed: Object) -> Object | None:
 def _fill_in(seed: Object, shoot: Object, write: Write) -> None:
     for fact in facts(shoot):
         _set(seed, fact.path, fact.value)
-    if zones := zones_of_workers(shoot):
+    if zones := zones_of_workers(spec(shoot)):
         _set(seed, ("provider", "zones"), zones)
     if seed.get("backup") is not None:
         _set(seed, ("backup", "provider"), at(shoot, "spec", "provider", "type"))

@@ -8,11 +8,11 @@ from gardener.garden.managed_seeds import (
     domain_of,
     facts,
     routing_gates_off,
-    zones_of_workers,
 )
 from gardener.garden.resources import GARDENLETS, MANAGED_SEEDS
+from gardener.garden.shoots import workers, zones_of_workers
 from kube.objects import Object, metadata, spec, text
-from kube.paths import at, mapping_at, mappings_at
+from kube.paths import at, mapping_at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.common import gardenlet_config, seed_spec
 from webhooks.garden.common.namespaces import GARDEN
@@ -93,7 +93,7 @@ def _unfit(shoot: Object) -> Iterator[str]:
         yield "shoot ingress addon is not supported for managed seeds - use the managed seed ingress controller"
     if not at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled"):
         yield "shoot VPA has to be enabled for managed seeds"
-    if not mappings_at(shoot, "spec", "provider", "workers"):
+    if not workers(spec(shoot)):
         yield "workerless shoot cannot be used to create managed seed"
 
 
@@ -131,7 +131,7 @@ def zone_errors(write: Write) -> Iterator[Finding]:
     """Zones that are new must be zones of the Shoot."""
     shoot, seed = shoot_of(write), seed_of(write.new)
     added = zones_of(seed) - zones_of(seed_of(write.old))
-    if shoot is not None and not added.issubset(zones_of_workers(shoot)):
+    if shoot is not None and not added.issubset(zones_of_workers(spec(shoot))):
         if write.is_create:
             reason = "cannot use zone in seed provider that is not available in referenced shoot"
             yield invalid(_zones(write), at(seed, "provider", "zones"), reason)

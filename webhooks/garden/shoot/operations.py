@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from gardener.garden.shoots import last_operation
+from gardener.garden.shoots import last_operation, workers
 from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
 from kube.paths import at
 from kube.validation import FieldError, forbidden, not_supported
 from webhooks.garden.common.metadata import set_annotation
 from webhooks.garden.findings import Finding
 from webhooks.garden.operations import became_truthy, operation_of, remove_operation
-from webhooks.garden.shoot.parts import is_to_hibernate, rotation_phase, status, workers
+from webhooks.garden.shoot.parts import is_to_hibernate, rotation_phase, status
 from webhooks.garden.write import Write
 
 SSH = "rotate-ssh-keypair"

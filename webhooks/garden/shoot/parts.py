@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
 from kube.lazy import lazy
-from kube.objects import Object, mapping, mappings, metadata, spec, text, texts
+from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at
 from webhooks.garden.write import Write
 
@@ -58,10 +58,6 @@ def _are_alike(one: Pool, other: Pool) -> bool:
 
 def _each(rule: Callable[[Pool], Iterable[T]], pools: list[Pool]) -> Iterator[T]:
     return chain.from_iterable(map(rule, pools))
-
-
-def workers(shoot_spec: Object) -> list[Object]:
-    return mappings(mapping(shoot_spec.get("provider")).get("workers"))
 
 
 def workers_of(write: Write) -> list[Object]:

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from gardener import keys
 from gardener.garden.resources import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.garden.shoots import workers
 from kube.clock import parse_time
 from kube.objects import Object, annotations, mapping, mappings, metadata, spec, text
 from kube.paths import at
@@ -18,7 +19,7 @@ from kube.validation import invalid
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools, workers
+from webhooks.garden.shoot.parts import WORKERS, differing_pools, stored_pools
 from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
 from webhooks.garden.write import Write, depends_on

@@ -15,6 +15,7 @@ from gardener.garden.resources import (
     SECRET_BINDINGS,
     WORKLOAD_IDENTITIES,
 )
+from gardener.garden.shoots import zones_of_workers
 from kube.objects import Object, mapping, metadata, text, texts
 from kube.paths import at, mapping_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
@@ -22,7 +23,6 @@ from kube.validation import forbidden, invalid
 from webhooks.garden.common.references import exists
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.dns import providers
-from webhooks.garden.shoot.parts import workers
 from webhooks.garden.write import Right, Write, depends_on
 
 _NAMED = (
@@ -187,10 +187,7 @@ def seed_stays(write: Write) -> Iterator[Finding]:
         yield Denial("spec.networking.nodes: field is immutable for managed seeds", "spec.networking.nodes")
     template = seed_template_path(mapping_at(managed, "spec"))
     listed = texts(at(managed, "spec", *template, "spec", "provider", "zones"))
-    if (_zones(write.old_spec) - _zones(write.spec)) & set(listed):
+    given_up = set(zones_of_workers(write.old_spec)).difference(zones_of_workers(write.spec))
+    if given_up.intersection(listed):
         detail = "shoot worker zone(s) must not be removed as long as registered in managedseed"
         yield Denial(f"spec.provider.workers: {detail}", "spec.provider.workers")
-
-
-def _zones(spec: Object) -> set[str]:
-    return {zone for worker in workers(spec) for zone in texts(worker.get("zones"))}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gardener import conditions
 from gardener.garden.domains import UNMANAGED, Domain, is_below
+from gardener.garden.shoots import workers
 from kube.objects import Object, condition, is_deleting, labels, mappings, matches_label_selector, spec, text
 from kube.paths import at, mapping_at, mappings_at
 
@@ -35,7 +36,7 @@ def needs_of_shoot(shoot: Object, default_domains: Sequence[Domain]) -> ShootNee
     whole = spec(shoot)
     listed = mappings(whole.get("extensions"))
     disabled = frozenset(text(each.get("type")) for each in listed if each.get("disabled") is True)
-    pools = mappings_at(whole, "provider", "workers")
+    pools = workers(whole)
     needed = {("Extension", text(each.get("type"))) for each in listed} - {("Extension", each) for each in disabled}
     needed |= set(_of_pools(whole, pools)) if pools else set()
     needed |= {("DNSRecord", each) for each in _dns_providers(whole, default_domains)}

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from gardener import conditions
+from gardener.garden.shoots import workers
 from kube.clock import parse_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.objects import Object, condition, mapping, spec, text
@@ -66,7 +67,7 @@ def seed_of(shoot: Object) -> str:
 
 def abandoned(shoot: Object, status: Object, *, now: datetime) -> Object:
     """The status of a Shoot of a lost Seed, equal to the present one if it says so already."""
-    is_workerless = not mappings_at(shoot, "spec", "provider", "workers")
+    is_workerless = not workers(spec(shoot))
     kinds = [each for each in conditions.SHOOT_CONDITIONS if not is_workerless or each != conditions.EVERY_NODE_READY]
     constraints = (conditions.HIBERNATION_POSSIBLE, conditions.MAINTENANCE_PRECONDITIONS_SATISFIED)
     return {
