@@ -65,8 +65,10 @@ class Moves:
 
     def seen(self, reference: str, live: Object, *, namespace: str, now: float) -> bool:
         """A live object; whether its receiver waits for it or has it, so that the giver may let it go."""
-        receiver = f"{namespace}/{self.outgoing[reference].receiver}"
-        if receiver not in {annotations(live).get(CLAIMED_BY), annotations(live).get(ORIGIN)}:
+        outgoing = self.outgoing.get(reference)
+        if outgoing is None:  # the model was changed while somebody looked
+            return True
+        if f"{namespace}/{outgoing.receiver}" not in {annotations(live).get(CLAIMED_BY), annotations(live).get(ORIGIN)}:
             return False
         del self.outgoing[reference]
         self.stays.append(Stay(reference, now))

@@ -68,6 +68,12 @@ def test_it_may_go_back_or_on_before_it_came(moves: Moves) -> None:
     assert moves.outgoing == {}
 
 
+def test_nobody_waits_for_what_nobody_wants_any_more(moves: Moves) -> None:
+    moves.edit(AFTER, model(managed("a", "", p=2)), now=1.5)
+    assert seen(moves, live(origin="a"))
+    assert moves.stays == []
+
+
 def test_who_shares_an_agent_needs_not_wait() -> None:
     moves = Moves()
     moves.edit(BEFORE, model(managed("a", "", p=1), managed("b", "second", q=1), managed("c", "", o=1)), now=1.0)
