@@ -165,22 +165,68 @@ def test_the_owner_can_be_changed_but_not_removed() -> None:
 MANAGE, WHITELIST = "manage-members projects", "modify-spec-tolerations-whitelist projects"
 
 
+OWNER_ALONE = [user("admin", "admin", "owner")]
+
+
 @pytest.mark.parametrize(
-    ("by", "members", "code"),
+    "change",
     [
-        ("bob", [user("admin", "admin", "owner"), user("ann", "admin")], 403),
-        ("bob", [user("admin", "admin", "owner"), account("robot", "admin")], 200),
-        ("bob", [user("admin", "admin", "owner"), user("system:serviceaccount:ns:robot", "admin")], 200),
-        ("admin", [user("admin", "admin", "owner"), user("ann", "admin")], 200),
+        {"members": [*OWNER_ALONE, user("bob", "admin"), user("ann", "viewer")]},
+        {"members": OWNER_ALONE},
+        {"members": [*OWNER_ALONE, user("bob", "admin", "uam")]},
+        {"members": [*OWNER_ALONE, user("bob", "admin", "serviceaccountmanager")]},
+        {"members": [*OWNER_ALONE, user("bob", "admin", "extension:x")]},
+        {"members": [*OWNER_ALONE, user("bob", "viewer")]},
+        {"members": [user("admin", "viewer"), user("bob", "admin")]},
+        {"members": [user("admin", "admin"), user("bob", "owner")]},
+        {"members": [*OWNER_ALONE, user("bob", "admin"), {**user("everybody", "admin"), "kind": "Group"}]},
+        {"members": [*OWNER_ALONE, user("bob", "admin"), account("robot", "uam")]},
+        {"members": [*OWNER_ALONE, user("bob", "admin"), user("system:serviceaccount:ns:robot", "viewer")]},
+        {"members": [*OWNER_ALONE, {**user("bob", "admin"), "kind": "Group"}]},
+        {"owner": user("bob")},
+        {"owner": user("eve")},
+        {"owner": {**user("everybody"), "kind": "Group"}},
+        {"owner": {"kind": "ServiceAccount", "name": "robot", "namespace": "ns"}},
     ],
 )
-def test_members_who_are_human_are_managed_by_the_owner_or_with_a_right(
-    by: str, members: list[Object], code: int
-) -> None:
-    old = stored()
-    new = {**old, "spec": {**old["spec"], "members": members}}
-    assert Asked(PROJECT, user=by, denied=[MANAGE]).update(old, new).code == code
-    assert Asked(PROJECT, user=by).update(old, new).code == 200
+def test_who_has_which_role_is_changed_by_the_owner_or_with_a_right(change: Object) -> None:
+    old = stored(members=[*OWNER_ALONE, user("bob", "admin")])
+    new = {**old, "spec": {**old["spec"], **change}}
+    for by, code in (("bob", 403), ("admin", 200)):
+        assert Asked(PROJECT, user=by, denied=[MANAGE]).update(old, new).code == code
+    assert Asked(PROJECT, user="bob").update(old, new).code == 200
+
+
+def test_what_leaves_all_roles_as_they_are_takes_no_right() -> None:
+    robot = user("system:serviceaccount:ns:robot", "viewer")
+    old = stored(members=[*OWNER_ALONE, user("bob", "admin", "uam"), robot])
+    asked = Asked(PROJECT, user="bob", denied=[MANAGE])
+    same = [account("robot", "viewer"), user("bob", "uam", "admin"), *OWNER_ALONE]
+    assert asked.update(old, {**old, "spec": {**old["spec"], "members": same, "purpose": "x"}}).code == 200
+    # Stored before owners were members, and members without roles were viewers.
+    old["spec"]["members"] = [{"kind": "User", "apiGroup": RBAC, "name": "bob"}]
+    assert asked.update(old, {**old, "spec": {**old["spec"], "purpose": "x"}}).code == 200
+
+
+def test_a_project_without_owner_is_nobodys() -> None:
+    old = stored(members=[user("bob", "admin")])
+    without = {**old, "spec": {"members": old["spec"]["members"]}}
+    owned = {**old, "spec": {**without["spec"], "owner": user("bob")}}
+    assert Asked(PROJECT, user="bob", denied=[MANAGE]).update(without, owned).code == 403
+
+
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        ({"members": [user("carl", "uam"), account("robot", "admin")]}, 200),
+        ({"owner": user("ann")}, 200),
+        ({"owner": user("ann"), "members": [user("ann", "viewer", "owner", "uam")]}, 200),
+        ({"owner": user("ann"), "members": [user("bob", "uam")]}, 403),
+        ({"owner": user("ann"), "members": [{**user("all", "viewer"), "kind": "Group"}]}, 403),
+    ],
+)
+def test_who_creates_a_project_for_another_adds_no_members(spec: Object, code: int) -> None:
+    assert Asked(PROJECT, user="bob", denied=[MANAGE]).create(project(**spec)).code == code
 
 
 def test_nobody_gets_rights_by_making_himself_the_owner() -> None:

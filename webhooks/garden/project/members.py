@@ -1,8 +1,9 @@
 """What the members of a Project must be."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
-from gardener.garden.members import EXTENSION_PREFIX, OWNER, RBAC_GROUP, ROLES, VIEWER, members, roles
+from gardener.garden.members import ADMIN, EXTENSION_PREFIX, OWNER, RBAC_GROUP, ROLES, VIEWER, members, roles
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, text
 from kube.validation import (
@@ -19,7 +20,11 @@ from webhooks.garden.findings import Finding
 from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write, is_service_account
 
 LONGEST_EXTENSION_ROLE = 20
+OF_THE_SPEC = "spec.owner"
+"""The owner himself, whose rights come from that field: no role of a member has this name."""
 _KINDS = ("Group", "ServiceAccount", "User")
+
+Identity: TypeAlias = tuple[str, str, str]
 
 
 def set_roles(member: Object, wanted: Sequence[str]) -> None:
@@ -35,7 +40,7 @@ def default_group(subject: Object) -> None:
         subject["apiGroup"] = RBAC_GROUP
 
 
-def identity(subject: Object) -> tuple[str, str, str]:
+def identity(subject: Object) -> Identity:
     """Whom it means: kind, namespace, name. A ServiceAccount has a user name, too."""
     kind, name = text(subject.get("kind")), text(subject.get("name"))
     if kind == "User" and is_service_account(name):
@@ -56,9 +61,16 @@ def _as_numbered(member: Object) -> Object:
     return {**numbered, "roles": roles(member) or [VIEWER]}
 
 
-def humans(spec: Object) -> set[str]:
-    found = (text(each.get("name")) for each in members(spec) if each.get("kind") == "User")
-    return {name for name in found if not is_service_account(name)}
+def held_roles(spec: Object) -> set[tuple[Identity, str]]:
+    """Who has which role, by `spec.owner` or as a member. An owner is a member, also where that is not stored yet."""
+    held = {(identity(member), role) for member in members(spec) for role in roles(member) or (VIEWER,)}
+    owner = mapping(spec.get("owner"))
+    if not owner:
+        return held
+    who = identity(owner)
+    if not any(each == who for each, _ in held):
+        held |= {(who, ADMIN), (who, OWNER)}
+    return held | {(who, OF_THE_SPEC)}
 
 
 # --- rules
@@ -73,7 +85,7 @@ def old_role(write: Write) -> Iterator[str]:
 
 
 def member_errors(write: Write) -> Iterator[Finding]:
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[Identity] = set()
     owners = 0
     for index, member in enumerate(members(write.spec)):
         path = f"spec.members[{index}]"

@@ -2,16 +2,23 @@
 
 from collections.abc import Iterator
 
+from gardener.garden.members import USER_ACCESS_MANAGER
 from gardener.garden.resources import PROJECTS
 from kube.names import dns_label_problems
 from kube.objects import Object, mapping, mappings, metadata, text
 from kube.validation import invalid_for, label_selector_errors
 from webhooks.garden.common import tolerations
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.project.members import humans, identity, member_errors, subject_errors
+from webhooks.garden.project.members import held_roles, identity, member_errors, subject_errors
 from webhooks.garden.write import Right, Write, is_service_account
 
 GARDEN, GARDEN_PREFIX = "garden", "garden-"
+MANAGE_MEMBERS = "manage-members"
+_MANAGE = "manage human users or groups in .spec.members"
+_WHO_MAY = (
+    ": .spec.owner and roles in .spec.members are changed by the owner, "
+    f'members with the role "{USER_ACCESS_MANAGER}", and who may "{MANAGE_MEMBERS}"'
+)
 
 
 def namespace_errors(write: Write) -> Iterator[Finding]:
@@ -57,17 +64,20 @@ def rights(write: Write) -> Iterator[Right]:
     """Custom verbs: not everybody who may write a Project may change all of it."""
     if write.changed("spec", "tolerations", "whitelist"):
         yield _right(write, "modify-spec-tolerations-whitelist", "modify .spec.tolerations.whitelist")
-    if _changes_humans(write):
-        yield _right(write, "manage-members", "manage human users or groups in .spec.members")
+    if _changes_members(write):
+        yield _right(write, MANAGE_MEMBERS, _MANAGE, _WHO_MAY)
 
 
-def _changes_humans(write: Write) -> bool:
+def _changes_members(write: Write) -> bool:
+    """Whether anybody gets or loses a role, be it that of the owner."""
     owner = mapping(write.spec.get("owner"))
     # On UPDATE the owner as stored: nobody gets rights by making himself the owner.
-    if not owner or _is_user(mapping(write.old_spec.get("owner")) or owner, write):
+    if _is_user(mapping(write.old_spec.get("owner")) if write.is_update else owner, write):
         return False
-    always = {text(owner.get("name"))}
-    return humans(write.spec) - always != humans(write.old_spec) - always
+    held = held_roles(write.spec)
+    if write.is_create:  # who may do that may say whose it is
+        return any(who != identity(owner) for who, _ in held)
+    return held != held_roles(write.old_spec)
 
 
 def _is_user(owner: Object, write: Write) -> bool:
@@ -79,10 +89,10 @@ def _is_user(owner: Object, write: Write) -> bool:
     return kind == "User" and name == write.user.name
 
 
-def _right(write: Write, verb: str, what: str) -> Right:
+def _right(write: Write, verb: str, what: str, who_may: str = "") -> Right:
     return Right(
         verb=verb,
         resource=PROJECTS,
         name=write.name,
-        denial=f'user "{write.user.name}" is not allowed to {what} for "{PROJECTS.plural}"',
+        denial=f'user "{write.user.name}" is not allowed to {what} for "{PROJECTS.plural}"{who_may}',
     )
