@@ -12,16 +12,17 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from agent.controller_manager.certificate_signing_request.controller import declare
-from agent.controller_manager.certificate_signing_request.rules import USAGES
+from agent.controller_manager.certificate_signing_request.rules import USAGES, token_id
 from gardener.garden.resources import SEEDS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
+from kit.garden_shoots import ShootPlace
 from kit.kubeconfigs import kubeconfig, written
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kit.world import connected
 from kube.client import Client
-from kube.errors import KubeError
+from kube.errors import Forbidden, KubeError
 from kube.objects import Object, condition
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
@@ -34,19 +35,20 @@ _PKCS8 = serialization.PrivateFormat.PKCS8
 
 
 class Gardenlet:
-    def __init__(self, garden: Garden, directory: Path) -> None:
-        self.name = f"seed-{secrets.token_hex(3)}"
+    def __init__(self, garden: Garden, directory: Path, name: str = "") -> None:
+        self.name = name or f"seed-{secrets.token_hex(3)}"
         self.user = f"gardener.cloud:system:seed:{self.name}"
         self._garden = garden
         self._directory = directory
 
-    def bootstrap_kubeconfig(self) -> Path:
-        identity, secret = secrets.token_hex(3), secrets.token_hex(8)
+    def bootstrap_kubeconfig(self, identity: str = "", *, group: str = "system:bootstrappers:gardenlet") -> Path:
+        identity, secret = identity or secrets.token_hex(3), secrets.token_hex(8)
         data = {"token-id": identity, "token-secret": secret, "usage-bootstrap-authentication": "true"}
+        data["auth-extra-groups"] = group
         kind = "bootstrap.kubernetes.io/token"
         name, namespace = f"bootstrap-token-{identity}", "kube-system"
         self._garden.create(SECRETS, name, namespace=namespace, type=kind, stringData=data)
-        return self._kubeconfig("bootstrap", {"token": f"{identity}.{secret}"})
+        return self._kubeconfig(f"bootstrap-{identity}", {"token": f"{identity}.{secret}"})
 
     def kubeconfig(self, certificate: str) -> Path:
         """Args: certificate: as in the status of the request: base64 of PEM."""
@@ -114,4 +116,29 @@ async def test_who_may_not_ask_waits_for_the_right(garden: Garden, tmp_path: Pat
             name = await ask(stranger, gardenlet.request("asked"))
         again = await ask(operator, gardenlet.request("of-operator"))
         await soon(lambda: is_decided(operator, again), "the request of one who may")
+        assert not await is_decided(operator, name)
+
+
+async def test_a_token_by_which_nodes_join_is_none_of_a_gardenlet(garden: Garden, tmp_path: Path) -> None:
+    gardenlet = Gardenlet(garden, tmp_path)
+    kubeconfig = gardenlet.bootstrap_kubeconfig(group="system:bootstrappers:kubeadm:default-node-token")
+
+    async def is_refused() -> bool:
+        async with connected(kubeconfig) as joining:
+            try:
+                await joining.create(CERTIFICATE_SIGNING_REQUESTS, gardenlet.request("asked"))
+            except Forbidden:
+                return True
+        return False
+
+    await soon(is_refused, "the token to be known, and refused", passing=(KubeError,))
+
+
+async def test_a_seed_that_exists_is_given_to_the_token_that_was_made_for_it(garden: Garden, tmp_path: Path) -> None:
+    gardenlet = Gardenlet(garden, tmp_path, ShootPlace(garden).seed())
+    async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
+        async with connected(gardenlet.bootstrap_kubeconfig()) as another:
+            name = await ask(another, gardenlet.request("another"))
+        async with connected(gardenlet.bootstrap_kubeconfig(token_id(gardenlet.name))) as own:
+            assert await certificate(own, await ask(own, gardenlet.request("own")))
         assert not await is_decided(operator, name)

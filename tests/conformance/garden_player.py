@@ -49,6 +49,7 @@ _DELIVERY = 0.5
 """Seconds within which an API server has sent changes to those who watch."""
 _WORK = re.compile(r'(?:workqueue_depth|controller_runtime_active_workers){controller="(?P<controller>[^"]+)"')
 _LAGS = re.compile("not found|not yet ready|not been synchronized")
+_BOOTSTRAPPERS = "system:bootstrappers"
 
 
 async def play_all(
@@ -192,7 +193,7 @@ class _Play:
     async def _do(self, step: Object) -> None:
         client = self.client
         if "as" in step:
-            client = client.impersonating(step["as"], step.get("groups", ()))
+            client = client.impersonating(step["as"], _groups(step))
         match step:
             case {"put": objects}:
                 for obj in objects:
@@ -440,3 +441,9 @@ def _is_compared(event: Object) -> bool:
     )
     is_of_waiting = event["involvedObject"]["kind"] == "ManagedSeedSet" and event["reason"].startswith("WaitingFor")
     return not (transient or is_of_waiting)
+
+
+def _groups(step: Object) -> list[str]:
+    """The original gives gardenlets the rights of all bootstrap tokens; here they have a group of their own."""
+    groups = list(step.get("groups", ()))
+    return [*groups, f"{_BOOTSTRAPPERS}:gardenlet"] if _BOOTSTRAPPERS in groups else groups

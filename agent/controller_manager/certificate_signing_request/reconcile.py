@@ -7,11 +7,13 @@ from datetime import datetime
 import structlog
 
 from agent.controller_manager.certificate_signing_request import rules
+from gardener.garden.resources import SEEDS
 from kube.cache import Store, without_managed_fields
 from kube.client import Client
 from kube.clock import parse_time
 from kube.controller import Done, ReconcileError, Result, TerminalError
 from kube.errors import NotFound
+from kube.names import dns_subdomain_problems
 from kube.objects import Key, Object, metadata, text
 from kube.paths import at
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
@@ -19,6 +21,7 @@ from kube.signing_requests import (
     APPROVED,
     KUBE_APISERVER_CLIENT,
     MalformedRequestError,
+    SigningRequest,
     is_pending,
     parse,
     signer_of,
@@ -53,8 +56,25 @@ class Reconciler:
             log.info("A request for a client certificate is not that of a gardenlet", reason=reason)
             return Done()
         await self._check_right(csr)
+        if await self._is_taken(request):
+            return Done()
         await self._approve(csr)
         return Done()
+
+    async def _is_taken(self, request: SigningRequest) -> bool:
+        """Whether somebody else is that Seed. The API server is asked: it may have been registered a moment ago."""
+        seed = rules.seed_of(request)
+        if rules.is_made_for(seed, request.username) or dns_subdomain_problems(seed):
+            return False
+        if await self.client.find(SEEDS, seed) is None:
+            return False
+        log.warning(
+            "The certificate of a Seed that exists is asked for with credentials that were not made for it",
+            seed=seed,
+            user=request.username,
+            remedy=f'use a bootstrap token with the id "{rules.token_id(seed)}"',
+        )
+        return True
 
     async def _check_right(self, csr: Object) -> None:
         """Raises ReconcileError: the right may still be given."""

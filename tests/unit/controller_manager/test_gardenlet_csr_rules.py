@@ -8,14 +8,22 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.certificate_signing_request.rules import USAGES, review, why_not
+from agent.controller_manager.certificate_signing_request.rules import (
+    USAGES,
+    is_made_for,
+    review,
+    seed_of,
+    token_id,
+    why_not,
+)
 from kit.signing.requests import CLIENT, csr_object, signing_request
 from kube.objects import Object
 from kube.signing_requests import is_pending, parse, with_decision
 
 SEEDS = "gardener.cloud:system:seeds"
 NAME = "gardener.cloud:system:seed:a"
-BOOTSTRAPPER = {"user": "system:bootstrap:abcdef", "groups": ["system:bootstrappers", "system:authenticated"]}
+GROUPS = ["system:bootstrappers", "system:bootstrappers:gardenlet", "system:authenticated"]
+BOOTSTRAPPER = {"user": "system:bootstrap:abcdef", "groups": GROUPS}
 
 
 def request(
@@ -71,7 +79,7 @@ def test_the_review_is_about_whoever_made_the_request() -> None:
     assert (asked["user"], asked["uid"], asked["groups"], asked["extra"]) == (
         "system:bootstrap:abcdef",
         "u",
-        ["system:bootstrappers", "system:authenticated"],
+        GROUPS,
         {"k": ["v"]},
     )
     assert asked["resourceAttributes"]["subresource"] == "seedclient"
@@ -82,3 +90,27 @@ def test_a_decision_ends_the_wait() -> None:
     assert is_pending(csr)
     assert not is_pending(with_decision(csr, "Approved", "R", "m"))
     assert is_pending(csr)
+
+
+SOIL, OF_MANAGED_SEED = "e93d59", "dba8b5"
+"""The first digits of the SHA-256 sums of `soil` and `soilgarden--soil`."""
+
+
+@pytest.mark.parametrize(
+    ("user", "fits"),
+    [
+        ("gardener.cloud:system:seed:soil", True),
+        ("gardener.cloud:system:seed:sand", False),
+        (f"system:bootstrap:{SOIL}", True),
+        (f"system:bootstrap:{OF_MANAGED_SEED}", True),
+        ("system:bootstrap:abcdef", False),
+        (f"system:bootstrap:{token_id('sand')}", False),
+        ("system:serviceaccount:garden:gardenlet-bootstrap-soil", True),
+        ("system:serviceaccount:garden:gardenlet-bootstrap-sand", False),
+        ("system:serviceaccount:garden-dev:gardenlet-bootstrap-soil", False),
+        ("admin", False),
+    ],
+)
+def test_who_may_become_a_seed_that_exists(user: str, fits: bool) -> None:
+    asked = parse(request("gardener.cloud:system:seed:soil", csr={"user": user}))
+    assert is_made_for(seed_of(asked), asked.username) is fits
