@@ -31,12 +31,13 @@ def lifetime(quotas: Iterable[Object]) -> timedelta | None:
     return None if shortest is None else timedelta(days=min(shortest, timedelta.max.days))
 
 
-def first_end(shoot: Object, allowed: timedelta) -> str:
+def first_end(shoot: Object, allowed: timedelta, *, earliest: datetime | None = None) -> str:
     """Of a Shoot for which nobody has said another one, as in the annotation."""
     try:
-        return format_time(parse_time(metadata(shoot)["creationTimestamp"]) + allowed)
+        first = parse_time(metadata(shoot)["creationTimestamp"]) + allowed
     except OverflowError:
-        return format_time(_LAST_MOMENT)
+        first = _LAST_MOMENT
+    return format_time(first if earliest is None else max(first, earliest))
 
 
 def end(shoot: Object) -> datetime | None:

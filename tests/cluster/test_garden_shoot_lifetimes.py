@@ -8,7 +8,7 @@ from agent.controller_manager.shoot.quota.controller import declare
 from agent.controller_manager.shoot.quota.reconcile import REASON
 from config.controller_manager.controllers import Controllers
 from gardener import keys
-from gardener.garden.resources import QUOTAS, SECRET_BINDINGS, SHOOTS
+from gardener.garden.resources import PROJECTS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
@@ -70,6 +70,18 @@ async def test_a_shoot_that_has_expired_is_deleted_after_announcements(place: Sh
             await soon(lambda: place.find(SHOOTS, "old") is None, "the Shoot to be deleted")
             await soon(is_announced, "the end of the other one to be announced")
             assert place.find(SHOOTS, "ageing")
+
+
+async def test_what_two_people_have_to_delete_is_deleted_when_it_has_expired(place: ShootPlace) -> None:
+    place.patch(PROJECTS, place.name, {"spec": {"dualApprovalForDeletion": [{"resource": "shoots", "selector": {}}]}})
+    place.patch(QUOTAS, "q", {"spec": {"clusterLifetimeDays": 0}})
+    place.shoot("old", secretBindingName="limited", metadata=ends(NOW - timedelta(hours=1)))
+    place.shoot("limited", secretBindingName="limited")
+    async with connected(place.garden.cluster) as client, run_garden_controller(declare, client, place.namespace):
+        await soon(lambda: place.find(SHOOTS, "old") is None, "the Shoot to be deleted")
+        await soon(lambda: until(place, "limited"), "the annotation")
+    end = datetime.fromisoformat(until(place, "limited") or "")
+    assert end >= NOW + timedelta(days=7), "others have time to put it off"
 
 
 async def test_a_dry_run_deletes_nothing(place: ShootPlace) -> None:

@@ -109,6 +109,15 @@ def lean_shoot(shoot: Object) -> Object:
     }
 
 
+def lean_set(seed_set: Object) -> Object:
+    """A ManagedSeedSet without its templates."""
+    return {
+        "metadata": _only(metadata(seed_set), ("deletionTimestamp", "name", "namespace", "uid")),
+        "spec": _only(spec(seed_set), ("replicas",)),
+        "status": _only(mapping(seed_set.get("status")), ("replicas",)),
+    }
+
+
 def _only(obj: Object, fields: Iterable[str]) -> Object:
     return {field: obj[field] for field in fields if field in obj}
 
@@ -133,6 +142,7 @@ VIEWS: dict[Resource, View[Object]] = {
         _view(garden.EXPOSURE_CLASSES),
         _bare(garden.GARDENLETS),
         _view(garden.MANAGED_SEEDS, shoot=_named("shoot", "name")),
+        View(garden.MANAGED_SEED_SETS, lean_set),
         _view(garden.NAMESPACED_CLOUD_PROFILES, parent=_keys(users.parents)),
         _view(garden.PROJECTS, namespace=_named("namespace")),
         _view(garden.QUOTAS),

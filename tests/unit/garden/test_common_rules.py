@@ -63,38 +63,6 @@ def test_who_confirmed_a_deletion_cannot_be_forged(old: Object, new: Object, kep
     assert obj["metadata"].get("annotations", {}) == kept
 
 
-def project(selector: Object, **more: Any) -> Object:
-    approval = {"resource": "shoots", "selector": selector, **more}
-    spec = {"namespace": "garden-dev", "dualApprovalForDeletion": [approval]}
-    return {"apiVersion": PROJECTS.api_version, "kind": "Project", "metadata": {"name": "dev"}, "spec": spec}
-
-
-ROBOT = "system:serviceaccount:ns:robot"
-
-
-@pytest.mark.parametrize(
-    ("approval", "confirmed_by", "by", "denied"),
-    [
-        (project({}), "ann", "ann", True),
-        (project({}), "ann", "bob", False),
-        (project({"matchLabels": {}}), "ann", "ann", True),
-        (project({"matchLabels": {"a": "b"}}), "ann", "ann", True),
-        (project({"matchLabels": {"a": "x"}}), "ann", "ann", False),
-        (project({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "ann", "ann", True),
-        (project({}), ROBOT, ROBOT, True),
-        (project({}, includeServiceAccounts=True), ROBOT, ROBOT, True),
-        (project({}, includeServiceAccounts=False), ROBOT, ROBOT, False),
-    ],
-)
-def test_two_people_delete_where_the_project_says_so(
-    approval: Object, confirmed_by: str, by: str, *, denied: bool
-) -> None:
-    obj = shoot({CONFIRM: "true", CONFIRMED_BY: confirmed_by}, {"a": "b"})
-    found = list(deletion.by_another_user(write(obj, by=by, garden=(approval,))))
-    assert bool(found) == denied
-    assert list(deletion.by_another_user(write(obj, by=by))) == []
-
-
 # --- binding
 
 

@@ -388,6 +388,20 @@ def test_the_end_of_a_shoot_is_put_off_by_its_quotas_days_at_most(until: str, co
     old = stored()
     notes = {**old["metadata"]["annotations"], EXPIRATION: until}
     assert update(old, LIMITED, quota(clusterLifetimeDays=7), meta__annotations=notes).code == code
+    new = shoot(meta__annotations={EXPIRATION: until})
+    assert create(new, LIMITED, quota(clusterLifetimeDays=7)).code == code
+
+
+def test_the_end_of_a_shoot_is_limited_by_the_credentials_that_it_gets() -> None:
+    bindings = [
+        of(resources.CREDENTIALS_BINDINGS, name, namespace=NAMESPACE, provider={"type": "local"}, quotas=quotas,
+           credentialsRef={"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": NAMESPACE})
+        for name, quotas in (("free", []), ("limited", [{"name": "q", "namespace": NAMESPACE}]))
+    ]  # fmt: skip
+    unlimited: dict[str, Any] = {"secretBindingName": None, "credentialsBindingName": "free"}
+    old = stored(shoot(**unlimited), *bindings, meta__annotations={EXPIRATION: "2999-01-01T00:00:00Z"})
+    moved = update(old, *bindings, quota(clusterLifetimeDays=7), credentialsBindingName="limited")
+    assert "requested shoot expiration time is too long" in moved.message
 
 
 # --- operations

@@ -1,8 +1,11 @@
 """What a Project gets that its author has not written."""
 
+from gardener import keys
+from gardener.garden import dual_approval
 from gardener.garden.members import ADMIN, OWNER, RBAC_GROUP, members, roles
 from kube.objects import Object, mapping
-from webhooks.garden.common import tolerations
+from webhooks.garden.common import deletion, tolerations
+from webhooks.garden.operations import remove_annotation
 from webhooks.garden.project.members import default_group, identity, set_roles
 from webhooks.garden.write import Write
 from webhooks.shapes import items
@@ -55,3 +58,13 @@ def _hand_over(spec: Object, owner: Object) -> None:
 
 def _subject(member: Object) -> Object:
     return {name: member[name] for name in _SUBJECT if member.get(name)}
+
+
+who_confirmed_approval = deletion.confirmed_by(keys.CONFIRM_DUAL_APPROVAL, keys.DUAL_APPROVAL_CONFIRMED_BY)
+
+
+def use_up_confirmation(write: Write) -> None:
+    """It is for one change of the rule that two people have to delete."""
+    if write.is_update and dual_approval.is_loosened(write.old_spec, write.spec):
+        for name in (keys.CONFIRM_DUAL_APPROVAL, keys.DUAL_APPROVAL_CONFIRMED_BY):
+            remove_annotation(write.new, name)

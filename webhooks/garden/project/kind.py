@@ -7,13 +7,14 @@ from webhooks.garden.project import defaults, members, validation
 PROJECT = Kind(
     definition=project.PROJECT,
     defaults=(defaults.set_defaults,),
-    mutations=(defaults.set_owner,),
+    mutations=(defaults.set_owner, defaults.who_confirmed_approval, defaults.use_up_confirmation),
     checks=(
         validation.namespace_errors,
         validation.subjects,
         validation.toleration_errors,
         validation.approval_errors,
     ),
+    changes=(validation.approval_stays,),
     references=(validation.namespace_taken,),
     as_numbered=members.as_numbered,
     rights=(validation.rights,),

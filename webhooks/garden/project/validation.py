@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gardener import keys
+from gardener.garden import dual_approval
 from gardener.garden.members import USER_ACCESS_MANAGER
 from gardener.garden.resources import PROJECTS
 from kube.names import dns_label_problems
@@ -58,6 +60,21 @@ def approval_errors(write: Write) -> Iterator[Finding]:
     for index, approval in enumerate(mappings(write.spec.get("dualApprovalForDeletion"))):
         path = f"spec.dualApprovalForDeletion[{index}].selector"
         yield from label_selector_errors(path, mapping(approval.get("selector")))
+
+
+def approval_stays(write: Write) -> Iterator[Finding]:
+    """For `changes`: what two people have to delete, one alone does not make free."""
+    if not dual_approval.is_loosened(write.old_spec, write.spec):
+        return
+    told = dual_approval.refusal_for(
+        write.user.name,
+        write.old,
+        confirmation=keys.CONFIRM_DUAL_APPROVAL,
+        confirmed_by=keys.DUAL_APPROVAL_CONFIRMED_BY,
+    )
+    if told:
+        field = "spec.dualApprovalForDeletion"
+        yield Denial(f"two people have to remove or loosen an entry of {field}: {told}", field)
 
 
 def rights(write: Write) -> Iterator[Right]:

@@ -4,6 +4,7 @@ from gardener.garden.resources import (
     CONTROLLER_REGISTRATIONS,
     CREDENTIALS_BINDINGS,
     EXPOSURE_CLASSES,
+    MANAGED_SEED_SETS,
     MANAGED_SEEDS,
     NAMESPACED_CLOUD_PROFILES,
     PROJECTS,
@@ -16,10 +17,12 @@ from kube.resources import CONFIG_MAPS, SECRETS
 from webhooks.garden.common import binding, deletion, metadata
 from webhooks.garden.kind import Kind, Rules
 from webhooks.garden.shoot import (
+    approval,
     defaults,
     dns,
     kubernetes,
     labels,
+    lifetime,
     maintenance,
     networks,
     offers,
@@ -32,6 +35,7 @@ from webhooks.garden.shoot import (
     tolerations,
     warnings,
 )
+from webhooks.garden.shoot.deletion import by_two_people
 from webhooks.garden.shoot.spec_checks import SPEC_CHECKS
 
 SHOOT = Kind(
@@ -58,13 +62,15 @@ SHOOT = Kind(
         operations.operation_errors,
         operations.force_deletion_errors,
         seed.finalizer_errors,
-        quota.expiration_errors,
+        lifetime.expiration_errors,
     ),
     changes=(
         seed.annotation_changes,
         seed.finalizer_changes,
         operations.force_deletion_changes,
-        quota.lifetime_changes,
+        lifetime.lifetime_changes,
+        approval.kept_under_rule,
+        lifetime.end_not_brought_forward,
     ),
     of_spec=Rules(
         checks=SPEC_CHECKS,
@@ -82,6 +88,7 @@ SHOOT = Kind(
             networks.disjoint,
             dns.domain_errors,
             quota.quota_of_new,
+            lifetime.lifetime_of_new,
         ),
         changes=(
             metadata.frozen_in_deletion,
@@ -99,7 +106,7 @@ SHOOT = Kind(
     ),
     rights=(binding.binding_right, references.reading_rights),
     limits=(seed.capacity,),
-    deletions=(deletion.confirmed, deletion.by_another_user, seed.moving, references.still_seed),
+    deletions=(deletion.confirmed, by_two_people, seed.moving, references.still_seed),
     deprecations=(warnings.deprecated,),
     warnings=(warnings.expired, maintenance.schedule_warnings),
     reads=(
@@ -107,6 +114,7 @@ SHOOT = Kind(
         CONTROLLER_REGISTRATIONS,
         CREDENTIALS_BINDINGS,
         EXPOSURE_CLASSES,
+        MANAGED_SEED_SETS,
         MANAGED_SEEDS,
         NAMESPACED_CLOUD_PROFILES,
         PROJECTS,

@@ -1,21 +1,17 @@
-"""Quotas of bindings: how much all Shoots that use them may have together, and how long they live.
+"""Quotas of bindings: how much all Shoots that use them may have together.
 
 Reads `QUOTAS`, `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `SHOOTS`, and what `profile` reads.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
 from decimal import Decimal
 
-from gardener import keys
 from gardener.garden.resources import CREDENTIALS_BINDINGS, QUOTAS, SECRET_BINDINGS, SHOOTS
 from gardener.garden.shoots import workers
-from kube.clock import parse_time
-from kube.objects import Object, annotations, mapping, mappings, metadata, spec, text
+from kube.objects import Object, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.quantities import parse_quantity
-from kube.validation import invalid
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
@@ -24,7 +20,6 @@ from webhooks.garden.shoot.profile import profile_of
 from webhooks.garden.shoot.references import own_binding
 from webhooks.garden.write import Write, depends_on
 
-_EXPIRATION_PATH = f"metadata.annotations[{keys.SHOOT_EXPIRATION}]"
 _METRICS = ("cpu", "gpu", "memory", "storage.standard", "storage.premium", "loadbalancer")
 _CLASSES = ("standard", "premium")
 
@@ -61,7 +56,7 @@ def _size(worker: Object) -> tuple[object, ...]:
     return machine.get("type"), worker.get("maximum"), worker.get("volume")
 
 
-def _quotas(write: Write) -> Iterator[Object]:
+def quotas_of(write: Write) -> Iterator[Object]:
     binding = own_binding(write)
     for reference in mappings(mapping(binding).get("quotas")):
         namespace = text(reference.get("namespace")) or write.namespace
@@ -74,7 +69,7 @@ def _quotas(write: Write) -> Iterator[Object]:
 
 
 def _exceeded(write: Write) -> Iterator[Finding]:
-    for quota in _quotas(write):
+    for quota in quotas_of(write):
         limits = mapping(spec(quota).get("metrics"))
         used = _usage(write, write.spec)
         for other in _others(write, quota):
@@ -124,42 +119,5 @@ def _usage(write: Write, shoot_spec: Object) -> dict[str, Decimal]:
 def _amount(value: object) -> Decimal | None:
     try:
         return parse_quantity(value) if isinstance(value, str | int) else None
-    except ValueError:
-        return None
-
-
-# --- lifetime
-
-
-def expiration_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
-    written = annotations(write.new).get(keys.SHOOT_EXPIRATION)
-    if written is not None and _time(written) is None:
-        yield invalid(_EXPIRATION_PATH, written, "must be a time such as 2026-01-31T12:00:00Z")
-
-
-def lifetime_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: how far the end may be put off."""
-    written = annotations(write.new).get(keys.SHOOT_EXPIRATION, "")
-    until = _time(written)
-    if until is None or written == annotations(write.old).get(keys.SHOOT_EXPIRATION):
-        return
-    lifetimes = (spec(quota).get("clusterLifetimeDays") for quota in _quotas(write))
-    days = min((each for each in lifetimes if isinstance(each, int)), default=None)
-    if days is not None and _is_after(until, write.now, days):
-        told = f"requested shoot expiration time is too long. Can only be extended by {days} day(s)"
-        yield Denial(told, _EXPIRATION_PATH)
-
-
-def _is_after(until: datetime, now: datetime, days: int) -> bool:
-    try:
-        return until > now + timedelta(days=days)
-    except OverflowError:
-        return days < 0
-
-
-def _time(written: str) -> datetime | None:
-    try:
-        return parse_time(written)
     except ValueError:
         return None

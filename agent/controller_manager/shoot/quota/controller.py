@@ -14,6 +14,7 @@ from agent.controller_manager.api import (
     BY_QUOTA,
     BY_SECRET_BINDING,
     CREDENTIALS_BINDINGS_VIEW,
+    PROJECTS_VIEW,
     QUOTAS_VIEW,
     SECRET_BINDINGS_VIEW,
     SHOOTS_VIEW,
@@ -47,6 +48,7 @@ def declare(context: Context) -> ControlLoop:
         Reconciler(
             client=context.garden.client,
             shoots=shoots,
+            projects=loop.watch(caches, PROJECTS_VIEW),
             stores=stores,
             recorder=context.recorder,
             sync_period=timedelta(seconds=settings.sync_period),

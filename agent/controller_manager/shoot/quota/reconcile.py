@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from agent.controller_manager.api import BY_NAMESPACE
 from agent.controller_manager.confirmed_deletion import delete_confirmed
 from agent.controller_manager.shoot.quota import rules
 from gardener import keys
-from gardener.garden import lifetimes, users
+from gardener.garden import dual_approval, lifetimes, users
 from gardener.garden.resources import QUOTAS, SHOOTS
 from kube.cache import Store
 from kube.client import Client
@@ -20,7 +21,7 @@ from kube.clock import format_time
 from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
 from kube.errors import NotFound
 from kube.events import EventRecorder
-from kube.objects import Key, Object, annotations, is_deleting, metadata
+from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata
 from kube.resources import Resource
 
 REASON = "ClusterLifetimeExpiring"
@@ -36,6 +37,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class Reconciler:
     client: Client
     shoots: Store[Object]
+    projects: Store[Object]
     stores: Mapping[Resource, Store[Object]]
     """Of bindings and Quotas."""
     recorder: EventRecorder
@@ -56,7 +58,7 @@ class Reconciler:
             await self._annotate(shoot, None)
             return RequeueAfter(self.sync_period.total_seconds())
         if keys.SHOOT_EXPIRATION not in annotations(shoot):
-            shoot = await self._annotate(shoot, lifetimes.first_end(shoot, allowed))
+            shoot = await self._annotate(shoot, self._first_end(key, shoot, allowed))
         until, now = _end(shoot), self.clock()
         if until is None:
             return Done()
@@ -74,6 +76,13 @@ class Reconciler:
             return None
         binding = await _demand(read, *named)
         return lifetimes.lifetime([await _demand(read, QUOTAS, key) for key in users.quotas(binding)])
+
+    def _first_end(self, key: Key, shoot: Object, allowed: timedelta) -> str:
+        """Who may give it a Quota may not by that alone delete what two people have to delete."""
+        projects = (project for _, project in self.projects.by_index(BY_NAMESPACE, key.namespace))
+        approval = None if _is_confirmed(shoot) else dual_approval.approval_for(shoot, projects)
+        earliest = None if approval is None else self.clock() + dual_approval.NOTICE
+        return lifetimes.first_end(shoot, allowed, earliest=earliest)
 
     async def _cached(self, resource: Resource, key: Key) -> Object | None:
         return self.stores[resource].get(key)
@@ -121,6 +130,11 @@ class Reconciler:
         told = f"The lifetime of the cluster ends in less than {_UNITS[before]}, at {format_time(until)};"
         remedy = f"it is deleted then, unless the annotation {keys.SHOOT_EXPIRATION} is set to a later time"
         self.recorder.event(shoot, "Warning", REASON, f"{told} {remedy}", reporter=_REPORTER)
+
+
+def _is_confirmed(shoot: Object) -> bool:
+    confirmer = annotations(shoot).get(keys.DELETION_CONFIRMED_BY, "")
+    return is_truthy(annotations(shoot).get(keys.CONFIRM_DELETION)) and dual_approval.is_person(confirmer)
 
 
 def _end(shoot: Object) -> datetime | None:

@@ -1,0 +1,106 @@
+"""What two people have to delete, by `dualApprovalForDeletion` of their Project: one confirms, the other deletes.
+
+Only people count. Controllers act for whoever made them act: the garbage collector deletes what anybody gives an owner
+that does not exist. A ServiceAccount belongs to all who can get a token for it. So neither is one of the two.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from gardener.garden.resources import SHOOTS
+from kube.objects import (
+    Object,
+    annotations,
+    is_truthy,
+    labels,
+    mapping,
+    mappings,
+    matches_label_selector,
+    spec,
+    text,
+    texts,
+)
+
+NOTICE = timedelta(days=7)
+"""How long before its deletion the end of a Shoot is known at least, so that another person can put it off."""
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_OF_KUBERNETES = f"{_SERVICE_ACCOUNT}kube-system:"
+_SYSTEM = ("system:", "gardener.cloud:system:")
+
+
+def is_person(user: str) -> bool:
+    return bool(user) and not user.startswith(_SYSTEM)
+
+
+def approval_for(shoot: Object, projects: Iterable[Object]) -> Object | None:
+    """The rule that the Shoot is under. Args: projects: of its namespace."""
+    for project in projects:
+        approval = _of_shoots(spec(project))
+        if approval is not None and _selects(approval, shoot):
+            return approval
+    return None
+
+
+def _of_shoots(project_spec: Object) -> Object | None:
+    configured = mappings(project_spec.get("dualApprovalForDeletion"))
+    return next((each for each in configured if each.get("resource") == SHOOTS.plural), None)
+
+
+def _selects(approval: Object, shoot: Object) -> bool:
+    try:
+        return matches_label_selector(mapping(approval.get("selector")), labels(shoot))
+    except ValueError:
+        return True  # It cannot be evaluated: two people are the safe choice.
+
+
+def exempts(approval: Object, user: str) -> bool:
+    """Whether the rule is not about this user: a ServiceAccount, if the Project says so, but none of Kubernetes."""
+    is_account = user.startswith(_SERVICE_ACCOUNT) and not user.startswith(_OF_KUBERNETES)
+    return is_account and approval.get("includeServiceAccounts") is False
+
+
+# --- one of the two, and the other
+
+
+def refusal_for(user: str, obj: Object, *, confirmation: str, confirmed_by: str) -> str:
+    """Why a user can't do what another person has to confirm; empty if they can.
+
+    Args:
+        user: who wants to do it.
+        obj: as it is stored.
+        confirmation: the annotation that confirms it.
+        confirmed_by: the annotation that says who did that.
+    """
+    if not is_person(user):
+        return "a person has to do it: ServiceAccounts and controllers do not count"
+    confirmer = annotations(obj).get(confirmed_by, "")
+    if not is_truthy(annotations(obj).get(confirmation)):
+        return f'another person has to set the annotation "{confirmation}" to "true" before'
+    if not is_person(confirmer):
+        by = f"{confirmer}, which is no person" if confirmer else "an unknown user"
+        again = f'another person has to remove the annotation "{confirmation}", and set it again'
+        return f"it was confirmed by {by} - {again}"
+    return "you have confirmed it yourself, so another person has to do it" if confirmer == user else ""
+
+
+# --- the rule itself
+
+
+def is_loosened(old: Object, new: Object) -> bool:
+    """Whether a Shoot may need less by the new spec of a Project than by the old one."""
+    before, after = _of_shoots(old), _of_shoots(new)
+    if before is None:
+        return False
+    if after is None:
+        return True
+    frees_accounts = after.get("includeServiceAccounts") is False and before.get("includeServiceAccounts") is not False
+    return frees_accounts or not set(_requirements(after)) <= set(_requirements(before))
+
+
+def _requirements(approval: Object) -> Iterator[tuple[object, ...]]:
+    """What its selector demands; without any, it selects all."""
+    selector = mapping(approval.get("selector"))
+    for name, value in mapping(selector.get("matchLabels")).items():
+        yield name, "In", frozenset({value})
+    for each in mappings(selector.get("matchExpressions")):
+        yield text(each.get("key")), text(each.get("operator")), frozenset(texts(each.get("values")))
