@@ -147,3 +147,19 @@ async def test_the_namespace_of_somebody_else_is_left_alone(garden: Garden, clie
         assert "gardener.cloud/role" not in labels(await client.get(NAMESPACES, taken))
         place.delete(SEEDS, place.name)
     await secret.delete()
+
+
+async def test_the_namespace_of_a_seed_goes_with_it_whatever_shoots_there_are(garden: Garden, client: Client) -> None:
+    place = ShootPlace(garden)
+    seed, namespace = place.seed(), f"seed-{place.name}"
+    place.shoot()
+    owner = SEEDS.reference(name=seed, uid=uid(await client.get(SEEDS, seed)))
+    await client.create(NAMESPACES, {"metadata": {"name": namespace, "ownerReferences": [owner]}})
+    role = {"gardener.cloud/role": "internal-domain"}
+    await client.create(SECRETS, {"metadata": {"name": "internal-domain", "namespace": namespace, "labels": role}})
+    garden.delete(SEEDS, seed)
+
+    async def is_gone() -> bool:
+        return await client.find(NAMESPACES, namespace) is None
+
+    await soon(is_gone, "the namespace to go")

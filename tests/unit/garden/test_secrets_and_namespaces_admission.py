@@ -8,7 +8,7 @@ import pytest
 from gardener.garden import resources
 from kit.webhooks.garden import Asked
 from kube.objects import Object
-from kube.resources import SECRETS, Resource
+from kube.resources import NAMESPACES, SECRETS, Resource
 from webhooks.garden.domain_secret.kind import DOMAIN_SECRET
 from webhooks.garden.internal_secret.kind import INTERNAL_SECRET
 from webhooks.garden.namespace.kind import NAMESPACE
@@ -112,9 +112,11 @@ def test_shoots_that_no_watch_has_shown_yet_count() -> None:
 # --- the internal domain
 
 
-def domain(name: str = "i", of: str = "in.example.com", *, role: str = "internal-domain") -> Object:
+def domain(
+    name: str = "i", of: str = "in.example.com", *, role: str = "internal-domain", namespace: str = "garden"
+) -> Object:
     annotations = {"dns.gardener.cloud/domain": of, "dns.gardener.cloud/provider": "local"}
-    return there(SECRETS, name, "garden", labels={"gardener.cloud/role": role}, annotations=annotations)
+    return there(SECRETS, name, namespace, labels={"gardener.cloud/role": role}, annotations=annotations)
 
 
 def test_a_namespace_has_one_internal_domain() -> None:
@@ -131,3 +133,35 @@ def test_the_internal_domain_stays_while_there_are_shoots(new: Object) -> None:
     assert Asked(DOMAIN_SECRET, garden=[domain()]).update(domain(), new).code == 200
     assert Asked(DOMAIN_SECRET, garden=[domain(), SHOOT]).delete(domain()).code == 403
     assert Asked(DOMAIN_SECRET, garden=[domain()]).delete(domain()).code == 200
+
+
+def used_seed(field: str, name: str) -> Object:
+    return {**SHOOT, field: {"seedName": name}}
+
+
+SOIL = [there(resources.SEEDS, "soil"), there(NAMESPACES, "seed-soil")]
+LEFT_BEHIND = there(NAMESPACES, "seed-soil", **DELETING)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "garden", "code"),
+    [
+        ("garden-dev", [SHOOT, used_seed("spec", "dev"), there(NAMESPACES, "garden-dev")], 200),
+        ("seed-soil", [*SOIL, SHOOT, used_seed("spec", "sand")], 200),
+        ("seed-soil", [*SOIL, used_seed("spec", "soil")], 403),
+        ("seed-soil", [*SOIL, used_seed("status", "soil")], 403),
+        # That of a Seed that was there, and of one of the same name that has come meanwhile.
+        ("seed-soil", [SOIL[1], used_seed("spec", "soil")], 200),
+        ("seed-soil", [SOIL[0], LEFT_BEHIND, used_seed("spec", "soil")], 200),
+    ],
+)
+def test_the_internal_domain_is_that_of_the_garden_and_of_a_seed(
+    namespace: str, garden: list[Object], code: int
+) -> None:
+    own, second = domain(namespace=namespace), domain("j", namespace=namespace)
+    asked = Asked(DOMAIN_SECRET, garden=[*garden, own])
+    assert asked.delete(own).code == code
+    assert asked.update(own, domain(of="other.example.com", namespace=namespace)).code == code
+    assert asked.update(own, domain(role="x", namespace=namespace)).code == code
+    is_of_a_seed = SOIL[0] in garden and SOIL[1] in garden
+    assert asked.create(second).code == (403 if is_of_a_seed else 200)

@@ -1,10 +1,14 @@
-from collections.abc import Iterator
+"""The domain of Shoots' control planes: for all Shoots in the namespace `garden`, and copied for each Seed."""
+
+from collections.abc import Iterator, Sequence
 
 from gardener import keys
-from gardener.garden.domains import DOMAIN
-from gardener.garden.resources import SHOOTS
-from kube.objects import Object, annotations, labels, metadata
-from kube.resources import SECRETS
+from gardener.garden.domains import DOMAIN, NAMESPACE
+from gardener.garden.resources import SEEDS, SHOOTS
+from gardener.garden.seeds import seed_of
+from gardener.garden.shoots import selectors_of_users
+from kube.objects import Object, annotations, is_deleting, labels, metadata
+from kube.resources import NAMESPACES, SECRETS
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.kind import Kind, foreign
 from webhooks.garden.write import Limit, Write
@@ -18,7 +22,7 @@ def is_internal_domain(secret: Object) -> bool:
 def only_one(write: Write) -> Iterator[Finding]:
     same_role = write.garden.by(SECRETS, "role", f"{write.namespace}/{keys.ROLE_INTERNAL_DOMAIN}")
     others = (secret for secret in same_role if metadata(secret).get("name") != write.name)
-    if is_internal_domain(write.new) and any(True for _ in others):
+    if _shoots(write) and is_internal_domain(write.new) and any(True for _ in others):
         role = keys.ROLE_INTERNAL_DOMAIN
         yield Denial(f"there can be only one secret with the '{role}' secret role per namespace")
 
@@ -28,18 +32,31 @@ def domain_kept(write: Write) -> Iterator[Limit]:
     lost = not is_internal_domain(write.new)
     changed = annotations(write.new).get(DOMAIN) != annotations(write.old).get(DOMAIN)
     if is_internal_domain(write.old) and (lost or changed):
-        yield _no_shoots("change domain")
+        yield from _no_shoots(write, "change domain")
 
 
 def unused(write: Write) -> Iterator[Limit]:
     """For `deletion_limits`."""
     if is_internal_domain(write.new):
-        yield _no_shoots("delete internal domain secret")
+        yield from _no_shoots(write, "delete internal domain secret")
 
 
-def _no_shoots(what: str) -> Limit:
-    denial = f"cannot {what} because there are still shoots left in the system"
-    return Limit(resource=SHOOTS, field_selectors=("",), most=0, denial=denial)
+def _no_shoots(write: Write, what: str) -> Iterator[Limit]:
+    if selectors := _shoots(write):
+        denial = f"cannot {what} because there are still shoots left in the system"
+        yield Limit(resource=SHOOTS, field_selectors=selectors, most=0, denial=denial)
+
+
+def _shoots(write: Write) -> Sequence[str]:
+    """Field selectors of those whose domain it says: all, or those of a Seed. None: it is a Secret like any other."""
+    if write.namespace == NAMESPACE:
+        return ("",)
+    seed = seed_of(write.namespace)
+    namespace = write.garden.get(NAMESPACES, write.namespace)
+    if not seed or namespace is None or is_deleting(namespace) or write.garden.get(SEEDS, seed) is None:
+        # What a Seed leaves behind goes with its namespace, whatever Shoots there are on the next one of that name.
+        return ()
+    return selectors_of_users(seed)
 
 
 DOMAIN_SECRET = Kind(
@@ -48,5 +65,5 @@ DOMAIN_SECRET = Kind(
     references=(only_one,),
     limits=(domain_kept,),
     deletion_limits=(unused,),
-    reads=(SECRETS,),
+    reads=(NAMESPACES, SECRETS, SEEDS),
 )
