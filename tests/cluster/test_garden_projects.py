@@ -18,9 +18,9 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
 from kube.client import Client, Selection
-from kube.errors import NotFound
+from kube.errors import Forbidden, NotFound
 from kube.loop import ControlLoop
-from kube.objects import Object, annotations, finalizers, labels, mappings, metadata, uid
+from kube.objects import Object, annotations, finalizers, is_deleting, labels, mappings, metadata, uid
 from kube.paths import at
 from kube.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -270,6 +270,24 @@ async def test_a_project_goes_with_its_last_shoot_and_leaves_a_namespace_that_wa
     assert labels(namespace) == {"kubernetes.io/metadata.name": place.namespace}
     assert not annotations(namespace)
     assert not metadata(namespace).get("ownerReferences")
+
+
+async def test_the_garbage_collector_has_no_hand_in_a_namespace_that_was_there_before(
+    garden: Garden, client: Client, name: str
+) -> None:
+    marks = {"gardener.cloud/role": "project", "project.gardener.cloud/name": name}
+    garden.create(NAMESPACES, f"garden-{name}", metadata={"labels": marks})
+    project = await made(client, name, namespace=f"garden-{name}")
+    owner = PROJECTS.reference(name=name, uid=uid(await project.get()))  # as releases before wrote it
+    await client.patch(NAMESPACES, project.namespace, {"metadata": {"ownerReferences": [owner]}})
+    async with running(client):
+        await project.becomes("Ready")
+    assert not metadata(await client.get(NAMESPACES, project.namespace)).get("ownerReferences")
+    await project.patch(CONFIRMED)
+    foreground = {"propagationPolicy": "Foreground"}
+    with pytest.raises(Forbidden, match="propagationPolicy Foreground"):
+        garden.cluster.api.request("DELETE", PROJECTS.path(name=name), foreground)
+    assert not is_deleting(await project.get())
 
 
 async def test_a_namespace_that_was_made_for_a_project_goes_with_it(client: Client, name: str) -> None:

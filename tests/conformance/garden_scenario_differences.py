@@ -6,6 +6,7 @@ Each reason holds for whatever object is like that of the scenario.
 from conformance.scenario_data import Observations
 
 _PROJECT, _NAMESPACE = "core.gardener.cloud/v1beta1 Project $P", "v1 Namespace $NS"
+_OF_NAMESPACES = "namespace.gardener.cloud/"
 _SHOOT = "core.gardener.cloud/v1beta1 Shoot"
 _ROLE = "rbac.authorization.k8s.io/v1 ClusterRole gardener.cloud:extension:project:$P"
 
@@ -57,6 +58,21 @@ BETTER: dict[str, tuple[str, Observations]] = {
             "then": {
                 _PROJECT: "absent",
                 _NAMESPACE: {"metadata": {"name": "$NS", "deletionTimestamp": None, "ownerReferences": None}},
+            }
+        },
+    ),
+    "project/existing-labelled": (
+        "a Namespace that is to stay is not owned by the Project, so that no garbage collector deletes it",
+        {
+            "made": {
+                _PROJECT: {"status": {"phase": "Ready"}},
+                _NAMESPACE: {
+                    "metadata": {
+                        "name": "$NS",
+                        "annotations": {f"{_OF_NAMESPACES}keep-after-project-deletion": "true"},
+                        "ownerReferences": None,
+                    }
+                },
             }
         },
     ),

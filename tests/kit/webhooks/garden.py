@@ -120,7 +120,7 @@ class Asked:
     def update_status(self, old: Object, new: Object) -> Outcome:
         return self._write("UPDATE", new, old, subresource="status")
 
-    def delete(self, old: Object, **options: str) -> Outcome:
+    def delete(self, old: Object, **options: Any) -> Outcome:
         """Args: options: of DeleteOptions."""
         old = self._complete(old)
         answer = asyncio.run(cast("Any", self._validate(self._request("DELETE", None, old, options=options))))

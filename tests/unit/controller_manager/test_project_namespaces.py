@@ -107,26 +107,29 @@ def test_a_namespace_that_is_not_meant_for_the_project_is_not_used(metadata: Obj
 @pytest.mark.parametrize(
     ("metadata", "annotations", "owners"),
     [
-        ({}, {TAKEN: UID, KEEP: "true"}, [OWNER]),
-        ({"annotations": {"mine": "x"}}, {"mine": "x", TAKEN: UID, KEEP: "true"}, [OWNER]),
-        ({"annotations": {KEEP: "false"}}, {TAKEN: UID, KEEP: "true"}, [OWNER]),
+        ({}, {TAKEN: UID, KEEP: "true"}, None),
+        ({"annotations": {"mine": "x"}}, {"mine": "x", TAKEN: UID, KEEP: "true"}, None),
+        ({"annotations": {KEEP: "false"}}, {TAKEN: UID, KEEP: "false"}, [OWNER]),
         ({"annotations": {CREATED: "true"}}, {CREATED: "true", TAKEN: UID}, [OWNER]),
-        ({"annotations": {CREATED: "true", KEEP: "true"}}, {CREATED: "true", KEEP: "true", TAKEN: UID}, [OWNER]),
-        ({"ownerReferences": [FOREIGN]}, {TAKEN: UID, KEEP: "true"}, [FOREIGN, OWNER]),
+        ({"annotations": {CREATED: "true", KEEP: "true"}}, {CREATED: "true", KEEP: "true", TAKEN: UID}, None),
+        ({"ownerReferences": [FOREIGN]}, {TAKEN: UID, KEEP: "true"}, [FOREIGN]),
+        # As releases before wrote it.
+        ({"annotations": {TAKEN: UID, KEEP: "true"}, "ownerReferences": [OWNER]}, {TAKEN: UID, KEEP: "true"}, None),
+        ({"ownerReferences": [{**OWNER, "controller": False}, FOREIGN]}, {TAKEN: UID, KEEP: "true"}, [FOREIGN]),
         (
-            {"ownerReferences": [{**OWNER, "controller": False}, FOREIGN]},
-            {TAKEN: UID, KEEP: "true"},
+            {"annotations": {CREATED: "true"}, "ownerReferences": [{**OWNER, "controller": False}, FOREIGN]},
+            {CREATED: "true", TAKEN: UID},
             [OWNER, FOREIGN],
         ),
     ],
 )
-def test_a_namespace_that_was_there_before_is_taken_and_kept(
-    metadata: Object, annotations: Object, owners: list[Object]
+def test_a_namespace_that_is_to_stay_is_taken_and_has_no_owner(
+    metadata: Object, annotations: Object, owners: list[Object] | None
 ) -> None:
     before = namespace(**metadata)
     after = merged(before, taking(before, PROJECT))
     assert after["metadata"]["annotations"] == annotations
-    assert after["metadata"]["ownerReferences"] == owners
+    assert after["metadata"].get("ownerReferences") == owners
     assert after["metadata"]["labels"] == LABELS
     assert taking(after, PROJECT) == {}
 

@@ -258,6 +258,23 @@ def test_a_deletion_is_confirmed(annotations: Object, code: int) -> None:
     assert Asked(PROJECT).delete({**old, "metadata": {"name": "p", "annotations": CONFIRMED}}).code == 200
 
 
+@pytest.mark.parametrize(
+    ("finalizers", "options", "code"),
+    [
+        ([], {"propagationPolicy": "Foreground"}, 403),
+        ([], {"propagationPolicy": "Background"}, 200),
+        ([], {}, 200),
+        (["foregroundDeletion"], {}, 403),
+        (["foregroundDeletion"], {"propagationPolicy": "Background"}, 200),
+        (["foregroundDeletion"], {"orphanDependents": False}, 200),
+    ],
+)
+def test_a_project_is_not_deleted_in_the_foreground(finalizers: list[str], options: Object, code: int) -> None:
+    old = {**stored(), "metadata": {"name": "p", "annotations": CONFIRMED, "finalizers": finalizers}}
+    refused = Asked(PROJECT).delete(old, **options)
+    assert (refused.code, "propagationPolicy Foreground" in refused.message) == (code, code == 403)
+
+
 def test_an_update_is_not_refused_for_a_member_that_it_leaves_as_it_was() -> None:
     old = stored()
     old["spec"]["members"].append(user("bob", "king"))

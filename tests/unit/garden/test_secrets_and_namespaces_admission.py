@@ -75,6 +75,7 @@ def there(resource: Resource, name: str, namespace: str = "", **meta: Any) -> Ob
 
 
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+KEPT = {"namespace.gardener.cloud/keep-after-project-deletion": "true"}
 PROJECT, LEAVING = there(resources.PROJECTS, "dev"), there(resources.PROJECTS, "dev", **DELETING)
 SHOOT = there(resources.SHOOTS, "s", "garden-dev")
 
@@ -84,6 +85,8 @@ SHOOT = there(resources.SHOOTS, "s", "garden-dev")
     [
         ([PROJECT], {}, 'direct deletion of namespace "garden-dev" is not permitted (you must delete the'),
         ([LEAVING, SHOOT], {}, 'deletion of namespace "garden-dev" is not permitted (it still contains Shoots)'),
+        ([LEAVING], {"annotations": KEPT}, "is not permitted (it stays when its project goes"),
+        ([LEAVING], {"annotations": dict.fromkeys(KEPT, "false")}, ""),
         ([LEAVING], {}, ""),
         ([PROJECT, SHOOT], DELETING, ""),
         ([], {}, ""),

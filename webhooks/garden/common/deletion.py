@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 
 from gardener import keys
-from kube.objects import Object, annotations, is_truthy
+from kube.objects import Object, annotations, finalizers, is_truthy
 from webhooks.garden.common.metadata import set_annotation
 from webhooks.garden.findings import Denial
 from webhooks.garden.operations import remove_annotation
-from webhooks.garden.write import Mutation, Write
+from webhooks.garden.write import Mutation, Rule, Write
+
+_FOREGROUND = "foregroundDeletion"
+"""A finalizer."""
 
 
 def is_confirmed(obj: Object) -> bool:
@@ -18,6 +21,27 @@ def confirmed(write: Write) -> Iterator[Denial]:
     """For `deletions`."""
     if not is_confirmed(write.new):
         yield Denial(f'must have a "{keys.CONFIRM_DELETION}" annotation to delete')
+
+
+def in_order(owned: str) -> Rule:
+    """For `deletions`. In the foreground the garbage collector would delete all that the object owns, at once."""
+
+    def rule(write: Write) -> Iterator[Denial]:
+        if _is_in_foreground(write):
+            yield Denial(
+                f"cannot be deleted with propagationPolicy Foreground, since its controller deletes {owned} in order - "
+                "use Background, which is the default"
+            )
+
+    return rule
+
+
+def _is_in_foreground(write: Write) -> bool:
+    """As the API server decides it: a finalizer says so as well, if the request does not say how to delete."""
+    policy = write.options.get("propagationPolicy")
+    if policy or write.options.get("orphanDependents") is not None:
+        return policy == "Foreground"
+    return _FOREGROUND in finalizers(write.new)
 
 
 def confirmed_by(confirmation: str, name: str) -> Mutation:

@@ -2,6 +2,7 @@ from gardener import keys
 from gardener.garden.kinds.managed_seed_set import MANAGED_SEED_SET as DEFINITION
 from gardener.garden.resources import MANAGED_SEEDS, PROJECTS, SHOOTS
 from webhooks.garden import operations
+from webhooks.garden.common import deletion
 from webhooks.garden.common.namespaces import in_garden
 from webhooks.garden.kind import Kind
 from webhooks.garden.managed_seed_set import scaling, shoots, validation
@@ -20,7 +21,7 @@ MANAGED_SEED_SET = Kind(
     ),
     changes=(validation.seed_changes, shoots.shoot_changes),
     references=(validation.name_errors,),
-    deletions=(scaling.in_order,),
+    deletions=(deletion.in_order("its replicas"),),
     warnings=(scaling.replicas_that_stay, validation.numbers_that_fit),
     reads=(MANAGED_SEEDS, PROJECTS, SHOOTS),
 )

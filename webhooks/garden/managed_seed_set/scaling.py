@@ -1,4 +1,4 @@
-"""What becomes of a set that is to have fewer replicas, or none: such as are in use stay, others go one by one."""
+"""What becomes of a set that is to have fewer replicas: such as are in use stay, others go one by one."""
 
 from collections.abc import Iterator
 
@@ -6,19 +6,9 @@ from gardener import keys
 from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from kube.objects import Object, annotations, controller_of, integer, metadata, text, uid
 from webhooks.garden.common.references import shoots_on
-from webhooks.garden.findings import Denial
 from webhooks.garden.write import Write
 
 _MOST_NAMED = 10
-
-
-def in_order(write: Write) -> Iterator[Denial]:
-    """For `deletions`. With Foreground the garbage collector would delete all that the set owns, at once."""
-    if write.options.get("propagationPolicy") == "Foreground":
-        yield Denial(
-            "cannot be deleted with propagationPolicy Foreground, since its controller deletes its replicas in order - "
-            "use Background, which is the default"
-        )
 
 
 def replicas_that_stay(write: Write) -> Iterator[str]:

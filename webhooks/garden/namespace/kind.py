@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from gardener import keys
 from gardener.garden.resources import PROJECTS, SHOOTS
-from kube.objects import is_deleting, labels
+from kube.objects import annotations, is_deleting, is_truthy, labels
 from kube.resources import NAMESPACES
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.kind import Kind, foreign
@@ -17,6 +17,10 @@ def goes_with_project(write: Write) -> Iterator[Finding]:
     if not is_deleting(project):
         reason = f'you must delete the corresponding project "{project["metadata"]["name"]}"'
         yield Denial(f'direct deletion of namespace "{write.name}" is not permitted ({reason})')
+    elif is_truthy(annotations(write.new).get(keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION)):
+        # An owner reference that is about to be removed would have the garbage collector delete it.
+        reason = f"it stays when its project goes: annotation {keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION}"
+        yield Denial(f'deletion of namespace "{write.name}" is not permitted ({reason})')
 
 
 def empty(write: Write) -> Iterator[Limit]:

@@ -19,6 +19,6 @@ PROJECT = Kind(
     as_numbered=members.as_numbered,
     rights=(validation.rights,),
     deprecations=(members.old_role,),
-    deletions=(deletion.confirmed,),
+    deletions=(deletion.confirmed, deletion.in_order("its namespace and rights")),
     reads=(PROJECTS,),
 )

@@ -1,8 +1,12 @@
 """The namespace of a Project: what it is called, what it must be like, and what becomes of it in the end.
 
-A namespace that the controller has made goes with its Project. One that was there before can only be used if its labels
-name the Project, which operators see to, and stays. Which of the two it is stands in its annotations, together with the
-uid of the Project: what does not carry that uid was never taken, and is left alone at the end as well.
+A namespace that the controller has made goes with its Project. One that was there before can only be used if its
+labels name the Project, which operators see to, and stays, unless an annotation says otherwise. Which of the two it is
+stands in its annotations, together with the uid of the Project: what does not carry that uid was never taken, and is
+left alone at the end as well.
+
+The Project is an owner of what goes with it only. The garbage collector deletes what has no other owner: when the
+Project is gone, and as soon as its deletion begins if that is one in the foreground.
 """
 
 import hashlib
@@ -39,6 +43,10 @@ def with_owner(obj: Object, project: Object) -> list[Object]:
     if any(each.get("uid") == own["uid"] for each in present):
         return [own if each.get("uid") == own["uid"] else each for each in present]
     return [*present, own]
+
+
+def without_owner(obj: Object, project: Object) -> list[Object]:
+    return [each for each in mappings(metadata(obj).get("ownerReferences")) if each.get("uid") != uid(project)]
 
 
 # --- in use
@@ -78,14 +86,16 @@ def problem(namespace: Object, project: Object) -> str:
 
 def taking(namespace: Object, project: Object) -> Object:
     """The change of its metadata by which the Project takes it; empty if it has it."""
+    present = annotations(namespace)
     wanted = {keys.NAMESPACE_PROJECT: uid(project)}
-    if keys.NAMESPACE_CREATED_BY_PROJECT_CONTROLLER not in annotations(namespace):
+    if not present.keys() & {keys.NAMESPACE_CREATED_BY_PROJECT_CONTROLLER, keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION}:
         wanted[keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION] = "true"
-    missing = {name: value for name, value in wanted.items() if annotations(namespace).get(name) != value}
+    missing = {name: value for name, value in wanted.items() if present.get(name) != value}
     change: Object = {"annotations": missing} if missing else {}
-    owners = with_owner(namespace, project)
+    stays = is_truthy({**present, **wanted}.get(keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION))
+    owners = without_owner(namespace, project) if stays else with_owner(namespace, project)
     if owners != mappings(metadata(namespace).get("ownerReferences")):
-        change["ownerReferences"] = owners
+        change["ownerReferences"] = owners or None
     return change
 
 
@@ -120,13 +130,13 @@ def release(namespace: Object | None, project: Object) -> Release:
 
 def _giving_up(namespace: Object, project: Object) -> Object:
     """Without the owner reference, since what it names is about to go, and would take the namespace along."""
-    present = mappings(metadata(namespace).get("ownerReferences"))
+    present, others = mappings(metadata(namespace).get("ownerReferences")), without_owner(namespace, project)
     change: Object = {
         "labels": {name: None for name, value in role_labels(project).items() if labels(namespace).get(name) == value},
         "annotations": {name: None for name in _OURS if name in annotations(namespace)},
     }
-    if any(each.get("uid") == uid(project) for each in present):
-        change["ownerReferences"] = [each for each in present if each.get("uid") != uid(project)] or None
+    if others != present:
+        change["ownerReferences"] = others or None
     return change
 
 
