@@ -174,6 +174,20 @@ async def test_a_registration_that_lacks_its_deployment_stops_no_other(watched: 
     assert "deployment-hash" in labels(found["-a"])
 
 
+async def test_a_type_that_none_provides_stops_no_other_extension(watched: Watched) -> None:
+    place = watched.place
+    for suffix in ("-gone", "-a", "-b"):
+        watched.register(suffix, kind="Extension")
+    seed = place.seed()
+    place.shoot("s", seedName=seed, extensions=[{"type": f"{place.name}-gone"}])
+    place.shoot("other", seedName=seed, extensions=[{"type": f"{place.name}-a"}])
+    await watched.has(seed, "", "-gone", "-a")
+    # Its registration provides something else now. It may still serve what it provided before.
+    place.patch(CONTROLLER_REGISTRATIONS, f"{place.name}-gone", {"spec": {"resources": []}})
+    place.patch(SHOOTS, "other", {"spec": {"extensions": [{"type": f"{place.name}-b"}]}})
+    await watched.has(seed, "", "-gone", "-b")
+
+
 async def test_what_has_objects_in_the_seed_stays(watched: Watched) -> None:
     watched.register("-a", deployment=watched.always())
     seed = watched.place.seed()

@@ -14,6 +14,7 @@ from agent.controller_manager.controller_registration.installations.needs import
     missing,
     needed_extensions,
     needs_of_shoot,
+    provided,
     wanted_registrations,
 )
 from gardener.garden.domains import Domain
@@ -160,12 +161,23 @@ def test_who_is_wanted(chosen: Object, shoots: bool, deleting: bool, expected: b
     on = {**seed(), "metadata": {**seed()["metadata"], **(DELETING if deleting else {})}}
     found = wanted_registrations(
         on,
-        needed={Extension("Worker", "local")},
+        needed={Extension("Worker", "local")} & set(provided(chosen)),
         registrations={"r": chosen},
         required=(),
         has_shoots=bool(shoots),
     )
     assert (found.registrations, found.problems) == (frozenset({"r"} if expected else ()), ())
+
+
+def test_what_none_provides_is_told_and_stops_no_other() -> None:
+    needed = {Extension("Worker", "local"), Extension("Extension", "gone")}
+    registrations = {"r": registration("r", "Worker/local")}
+    found = wanted_registrations(seed(), needed=needed, registrations=registrations, required=(), has_shoots=True)
+    assert found.registrations == {"r"}
+    assert not found.is_complete
+    assert found.problems == (
+        'need to install an extension controller for "Extension/gone" but no appropriate ControllerRegistration found',
+    )
 
 
 def test_who_is_wanted_since_something_is_left() -> None:

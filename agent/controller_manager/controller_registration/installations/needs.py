@@ -132,7 +132,10 @@ def _globally_enabled(registrations: Iterable[Object]) -> Iterator[tuple[str, bo
 class Wanted:
     registrations: frozenset[str]
     problems: tuple[str, ...]
-    """What is said of ControllerRegistrations that are named and can't be judged; their installations stay."""
+    """What is said of ControllerRegistrations that are named and can't be evaluated, whose installations stay, and of
+    extensions that are needed and that none provides."""
+    is_complete: bool
+    """Whether all that is needed is provided."""
 
 
 def missing(needed: Iterable[Extension], registrations: Iterable[Object]) -> list[Extension]:
@@ -162,7 +165,12 @@ def wanted_registrations(
         if _by_policy(registration, seed, has_shoots=has_shoots)
         or any(each in needed for each in provided(registration))
     }
+    lacking = missing(needed, registrations.values())
     problems = [
+        f'need to install an extension controller for "{each}" but no appropriate ControllerRegistration found'
+        for each in lacking
+    ]
+    problems += [
         f"ControllerRegistration with name {name} not found" for name in sorted(set(required) - registrations.keys())
     ]
     wanted = set()
@@ -173,7 +181,7 @@ def wanted_registrations(
         except ValueError as error:
             problems.append(f"spec.deployment.seedSelector of ControllerRegistration {name}: {error}")
             wanted.add(name)
-    return Wanted(frozenset(wanted), tuple(problems))
+    return Wanted(frozenset(wanted), tuple(problems), is_complete=not lacking)
 
 
 def _by_policy(registration: Object, seed: Object, *, has_shoots: bool) -> bool:

@@ -13,10 +13,12 @@ import structlog
 from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.controller_registration.installations.demand import Demand, seeds_of
 from agent.controller_manager.controller_registration.installations.desired import (
+    REGISTRATION_HASH,
     Deployment,
     Desired,
     chosen,
     deployment_of,
+    hash_of,
     names_for,
     registration_of,
     seed_of,
@@ -25,7 +27,6 @@ from agent.controller_manager.controller_registration.installations.needs import
     ShootNeeds,
     Wanted,
     is_required,
-    missing,
     needed_extensions,
     wanted_registrations,
 )
@@ -37,7 +38,7 @@ from kube.cache import Store
 from kube.client import Client, Selection
 from kube.controller import Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
-from kube.objects import Key, Object, is_deleting, key, metadata, spec, text, uid
+from kube.objects import Key, Object, is_deleting, key, labels, metadata, spec, text, uid
 from kube.paths import at
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -91,7 +92,6 @@ class Reconciler:
         shoots: Collection[ShootNeeds],
         buckets: Collection[str],
     ) -> Wanted:
-        """Raises ReconcileError: something is needed that nobody provides."""
         needed = needed_extensions(
             seed,
             shoots=shoots,
@@ -100,14 +100,6 @@ class Reconciler:
             registrations=registrations.values(),
             internal_domain=self._demand.internal_domain,
         )
-        if lacking := missing(needed, registrations.values()):
-            raise ReconcileError(
-                "; ".join(
-                    f'need to install an extension controller for "{each}" but no appropriate ControllerRegistration'
-                    " found"
-                    for each in lacking
-                )
-            )
         return wanted_registrations(
             seed,
             needed=needed,
@@ -209,10 +201,11 @@ class Reconciler:
         errors: list[Exception] = []
         try:
             wanted = await self._wanted_now(seed, registrations)
-        except (KubeError, ReconcileError) as error:
+        except KubeError as error:
             return [error]
         for installation in unwanted:
-            if registration_of(installation) in wanted.registrations:
+            name = registration_of(installation)
+            if name in wanted.registrations or _may_have_provided(registrations[name], installation, wanted):
                 continue
             meta = metadata(installation)
             try:
@@ -254,6 +247,11 @@ def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSe
         return False
     copies = {copy.name for copy, _ in secrets.by_index(BY_NAMESPACE, namespace)}
     return all(source.name in copies for source, _ in secrets.by_index(BY_NAMESPACE, NAMESPACE))
+
+
+def _may_have_provided(registration: Object, installation: Object, wanted: Wanted) -> bool:
+    """Whether something is needed that none provides any more, and this one may have, before it was changed."""
+    return not wanted.is_complete and labels(installation).get(REGISTRATION_HASH) != hash_of(spec(registration))
 
 
 def _provider(bucket: Object) -> str:
