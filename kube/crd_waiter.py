@@ -11,7 +11,9 @@ from kube.resources import Resource
 
 _AGAIN_SECONDS = 1.0
 _LOOKS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds of waiting before each look after news about CRDs: it may take a moment until all of them are served."""
+"""Seconds of waiting before each look after news about CRDs, or where a kind is defined and not served: it may take a
+moment until all of them are served.
+"""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -51,12 +53,26 @@ class LateKinds:
             if self.have_come:
                 return
 
+    async def _is_gone(self, error: KindNotServed) -> bool:
+        """Whether no news of it are to be expected: an API server that starts lists few groups."""
+        try:
+            await self._discovery.demand_gone(error.api_version, error.kind)
+        except Forbidden:
+            return True  # then news are all there is
+        except KubeError:
+            return False
+        return True
+
     async def _are_served(self) -> bool:
         while True:
             try:
                 for kind in self._kinds:
                     await self._discovery.find(kind.api_version, kind.kind)
-            except (KindNotServed, Forbidden):
+            except KindNotServed as error:
+                if self._looking is None and not await self._is_gone(error):
+                    self._looking = asyncio.create_task(self._look_soon())
+                return False
+            except Forbidden:
                 return False
             except KubeError as error:
                 # To take them for missing would be to forget what hangs on them.

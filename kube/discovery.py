@@ -6,8 +6,8 @@ kind that is missing is looked up again, since it may have come meanwhile: at on
 `invalidate` makes the next question go to the API server at once (called when a CRD comes, changes or goes, and when a
 path turned out to be gone).
 
-The answer 'not served' may be ten minutes old. A caller that concludes from it that all objects of a kind are gone
-asks `find_any_version`, which never says so from memory.
+The answer 'not served' may be ten minutes old, and a kind that is not served may have objects. A caller that concludes
+that all objects of a kind are gone asks `find_any_version` or `demand_gone`, which never say so from memory.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 from kube import served
 from kube.client import Client, Form, Selection
-from kube.errors import Forbidden, KindNotServed, KubeError
+from kube.errors import Forbidden, KindGone, KindNotServed, KubeError
+from kube.gone_kinds import DefinedKinds, defined_kinds, demand_not_among
 from kube.names import dns_label_problems, dns_subdomain_problems
 from kube.objects import group_of, metadata
 from kube.resources import BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
@@ -47,6 +48,8 @@ class _Group:
 
     asked_at: float = float("-inf")
     kinds: Mapping[str, Resource] = field(default_factory=dict)
+    defined: DefinedKinds | KubeError | None = None
+    """Of which there may be objects, or why that is not known; None: nobody asked."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -86,7 +89,7 @@ class Discovery:
             KindNotServed: the API server does not serve it (or did not a moment ago).
             ApiError, Unreachable: it could not be asked.
         """
-        if not kind or not _can_be_served(api_version):
+        if not _may_be_defined(api_version, kind):
             raise KindNotServed(api_version, kind)
         known = self._group_versions.get(api_version)
         if known is None:
@@ -131,26 +134,48 @@ class Discovery:
         """The resource of a kind in this version or, if that is not served any more, in another one of its group.
 
         Raises:
-            KindNotServed: it is served in none, as the API server has said just now.
+            KindGone: it is served in none, and there are no objects of it, as the API server has said just now.
+            KindUnavailable: it is served in none, but defined.
             ApiError, Unreachable: it could not be asked.
         """
         try:
             return await self.find(api_version, kind)
-        except KindNotServed:
-            if not kind or not _can_be_served(api_version):
-                raise
-        name = group_of(api_version)
+        except KindNotServed as error:
+            if not _may_be_defined(api_version, kind):
+                raise KindGone(api_version, kind) from error
+        group = await self._group(group_of(api_version))
+        if found := group.kinds.get(kind):
+            return found
+        await self._demand_gone(group, api_version, kind)
+        raise KindGone(api_version, kind)
+
+    async def demand_gone(self, api_version: str, kind: str) -> None:
+        """Return if there are no objects of a kind; see `gone_kinds.demand_gone`."""
+        if _may_be_defined(api_version, kind):
+            await self._demand_gone(await self._group(group_of(api_version)), api_version, kind)
+
+    async def _group(self, name: str) -> _Group:
         if len(self._groups) >= _MOST_GROUP_VERSIONS:
             self._groups.clear()
         group = self._groups.setdefault(name, _Group())
         async with group.lock:
             now = self._clock()
             if now - group.asked_at >= _GROUP_SECONDS:
-                group.kinds = await self._kinds_of_group(name)
+                group.kinds, group.defined = await self._kinds_of_group(name), None
                 group.asked_at = now
-        if found := group.kinds.get(kind):
-            return found
-        raise KindNotServed(api_version, kind)
+        return group
+
+    async def _demand_gone(self, group: _Group, api_version: str, kind: str) -> None:
+        async with group.lock:
+            if group.defined is None:
+                try:
+                    known = group.kinds.values()
+                    group.defined = await defined_kinds(self._client, group_of(api_version), known=list(known))
+                except KubeError as error:
+                    group.defined = error
+        if isinstance(group.defined, KubeError):
+            raise group.defined.with_traceback(None)
+        demand_not_among(group.defined, api_version, kind)
 
     async def _kinds_of_group(self, group: str) -> Mapping[str, Resource]:
         found: dict[str, Resource] = {}
@@ -266,6 +291,10 @@ async def find_all(
         except KubeError as error:
             found[api_version, kind] = error
     return found
+
+
+def _may_be_defined(api_version: str, kind: str) -> bool:
+    return bool(kind) and _can_be_served(api_version)
 
 
 def _can_be_served(api_version: str) -> bool:

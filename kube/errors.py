@@ -1,7 +1,9 @@
 """Errors of talking to an API server, as types that say what can be done about them.
 
     KubeError
-    ├── KindNotServed            discovery says that there is no such kind
+    ├── KindNotServed            discovery says that there is no such kind, or not in this version
+    │   └── KindGone             there are no objects of it either
+    ├── KindUnavailable          it exists, and no version of it is served now
     ├── OtherPast                the cluster went back in time; what is known of it has to be learnt anew
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
     │   ├── AnswerTooLong        more than is read of one answer
@@ -14,8 +16,8 @@
         └── TooManyRequests 429, ServerFailure 5xx
 
 Only the API server can say that something does not exist: an object by `NotFound`, which is made of a Status with this
-reason and of nothing else; a kind by `KindNotServed`, which is made of good answers of discovery (see `served`). Every
-other answer says nothing about the cluster.
+reason and of nothing else; a kind by `KindGone`, see `gone_kinds`. A kind that is not served (`KindNotServed`, made of
+good answers of discovery, see `served`) may still have objects. Every other answer says nothing about the cluster.
 
 `str(error)` is the API server's own message, since it ends up in conditions that people and programs read.
 """
@@ -50,6 +52,20 @@ class KindNotServed(KubeError):
         super().__init__(f"{text}; {remedy}" if remedy else text)
         self.api_version = api_version
         self.kind = kind
+
+
+class KindGone(KindNotServed):
+    """Nothing defines such a kind, in any version: there are no objects of it."""
+
+
+class KindUnavailable(KubeError):
+    """No version of a kind is served, but the kind is defined: its objects are stored, and can't be reached."""
+
+    def __init__(self, api_version: str, kind: str, *, defined_by: str) -> None:
+        super().__init__(
+            f'no matches for kind "{kind}" in version "{api_version}"; but {defined_by} defines this kind, so its'
+            " objects may still exist: have a version of it served again"
+        )
 
 
 class OtherPast(KubeError):

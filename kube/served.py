@@ -5,7 +5,7 @@ for whatever path, when it can't find the API server. So this text says nothing:
 versions, a JSON document that nobody else has. A group version that is in this list and can't be read is an error.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kube.errors import NoStatus, NotFound, Unreachable
@@ -36,10 +36,19 @@ async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
 
     Raises: KubeError: the API server did not say.
     """
+    return _kinds_in(api_version, await _entries(read, api_version))
+
+
+async def demand_kinds(read: Read, api_version: str) -> dict[str, Resource]:
+    """The same of a group version that has to be served. Raises KubeError also if it is not."""
+    return _kinds_in(api_version, await _document(read, api_version))
+
+
+def _kinds_in(api_version: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Resource]:
     group, _, version = api_version.rpartition("/")
     return {
         entry["kind"]: Resource(group, version, entry["kind"], entry["name"], bool(entry["namespaced"]))
-        for entry in await _entries(read, api_version)
+        for entry in entries
         if "/" not in entry["name"] and "get" in entry.get("verbs", ())
     }
 
@@ -129,13 +138,17 @@ def resources_in(answer: Mapping[str, Any]) -> list[Resource]:
 
 async def _entries(read: Read, api_version: str) -> Sequence[Mapping[str, Any]]:
     """The document of a group version; empty if it is not served."""
-    path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     try:
-        answer = await read(path)
+        return await _document(read, api_version)
     except (NoStatus, NotFound) as error:
         if error.status != 404 or await _is_listed(read, api_version):
             raise
         return ()
+
+
+async def _document(read: Read, api_version: str) -> Sequence[Mapping[str, Any]]:
+    path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    answer = await read(path)
     if answer.get("kind") != "APIResourceList" or answer.get("groupVersion") != api_version:
         raise Unreachable(f"the answer for {path} is no list of kinds")
     return answer.get("resources") or ()

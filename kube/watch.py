@@ -10,8 +10,9 @@ do that, the list follows, and finds out.
 
 The end of a stream, a reset and silence keep the state: the watch goes on from the last resourceVersion that was
 seen, bookmarks included, so nothing is lost; an event that is not newer than that is a repetition and is
-dropped, so nothing is applied twice. Only 410 leads to a new list. A kind that is not served, as discovery says, reads
-as an empty list, once, and is asked for again with back-off until `wake` says that its CRD came.
+dropped, so nothing is applied twice. Only 410 leads to a new list. A kind that is gone (see `gone_kinds`)
+reads as an empty list, once, and is asked for again with back-off until `wake` says that its CRD came. One that is only
+not served is a failure: its objects are stored, so what is known of them stays.
 
 **The past may be another one afterwards.** When etcd is restored from a backup, versions go back, and an API server
 waits in silence until they are past the one from which it is asked to watch. So whenever the cluster was out of reach,
@@ -36,6 +37,7 @@ from kube.client import INITIAL_EVENTS_END, Client, Form, Selection
 from kube.errors import (
     ApiError,
     BadRequest,
+    Forbidden,
     Gone,
     KindNotServed,
     KubeError,
@@ -44,6 +46,7 @@ from kube.errors import (
     Unreachable,
     from_status,
 )
+from kube.gone_kinds import demand_gone
 from kube.objects import Key, Object, annotations, key, metadata, resource_version
 from kube.resources import Resource
 
@@ -98,7 +101,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class ListEnds:
-    """None as the resourceVersion: the kind is not served, there can be no objects of it."""
+    """None as the resourceVersion: the kind is gone, there can be no objects of it."""
 
     resource_version: int | None
 
@@ -241,6 +244,9 @@ class Watcher:
                     await self._back_off(self._expired)
                 self._expired += 1
             except KindNotServed as error:
+                if not self._absent and (reason := await self._may_have_objects()):
+                    await self._failed(reason)
+                    continue
                 self._state = Empty()
                 self._seen, self._last, self._in_doubt = 0, None, False
                 if not self._absent:
@@ -257,6 +263,20 @@ class Watcher:
                     # Perhaps the API server can't go on from this resourceVersion, and says so in another way.
                     self._state = Empty()
                 await self._failed(error)
+
+    async def _may_have_objects(self) -> KubeError | None:
+        """Why a kind that is not served need not be gone.
+
+        Who has seen nothing yet, and may not ask what defines the kind, does without it: most of those kinds are ones
+        that a cluster need not have.
+        """
+        try:
+            await demand_gone(self._client, self.resource.api_version, self.resource.kind)
+        except Forbidden as error:
+            return error if self._seen else None
+        except KubeError as error:
+            return error
+        return None
 
     async def _step(self) -> AsyncIterator[Event]:
         """One page or one stream, from the present state."""

@@ -29,7 +29,8 @@ from gardener.garden.why import seed as of_seed
 from gardener.garden.why import shoot as of_shoot
 from gardener.garden.why.finding import Finding, Users, plural
 from kube.client import Client, Form, Selection
-from kube.errors import Forbidden, KindNotServed
+from kube.errors import Forbidden, KindNotServed, KindUnavailable
+from kube.gone_kinds import demand_gone
 from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, Resource
@@ -65,7 +66,7 @@ class Reader:
         except Forbidden:
             self.unread.append(f"{resource.kind} {own}")
         except KindNotServed:
-            return None, True
+            return None, await self._is_gone(resource)
         return None, False
 
     async def find(self, resource: Resource, own: Key) -> Object | None:
@@ -81,8 +82,17 @@ class Reader:
             where = f"in namespace {namespace}" if namespace else "of all namespaces" if resource.namespaced else ""
             self.unread.append(f"{plural(resource.kind)} {where}".rstrip())
         except KindNotServed:
-            return []
+            await self._is_gone(resource)
         return found
+
+    async def _is_gone(self, resource: Resource) -> bool:
+        """Whether there are no objects of a kind that is not served."""
+        try:
+            await demand_gone(self._client, resource.api_version, resource.kind)
+        except (Forbidden, KindUnavailable):
+            self.unread.append(f"{plural(resource.kind)}, which are not served")
+            return False
+        return True
 
 
 Explained = Iterable[Finding]

@@ -141,9 +141,12 @@ async def test_of_crds_only_those_that_are_protected_count(client: CountingClien
         await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
 
 
-async def test_a_kind_that_is_not_served_has_no_objects_to_protect(client: CountingClient) -> None:
-    old = Resource("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition", "customresourcedefinitions", False)
-    assert await ask(client, old) == Allowed("object was not found")
+async def test_only_a_kind_that_is_gone_has_no_objects_to_protect(client: CountingClient) -> None:
+    gone = replace(INFRASTRUCTURES, kind="ContainerRuntime", plural="containerruntimes")
+    assert await ask(client, gone) == Allowed()
+    answer = await ask(client, replace(CUSTOM_RESOURCE_DEFINITIONS, version="v1beta1"))
+    assert isinstance(answer, Errored)
+    assert "defines this kind, so its objects may still exist" in answer.message
 
 
 async def test_without_an_answer_nothing_is_deleted(cluster: Cluster) -> None:

@@ -19,13 +19,13 @@ from gardener.keys import GARBAGE_COLLECTABLE, REFERENCE_PREFIX
 from gardener.references.annotate import inject_annotations
 from kit.controllers import counted, run_controller
 from kit.eventually import soon
-from kit.kinds import serve
+from kit.kinds import definition, definition_path, serve
 from kit.managed_resources import install_crd
 from kit.objects import obj
-from kit.world import connected
+from kit.world import connected, find_at
 from kube.client import Client, Selection
 from kube.clock import parse_time
-from kube.controller import RequeueAfter
+from kube.controller import ReconcileError, RequeueAfter
 from kube.errors import NotFound
 from kube.objects import Key, Object, labels, metadata
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
@@ -227,6 +227,26 @@ async def test_exactly_the_unreferenced_old_ones_go(own_cluster: Cluster) -> Non
         assert collected("in_use") - in_use >= len(used)
         await collecting.reconcile(ROUND)
         assert await present(client, *namespaces) == {*used, *young}
+
+
+async def test_nothing_goes_while_a_kind_that_may_refer_to_it_is_not_served(own_cluster: Cluster) -> None:
+    async with connected(own_cluster) as client:
+        prometheus = USER["Prometheus"]
+        serve(own_cluster, prometheus)
+        await create_namespace(client, "unserved")
+        await create_all(client, [candidate("secret", "a", "unserved")])
+        (version,) = definition(prometheus)["spec"]["versions"]
+        own_cluster.api.patch(definition_path(prometheus), {"spec": {"versions": [{**version, "served": False}]}})
+        await soon(
+            lambda: own_cluster.api.raw("GET", prometheus.path())[0] == 404, "Prometheuses not to be served any more"
+        )
+        collecting = rounds(client, datetime.now(UTC) + timedelta(hours=1), "unserved")
+        with pytest.raises(ReconcileError, match=f"{prometheus.plural}.{prometheus.group} defines this kind"):
+            await collecting.reconcile(ROUND)
+        own_cluster.api.delete(definition_path(prometheus))
+        await soon(lambda: find_at(own_cluster, definition_path(prometheus)) is None, "the kind to be gone")
+        await collecting.reconcile(ROUND)
+        assert await present(client, "unserved") == set()
 
 
 async def test_a_dry_run_deletes_nothing(own_cluster: Cluster) -> None:

@@ -48,6 +48,13 @@ class Widgets:
         path = self.resource.path(namespace=self._rig.namespace)
         self._rig.until(lambda: self._rig.cluster.api.raw("GET", path)[0] == 404, f"{name} not to be served any more")
 
+    def serve(self, is_served: bool) -> None:
+        (version,) = self.definition["spec"]["versions"]
+        patch = {"spec": {"versions": [{**version, "served": is_served}]}}
+        self._rig.cluster.api.patch(CUSTOM_RESOURCE_DEFINITIONS.path(name=self.name), patch)
+        path, status = self.resource.path(namespace=self._rig.namespace), 200 if is_served else 404
+        self._rig.until(lambda: self._rig.cluster.api.raw("GET", path)[0] == status, f"{status} as the answer")
+
     def uninstall(self) -> None:
         self._rig.cluster.api.delete(CUSTOM_RESOURCE_DEFINITIONS.path(name=self.name))
         self._rig.until(lambda: self._find(CUSTOM_RESOURCE_DEFINITIONS, self.name) is None, "the kind to be gone")
@@ -170,6 +177,30 @@ def test_an_object_whose_version_is_no_longer_served_is_removed_by_another_one(
         rig.until_applied("mr")
     with pytest.raises(NotFound):
         rig.cluster.api.get(now)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["the ManagedResource", "the object"])
+def test_an_object_is_not_gone_while_no_version_of_its_kind_is_served(rig: Rig, widgets: Widgets, whole: bool) -> None:
+    widgets.install()
+    rig.apply("mr", widgets.widget, config_map("c"))
+    widgets.serve(False)
+    if whole:
+        rig.delete("ManagedResource", "mr")
+    else:
+        rig.write_secret("mr", config_map("c"))
+    rig.until_failed("mr", f"CustomResourceDefinition {widgets.name} defines this kind", reason="DeletionPending")
+    widgets.serve(True)
+    rig.until(lambda: widgets.find() is None, "the object to be removed", seconds=_SOON)
+
+
+def test_a_managed_resource_goes_with_a_kind_that_was_not_served_before(rig: Rig, widgets: Widgets) -> None:
+    widgets.install()
+    rig.apply("mr", widgets.widget)
+    widgets.serve(False)
+    rig.delete("ManagedResource", "mr")
+    rig.until_failed("mr", f"CustomResourceDefinition {widgets.name} defines this kind", reason="DeletionPending")
+    widgets.uninstall()
+    rig.until_gone("ManagedResource", "mr", seconds=_SOON)
 
 
 def test_a_kind_that_can_not_be_converted_concerns_only_who_manages_it(rig: Rig, widgets: Widgets) -> None:

@@ -49,7 +49,7 @@ from gardener.managed_resource import (
     warnings,
 )
 from gardener.managed_resource.plan import LIMITS
-from kube import connection, discovery, queue, yaml
+from kube import connection, queue, yaml
 from kube.watch import Timings
 from process import listener, tracing
 from process import server as http_server
@@ -247,7 +247,6 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"reviews above {size(bounds.LARGE)} that wait for an API server | {size(bounds._WAITING_AT_ONCE)}, or one",
         f"handshakes in progress | {listener._HANDSHAKES}, each {listener._HANDSHAKE_SECONDS:g} s |",
         f"characters of a message | {review._MESSAGE_LENGTH:,} |",
-        f"kept for {span(discovery._FIRST_REFRESH_SECONDS)} at first and {span(discovery._LONGEST_REFRESH_SECONDS)} at most",
     ),
     "status-page": (f"each has {listing.PAGE}", f"The last {changes.KEPT:,} changes"),
     "tracing": (

@@ -20,6 +20,7 @@ from gardener import keys
 from gardener.extensions import ALL_EXTENSIONS, BASTIONS, ETCDS
 from kube.client import Client, Form, Selection
 from kube.errors import KindNotServed, KubeError
+from kube.gone_kinds import demand_gone
 from kube.objects import Key, is_truthy
 from kube.resources import Resource
 from webhooks.admission import Allowed, Answer, Denied, Errored, Handler, Request, ResourceName
@@ -64,8 +65,6 @@ def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
             else:
                 async with asyncio.timeout(_DEADLINE_SECONDS):
                     unconfirmed = await collections.unconfirmed(request)
-        except KindNotServed:
-            return Allowed("object was not found")
         except TimeoutError:
             return Errored(500, f"the objects could not be listed within {_DEADLINE_SECONDS:.0f} seconds")
         except (KubeError, msgspec.ValidationError) as error:
@@ -136,9 +135,12 @@ class Collections:
         is_crd = group == _CRD_GROUP
         resource = Resource(group, version, request.kind.kind, plural, namespaced=not is_crd)
         selection = Selection("", f"{keys.DELETION_PROTECTED}=true") if is_crd else Selection(request.namespace)
-        async for page in self._client.pages(resource, selection, form=Form.METADATA, limit=self._page_size):
-            if (found := _first_unconfirmed(page)) is not None:
-                return found
+        try:
+            async for page in self._client.pages(resource, selection, form=Form.METADATA, limit=self._page_size):
+                if (found := _first_unconfirmed(page)) is not None:
+                    return found
+        except KindNotServed:
+            await demand_gone(self._client, resource.api_version, resource.kind)
         return None
 
 

@@ -1,7 +1,7 @@
 """One round: list what may be collected, drop what is referred to, delete the rest.
 
 A list that fails ends the round before anything is deleted, since a reference that is not seen would cost an object
-that pods need. Only a kind that is not served, as discovery says, needs no list. Only metadata are read, page by page,
+that pods need. Only a kind that is gone (see `kube.gone_kinds`) needs no list. Only metadata are read, page by page,
 and nothing is kept of them but the candidates.
 
 The world goes on while a round does. Each object is deleted only as it was listed (uid and resourceVersion), so one
@@ -27,6 +27,7 @@ from kube.client import Client, Form, Selection
 from kube.clock import utc_now
 from kube.controller import ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, KindNotServed, KubeError, NotFound
+from kube.gone_kinds import demand_gone
 from kube.objects import Key, Object
 from kube.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS, Resource
 
@@ -89,14 +90,18 @@ class Reconciler:
             if not unused:
                 return
             try:
-                async for page in self._pages(resource, sorted(namespaces)):
-                    for name in (name for obj in page for name in references(obj)):
-                        unused.pop(name, None)
-            except KindNotServed:
-                continue  # nobody can have objects of it
+                await self._drop_used_by(resource, sorted(namespaces), unused)
             except KubeError as error:
                 gvk = f"{resource.group}/{resource.version}, Kind={resource.kind}"
                 raise ReconcileError(f"failed listing objects of gvk {gvk}: {error}") from error
+
+    async def _drop_used_by(self, resource: Resource, namespaces: Collection[str], unused: Unused) -> None:
+        try:
+            async for page in self._pages(resource, namespaces):
+                for name in (name for obj in page for name in references(obj)):
+                    unused.pop(name, None)
+        except KindNotServed:
+            await demand_gone(self.client, resource.api_version, resource.kind)
 
     async def _pages(
         self, resource: Resource, namespaces: Collection[str], label_selector: str = ""

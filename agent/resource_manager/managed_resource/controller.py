@@ -3,7 +3,7 @@
 source   ManagedResources    see `triggers`; those that wait for it (`dependencies`)
          Secrets             those that name it
 target   managed objects     the one that an object comes from, if the object is not as it was left
-         CustomResourceDefinitions (by `kinds_changed`)   those whose plans wait for a kind
+         CustomResourceDefinitions (by `kinds_changed`)   those that wait for a kind, to apply or to remove objects
 """
 
 import time
@@ -101,6 +101,14 @@ class ManagedResourceLoop:
         self._history = History(
             source=source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
         )
+        self._remover = Remover(
+            target=self._target,
+            ownership=self._ownership,
+            record=self._record,
+            garbage_collector=context.config.controllers.garbage_collector.enabled,
+            service_warnings=partial(warnings_about, context.target.client),
+            workload_timeout=settings.workload_removal_timeout,
+        )
         limit = min(settings.sync_period, _LONGEST_PASS)
         reconciler = Reconciler(
             finalizer=Finalizer(name=finalizer_of(self._class), client=source.client, store=source.managed_resources),
@@ -116,14 +124,7 @@ class ManagedResourceLoop:
                 repairs=self._repairs,
                 always_update=settings.sync_period * EARLIEST if settings.always_update else None,
             ),
-            remover=Remover(
-                target=self._target,
-                ownership=self._ownership,
-                record=self._record,
-                garbage_collector=context.config.controllers.garbage_collector.enabled,
-                service_warnings=partial(warnings_about, context.target.client),
-                workload_timeout=settings.workload_removal_timeout,
-            ),
+            remover=self._remover,
             reporter=self._reporter,
             history=self._history,
             inputs=self._inputs,
@@ -163,7 +164,7 @@ class ManagedResourceLoop:
         """The kinds of a group were changed, or there are new ones."""
         self._inputs.all_changed()
         self._autoscalers.kinds_changed(group)
-        for name in self._plans.with_objects_of(group):
+        for name in {*self._plans.with_objects_of(group), *self._remover.waiting_for(group)}:
             # A CRD changes just before its kinds are served.
             self.loop.queue.add_after(name, _SERVED_SOON)
 

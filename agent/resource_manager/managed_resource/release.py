@@ -6,7 +6,7 @@ from agent.resource_manager.managed_resource.removal import DeleteOptions
 from agent.resource_manager.managed_resource.target import key_of_live
 from gardener import keys
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference
-from kube.errors import KindNotServed, KubeError, NotFound
+from kube.errors import KindGone, KubeError, NotFound
 from kube.objects import Object, annotations
 from kube.objects import key as key_of
 from kube.resources import Resource
@@ -33,7 +33,7 @@ async def release(reference: Object, options: DeleteOptions, *, stamps: Abstract
     patch = {"metadata": {"annotations": dict.fromkeys(sorted(present))}}
     try:
         await options.client.patch(resource, key.name, patch, namespace=key.namespace)
-    except (KindNotServed, NotFound):
+    except NotFound:
         return
     except KubeError as error:
         raise ReleaseError("patching", reference, options.owner.identity.error_text(error)) from error
@@ -47,7 +47,7 @@ async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Re
         resource = await target.resource_of(reference)
         key = key_of_live(resource, reference)
         live = await target.read(resource, key)
-    except (KindNotServed, NotFound):
+    except (KindGone, NotFound):
         return None
     except KubeError as error:
         raise ReleaseError("getting", reference, owner.identity.error_text(error)) from error

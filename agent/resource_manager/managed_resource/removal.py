@@ -34,7 +34,7 @@ from gardener.managed_resource.removal_rules import (
 from gardener.overview.objects import held_by
 from kube.client import Client, Selection
 from kube.clock import parse_duration, parse_time
-from kube.errors import Conflict, Forbidden, KindNotServed, KubeError, NotFound
+from kube.errors import Conflict, Forbidden, KindGone, KindNotServed, KindUnavailable, KubeError, NotFound
 from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
 from kube.resources import Resource
 
@@ -56,6 +56,8 @@ class Progress:
     """Object keys, and when it was first seen that they are not wanted, monotonic."""
     deleted: set[str] = field(default_factory=set)
     """Object keys for which a DELETE was accepted."""
+    unserved: set[str] = field(default_factory=set)
+    """Groups with kinds that were not served, and are not gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,7 +385,7 @@ class Removal:
 async def attempt(
     reference: Object, options: DeleteOptions, look: Look, step: Callable[[Removal], Awaitable[Pending | None]]
 ) -> Pending | None:
-    """A step of the removal of what is referred to, if it has a kind that is served."""
+    """A step of the removal of what is referred to, if its kind is not gone."""
     if not reference.get("name"):
         return None  # it was never applied
     target = options.target
@@ -392,13 +394,15 @@ async def attempt(
         try:
             return await step(Removal(resource, reference, options, look))
         except KindNotServed as error:
-            # What is known of the kind was out of date: an object is gone with its kind only if all versions are.
+            # What is known of the kind was out of date; there may be another version, or nothing any more.
             target.discovery.invalidate(group_of(error.api_version))
             return await step(Removal(await target.resource_of(reference), reference, options, look))
-    except KindNotServed:
+    except KindGone:
         target.forget(key_of_reference(reference))
         return None
     except (KubeError, ValueError) as error:
+        if isinstance(error, KindUnavailable | KindNotServed):
+            options.progress.unserved.add(group_of(reference.get("apiVersion") or ""))
         return failed(reference, error)
 
 

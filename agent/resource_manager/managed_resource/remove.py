@@ -64,6 +64,10 @@ class Remover:
         """Whether a ManagedResource still has objects that it does not want."""
         return name in self._progress and bool(self._progress[name].unwanted_since)
 
+    def waiting_for(self, group: str) -> list[Key]:
+        """The ManagedResources that want to remove objects of kinds of this group that could not be reached."""
+        return [name for name, progress in self._progress.items() if group in progress.unserved]
+
     def forget(self, name: Key) -> None:
         self._progress.pop(name, None)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from gardener.managed_resource.autoscaling import Scaled, list_error_text, scaled_by_hpa, scaled_by_hvpa, together
 from kube.cache import Caches, Change, Store, View
 from kube.discovery import Discovery
-from kube.errors import KindNotServed
+from kube.errors import Forbidden, KindNotServed, KindUnavailable
 from kube.objects import Object, group_of
 from kube.resources import Resource
 
@@ -32,7 +32,7 @@ class Autoscalers:
         self._stores: dict[Resource, Store[Scaled]] = {}
         self._unsubscribe: list[Callable[[], None]] = []
         self._absent: set[str] = set()
-        """apiVersions whose autoscalers are not served."""
+        """apiVersions without autoscalers."""
 
     def kinds_changed(self, group: str) -> None:
         self._absent = {api_version for api_version in self._absent if group_of(api_version) != group}
@@ -59,12 +59,22 @@ class Autoscalers:
             try:
                 store = await self._store(await self._discovery.find(api_version, kind), project)
             except KindNotServed:
+                await self._demand_gone(api_version, kind, short)
                 self._absent.add(api_version)
                 continue
             if not store.synced.is_set():
                 raise ListError(list_error_text(short, "no list of them could be had yet"))
             found += (scaled for _, scaled in store.items())
         return together(found)
+
+    async def _demand_gone(self, api_version: str, kind: str, short: str) -> None:
+        """Raises ListError; who may not ask does without a kind that a cluster need not have."""
+        try:
+            await self._discovery.demand_gone(api_version, kind)
+        except KindUnavailable as error:
+            raise ListError(list_error_text(short, str(error))) from error
+        except Forbidden:
+            pass
 
     def _changed(self, change: Change[Scaled]) -> None:
         if change.old != change.new:

@@ -95,7 +95,7 @@ class Target:
         """How the object of a reference is reached now; its own version may not be served any more.
 
         Raises:
-            KindNotServed: no version of its kind is: it can't exist.
+            KindGone: it can't exist.
             KubeError: that is not known.
         """
         return await self.discovery.find_any_version(reference.get("apiVersion") or "", reference.get("kind") or "")

@@ -8,7 +8,7 @@ import pytest
 from kit.eventually import soon
 from kube.crd_waiter import LateKinds
 from kube.discovery import Discovery
-from kube.errors import Forbidden, KindNotServed, Unreachable
+from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.resources import Resource
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
@@ -21,11 +21,17 @@ class Looking:
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
+        self.gone: KubeError | None = None
+        """Why a kind that is not served may be defined all the same."""
         self.begun = 0
         self.late = LateKinds(cast("Discovery", self), (WIDGETS, GADGETS), begin=self._begin)
 
     def _begin(self) -> None:
         self.begun += 1
+
+    async def demand_gone(self, *_: str) -> None:
+        if self.gone is not None:
+            raise self.gone
 
     async def find(self, *_: str) -> None:
         if not self.answers:
@@ -69,6 +75,19 @@ async def test_news_of_the_group_lead_to_several_looks(answers: list[Any], begun
     looking.late.kinds_changed("example.com")
     await soon(lambda: looking.late._looking and looking.late._looking.done())
     assert (looking.begun, looking.answers) == (begun, [])
+
+
+@pytest.mark.parametrize(
+    ("gone", "begun"), [(Unreachable("away"), 1), (Forbidden(403, message="no"), 0)], ids=["not known", "never known"]
+)
+async def test_a_kind_that_may_be_defined_is_looked_for_without_news(gone: KubeError, begun: int) -> None:
+    looking = Looking(MISSING, MISSING, None, None)
+    looking.gone = gone
+    await looking.late.look()
+    if begun:
+        await soon(lambda: looking.late._looking and looking.late._looking.done())
+    assert looking.begun == begun
+    await looking.late.close()
 
 
 async def test_more_news_begin_the_looks_anew_and_close_ends_them() -> None:

@@ -11,7 +11,7 @@ from kit.clock import settle
 from kit.eventually import soon
 from kube.cache import Caches, Change, View, without_managed_fields
 from kube.client import Client, Selection
-from kube.errors import BadRequest, Gone, Invalid, KubeError, ServerFailure, Unreachable
+from kube.errors import BadRequest, Forbidden, Gone, Invalid, KindNotServed, KubeError, ServerFailure, Unreachable
 from kube.objects import Key, Object
 from kube.resources import SECRETS, Resource
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
@@ -36,9 +36,23 @@ class Scripted:
 
     def __init__(self, lists: dict[Resource, list[Any]], watches: dict[Resource, list[list[Any]]]) -> None:
         self.lists, self.watches = lists, watches
+        self.definitions: list[Object] | KubeError = []
         self.asked: list[tuple[str, str]] = []
         self.answers = asyncio.Event()
         self.answers.set()
+
+    async def read(self, _: str) -> Object:
+        """The APIServices: there are none."""
+        return {"kind": "APIServiceList", "items": []}
+
+    async def pages(self, *_: Any, **__: Any) -> AsyncIterator[list[Object]]:
+        """CustomResourceDefinitions."""
+        if isinstance(self.definitions, KubeError):
+            raise self.definitions
+        yield self.definitions
+
+    async def demand_served(self, resource: Resource) -> None:
+        raise KindNotServed(resource.api_version, resource.kind)
 
     async def list_page(self, resource: Resource, selection: Selection, *, at: str = "", **_: Any) -> Object:
         self.asked.append((selection.field_selector, at))
@@ -61,6 +75,9 @@ class Scripted:
             yield step if "type" in step else {"type": "MODIFIED", "object": step}
         await asyncio.Event().wait()
 
+    async def list(self, *_: Any) -> Any:  # last, so that the type is meant by its name before
+        return self.definitions
+
 
 class Unhurried(Watcher):
     """Notes its pauses, as the number of failures, and goes on at once."""
@@ -71,6 +88,7 @@ class Unhurried(Watcher):
 
     async def _back_off(self, failures: int, error: KubeError | None = None) -> bool:
         self.pauses.append(failures)
+        await asyncio.sleep(0)
         return False
 
 
@@ -273,3 +291,38 @@ async def test_a_store_that_was_streamed_is_as_if_listed() -> None:
     store.observe(thing(7, "b"))
     assert store.get(Key("ns", "b")) is None
     await caches.close()
+
+
+DEFINITION: Object = {"metadata": {"name": "widgets.example.com"}, "spec": {"names": {"kind": "Widget"}}}
+UNSERVED = KindNotServed("example.com/v1", "Widget")
+MAY_NOT = Forbidden(403, message="no")
+
+
+@pytest.mark.parametrize(
+    ("definitions", "seen", "is_empty"),
+    [
+        pytest.param([], True, True, id="the kind is gone"),
+        pytest.param([DEFINITION], True, False, id="it is switched off"),
+        pytest.param(MAY_NOT, True, False, id="that may not be known"),
+        pytest.param(AWAY, True, False, id="that is not known"),
+        pytest.param([], False, True, id="there never was one"),
+        pytest.param([DEFINITION], False, False, id="it was switched off before"),
+        pytest.param(MAY_NOT, False, True, id="a cluster without it that may not be asked"),
+    ],
+)
+async def test_what_is_known_of_a_kind_goes_only_with_the_kind(definitions: Any, seen: bool, is_empty: bool) -> None:
+    client = Scripted({WIDGETS: [page(7, thing(5))] if seen else []}, {WIDGETS: [[UNSERVED]] * 20})
+    client.definitions = definitions
+    client.lists[WIDGETS] += [UNSERVED] * 20
+    watcher = Unhurried(cast("Client", client), WIDGETS, Selection())
+    told: list[Event] = []
+
+    async def follow() -> None:
+        async for event in watcher.events():
+            told.append(event)  # noqa: PERF401 - it has no end
+
+    task = asyncio.create_task(follow())
+    await soon(lambda: len(watcher.pauses) > 3)
+    task.cancel()
+    await asyncio.wait([task])
+    assert told[3 if seen else 0 :] == ([ListBegins(0), ListEnds(None)] if is_empty else [])
