@@ -3,8 +3,8 @@
     labels       of the kinds of bindings that refer to them, and of the providers that these name
     finalizer    while there is any binding
 
-When there is no binding any more, the label of a kind of bindings tells that there was one. Others put the same
-finalizer on Secrets that no binding has ever referred to; it is left alone there.
+When there is no binding any more, the label of a kind of bindings tells, together with the finalizer, that there was
+one. Others put the same finalizer, or users the label, on Secrets that no binding refers to; they are left alone there.
 """
 
 from itertools import chain
@@ -20,7 +20,8 @@ def needed_changes(credentials: Credentials, bound: Bound[Object]) -> Object:
     """Changes of the metadata; empty: none."""
     bindings = list(chain.from_iterable(bound.values()))
     has_finalizer = CREDENTIALS_FINALIZER in credentials.finalizers
-    if not (bindings or credentials.were_referred_to) or (credentials.is_deleting and not has_finalizer):
+    were_bound = credentials.were_referred_to and has_finalizer
+    if not (bindings or were_bound) or (credentials.is_deleting and not has_finalizer):
         return {}
     providers = {f"{PROVIDER_LABEL_PREFIX}{each}" for binding in bindings for each in provider_types(binding)}
     wanted = reference_labels(bound) | providers

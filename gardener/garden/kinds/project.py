@@ -85,7 +85,7 @@ _SPEC = struct(
                     "resource*": string("Resource of the objects: shoots.", enum=["shoots"]),
                     "selector*": label_selector("Labels of the objects. An empty selector means all."),
                     "includeServiceAccounts": boolean(
-                        "Whether a ServiceAccount needs somebody else's confirmation, too. Default: true.", default=True
+                        "Whether the rule is about deletions by ServiceAccounts, too. Unless it is false, it is."
                     ),
                 },
             ),

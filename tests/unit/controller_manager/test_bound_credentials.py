@@ -82,6 +82,11 @@ def test_credentials_in_deletion_get_no_finalizer_but_lose_it() -> None:
     assert needed_changes(seen, bindings())["finalizers"] is None
 
 
+def test_a_label_that_a_user_gave_credentials_without_bindings_stays() -> None:
+    """Its changes are activity of the Project."""
+    assert needed_changes(credentials(BY_SECRET_BINDING), bindings()) == {}
+
+
 TYPES = st.lists(st.sampled_from(["local", "other", "local,other", ""]), max_size=3)
 NAMES = st.sets(st.sampled_from([BY_SECRET_BINDING, BY_CREDENTIALS_BINDING, LOCAL, OTHER, "app"]))
 
@@ -103,7 +108,7 @@ def test_one_write_settles_it(labels: set[str], finalizers: list[str], first: li
     if first or second:
         assert FINALIZER in kept
         assert {BY_SECRET_BINDING} & after == ({BY_SECRET_BINDING} if first else set())
-    elif before.were_referred_to:
+    elif before.were_referred_to and FINALIZER in finalizers:
         assert after <= {"app"}
         assert FINALIZER not in kept
     else:

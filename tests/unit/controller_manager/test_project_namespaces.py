@@ -188,6 +188,13 @@ def test_a_namespace_that_is_to_be_kept_is_left_as_it_was_before(keep: str) -> N
 
 
 @pytest.mark.parametrize("keep", ["false", "", "no"])
+def test_a_namespace_that_a_user_does_not_keep_goes_with_its_project(keep: str) -> None:
+    change = taking(namespace(annotations={KEEP: keep}), PROJECT)
+    assert KEEP not in change["annotations"]
+    assert change["ownerReferences"]
+
+
+@pytest.mark.parametrize("keep", ["false", "", "no"])
 def test_any_other_value_does_not_keep_it(keep: str) -> None:
     assert release(namespace(annotations={TAKEN: UID, KEEP: keep}), PROJECT).deletes
 

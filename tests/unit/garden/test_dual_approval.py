@@ -202,3 +202,9 @@ def test_a_rule_is_loosened_by_two_people_and_tightened_by_one(
     together = Asked(PROJECTS, user="bob").update(noted.object, new)
     assert together.code == 200, together.message
     assert (CONFIRMED_RULE in annotations(together.object)) != loosened, "one confirmation is for one change"
+
+
+def test_a_rule_is_stored_as_it_was_sent() -> None:
+    sent = [{"resource": "shoots", "selector": {}}]
+    stored_rule = Asked(PROJECTS).create({"metadata": {"name": "p"}, "spec": {"dualApprovalForDeletion": sent}})
+    assert stored_rule.spec["dualApprovalForDeletion"] == sent

@@ -6,7 +6,7 @@ import pytest
 
 from gardener.garden import resources
 from gardener.garden.windows import parse_window
-from kit.webhooks.shoots import SEED, asked, create, of, shoot, stored, update, with_fields, worker, workerless
+from kit.webhooks.shoots import PROFILE, SEED, asked, create, of, shoot, stored, update, with_fields, worker, workerless
 from kube.objects import Object
 from kube.paths import at
 
@@ -220,3 +220,32 @@ def test_a_shoot_whose_seed_arrives_is_complete() -> None:
     assert bound.status is None, bound.message
     assert bound.spec["dns"] == {"domain": "a.dev.ex.org"}
     assert bound.spec["networking"]["pods"] == "100.96.0.0/11"
+
+
+OLD_VERSIONS = with_fields(
+    PROFILE,
+    spec__kubernetes__versions=[{"version": each} for each in ("1.26.3", "1.27.1")],
+    spec__machineImages=[{"name": "linux", "versions": [{"version": "1.0.0"}]}],
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [("2m0s", "2m0s", "40s"), ("2m", "120s", "40s"), ("2m0s", "1m", "1m"), ("3m", "3m", "3m")],
+)
+def test_the_default_grace_of_nodes_changes_with_kubernetes_1_27(before: str, now: str, expected: str) -> None:
+    path = "kubernetes__kubeControllerManager__nodeMonitorGracePeriod"
+    old = stored(shoot(kubernetes__version="1.26.3"), OLD_VERSIONS)
+    assert old["spec"]["kubernetes"]["kubeControllerManager"]["nodeMonitorGracePeriod"] == "2m0s"
+    old = with_fields(old, **{f"spec__{path}": before})
+    updated = update(old, OLD_VERSIONS, kubernetes__version="1.27.1", **{path: now})
+    assert updated.status is None, updated.message
+    assert updated.spec["kubernetes"]["kubeControllerManager"]["nodeMonitorGracePeriod"] == expected
+
+
+def test_pools_have_room_for_their_zones_from_1_27_on() -> None:
+    small = [worker(maximum=1, zones=["a", "b"])]
+    old = stored(shoot(kubernetes__version="1.26.3", provider__workers=small), OLD_VERSIONS)
+    refused = update(old, OLD_VERSIONS, kubernetes__version="1.27.1")
+    assert refused.fields == {"spec.provider.workers[0].maximum"}
+    assert create(shoot(kubernetes__version="1.27.1", provider__workers=small), OLD_VERSIONS).code == 422

@@ -206,6 +206,11 @@ def test_domains_on_a_seed(dns: Object, said: str) -> None:
     assert (outcome.status is None) is not bool(said)
 
 
+def test_a_domain_that_nobody_serves_has_no_primary_provider() -> None:
+    dns = {"domain": "my.org", "providers": [{"type": "unmanaged"}]}
+    assert stored(shoot(seedName="seed", dns=dns))["spec"]["dns"] == dns
+
+
 def test_the_first_provider_of_an_own_domain_is_primary_and_stays_so() -> None:
     old = stored(shoot(seedName="seed", dns=OWN))
     assert old["spec"]["dns"]["providers"] == [{"type": "local", "secretName": "cred", "primary": True}]

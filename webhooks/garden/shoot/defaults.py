@@ -7,6 +7,8 @@ import random
 from math import ceil, log2
 
 from gardener.garden.resources import CLOUD_PROFILES
+from gardener.garden.versions import Version
+from kube.clock import parse_duration
 from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
@@ -17,6 +19,8 @@ from webhooks.shapes import child, items
 
 GARDEN = "garden"
 _MOST_PODS = 1 << 20
+_LONG_GRACE = "2m0s"
+"""In which nodes that do not answer count as ready, by default, before Kubernetes 1.27."""
 _WITH_WORKERS = {
     "addons": {"kubernetesDashboard": {"enabled": False, "authenticationMode": "token"}},
     "kubernetes": {
@@ -87,7 +91,24 @@ def set_defaults_of_version(write: Write) -> None:
     if workers_of(write):
         manager = child(kubernetes, "kubeControllerManager")
         if manager.get("nodeMonitorGracePeriod") is None:
-            manager["nodeMonitorGracePeriod"] = "2m0s" if version is not None and version < (1, 27) else "40s"
+            manager["nodeMonitorGracePeriod"] = _LONG_GRACE if version is not None and version < (1, 27) else "40s"
+        elif _gives_up_long_grace(write, version):
+            manager["nodeMonitorGracePeriod"] = "40s"
+
+
+def _gives_up_long_grace(write: Write, version: Version | None) -> bool:
+    """What was the default of the former version becomes that of the new one."""
+    before, path = kubernetes_version(write.old_spec), ("kubernetes", "kubeControllerManager", "nodeMonitorGracePeriod")
+    if before is None or version is None or not before < (1, 27) <= version:
+        return False
+    return all(_is_long_grace(at(spec, *path)) for spec in (write.old_spec, write.spec))
+
+
+def _is_long_grace(written: object) -> bool:
+    try:
+        return isinstance(written, str) and parse_duration(written) == parse_duration(_LONG_GRACE)
+    except ValueError:
+        return False
 
 
 def _set_maintenance(write: Write, spec: Object) -> None:

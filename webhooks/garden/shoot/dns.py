@@ -54,7 +54,7 @@ def set_dns(write: Write) -> None:
     if not domain_of(write.spec) and not is_unmanaged(write.spec) and ours and project and write.name:
         child(write.own_spec(), "dns")["domain"] = f"{write.name}.{project}.{ours[0]}"
     domain, found = domain_of(write.spec), providers(write.spec)
-    if domain and found and primary(write.spec) is None and not _is_default(domain, ours):
+    if domain and found and not is_unmanaged(write.spec) and not primary(write.spec) and not _is_default(domain, ours):
         found[0]["primary"] = True
 
 

@@ -13,6 +13,7 @@ SPEC_CHECKS = (
     kubernetes.versions,
     workers.workerless,
     workers.worker_errors,
+    workers.room_errors,
     networks.type_errors,
     networks.network_errors,
     dns.dns_errors,

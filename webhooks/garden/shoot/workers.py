@@ -20,12 +20,13 @@ from kube.validation import (
 )
 from webhooks.garden.common.shares import share_problem
 from webhooks.garden.findings import Finding
-from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, pools_of
+from webhooks.garden.shoot.parts import WORKERLESS, WORKERS, Pool, differing_pools, kubernetes_version, pools_of
 from webhooks.garden.write import Write, depends_on
 
 _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """Nodes have it until what they need is there."""
 _ARCHITECTURES = ("amd64", "arm64")
+_ROOM_SINCE = (1, 27)
 _NOT_WORKERLESS = (
     ("addons",),
     *(
@@ -57,15 +58,21 @@ def workerless(write: Write) -> Iterator[Finding]:
                 yield forbidden(".".join(("spec", *path)), WORKERLESS)
 
 
+@depends_on("kubernetes", "provider")
+def room_errors(write: Write) -> Iterator[Finding]:
+    """From 1.27 on; until then there are clusters without."""
+    version = kubernetes_version(write.spec)
+    if version is None or version >= _ROOM_SINCE:
+        yield from _too_small([pool for pool in pools_of(write) if _is_for_system_components(pool)])
+
+
 @depends_on("provider")
 def worker_errors(write: Write) -> Iterator[Finding]:
     found = pools_of(write)
     yield from differing_pools(write).found(_pool_errors)
-    of_components = [pool for pool in found if pool.worker.get("maximum") and _has_system_components(pool.worker)]
-    if found and not of_components:
+    if found and not any(map(_is_for_system_components, found)):
         detail = "at least one active (workers[i].maximum > 0) worker pool with systemComponents.allow=true needed"
         yield forbidden(WORKERS, detail)
-    yield from _too_small(of_components)
 
 
 def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
@@ -81,9 +88,9 @@ def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
                 )
 
 
-def _has_system_components(worker: Object) -> bool:
-    components = worker.get("systemComponents") or {}
-    return components.get("allow") is not False
+def _is_for_system_components(pool: Pool) -> bool:
+    components = pool.worker.get("systemComponents") or {}
+    return bool(pool.worker.get("maximum")) and components.get("allow") is not False
 
 
 def _pool_errors(pool: Pool) -> Iterator[FieldError]:
