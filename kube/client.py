@@ -47,7 +47,8 @@ _FROM_NOTHING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderT
 _REQUEST_SECONDS = 60.0
 _IN_FLIGHT = 64
 _RETRIES = 4
-_LONGEST_RETRY_AFTER = 30.0
+_SHORTEST_PAUSE = 0.1
+_LONGEST_PAUSE = 30.0
 _PAGE = 500
 _SMALLER_PAGE = 8
 """The divisor of the page size after a page that was too long."""
@@ -203,7 +204,7 @@ class Client:
                 refreshed = True
             except (errors.TooManyRequests, errors.ServerFailure) as error:
                 refused = error.status in {429, 503} and error.retry_after is not None
-                pause = min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER)
+                pause = pause_before_retry(error.retry_after or 0.0, retries=_RETRIES - retries)
                 patience -= pause
                 if not refused or not retries or patience < 0:
                     raise
@@ -496,6 +497,14 @@ class Client:
             if response.status != 200:
                 raise await answers.error_of(response)
             yield answers.lines_of(response)
+
+
+def pause_before_retry(retry_after: float, *, retries: int) -> float:
+    """Seconds to wait after so many retries: what the API server asks for, within bounds.
+
+    Who is told to come back at once waits longer each time: many that do not would keep the API server from recovering.
+    """
+    return min(max(retry_after, _SHORTEST_PAUSE * 2.0**retries), _LONGEST_PAUSE)
 
 
 def _one(name: str) -> str:

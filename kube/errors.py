@@ -23,8 +23,10 @@ good answers of discovery, see `served`) may still have objects. Every other ans
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from kube.objects import mappings, text
 
 _BY_WEBHOOK = re.compile(r'admission webhook "[^"]*" denied the request: ')
 
@@ -111,9 +113,9 @@ class ApiError(KubeError):
         """Seconds after which the API server wants to be asked again, if it said so."""
 
     @property
-    def causes(self) -> list[Mapping[str, Any]]:
+    def causes(self) -> Sequence[Mapping[str, Any]]:
         """Each with `reason`, `message`, `field`."""
-        return self.details.get("causes") or []
+        return mappings(self.details.get("causes"))
 
 
 class BadRequest(ApiError):
@@ -195,19 +197,22 @@ def from_status(
         status = {}
         if code < 500 and code not in _WITHOUT_STATUS:
             return NoStatus(code, fallback[:_LONGEST_TEXT])
-    reason = status.get("reason") or ""
-    details = status.get("details") or {}
-    message = status.get("message") or fallback or f"the API server answered with status {code}"
+    reason = text(status.get("reason"))
+    details = status.get("details")
+    details = details if isinstance(details, dict) else {}
+    causes = mappings(details.get("causes"))
+    message = text(status.get("message")) or fallback or f"the API server answered with status {code}"
     if code >= 500:
-        cls: type[ApiError] = TooLarge if any(text in message for text in _NOT_STORED) else ServerFailure
+        cls: type[ApiError] = TooLarge if any(said in message for said in _NOT_STORED) else ServerFailure
     elif code == 404 and reason == "NotFound":
         cls = NotFound
     elif reason == "AlreadyExists":
         cls = AlreadyExists
-    elif code == 403 and any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ()):
+    elif code == 403 and {"NamespaceTerminating"} & {text(each.get("reason")) for each in causes}:
         cls = NamespaceTerminating
     else:
         cls = _BY_STATUS.get(code, ApiError)
-    if retry_after is None and details.get("retryAfterSeconds"):
-        retry_after = float(details["retryAfterSeconds"])
+    seconds = details.get("retryAfterSeconds")
+    if retry_after is None and isinstance(seconds, int) and seconds > 0:
+        retry_after = float(seconds)
     return cls(code, message=message, reason=reason, details=details, retry_after=retry_after)

@@ -19,6 +19,7 @@ from kube.client import Timeout
 from kube.connection import Connection, Rotation
 from kube.http import aiohttp
 from kube.kubeconfig import ConfigurationError
+from kube.server_clock import ServerClock
 
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
@@ -63,6 +64,7 @@ class Transport:
         self._free: list[int] = []
         """A heap of the numbers below `_numbers` that no request has."""
         self.host = URL(connection.server).authority
+        self.clock = ServerClock()
 
     @property
     def connection(self) -> Connection:
@@ -165,6 +167,7 @@ class Transport:
                     server_hostname=connection.tls_server_name,
                 ) as response:
                     code = str(response.status)
+                    self.clock.note(response.headers.get("Date", ""))
                     yield response
         except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
             text = str(error) or type(error).__name__

@@ -6,11 +6,13 @@ session, the rate limit, the watches with their memory, and what is known of kin
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from config.blocks import ClientConnection
 from kube.cache import Caches
 from kube.client import Client, RoundTripper
+from kube.clock import utc_now
 from kube.connection import Connection, in_cluster, load_kubeconfig
 from kube.discovery import Discovery
 from kube.limiter import TokenBucket
@@ -30,6 +32,8 @@ class Cluster:
     discovery: Discovery
     namespaces: tuple[str, ...]
     """What the caches are restricted to; empty: all."""
+    clock: Callable[[], datetime] = utc_now
+    """The time of its API server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Line:
         client.consistency = caches
         return Cluster(
             transport=self.transport,
+            clock=self.transport.clock,
             client=client,
             caches=caches,
             discovery=Discovery(client),

@@ -20,7 +20,11 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
 
     async def control_loops() -> Sequence[ControlLoop]:
         context = Context(
-            config=config, garden=garden, api=await recognized(garden.client), recorder=base.recorders["garden"]
+            config=config,
+            garden=garden,
+            api=await recognized(garden.client),
+            recorder=base.recorders["garden"],
+            clock=garden.clock,
         )
         metrics.garden.follow(garden.caches.stores)
         return [declare(context) for declare in CONTROLLERS.load(config)]

@@ -29,6 +29,8 @@ from kube.controller import ReconcileError, RequeueAfter
 from kube.errors import NotFound
 from kube.objects import Key, Object, labels, metadata
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.server_clock import ServerClock
+from kube.transport import Transport
 
 ROUND = Key("", "round")
 RESOURCES = {"configmap": CONFIG_MAPS, "secret": SECRETS}
@@ -289,3 +291,24 @@ async def test_the_controller_begins_with_a_round(own_cluster: Cluster) -> None:
 
         async with run_controller(declare, client, "start", controllers=controllers):
             await soon(is_empty, "the round at the start")
+
+
+async def test_age_is_by_the_clock_of_the_api_server(own_cluster: Cluster) -> None:
+    async with connected(own_cluster) as client:
+        await create_namespace(client, "skewed")
+        await create_all(client, [candidate("secret", "a", "skewed")])
+        assert isinstance(client.transport, Transport)
+        # The clock of this machine is a day ahead; that an answer has come tells.
+        clock = client.transport.clock = ServerClock(lambda: datetime.now(UTC) + timedelta(days=1))
+        await client.list(SECRETS, Selection("skewed"))
+        assert abs(clock() - datetime.now(UTC)) < timedelta(minutes=1)
+        # As if this one were right, and the API server's a day ahead.
+        clock.skew = timedelta(0)
+        clock.note = lambda date: None  # type: ignore[method-assign]
+        controllers = Controllers(garbage_collector=GarbageCollector(enabled=True, minimum_object_lifetime=3600.0))
+
+        async def is_empty() -> bool:
+            return not await present(client, "skewed")
+
+        async with run_controller(declare, client, "skewed", controllers=controllers):
+            await soon(is_empty, "the round")

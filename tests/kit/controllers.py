@@ -20,9 +20,11 @@ from config.resource_manager.controllers import Controllers
 from config.resource_manager.schema import ResourceManagerConfiguration
 from kube.cache import Caches
 from kube.client import Client
+from kube.clock import utc_now
 from kube.discovery import Discovery
 from kube.events import EventRecorder
 from kube.loop import ControlLoop
+from kube.transport import Transport
 from kube.watch import Timings
 from process.clusters import Cluster
 
@@ -39,6 +41,7 @@ def cluster_of(client: Client, *namespaces: str, timings: Timings | None = None)
         caches=Caches(client, namespaces=namespaces, timings=timings),
         discovery=Discovery(client),
         namespaces=namespaces,
+        clock=client.transport.clock if isinstance(client.transport, Transport) else utc_now,
     )
 
 

@@ -35,6 +35,7 @@ def declare(context: Context) -> ControlLoop:
             recorder=context.target_recorder,
             rules=Rules(address_types=frozenset(settings.node_address_types)),
             grace=settings.denial_grace_period,
+            clock=target.clock,
         )
     )
 

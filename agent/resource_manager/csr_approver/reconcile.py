@@ -1,7 +1,8 @@
 """One CertificateSigningRequest, from its arrival to the decision."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 
@@ -19,7 +20,7 @@ from agent.resource_manager.csr_approver.kubelet_serving import Rules
 from agent.resource_manager.csr_approver.metrics import APPROVED, csr_approver_decisions_total
 from kube.cache import Store, without_managed_fields
 from kube.client import Client
-from kube.clock import parse_time
+from kube.clock import parse_time, utc_now
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import Conflict, KubeError, NotFound
 from kube.events import EventRecorder
@@ -57,6 +58,7 @@ class Reconciler:
     rules: Rules
     grace: float
     """Seconds of a request's life in which it is not denied for what may change in the cluster."""
+    clock: Callable[[], datetime] = utc_now
 
     async def reconcile(self, key: Key) -> Result:
         watched = self.requests.get(key)
@@ -71,7 +73,7 @@ class Reconciler:
             log.debug("A request for a client certificate is none of ours")
             return Done()
         if isinstance(decision, Denial) and decision.may_change:
-            age = (datetime.now(UTC) - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
+            age = (self.clock() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
             if age < self.grace:
                 log.info("A request is not denied yet", reason=decision.reason)
                 return RequeueAfter(min(self.grace - age, _LONGEST_GRACE_PAUSE))

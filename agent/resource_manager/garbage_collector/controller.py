@@ -19,4 +19,6 @@ def declare(context: Context) -> ControlLoop:
         max_backoff=settings.sync_period,
         initial_keys=[Key("", "round")],
     )
-    return loop.reconciled_by(Reconciler(client=target.client, settings=settings, namespaces=target.namespaces))
+    return loop.reconciled_by(
+        Reconciler(client=target.client, settings=settings, namespaces=target.namespaces, utcnow=target.clock)
+    )

@@ -60,7 +60,7 @@ def declare(
         look_later=loop.queue.add_after,
         settings=settings,
         service_account_namespace=service_account_namespace,
-        clock=clock or Clock(),
+        clock=clock or Clock(today=target.clock),
     )
 
     async def follow() -> None:

@@ -75,13 +75,29 @@ def test_of_other_failures_without_a_status_nothing_follows(code: int) -> None:
 
 @pytest.mark.parametrize(
     ("header", "details", "seconds"),
-    [(None, {}, None), (None, {"retryAfterSeconds": 3}, 3.0), (7.0, {"retryAfterSeconds": 3}, 7.0)],
+    [
+        (None, {}, None),
+        (None, {"retryAfterSeconds": 3}, 3.0),
+        (7.0, {"retryAfterSeconds": 3}, 7.0),
+        (None, {"retryAfterSeconds": "x"}, None),
+        (None, {"retryAfterSeconds": float("nan")}, None),
+        (None, {"retryAfterSeconds": -1}, None),
+        (None, "x", None),
+    ],
 )
 def test_when_to_ask_again_is_in_header_or_status(header: float | None, details: Any, seconds: float | None) -> None:
     error = from_status(429, {"kind": "Status", "details": details}, retry_after=header)
     assert isinstance(error, ApiError)
     assert error.retry_after == seconds
     assert str(error) == "the API server answered with status 429"
+
+
+@pytest.mark.parametrize("odd", [7, ["m"], {"a": "b"}])
+def test_fields_of_other_types_are_as_absent(odd: Any) -> None:
+    """Any server may stand behind an aggregated API."""
+    status = {"kind": "Status", "reason": odd, "message": odd, "details": {"causes": [odd, {"reason": odd}]}}
+    error = from_status(403, status, fallback="a text")
+    assert (type(error), str(error)) == (Forbidden, "a text")
 
 
 @pytest.mark.parametrize(
