@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from kit.kinds import custom_resource, definition
-from kit.objects import config_map, obj
+from kit.objects import bundle, config_map, obj
 from kit.rig import Rig
 from kube.errors import KubeError, NotFound, TooManyRequests
 from kube.objects import Object
@@ -137,6 +137,29 @@ def test_a_kind_that_is_deleted_and_made_anew_is_followed(rig: Rig, widgets: Wid
     widgets.until_right()
     told = [line for line in rig.process.log.splitlines()[before:] if rig.namespace in line or widgets.group in line]
     assert len(told) < 60, "\n".join(told)
+
+
+def test_a_kind_that_changes_its_scope_is_followed_there_and_back(rig: Rig, widgets: Widgets) -> None:
+    namespaced, of_cluster = widgets.resource, replace(widgets.resource, namespaced=False)
+    widgets.install()
+    rig.apply("mr", widgets.widget)
+    for resource in of_cluster, namespaced:
+        widgets.uninstall()
+        rig.until_failed("mr", 'no matches for kind "Widget"')
+        widgets.resource, widgets.definition = resource, definition(resource)
+        widgets.install()
+        # What is in the Secret is of the former scope until its author has followed.
+        place = rig.namespace if resource.namespaced else ""
+        rig.put(bundle("mr", obj(resource, "w", namespace=place, spec={"size": 1})))
+        rig.until_applied("mr")
+        rig.until(lambda: len(rig.references("mr")) == 1, "nothing of the former scope to be listed")
+        path = resource.path(namespace=place, name="w")
+        assert rig.cluster.api.get(path)["spec"] == {"size": 1}
+        rig.cluster.api.patch(path, {"spec": {"size": 2}})
+        rig.until(lambda: rig.cluster.api.get(path)["spec"] == {"size": 1}, "drift to be corrected", seconds=_SOON)
+    rig.delete_managed_resource("mr")
+    with pytest.raises(NotFound):
+        rig.cluster.api.get(path)
 
 
 def test_a_managed_kind_that_is_deleted_by_hand_comes_back_with_its_objects(rig: Rig, widgets: Widgets) -> None:

@@ -121,9 +121,12 @@ class Rig(Place):
 
     def listed(self, name: str) -> set[str]:
         """Names of all objects that the ManagedResource knows it may have in the target."""
+        return {entry["name"] for entry in self.references(name)}
+
+    def references(self, name: str) -> list[Object]:
+        """To these objects."""
         status = self.get("ManagedResource", name).get("status") or {}
-        entries = [*(status.get("resources") or []), *(status.get("pendingResources") or [])]
-        return {entry["name"] for entry in entries}
+        return [*(status.get("resources") or []), *(status.get("pendingResources") or [])]
 
     def events(self, name: str, *, event_type: str = "Warning") -> list[Object]:
         """Events about a ManagedResource."""

@@ -391,6 +391,10 @@ async def attempt(
     target = options.target
     try:
         resource = await target.resource_of(reference)
+        if resource.namespaced and not reference.get("namespace"):
+            # Of a kind that had no namespaces. To change that, its definition was deleted, and all objects with it.
+            target.forget(key_of_reference(reference))
+            return None
         try:
             return await step(Removal(resource, reference, options, look))
         except KindNotServed as error:
