@@ -85,6 +85,10 @@ _CASES = (
         "nobody grants what he lacks: give {user} these permissions, or the verbs escalate and bind",
     ),
     _case(
+        r"must have cluster-admin privileges to use (?:the|an) aggregationRule",
+        "nobody grants what he lacks: take the aggregationRule out, or give the verb escalate on clusterroles",
+    ),
+    _case(
         r'User "(?P<user>[^"]+)" cannot (?P<verb>\S+) resource "(?P<plural>[^"]+)"'
         r'(?: in API group "(?P<group>[^"]*)")?(?: in the namespace "(?P<namespace>[^"]+)")?',
         _permission,

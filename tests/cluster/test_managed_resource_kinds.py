@@ -5,6 +5,7 @@ import copy
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -154,9 +155,10 @@ def test_a_kind_that_changes_its_scope_is_followed_there_and_back(rig: Rig, widg
         rig.until_applied("mr")
         rig.until(lambda: len(rig.references("mr")) == 1, "nothing of the former scope to be listed")
         path = resource.path(namespace=place, name="w")
-        assert rig.cluster.api.get(path)["spec"] == {"size": 1}
+        get = partial(rig.cluster.api.get, path)
+        assert get()["spec"] == {"size": 1}
         rig.cluster.api.patch(path, {"spec": {"size": 2}})
-        rig.until(lambda: rig.cluster.api.get(path)["spec"] == {"size": 1}, "drift to be corrected", seconds=_SOON)
+        rig.until(lambda get=get: get()["spec"] == {"size": 1}, "drift to be corrected", seconds=_SOON)  # type: ignore[misc]
     rig.delete_managed_resource("mr")
     with pytest.raises(NotFound):
         rig.cluster.api.get(path)

@@ -246,6 +246,34 @@ def test_everything_is_written_as_the_account_and_the_api_server_decides(rig: Ri
         }
 
 
+def test_aggregation_gives_an_author_no_rights_that_the_account_has_not(rig: Rig) -> None:
+    """By rules that others' roles are put together from, and by a role that is put together from others' rules."""
+    let_deploy(rig, "configmaps")
+    label = f"{rig.namespace}.example.com/aggregate"
+    grant(
+        rig.cluster, rig.namespace,
+        rule("rbac.authorization.k8s.io", "clusterroles", "get create update patch delete"), rule("", "pods", "get"),
+        subject=account("deployer", rig.namespace),
+    )  # fmt: skip
+    aggregation = {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]}
+    admin = role(f"{rig.namespace}-all", kind=CLUSTER_ROLES, aggregationRule=aggregation)
+    part = role(f"{rig.namespace}-part", rule("", "secrets", "get"), kind=CLUSTER_ROLES, labels={label: "true"})
+    own = role(f"{rig.namespace}-own", rule("", "pods", "get"), kind=CLUSTER_ROLES, labels={label: "true"})
+    write_as(rig, "mr", "deployer", admin, part, own)
+    message = rig.until_failed("mr", "2 errors occurred")
+    assert "must have cluster-admin privileges to use the aggregationRule" in message
+    assert "attempting to grant RBAC permissions not currently held" in message
+    assert rig.cluster.api.get(CLUSTER_ROLES.path(name=own["metadata"]["name"]))
+
+    # One that another has made is not filled in by way of an update either.
+    rig.cluster.api.create(CLUSTER_ROLES.path(), admin)
+    rig.write_secret("mr", {**admin, "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]})
+    rig.until(lambda: rig.applied("mr")[2].count("aggregationRule;") == 1, "the refusal")
+    live = rig.cluster.api.get(CLUSTER_ROLES.path(name=admin["metadata"]["name"]))
+    assert all("secrets" not in each.get("resources", []) for each in live.get("rules") or [])
+    rig.cluster.api.delete(CLUSTER_ROLES.path(name=admin["metadata"]["name"]))
+
+
 def test_a_refused_author_cannot_tell_what_exists_in_other_namespaces(rig: Rig, foreign: str, audit: Audit) -> None:
     let_deploy(rig, "configmaps")
     ignore = {"resources.gardener.cloud/ignore": "true"}

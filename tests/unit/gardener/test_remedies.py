@@ -40,6 +40,9 @@ TEXTS = {
     ),
     'clusterroles "x" is forbidden: user "agent" (groups=["system:authenticated"]) is attempting to grant RBAC '
     "permissions not currently held:\n{APIGroups:[apps]}": "give agent these permissions, or the verbs escalate and bind",
+    'clusterroles "x" is forbidden: must have cluster-admin privileges to use the aggregationRule': (
+        "take the aggregationRule out, or give the verb escalate"
+    ),
     'pods "p" is forbidden: maximum cpu usage per Container is 1, but limit is 2': "keep to the LimitRange",
     'configmaps "c" is forbidden: unable to create new content in namespace shop because it is being terminated': (
         "wait until that Namespace is gone"
