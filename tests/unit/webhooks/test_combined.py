@@ -284,3 +284,18 @@ def test_what_the_api_server_has_checked_is_not_checked_again() -> None:
         ("projected-token-mount", EVERYTHING, without("projected-token-mount.resources.gardener.cloud/skip")),
         ("seccomp-profile", EVERYTHING, without("seccompprofile.resources.gardener.cloud/skip")),
     ]
+
+
+@pytest.mark.parametrize("ephemeral", [[{"name": "e", "env": [], "volumeMounts": None}], [], None], ids=str)
+async def test_ephemeral_containers_are_left_alone(ephemeral: Any) -> None:
+    """The API server takes nothing else in the request that adds one, and refuses others that change one."""
+    pod = obj("v1 Pod", "shoot--a/p", labels={"app": "gardener-resource-manager"})
+    pod["spec"] = {"containers": [{"name": "c"}], "ephemeralContainers": ephemeral}
+    made = mutations(configured(*KEYS), state_of(*OBJECTS))
+    changing = 0
+    for mutation in made.values():
+        answer = await defaulter(mutation)(request(copy.deepcopy(pod), namespace="shoot--a"))
+        if isinstance(answer, Changed):
+            changing += 1
+            assert answer.after["spec"]["ephemeralContainers"] == ephemeral
+    assert changing >= 5
