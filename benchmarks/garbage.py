@@ -115,7 +115,7 @@ def _name(obj: Object) -> Name:
 
 def _object(name: Name) -> Object:
     meta = {"name": name.name, "namespace": name.namespace, "labels": {GARBAGE_COLLECTABLE: "true"}}
-    return {"apiVersion": "v1", "kind": RESOURCES[name.kind].kind, "metadata": meta}
+    return {"apiVersion": "v1", "kind": RESOURCES[name.kind].kind, "metadata": meta, "immutable": True}
 
 
 def _user(number_: int, used: Name) -> Object:

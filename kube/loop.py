@@ -220,13 +220,16 @@ class ControlLoop:
             work(group)
 
     async def close(self) -> None:
-        """Give the stores back; the workers have ended. Also called if `start` failed or was cancelled."""
+        """Give the stores back; the workers have ended.
+
+        Also called if `start` failed or was cancelled, and again if this was: what is done is not done twice.
+        """
         for watch in self._watches:
             watch.unsubscribe()
-        for work in self._on_close:
-            await work()
-        for watch in self._watches:
-            await watch.release()
+        while self._on_close:
+            await self._on_close.pop(0)()
+        while self._watches:
+            await self._watches.pop(0).release()
         await asyncio.gather(*self._releasing)
 
     def _reconcile(self, key: Key) -> Awaitable[Result]:

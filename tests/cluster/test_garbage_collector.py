@@ -53,7 +53,7 @@ def rounds(client: Client, now: datetime, *namespaces: str, dry_run: bool = Fals
 
 def candidate(kind: str, name: str, namespace: str, label: str | None = "true") -> Object:
     marks = {} if label is None else {GARBAGE_COLLECTABLE: label}
-    return obj(RESOURCES[kind], name, namespace=namespace, labels=marks)
+    return obj(RESOURCES[kind], name, namespace=namespace, labels=marks, immutable=True)
 
 
 def user(kind: str, name: str, namespace: str, pod: Object | None = None) -> Object:

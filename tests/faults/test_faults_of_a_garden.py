@@ -53,11 +53,10 @@ from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, REFERENCE_PROTECTION
 from kit.eventually import eventually, soon
 from kit.garden import CONFIRMED, Garden
-from kit.garden_controllers import Declare, at_rest, looked_at, run_garden_controllers
+from kit.garden_controllers import Declare, at_rest, looked_at, replica, run_garden_controllers
 from kit.garden_projects import Projects
 from kit.garden_shoots import ShootPlace
 from kit.objects import RBAC_GROUP
-from kit.processes.agent import AgentProcess
 from kit.proxied import QUICK, ImpatientClient, proxied
 from kit.world import connected
 from kube.client import Client
@@ -337,15 +336,6 @@ async def test_nothing_is_asked_while_seeds_are_alive_and_nothing_changes(garden
 LEASE = "gardener-controller-manager-leader-election"
 
 
-def replica(garden: Garden, user: str) -> AgentProcess:
-    config = {
-        "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
-        "kind": "ControllerManagerConfiguration",
-        "leaderElection": {"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "200ms"},
-    }
-    return AgentProcess(config, kubeconfig=garden.cluster.kubeconfig_for(user, ("system:masters",)))
-
-
 @contextlib.contextmanager
 def members_that_come_and_go(garden: Garden, projects: list[str]) -> Iterator[None]:
     ended = threading.Event()
@@ -384,11 +374,11 @@ def test_two_replicas_hand_over_under_load_and_never_write_both(garden: Garden) 
     mark = uuid.uuid4().hex[:4]
     names, users = [f"p{mark}{number}" for number in range(4)], [f"manager-{mark}-{letter}" for letter in "ab"]
     with contextlib.closing(garden.cluster.audit()) as audit:
-        with replica(garden, users[0]) as first:
+        with replica(garden.cluster, users[0]) as first:
             first.wait_until_leading()
             for name in names:
                 garden.create(PROJECTS, name, spec={"namespace": f"garden-{name}"})
-            with replica(garden, users[1]) as second, members_that_come_and_go(garden, names):
+            with replica(garden.cluster, users[1]) as second, members_that_come_and_go(garden, names):
                 for giver, taker, user in ((first, second, users[1]), (second, first, users[0])):
                     taker.wait_until_ready()
                     assert giver.stop() == 0

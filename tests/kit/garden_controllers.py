@@ -13,9 +13,11 @@ from typing import TypeAlias
 from agent.controller_manager.context import Context
 from config.controller_manager.controllers import Controllers
 from config.controller_manager.schema import ControllerManagerConfiguration
+from devcluster.cluster import Cluster
 from devcluster.garden.objects import CONTROLLER_MANAGER_ACCOUNT, NAMESPACE
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
+from kit.processes.agent import AgentProcess
 from kube.client import Client
 from kube.clock import utc_now
 from kube.errors import KubeError
@@ -70,6 +72,16 @@ async def run_garden_controller(
     """The same for one."""
     async with run_garden_controllers([declare], client, *namespaces, controllers=controllers, clock=clock) as (loop,):
         yield loop
+
+
+def replica(cluster: Cluster, user: str) -> AgentProcess:
+    """A controller manager as a process, which hands its lease over quickly."""
+    config = {
+        "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
+        "kind": "ControllerManagerConfiguration",
+        "leaderElection": {"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "200ms"},
+    }
+    return AgentProcess(config, kubeconfig=cluster.kubeconfig_for(user, ("system:masters",)))
 
 
 async def looked_at(loop: ControlLoop, resource: Resource, obj: Object) -> None:

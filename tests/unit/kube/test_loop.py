@@ -133,6 +133,34 @@ async def test_close_gives_back_all_stores_also_if_the_start_was_cancelled() -> 
     assert caches.held == {}
 
 
+async def test_a_close_that_was_cut_off_is_carried_on() -> None:
+    """As when a process is to end while its control loops are made anew."""
+
+    class Slow(Unwatched):
+        async def release(self, view: View[Any]) -> None:
+            await super().release(view)
+            if not cut_off.done():
+                await cut_off
+
+    cut_off = asyncio.get_running_loop().create_future()
+    caches, ended = Slow(), list[str]()
+
+    async def end() -> None:
+        ended.append("closed")
+
+    loop = control_loop()
+    for view in MAPS, SECRET_VERSIONS:
+        loop.watch(caches, view, enqueue(when=exists))
+    loop.on_close(end)
+    closing = asyncio.create_task(loop.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    await loop.close()
+    assert ended == ["closed"]
+    assert caches.held == {}
+
+
 async def test_kinds_that_changed_are_passed_on() -> None:
     groups: list[str] = []
     loop = control_loop()
