@@ -1,9 +1,9 @@
 """What is in a cluster, kept in memory by watches and shared between users.
 
 A `Store` holds the objects of one kind, each reduced by a projection to what its users read (managedFields are
-always dropped). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with
-its last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do
-nothing else.
+always dropped), within bounds (`kube.kept`). `Caches` owns the stores of a cluster: a store starts to watch with its
+first user and stops with its last. Handlers are called synchronously, in the order of the changes; they map a change to
+queue keys and do nothing else.
 
 Two rules keep a store equal to the server whatever arrives in whatever order. An object never gets older: what
 has a smaller resourceVersion than what is known is dropped, also what `observe` tells (the answer to an own write,
@@ -22,13 +22,15 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from itertools import islice
+from typing import Any, Generic, TypeVar, cast, overload
 
 import structlog
 
 from kube.client import Client, Form, Selection
 from kube.errors import ApiError, KindNotServed, OtherPast
 from kube.giving_way import GivingWay
+from kube.kept import Packed, bounded
 from kube.objects import Key, Object, key, metadata, resource_version
 from kube.resources import Resource
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
@@ -37,6 +39,8 @@ T = TypeVar("T")
 
 _NOT_NOW = frozenset({429, 502, 503, 504})
 _RESTART_SECONDS = 5.0
+_INDEXED = 1000
+"""Values of an index for one object, at most."""
 
 log = structlog.get_logger("cache")
 
@@ -71,6 +75,8 @@ class View(Generic[T]):
         indexes: name -> function from the projection to the values under which `by_index` finds it.
         streams: what there is comes with the watch instead of a list, see `kube.watch`.
         namespace: the only one that is looked at, whatever those of the caches are; empty: all of these.
+        most: bytes that are kept of an object, as MessagePack, unless it is JSON; one that needs more is not known.
+        packs: large JSON is packed; not of what only operators write, and many read.
     """
 
     resource: Resource
@@ -81,6 +87,32 @@ class View(Generic[T]):
     indexes: tuple[tuple[str, Indexer], ...] = ()
     streams: bool = False
     namespace: str = ""
+    most: int = 16 << 10
+    packs: bool = True
+
+
+class _Values(Sequence[T]):
+    """What is kept of some objects, unpacked one after the other."""
+
+    def __init__(self, kept: Sequence[T | Packed]) -> None:
+        self._kept = kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(_seen, self._kept)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> "_Values[T]": ...
+    def __getitem__(self, index: int | slice) -> "T | _Values[T]":
+        return _Values(self._kept[index]) if isinstance(index, slice) else _seen(self._kept[index])
+
+
+def _seen(kept: T | Packed) -> T:
+    return cast("T", kept.unpacked()) if type(kept) is Packed else cast("T", kept)
 
 
 class Store(Generic[T]):
@@ -88,7 +120,7 @@ class Store(Generic[T]):
         self.view = view
         self.needed_at_start = needed_at_start
         self.synced = asyncio.Event()
-        self._objects: dict[Key, T] = {}
+        self._objects: dict[Key, T | Packed] = {}
         self._versions: dict[Key, int] = {}
         self._indexes: dict[str, dict[Hashable, set[Key]]] = {name: {} for name, _ in view.indexes}
         self._handlers: list[Handler[T]] = []
@@ -97,23 +129,33 @@ class Store(Generic[T]):
     # --- reading
 
     def get(self, wanted: Key) -> T | None:
-        return self._objects.get(wanted)
+        return _seen(self._objects.get(wanted))
 
     def version(self, wanted: Key) -> int:
         """The resourceVersion of what is known of an object, 0 if nothing."""
         return self._versions.get(wanted, 0)
 
-    def items(self) -> Iterable[tuple[Key, T]]:
-        return self._objects.items()
+    def all_keys(self) -> Collection[Key]:
+        return self._objects.keys()
 
-    def values(self) -> Collection[T]:
-        return self._objects.values()
+    def items(self) -> Iterator[tuple[Key, T]]:
+        return ((k, _seen(kept)) for k, kept in self._objects.items())
 
-    def by_index(self, name: str, value: Hashable) -> list[tuple[Key, T]]:
-        return [(k, self._objects[k]) for k in sorted(self._indexes[name].get(value, ()))]
+    def values(self) -> Sequence[T]:
+        return _Values(list(self._objects.values()))
+
+    def keys_by_index(self, name: str, value: Hashable) -> list[Key]:
+        return sorted(self._indexes[name].get(value, ()))
+
+    def values_by_index(self, name: str, value: Hashable) -> Sequence[T]:
+        return _Values([self._objects[k] for k in self.keys_by_index(name, value)])
+
+    def by_index(self, name: str, value: Hashable) -> Iterator[tuple[Key, T]]:
+        found = [(k, self._objects[k]) for k in self.keys_by_index(name, value)]
+        return ((k, _seen(kept)) for k, kept in found)
 
     def count(self, name: str, value: Hashable) -> int:
-        """How many `by_index` would find."""
+        """How many an index finds."""
         return len(self._indexes[name].get(value, ()))
 
     def __len__(self) -> int:
@@ -124,13 +166,14 @@ class Store(Generic[T]):
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
         """Call the handler for all that is known, then for each change. Returns what ends that."""
         self._handlers.append(handler)
-        for k, value in list(self._objects.items()):
-            self._call(handler, Change(key=k, old=None, new=value, initial=True))
+        for k, kept in list(self._objects.items()):
+            self._call(handler, Change(key=k, old=None, new=_seen(kept), initial=True))
         return lambda: self._handlers.remove(handler)
 
     def resync(self) -> None:
         """Tell all handlers of all objects again."""
-        for k, value in list(self._objects.items()):
+        for k, kept in list(self._objects.items()):
+            value: T = _seen(kept)
             self._notify(Change(key=k, old=value, new=value, initial=True))
 
     # --- writing
@@ -151,19 +194,20 @@ class Store(Generic[T]):
         k, version = key(obj), resource_version(obj)
         if version and version <= self._versions.get(k, 0):
             return k
-        old = self._objects.get(k)
+        old = self.get(k)
         try:
             new = self.view.project(obj)
-            values = [(self._indexes[name], set(indexer(new))) for name, indexer in self.view.indexes]
+            values = [(self._indexes[name], _indexed(indexer, new)) for name, indexer in self.view.indexes]
+            kept = bounded(new, most=self.view.most) if self.view.packs else new
         except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
             known = "as it was before" if k in self._objects else "not at all"
             log.error(f"An object can't be understood; it is known {known}", error=error, object=self._name(k))
             return k
         if k in self._objects:
-            self._unindex(k, self._objects[k])
+            self._unindex(k, cast("T", old))
         else:
             k = Key(sys.intern(k.namespace), k.name)  # so that all objects of a namespace share its name
-        self._objects[k], self._versions[k] = new, version
+        self._objects[k], self._versions[k] = kept, version
         for index, found in values:
             for value in found:
                 index.setdefault(value, set()).add(k)
@@ -175,7 +219,7 @@ class Store(Generic[T]):
         # What is kept of it may be None.
         if k not in self._objects or (version is not None and version < self._versions[k]):
             return
-        old = self._objects.pop(k)
+        old: T = _seen(self._objects.pop(k))
         del self._versions[k]
         self._unindex(k, old)
         self._notify(Change(key=k, old=old, new=None, initial=initial))
@@ -183,7 +227,7 @@ class Store(Generic[T]):
     def _unindex(self, k: Key, old: T) -> None:
         for name, indexer in self.view.indexes:
             index = self._indexes[name]
-            for value in set(indexer(old)):
+            for value in _indexed(indexer, old):
                 index[value].discard(k)
                 if not index[value]:
                     del index[value]
@@ -200,6 +244,11 @@ class Store(Generic[T]):
 
     def _name(self, k: Key) -> str:
         return f"{self.view.resource.kind} {k}"
+
+
+def _indexed(indexer: Indexer, value: object) -> set[Hashable]:
+    """The values under which an object is found: the first ones of too many."""
+    return set(islice(indexer(value), _INDEXED))
 
 
 async def listed(client: Client, view: View[T], *namespaces: str) -> Store[T]:
@@ -253,7 +302,8 @@ class Source(Generic[T]):
     def _end_list(self, version: int | None) -> None:
         listed, self._listed = self._listed or set(), None
         self.version = max(self.version, version or 0)  # a stream tells only now
-        for k in [k for k, _ in self._store.items() if k not in listed]:
+        known = list(self._store.all_keys())
+        for k in (k for k in known if k not in listed):
             if not self._namespace or k.namespace == self._namespace:
                 self._store._remove(k, version, initial=True)  # noqa: SLF001
         self.complete = True

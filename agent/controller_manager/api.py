@@ -4,6 +4,7 @@ A kind that several controllers need has one view here, so that they share one w
 Indexes find the users of an object; unless it is said otherwise, by its key (see `gardener.garden.users`).
 """
 
+from gardener.conditions import GARDENLET_READY
 from gardener.garden import users
 from gardener.garden.credentials import Credentials
 from gardener.garden.garden_secrets import SELECTOR, GardenSecret
@@ -28,9 +29,11 @@ from gardener.garden.resources import (
 )
 from gardener.garden.scheduling import waits
 from gardener.garden.shoots import references, seeds_of
-from kube.cache import View, without_managed_fields
+from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER
+from kube.bodies import digest
+from kube.cache import Indexer, View, without_managed_fields
 from kube.client import Form
-from kube.objects import Key, Object, key, mapping, spec, text
+from kube.objects import Key, Object, condition, finalizers, is_deleting, key, mapping, spec, text
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, Resource
 
@@ -65,6 +68,12 @@ BY_SCHEDULING = "scheduling"
 WAITING = "waiting"
 BY_TARGET = "target"
 """Of SeedAutoscalers, by the set that they scale."""
+BY_STATE = "state"
+"""Of Projects by phase, of Seeds by the status of GardenletReady, of Shoots by the state of their last maintenance."""
+HELD = "held"
+"""The index of objects in deletion that others still use, under True."""
+STALE = "stale"
+"""Of Projects that nobody uses, under True."""
 
 
 def _seed(obj: Object) -> list[str]:
@@ -125,6 +134,34 @@ def protected_in(found: Credentials) -> list[str]:
     return [found.namespace] if found.is_protected else []
 
 
+def _gardenlet_ready(seed: Object) -> list[str]:
+    return [text((condition(seed, GARDENLET_READY) or {}).get("status"))]
+
+
+def _phase(project: Object) -> list[str]:
+    return [text(at(project, "status", "phase"))]
+
+
+def _last_maintenance(shoot: Object) -> list[str]:
+    return [text(at(shoot, "status", "lastMaintenance", "state"))]
+
+
+def _stale(project: Object) -> list[bool]:
+    return [True] if at(project, "status", "staleSinceTimestamp") and not is_deleting(project) else []
+
+
+def _held(finalizer: str) -> tuple[str, Indexer]:
+    return HELD, lambda obj: [True] if is_deleting(obj) and finalizer in finalizers(obj) else []
+
+
+def own_profile(profile: Object) -> Object:
+    """A NamespacedCloudProfile without what it has of its parent: of that only whether it is what it should be."""
+    status = mapping(profile.get("status"))
+    content = status.pop("cloudProfileSpec", None)
+    profile["rendered"] = "" if content is None else digest(content).hex()
+    return without_managed_fields(profile)
+
+
 def namespace_of(obj: Object) -> list[str]:
     return [key(obj).namespace]
 
@@ -137,13 +174,16 @@ _OF_BINDINGS = (
     (BY_SECRET, users.secrets),
     (BY_WORKLOAD_IDENTITY, users.workload_identities),
     (BY_QUOTA, users.quotas),
+    _held(GARDENER_FINALIZER),
 )
 
 _OF_CREDENTIALS = ((BY_NAMESPACE, _namespace_of_credentials),)
 
 BACKUP_BUCKETS_VIEW = View(BACKUP_BUCKETS, without_managed_fields, indexes=((BY_SEED, _seed),))
-CLOUD_PROFILES_VIEW = View(CLOUD_PROFILES, without_managed_fields)
-CONTROLLER_DEPLOYMENTS_VIEW = View(CONTROLLER_DEPLOYMENTS, without_managed_fields, form=Form.METADATA)
+CLOUD_PROFILES_VIEW = View(CLOUD_PROFILES, without_managed_fields, indexes=(_held(GARDENER_FINALIZER),), packs=False)
+CONTROLLER_DEPLOYMENTS_VIEW = View(
+    CONTROLLER_DEPLOYMENTS, without_managed_fields, form=Form.METADATA, indexes=(_held(DEPLOYMENT_FINALIZER),)
+)
 """They may contain whole charts."""
 CONTROLLER_INSTALLATIONS_VIEW = View(
     CONTROLLER_INSTALLATIONS,
@@ -151,19 +191,32 @@ CONTROLLER_INSTALLATIONS_VIEW = View(
     indexes=((BY_SEED, _seed_of_installation), (BY_REGISTRATION, _registration_of_installation)),
 )
 CONTROLLER_REGISTRATIONS_VIEW = View(
-    CONTROLLER_REGISTRATIONS, without_managed_fields, indexes=((BY_DEPLOYMENT, users.controller_deployments),)
+    CONTROLLER_REGISTRATIONS,
+    without_managed_fields,
+    indexes=((BY_DEPLOYMENT, users.controller_deployments), _held(REGISTRATION_FINALIZER)),
 )
 CREDENTIALS_BINDINGS_VIEW = View(CREDENTIALS_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
-EXPOSURE_CLASSES_VIEW = View(EXPOSURE_CLASSES, without_managed_fields)
-GARDEN_SECRETS_VIEW = View(SECRETS, GardenSecret.of, label_selector=SELECTOR, indexes=((BY_NAMESPACE, _namespace),))
+EXPOSURE_CLASSES_VIEW = View(EXPOSURE_CLASSES, without_managed_fields, indexes=(_held(GARDENER_FINALIZER),))
+GARDEN_SECRETS_VIEW = View(
+    SECRETS, GardenSecret.of, label_selector=SELECTOR, indexes=((BY_NAMESPACE, _namespace),), most=2 << 20
+)
 MANAGED_SEED_SETS_VIEW = View(MANAGED_SEED_SETS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
 MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, _managed_shoots),))
 NAMESPACED_CLOUD_PROFILES_VIEW = View(
-    NAMESPACED_CLOUD_PROFILES, without_managed_fields, indexes=((BY_PARENT, users.parents),)
+    NAMESPACED_CLOUD_PROFILES, own_profile, indexes=((BY_PARENT, users.parents), _held(GARDENER_FINALIZER))
 )
 NAMESPACES_VIEW = View(NAMESPACES, without_managed_fields)
-PROJECTS_VIEW = View(PROJECTS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of_project),))
-QUOTAS_VIEW = View(QUOTAS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of),))
+PROJECTS_VIEW = View(
+    PROJECTS,
+    without_managed_fields,
+    indexes=(
+        (BY_NAMESPACE, namespace_of_project),
+        (BY_STATE, _phase),
+        (STALE, _stale),
+        _held(GARDENER_FINALIZER),
+    ),
+)
+QUOTAS_VIEW = View(QUOTAS, without_managed_fields, indexes=((BY_NAMESPACE, namespace_of), _held(GARDENER_FINALIZER)))
 SECRET_BINDINGS_VIEW = View(SECRET_BINDINGS, without_managed_fields, indexes=_OF_BINDINGS)
 SECRETS_VIEW = View(
     SECRETS,
@@ -173,7 +226,7 @@ SECRETS_VIEW = View(
     streams=True,
 )
 SEED_AUTOSCALERS_VIEW = View(SEED_AUTOSCALERS, without_managed_fields, indexes=((BY_TARGET, _targets),))
-SEEDS_VIEW = View(SEEDS, without_managed_fields)
+SEEDS_VIEW = View(SEEDS, without_managed_fields, indexes=((BY_STATE, _gardenlet_ready), _held(REGISTRATION_FINALIZER)))
 SHOOTS_VIEW = View(
     SHOOTS,
     without_managed_fields,
@@ -187,6 +240,7 @@ SHOOTS_VIEW = View(
         (BY_EXPOSURE_CLASS, users.exposure_classes),
         (BY_REFERENCE, _references),
         (BY_SCHEDULING, _scheduling),
+        (BY_STATE, _last_maintenance),
     ),
 )
 WORKLOAD_IDENTITIES_VIEW = View(WORKLOAD_IDENTITIES, Credentials.of, form=Form.METADATA, indexes=_OF_CREDENTIALS)

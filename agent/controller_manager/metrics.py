@@ -6,7 +6,6 @@ so that a garden of any size has the same few series: Events and the objects the
 SeedAutoscalers have series of their own: there are few, and operators ask how full each one is.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +15,14 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agent.controller_manager.api import (
+    BY_SEED,
+    BY_STATE,
     CLOUD_PROFILES_VIEW,
     CONTROLLER_DEPLOYMENTS_VIEW,
     CONTROLLER_REGISTRATIONS_VIEW,
     CREDENTIALS_BINDINGS_VIEW,
     EXPOSURE_CLASSES_VIEW,
+    HELD,
     NAMESPACED_CLOUD_PROFILES_VIEW,
     PROJECTS_VIEW,
     QUOTAS_VIEW,
@@ -28,19 +30,15 @@ from agent.controller_manager.api import (
     SEED_AUTOSCALERS_VIEW,
     SEEDS_VIEW,
     SHOOTS_VIEW,
+    STALE,
 )
-from gardener.conditions import GARDENLET_READY, IN_PROGRESS
-from gardener.garden.scheduling import Usage
+from gardener.conditions import IN_PROGRESS
 from gardener.garden.seed_autoscaler.loads import amount_of
-from gardener.keys import DEPLOYMENT_FINALIZER, GARDENER_FINALIZER, REGISTRATION_FINALIZER
 from kube.cache import Store, View
 from kube.clock import time_or_none
 from kube.objects import (
     Object,
-    condition,
-    finalizers,
     integer,
-    is_deleting,
     key,
     mapping,
     mappings,
@@ -53,39 +51,41 @@ _PREFIX = "controller_manager"
 _NONE = "None"
 """The value for what is not told, and for what no controller has written."""
 
-_HELD: Mapping[View[Object], str] = {
-    CLOUD_PROFILES_VIEW: GARDENER_FINALIZER,
-    CONTROLLER_DEPLOYMENTS_VIEW: DEPLOYMENT_FINALIZER,
-    CONTROLLER_REGISTRATIONS_VIEW: REGISTRATION_FINALIZER,
-    CREDENTIALS_BINDINGS_VIEW: GARDENER_FINALIZER,
-    EXPOSURE_CLASSES_VIEW: GARDENER_FINALIZER,
-    NAMESPACED_CLOUD_PROFILES_VIEW: GARDENER_FINALIZER,
-    PROJECTS_VIEW: GARDENER_FINALIZER,
-    QUOTAS_VIEW: GARDENER_FINALIZER,
-    SECRET_BINDINGS_VIEW: GARDENER_FINALIZER,
-    SEEDS_VIEW: REGISTRATION_FINALIZER,
-}
-"""What holds an object in deletion as long as others use it. Without users, it goes within a second."""
+_HELD: Sequence[View[Object]] = (
+    CLOUD_PROFILES_VIEW,
+    CONTROLLER_DEPLOYMENTS_VIEW,
+    CONTROLLER_REGISTRATIONS_VIEW,
+    CREDENTIALS_BINDINGS_VIEW,
+    EXPOSURE_CLASSES_VIEW,
+    NAMESPACED_CLOUD_PROFILES_VIEW,
+    PROJECTS_VIEW,
+    QUOTAS_VIEW,
+    SECRET_BINDINGS_VIEW,
+    SEEDS_VIEW,
+)
+"""Kinds whose deletion waits as long as others use the object. Without users, it goes within a second."""
+
+Stores = Mapping[View[Object], Store[Object]]
+"""Those that are known. All is asked of their indexes: objects may be many, and large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """How many objects of a kind there are, by the one of these values that they have."""
+    """How many objects of a kind there are, by the one of these values that they have in the index `BY_STATE`."""
 
     name: str
     help: str
     view: View[Object]
     label: str
     values: Sequence[str]
-    value: Callable[[Object], str]
 
-    def family(self, objects: Sequence[Object] | None) -> GaugeMetricFamily:
-        """Args: objects: None while they are not known."""
+    def family(self, stores: Stores) -> GaugeMetricFamily:
         family = GaugeMetricFamily(f"{_PREFIX}_{self.name}", self.help, labels=(self.label,))
-        if objects is not None:
-            found = Counter(value if value in self.values else _NONE for value in map(self.value, objects))
-            for value in (*self.values, _NONE):
-                family.add_metric((value,), found[value])
+        store = stores.get(self.view)
+        if store is not None:
+            found = {value: store.count(BY_STATE, value) for value in self.values}
+            for value, number in {**found, _NONE: len(store) - sum(found.values())}.items():
+                family.add_metric((value,), number)
         return family
 
 
@@ -96,7 +96,6 @@ _SUMS = (
         view=SEEDS_VIEW,
         label="gardenlet_ready",
         values=("True", "False", "Unknown", IN_PROGRESS),
-        value=lambda seed: text((condition(seed, GARDENLET_READY) or {}).get("status")),
     ),
     _Sum(
         name="projects",
@@ -104,7 +103,6 @@ _SUMS = (
         view=PROJECTS_VIEW,
         label="phase",
         values=("Pending", "Ready", "Failed", "Terminating"),
-        value=lambda project: text(at(project, "status", "phase")),
     ),
     _Sum(
         name="shoots_last_maintenance",
@@ -112,25 +110,24 @@ _SUMS = (
         view=SHOOTS_VIEW,
         label="state",
         values=("Processing", "Succeeded", "Failed"),
-        value=lambda shoot: text(at(shoot, "status", "lastMaintenance", "state")),
     ),
 )
 
 
-def _stale(projects: Sequence[Object] | None) -> Iterable[GaugeMetricFamily]:
+def _stale(projects: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
     number = GaugeMetricFamily(f"{_PREFIX}_projects_stale", "Projects that nobody uses.")
     first = GaugeMetricFamily(
         f"{_PREFIX}_projects_first_deletion_timestamp_seconds",
         "When the next Project is deleted because nobody uses it; only if there is one.",
     )
     if projects is not None:
-        statuses = [mapping(project.get("status")) for project in projects if not is_deleting(project)]
-        number.add_metric((), sum(bool(status.get("staleSinceTimestamp")) for status in statuses))
-        _add_first(first, (), (status.get("staleAutoDeleteTimestamp") for status in statuses))
+        number.add_metric((), projects.count(STALE, value=True))
+        stale = projects.values_by_index(STALE, value=True)
+        _add_first(first, (), (at(project, "status", "staleAutoDeleteTimestamp") for project in stale))
     return number, first
 
 
-def _held(objects: Mapping[View[Object], Sequence[Object]]) -> Iterable[GaugeMetricFamily]:
+def _held(stores: Stores) -> Iterable[GaugeMetricFamily]:
     number = GaugeMetricFamily(
         f"{_PREFIX}_deletions_waiting", "Objects in deletion that others still use.", labels=("kind",)
     )
@@ -139,35 +136,34 @@ def _held(objects: Mapping[View[Object], Sequence[Object]]) -> Iterable[GaugeMet
         "When the deletion that waits longest was asked for; only if there is one.",
         labels=("kind",),
     )
-    for view, finalizer in _HELD.items():
-        known = objects.get(view)
-        if known is None:
+    for view in _HELD:
+        store = stores.get(view)
+        if store is None:
             continue
-        waiting = [obj for obj in known if is_deleting(obj) and finalizer in finalizers(obj)]
+        waiting = store.values_by_index(HELD, value=True)
         number.add_metric((view.resource.kind,), len(waiting))
         _add_first(first, (view.resource.kind,), (metadata(obj).get("deletionTimestamp") for obj in waiting))
     return number, first
 
 
-def _of_seeds(seeds: Sequence[Object] | None, shoots: Sequence[Object] | None) -> Iterable[GaugeMetricFamily]:
+def _of_seeds(seeds: Store[Object] | None, shoots: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
     """What is on each Seed, and what has room."""
     labels = ("seed", "resource")
     capacity = GaugeMetricFamily(f"{_PREFIX}_seed_capacity", "What a Seed has of a resource.", labels=labels)
     allocatable = GaugeMetricFamily(f"{_PREFIX}_seed_allocatable", "What Shoots may use of it.", labels=labels)
     usage = GaugeMetricFamily(f"{_PREFIX}_seed_usage", "What is in use of it, as far as it is known.", labels=labels)
-    for seed in seeds or ():
+    for seed in seeds.values() if seeds is not None else ():
         for family, field in ((capacity, "capacity"), (allocatable, "allocatable")):
             for resource, quantity in mapping_at(seed, "status", field).items():
                 if (amount := amount_of(quantity)) is not None:
                     family.add_metric((key(seed).name, resource), float(amount))
     if seeds is not None and shoots is not None:
-        used = Usage.of(shoots)
-        for seed in seeds:
-            usage.add_metric((key(seed).name, "shoots"), used(key(seed).name))
+        for own in seeds.all_keys():
+            usage.add_metric((own.name, "shoots"), shoots.count(BY_SEED, own.name))
     return capacity, allocatable, usage
 
 
-def _of_autoscalers(autoscalers: Sequence[Object] | None) -> Iterable[GaugeMetricFamily]:
+def _of_autoscalers(autoscalers: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
     """What the status of each says."""
     counts = {
         field: GaugeMetricFamily(f"{_PREFIX}_seed_autoscaler_{name}", told, labels=("name",))
@@ -182,7 +178,7 @@ def _of_autoscalers(autoscalers: Sequence[Object] | None) -> Iterable[GaugeMetri
         "Share of what can be allocated that is in use, on all Seeds of the set.",
         labels=("name", "resource"),
     )
-    for autoscaler in autoscalers or ():
+    for autoscaler in autoscalers.values() if autoscalers is not None else ():
         name, status = key(autoscaler).name, mapping(autoscaler.get("status"))
         for field, family in counts.items():
             family.add_metric((name,), integer(status.get(field)))
@@ -210,20 +206,14 @@ class GardenCollector(Collector):
         self._stores = stores
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        objects = self._objects()
+        known: Stores = {store.view: store for store in self._stores() if store.synced.is_set()}
         return [
-            *(each.family(objects.get(each.view)) for each in _SUMS),
-            *_stale(objects.get(PROJECTS_VIEW)),
-            *_held(objects),
-            *_of_seeds(objects.get(SEEDS_VIEW), objects.get(SHOOTS_VIEW)),
-            *_of_autoscalers(objects.get(SEED_AUTOSCALERS_VIEW)),
+            *(each.family(known) for each in _SUMS),
+            *_stale(known.get(PROJECTS_VIEW)),
+            *_held(known),
+            *_of_seeds(known.get(SEEDS_VIEW), known.get(SHOOTS_VIEW)),
+            *_of_autoscalers(known.get(SEED_AUTOSCALERS_VIEW)),
         ]
-
-    def _objects(self) -> Mapping[View[Object], Sequence[Object]]:
-        """Those of each kind that is known."""
-        known = {store.view: store for store in self._stores() if store.synced.is_set()}
-        views = {*_HELD, SEED_AUTOSCALERS_VIEW, *(each.view for each in _SUMS)}
-        return {view: [obj for _, obj in known[view].items()] for view in views if view in known}
 
 
 garden = GardenCollector()

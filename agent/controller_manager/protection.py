@@ -63,7 +63,7 @@ class Users:
 
     def of(self, used: Key) -> list[Key]:
         """Those that refer to an object, in their order."""
-        return [name for name, _ in self._store.by_index(self._index, self._value(used))]
+        return self._store.keys_by_index(self._index, self._value(used))
 
     async def look(self, client: Client, used: Key) -> None:
         """Have the cache know of those that refer to an object now."""

@@ -8,6 +8,7 @@ from kube.objects import Object, annotations, metadata, text
 NAMESPACE = "garden"
 PROVIDER, DOMAIN, ZONE = "dns.gardener.cloud/provider", "dns.gardener.cloud/domain", "dns.gardener.cloud/zone"
 PRIORITY = "dns.gardener.cloud/domain-default-priority"
+DOMAIN_ANNOTATIONS = (PROVIDER, DOMAIN, ZONE, PRIORITY)
 UNMANAGED = "unmanaged"
 """The type of a provider that says that there is none."""
 

@@ -1,13 +1,14 @@
 """Cloud profiles: what is valid in their spec, which versions have expired, what a project changes in its own one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from gardener.garden.certificates import bundle_errors
 from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
+from gardener.garden.users import parents
 from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.clock import time_or_none
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.objects import Key, Object, key, mapping, mappings, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from kube.resources import Resource
 from kube.validation import FieldError, duplicates, forbidden, invalid, label_errors, label_selector_errors
@@ -30,6 +31,18 @@ def offered(resource: Resource, profile: Object) -> Object:
     if resource == NAMESPACED_CLOUD_PROFILES:
         return mapping_at(profile, "status", "cloudProfileSpec")
     return mapping(profile.get("spec"))
+
+
+def chosen_from(shoot: Object, find: Callable[[Resource, Key], Object | None]) -> Object | None:
+    """What a Shoot chooses from, whatever the status of a project's own profile says; None: there is none (yet)."""
+    resource, name = profile_of(spec(shoot))
+    if resource == CLOUD_PROFILES:
+        profile = find(resource, Key("", name))
+        return None if profile is None else spec(profile)
+    own = find(resource, Key(key(shoot).namespace, name)) or {}
+    found = (find(CLOUD_PROFILES, each) for each in parents(own))
+    parent = next((each for each in found if each is not None), None)
+    return None if parent is None else merged(spec(parent), spec(own))
 
 
 # --- expiration

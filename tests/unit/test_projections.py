@@ -1,297 +1,30 @@
 """What stores keep of objects survives any JSON: an odd object must not stop the watch of all others.
 
-All views are found: those that are constants by looking at all modules, and those that are made at work by their place
-in the code, each of which has to be known here. Each is fed a plausible object, in which every value that it looks at is
-in turn replaced by every odd one. That the object has whatever field a view reads is checked as well.
+Each view is fed a plausible object, in which every value that it looks at is in turn replaced by every odd one. That the
+object has whatever field a view reads is checked as well.
 """
 
 import ast
-import importlib
-import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 import pytest
-import yaml
 
-import agent
-import kube
-import webhooks
-from agent.resource_manager.health.controller import bucket_of_pods
-from agent.resource_manager.health.projections import project_health, project_progress
-from agent.resource_manager.managed_resource.source import Source
-from agent.resource_manager.managed_resource.target import Target
-from agent.shared.network_policy import istio
-from agent.shared.token_requestor.watched import TokenSecret
-from gardener.health.checks import expressions
-from gardener.health.checks.expressions import Expression
-from gardener.health.checks.registry import _RULES, Rules
-from gardener.managed_resource.autoscaling import scaled_by_hpa, scaled_by_hvpa
-from kube.cache import Caches, Store, View
-from kube.client import Client
-from kube.discovery import Discovery
-from kube.managed_kinds import ManagedKinds
-from kube.objects import Object, resource_version
-from kube.resources import CONFIG_MAPS, PODS, SECRETS, Resource
-from webhooks.garden.lookups import VIEWS, bare
-from webhooks.handlers import system_components_config
+from kit.hostile import Place
+from kit.views import MADE_AT_WORK, SAMPLE, constants, modules, read_by, views
+from kube.cache import View
+from kube.objects import Object
 
 ROOT = Path(__file__).parents[2]
+VIEWS = [pytest.param(view, id=name) for name, view in views()]
 
-SAMPLE: Object = yaml.safe_load("""
-apiVersion: v1
-kind: Sample
-metadata:
-  name: name
-  namespace: kube-system
-  uid: uid
-  resourceVersion: '7'
-  generation: 2
-  finalizers: [example.com/keep]
-  labels: &labels
-    node.gardener.cloud/critical-component: 'true'
-    networking.resources.gardener.cloud/to-dns-tcp-53: allowed
-    networking.resources.gardener.cloud/service-name: service
-    networking.resources.gardener.cloud/service-namespace: ns
-    gardener.cloud/role: istio-ingress
-    resources.gardener.cloud/purpose: token-requestor
-    resources.gardener.cloud/class: shoot
-    token-invalidator.resources.gardener.cloud/skip: 'true'
-    worker.gardener.cloud/gardener-node-agent-secret-name: agent
-    resources.gardener.cloud/history-of: name
-  annotations:
-    resources.gardener.cloud/origin: cluster:ns/name
-    resources.gardener.cloud/skip-health-check: 'false'
-    resources.gardener.cloud/revision: '3'
-    resources.gardener.cloud/revision-digest: digest
-    kubernetes.io/service-account.name: account
-    kubernetes.io/service-account.uid: uid
-    node.gardener.cloud/wait-for-csi-node-x: driver
-    node-agent.gardener.cloud/reconciliation-delay: 1s
-    networking.istio.io/exportTo: '*, ns'
-    networking.resources.gardener.cloud/from-world-to-ports: '[{"port":80}]'
-    networking.resources.gardener.cloud/pod-label-selector-namespace-alias: alias
-    networking.resources.gardener.cloud/namespace-selectors: '[{"matchLabels":{"a":"b"}}]'
-    networking.resources.gardener.cloud/from-all-allowed-ports: '[{"port":80}]'
-    gardener.cloud/operation: keepalive
-    scheduling.gardener.cloud/cloudprofiles: local
-    authorization.gardener.cloud/extensions-serviceaccount-selector: '{}'
-    migration.controllerdeployment.gardener.cloud/providerConfig: '{}'
-    migration.controllerdeployment.gardener.cloud/type: helm
-  ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, uid: uid, controller: true}]
-  creationTimestamp: '2000-01-01T00:00:00Z'
-  deletionTimestamp: '2000-01-01T00:00:00Z'
-  managedFields: []
-type: Opaque
-helm: {rawChart: YQ==}
-involvedObject: {apiVersion: v1, kind: Pod}
-eventTime: '2000-01-01T00:00:00.000000Z'
-lastTimestamp: '2000-01-01T00:00:00Z'
-series: {lastObservedTime: '2000-01-01T00:00:00.000000Z'}
-data: {token: dG9rZW4=, kubeconfig: e30=, bundle.crt: ''}
-secrets: [{name: secret}]
-automountServiceAccountToken: false
-spec:
-  template:
-    metadata: {labels: *labels}
-    spec:
-      nodeName: node
-      nodeSelector: {a: b}
-      affinity:
-        nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: []}]}}
-      tolerations: [{key: a, operator: Exists}]
-      hostNetwork: true
-      maxReplicas: 3
-  taints: [{key: node.gardener.cloud/critical-components-not-ready, value: v, effect: NoSchedule}]
-  drivers: [{name: driver}]
-  nodeName: node
-  selector: {matchLabels: {app: name}, matchExpressions: [{key: a, operator: In, values: [b]}]}
-  ports: [{name: http, port: 80, targetPort: 8080, protocol: TCP, appProtocol: http2}]
-  rules: [{http: {paths: [{backend: {service: {name: service, port: {name: http, number: 80}}}}]}}]
-  gateways: [ns/gateway, mesh]
-  http: &routes [{route: [{destination: {host: service.ns.svc.cluster.local, port: {number: 80}}}]}]
-  tls: *routes
-  tcp: *routes
-  host: service.ns.svc.cluster.local
-  exportTo: [.]
-  trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE}}}
-  subsets: []
-  workloadSelector: {}
-  configPatches: []
-  secretRefs: [{name: secret}]
-  scaleTargetRef: &deployment {apiVersion: apps/v1, kind: Deployment, name: name}
-  targetRef: *deployment
-  maxReplicas: 3
-  hpa: {deploy: true, template: {spec: {maxReplicas: 3}}}
-  vpa: {deploy: true}
-  clusterIPs: [10.0.0.1]
-  clusterIP: 10.0.0.1
-  signerName: kubernetes.io/kubelet-serving
-  replicas: 1
-  progressDeadlineSeconds: 600
-  ttlSecondsAfterFinished: 1
-  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 10%, partition: 1}}
-  type: LoadBalancer
-  volumes: []
-  restartPolicy: Always
-  shootRef: {name: shoot}
-  seedName: seed
-  bucketName: bucket
-  hard: {pods: '1'}
-  renewTime: '2000-01-01T00:00:00.000000Z'
-  kubernetes:
-    version: 1.30.1
-    verticalPodAutoscaler: {enabled: true}
-    kubeAPIServer: {featureGates: {TopologyAwareHints: false}}
-    kubeControllerManager: {featureGates: {TopologyAwareHints: false}}
-    kubeProxy: {featureGates: {TopologyAwareHints: false}}
-  provider:
-    type: local
-    region: local
-    zones: [a]
-    workersSettings: {}
-    workers: [{name: pool, machine: {type: large}, maximum: 2}]
-  networks:
-    nodes: 10.0.0.0/16
-    pods: &pods 10.1.0.0/16
-    services: &services 10.2.0.0/16
-    shootDefaults: {pods: *pods, services: *services}
-  schedulerName: default-scheduler
-  seedSelector: {matchLabels: {a: b}}
-status:
-  allocatable: {shoots: '10'}
-  cloudProfileSpec: {type: local, seedSelector: {matchLabels: {a: b}}}
-  lastOperation: {type: Create, state: Pending, description: d, lastUpdateTime: '2000-01-01T00:00:00Z'}
-  seedName: seed
-  phase: Running
-  reason: NodeLost
-  conditions:
-  - {type: Ready, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  - {type: Complete, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  - {type: Available, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  - {type: Progressing, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  - {type: NamesAccepted, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  - {type: Established, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  - {type: Reconciled, status: 'True', reason: PodCompleted, message: m, observedGeneration: 2}
-  certificate: ''
-  lastHeartbeatTimestamp: '2000-01-01T00:00:00Z'
-  expirationTimestamp: '2000-01-01T00:00:00Z'
-  observedGeneration: 2
-  replicas: 1
-  readyReplicas: 1
-  availableReplicas: 1
-  updatedReplicas: 1
-  desiredNumberScheduled: 1
-  currentNumberScheduled: 1
-  updatedNumberScheduled: 1
-  numberUnavailable: 1
-  numberMisscheduled: 0
-  state: active
-  loadBalancer: {ingress: [{ip: 10.0.0.1}]}
-  containerStatuses: [{restartCount: 1}]
-""")
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 10**19, 1.5, "", "boom", "a/b/c", ":", "~", "²", "9" * 30, "\x00"),
     *([], [None], ["boom"], [[]], [{}], [7, {"boom": 1}]),
     *({}, {"": None}, {"boom": "boom"}, {"boom": ["boom"]}, {"boom": {"boom": {}}}),
 )
-
-
-class OnlyViews(Caches):
-    """Holds views and watches nothing."""
-
-    def _start(self, view: View[Any], needed_at_start: bool) -> Any:
-        class Running:
-            store = Store(view)
-            users = 0
-
-        return Running()
-
-    def views(self) -> list[View[Any]]:
-        return list(self._running)
-
-
-NO_CLIENT = cast("Client", None)
-RULES = Rules(
-    kstatus=True,
-    configured={
-        ("example.com", "Gadget"): expressions.rule(
-            "example.com", "Gadget", {"current": Expression("status.phase == 'Running'")}
-        )
-    },
-)
-
-
-def of_managed_kinds() -> list[View[Any]]:
-    """Of all kinds that have rules, by whatever, and of one that has none."""
-    caches = OnlyViews(NO_CLIENT)
-    kinds = ManagedKinds(caches, label_selector="")
-    Target(client=NO_CLIENT, discovery=Discovery(NO_CLIENT), kinds=kinds, on_change=lambda _: None)
-    for project in (project_health, project_progress):
-        kinds.part(
-            lambda resource, obj, project=project: project(resource, obj, cluster_id="cluster", rules=RULES),  # type: ignore[misc]
-            on_change=lambda *_: None,
-            index=bucket_of_pods,
-        )
-    ruled = [
-        Resource(rule.group, version, rule.kind, rule.kind.lower(), namespaced=True)
-        for rule in _RULES.values()
-        for version in rule.versions
-    ]
-    by_status = [Resource("example.com", "v1", kind, kind.lower(), namespaced=True) for kind in ("Widget", "Gadget")]
-    for resource in (CONFIG_MAPS, *ruled, *by_status):
-        kinds._start(resource)
-    return caches.views()
-
-
-def of_the_source() -> list[View[Any]]:
-    caches = OnlyViews(NO_CLIENT)
-    Source(client=NO_CLIENT, caches=caches, memory=1000)
-    return caches.views()
-
-
-MADE_AT_WORK = {
-    "kube.managed_kinds: keep": of_managed_kinds(),
-    "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
-    "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
-    "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],
-    "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],
-    "agent.shared.token_requestor.targets: resource_version": [View(SECRETS, resource_version)],
-    "webhooks.garden.lookups: bare": [view for view in VIEWS.values() if view.project is bare],
-    "webhooks.garden.lookups: without_managed_fields": [view for view in VIEWS.values() if view.project is not bare],
-    "webhooks.handlers.system_components_config: tolerations": [system_components_config.view({})],
-}
-
-
-def modules() -> Iterator[str]:
-    for package in (agent, kube, webhooks):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not found.name.endswith("__main__"):
-                yield found.name
-
-
-def constants() -> Iterator[tuple[str, View[Any]]]:
-    for name in modules():
-        for variable, value in vars(importlib.import_module(name)).items():
-            if isinstance(value, View):
-                yield f"{name}.{variable}", value
-
-
-def views() -> Iterator[Any]:
-    seen: set[int] = set()
-    for name, view in constants():
-        if id(view) not in seen:
-            seen.add(id(view))
-            yield pytest.param(view, id=name)
-    for name, made in MADE_AT_WORK.items():
-        for view in made:
-            yield pytest.param(view, id=f"{name} of {view.resource.kind}")
-
-
-Place = tuple[str | int, ...]
-"""Of a value in an object."""
 
 
 def replaced(value: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -310,45 +43,7 @@ def replaced(value: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
 OBJECTS = [(path, orjson.dumps(obj)) for path, obj in replaced(SAMPLE) if isinstance(obj, dict)]
 
 
-class Read(dict[str, Any]):
-    """Notes the places of the values that are looked at; those of a list are, when it is."""
-
-    def __init__(self, content: Object, path: Place, read: set[Place]) -> None:
-        super().__init__(content)
-        self._path, self._read = path, read
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default  # noqa: SIM401 - it is what is defined here
-
-    def __getitem__(self, name: str) -> Any:
-        return self._noted((*self._path, name), super().__getitem__(name))
-
-    def _noted(self, path: Place, value: Any) -> Any:
-        self._read.add(path)
-        if isinstance(value, list):
-            return [self._noted((*path, index), each) for index, each in enumerate(value)]
-        return Read(value, path, self._read) if isinstance(value, dict) else value
-
-    # Overridden, so that copies are made by way of `__getitem__`.
-    def __iter__(self) -> Iterator[str]:
-        return super().__iter__()
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self]
-
-    def values(self) -> Any:
-        return [self[name] for name in self]
-
-
-def read_by(view: View[Any]) -> set[Place]:
-    read: set[Place] = set()
-    kept = view.project(Read(SAMPLE, (), read))
-    for _, indexer in view.indexes:
-        list(indexer(kept))
-    return read
-
-
-@pytest.mark.parametrize("view", list(views()))
+@pytest.mark.parametrize("view", VIEWS)
 def test_a_projection_and_its_indexes_survive_any_json(view: View[Any]) -> None:
     read = read_by(view)
     for body in [orjson.dumps(SAMPLE), *(body for path, body in OBJECTS if path in read)]:
@@ -399,6 +94,6 @@ def _traced(value: Any, path: str, missing: set[str]) -> Any:
 
 def test_the_sample_has_every_field_that_a_view_reads() -> None:
     missing: set[str] = set()
-    for parameters in views():
-        parameters.values[0].project(Traced(SAMPLE, "", missing))
+    for _, view in views():
+        view.project(Traced(SAMPLE, "", missing))
     assert missing == set()

@@ -12,7 +12,7 @@ from typing import Any
 from gardener import keys
 from gardener.garden import resources as garden
 from gardener.garden import users
-from gardener.garden.domains import domain_and_parents
+from gardener.garden.domains import DOMAIN_ANNOTATIONS, domain_and_parents
 from gardener.garden.managed_seeds import routing_gates_off
 from gardener.garden.users import References
 from kube import resources as kubernetes
@@ -72,14 +72,19 @@ def _domain_role(secret: Object) -> Iterator[str]:
 
 
 def bare(obj: Object) -> Object:
-    """Of objects whose existence matters: names, labels, annotations of ours.
+    """Of objects whose existence matters: names, and of Secrets of domains what these tell.
 
-    Other annotations can be long, and repeat what is in a Secret.
+    Others may have any labels and annotations, as long as they like, and there are many of them.
     """
-    meta = metadata(obj)
-    kept = {name: meta[name] for name in ("name", "namespace", "labels", "deletionTimestamp") if name in meta}
-    ours = {name: value for name, value in annotations(obj).items() if "gardener.cloud/" in name}
-    return {"metadata": {**kept, "annotations": ours} if ours else kept}
+    kept = _only(metadata(obj), ("name", "namespace", "deletionTimestamp"))
+    if role := labels(obj).get(keys.ROLE):
+        kept |= {"labels": {keys.ROLE: role}, "annotations": _only(annotations(obj), DOMAIN_ANNOTATIONS)}
+    return {"metadata": kept}
+
+
+def own_profile(profile: Object) -> Object:
+    """A NamespacedCloudProfile without what it has of its parent, which is merged into it where it is read."""
+    return without_managed_fields({field: value for field, value in profile.items() if field != "status"})
 
 
 _OF_SHOOTS = (
@@ -135,7 +140,7 @@ VIEWS: dict[Resource, View[Object]] = {
     for view in (
         _view(garden.BACKUP_BUCKETS, seed=_named("seedName")),
         _view(garden.BACKUP_ENTRIES, bucket=_named("bucketName"), seed=_seeds),
-        _view(garden.CLOUD_PROFILES),
+        View(garden.CLOUD_PROFILES, without_managed_fields, packs=False),
         _bare(garden.CONTROLLER_DEPLOYMENTS),
         _view(garden.CONTROLLER_REGISTRATIONS),
         _view(garden.CREDENTIALS_BINDINGS, quota=_keys(users.quotas)),
@@ -143,7 +148,7 @@ VIEWS: dict[Resource, View[Object]] = {
         _bare(garden.GARDENLETS),
         _view(garden.MANAGED_SEEDS, shoot=_named("shoot", "name")),
         View(garden.MANAGED_SEED_SETS, lean_set),
-        _view(garden.NAMESPACED_CLOUD_PROFILES, parent=_keys(users.parents)),
+        View(garden.NAMESPACED_CLOUD_PROFILES, own_profile, indexes=_indexed(parent=_keys(users.parents))),
         _view(garden.PROJECTS, namespace=_named("namespace")),
         _view(garden.QUOTAS),
         _view(garden.SECRET_BINDINGS, quota=_keys(users.quotas)),
@@ -238,4 +243,4 @@ class Seen(Garden):
         return [obj for key, obj in store.items() if key.namespace == namespace] if namespace else store.values()
 
     def by(self, resource: Resource, index: str, value: str) -> Iterable[Object]:
-        return [obj for _, obj in self._listers[resource].store.by_index(index, value)]
+        return self._listers[resource].store.values_by_index(index, value)

@@ -63,4 +63,4 @@ def _matters(change: Change[Object]) -> bool:
 
 
 def _bastions_of(bastions: Store[Bastion], change: Change[Object]) -> list[Key]:
-    return [key for key, _ in bastions.by_index(_BY_SHOOT, change.key)]
+    return bastions.keys_by_index(_BY_SHOOT, change.key)

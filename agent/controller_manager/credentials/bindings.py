@@ -32,7 +32,7 @@ class Bindings:
 
     def of(self, name: Key) -> Bound[Object]:
         """All that refer to an object."""
-        return {label: [each for _, each in store.by_index(self._index, name)] for label, store in self._stores.items()}
+        return {label: store.values_by_index(self._index, name) for label, store in self._stores.items()}
 
     async def look(self, client: Client, name: Key) -> None:
         """Have the caches know of those that refer to an object now. Raises KubeError."""

@@ -58,18 +58,18 @@ class Garden:
     def membership(self, seed_set: Object) -> Membership:
         """Raises ValueError: the selector can't be evaluated."""
         namespace = key(seed_set).namespace
-        return membership_of(seed_set, (shoot for _, shoot in self.shoots.by_index(BY_NAMESPACE, namespace)))
+        return membership_of(seed_set, self.shoots.values_by_index(BY_NAMESPACE, namespace))
 
     def replica(self, shoot: Object) -> Replica:
         own = key(shoot)
         return Replica(shoot=shoot, managed_seed=self.managed_seeds.get(own), seed=self.seeds.get(Key("", own.name)))
 
     def is_known_to_be_used(self, seed: str) -> bool:
-        return bool(self.shoots.by_index(BY_SEED, seed))
+        return self.shoots.count(BY_SEED, seed) > 0
 
     def scheduled(self, seed: str) -> Scheduled:
         """Without Shoots that leave it."""
-        there = [shoot for _, shoot in self.shoots.by_index(BY_SEED, seed) if spec(shoot).get("seedName") == seed]
+        there = [shoot for shoot in self.shoots.values_by_index(BY_SEED, seed) if spec(shoot).get("seedName") == seed]
         unhealthy = sum(health_of(shoot) is not Health.HEALTHY for shoot in there)
         return Scheduled(total=len(there), unhealthy=unhealthy)
 

@@ -44,7 +44,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _children(profiles: Store[Object], change: Change[Object]) -> list[Key]:
-    return [name for name, _ in profiles.by_index(BY_PARENT, change.key)]
+    return profiles.keys_by_index(BY_PARENT, change.key)
 
 
 def _renders(change: Change[Object]) -> bool:

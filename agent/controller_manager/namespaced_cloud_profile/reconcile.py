@@ -4,6 +4,7 @@ from agent.controller_manager.protection import Protection
 from gardener.garden import profiles
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from gardener.garden.users import parents
+from kube.bodies import digest
 from kube.cache import Store
 from kube.client import Client
 from kube.controller import Result
@@ -32,15 +33,11 @@ class Reconciler:
         parent = next((found for each in parents(profile) if (found := self._parents.get(each))), None)
         if parent is None:
             return  # it is rendered when the parent comes
-        rendered = {
-            **mapping(profile.get("status")),
-            "cloudProfileSpec": profiles.merged(spec(parent), spec(profile)),
-            "observedGeneration": metadata(profile).get("generation"),
-        }
-        if rendered == profile.get("status"):
+        content, generation = profiles.merged(spec(parent), spec(profile)), metadata(profile).get("generation")
+        status = mapping(profile.get("status"))
+        if profile.get("rendered") == digest(content).hex() and status.get("observedGeneration") == generation:
             return
+        body = {field: value for field, value in profile.items() if field != "rendered"}
+        body["status"] = {**status, "cloudProfileSpec": content, "observedGeneration": generation}
         # A patch would leave fields that are not in the parent any more.
-        written = await self._client.replace(
-            NAMESPACED_CLOUD_PROFILES, {**profile, "status": rendered}, subresource="status"
-        )
-        self._profiles.observe(written)
+        self._profiles.observe(await self._client.replace(NAMESPACED_CLOUD_PROFILES, body, subresource="status"))

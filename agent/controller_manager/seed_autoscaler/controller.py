@@ -47,7 +47,7 @@ _GATHER_SECONDS = 5.0
 _READ = (keys.PROTECT_FROM_DELETION, keys.SEED_SET_PRIORITY)
 """Annotations of replicas."""
 
-REGION_CONFIGS_VIEW = View(CONFIG_MAPS, RegionConfig.of, label_selector=f"{PURPOSE}={REGION_CONFIG}")
+REGION_CONFIGS_VIEW = View(CONFIG_MAPS, RegionConfig.of, label_selector=f"{PURPOSE}={REGION_CONFIG}", most=2 << 20)
 
 
 def declare(context: Context) -> ControlLoop:
@@ -165,7 +165,7 @@ def _of_profile(profile: Object) -> Hashable:
 
 
 def _of_own_profile(profile: Object) -> Hashable:
-    return str(at(profile, "status", "cloudProfileSpec", "seedSelector"))
+    return str(at(profile, "spec", "parent"))
 
 
 # --- whom it concerns
@@ -178,7 +178,7 @@ class _Concerned:
     shoots: Store[Object]
 
     def all(self, _change: Change[Any]) -> Iterator[Key]:
-        yield from (own for own, _ in self.autoscalers.items())
+        yield from self.autoscalers.all_keys()
 
     def by_autoscaler(self, change: Change[Object]) -> Iterator[Key]:
         """With others of the same set."""
@@ -210,4 +210,4 @@ class _Concerned:
             yield from self._of_target(Key(key(obj).namespace, text(owner.get("name"))))
 
     def _of_target(self, target: Key) -> Iterator[Key]:
-        yield from (own for own, _ in self.autoscalers.by_index(BY_TARGET, target))
+        yield from self.autoscalers.keys_by_index(BY_TARGET, target)

@@ -10,15 +10,15 @@ from agent.controller_manager.seed_usage import is_used
 from gardener.garden import scheduling
 from gardener.garden.managed_seed_set.membership import membership_of
 from gardener.garden.managed_seed_set.replicas import Replica
-from gardener.garden.profiles import offered, profile_of
-from gardener.garden.resources import MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
+from gardener.garden.profiles import chosen_from
+from gardener.garden.resources import CLOUD_PROFILES, MANAGED_SEED_SETS, NAMESPACED_CLOUD_PROFILES
 from gardener.garden.scheduling import RegionConfig, SeedInfo, Strategy
 from gardener.garden.seed_autoscaler.loads import Observation
 from gardener.garden.seed_autoscaler.pending import counts_from, helped_by, new_seed
 from gardener.garden.seed_autoscaler.settings import Waiting
 from kube.cache import Store
 from kube.client import Client
-from kube.objects import Key, Object, is_deleting, key, metadata, spec
+from kube.objects import Key, Object, is_deleting, key, metadata
 
 _AT_ONCE = 20
 """Shoots that are looked at until others get a turn."""
@@ -61,7 +61,7 @@ class Garden:
 
     def replicas(self, seed_set: Object) -> Sequence[Replica]:
         """Raises ValueError: the selector can't be evaluated."""
-        nearby = (shoot for _, shoot in self.shoots.by_index(BY_NAMESPACE, key(seed_set).namespace))
+        nearby = self.shoots.values_by_index(BY_NAMESPACE, key(seed_set).namespace)
         return [self._replica(shoot) for shoot in membership_of(seed_set, nearby).owned]
 
     def _replica(self, shoot: Object) -> Replica:
@@ -69,14 +69,14 @@ class Garden:
         return Replica(shoot=shoot, managed_seed=self.managed_seeds.get(own), seed=self.seeds.get(Key("", own.name)))
 
     def usage(self, seed: str) -> int:
-        return len(self.shoots.by_index(BY_SEED, seed))
+        return self.shoots.count(BY_SEED, seed)
 
     async def pending(self, autoscaler: Object, now: datetime) -> Pending:
         waiting = Waiting.of(autoscaler)
         if not waiting.included:
             return Pending()
         times = [
-            (counts_from(shoot, waiting.grace), shoot) for _, shoot in self.shoots.by_index(BY_SCHEDULING, WAITING)
+            (counts_from(shoot, waiting.grace), shoot) for shoot in self.shoots.values_by_index(BY_SCHEDULING, WAITING)
         ]
         due = [shoot for time, shoot in times if time is not None and time <= now]
         later = [time for time, _ in times if time is not None and time > now]
@@ -108,12 +108,8 @@ class Garden:
         )
 
     def _profile(self, shoot: Object) -> Object | None:
-        resource, name = profile_of(spec(shoot))
-        if resource == NAMESPACED_CLOUD_PROFILES:
-            found = self.own_profiles.get(Key(key(shoot).namespace, name))
-        else:
-            found = self.profiles.get(Key("", name))
-        return None if found is None else offered(resource, found)
+        known = {CLOUD_PROFILES: self.profiles, NAMESPACED_CLOUD_PROFILES: self.own_profiles}
+        return chosen_from(shoot, lambda resource, name: known[resource].get(name))
 
     async def checked(self, seen: Observation) -> Observation:
         """As the API server itself says it: Seeds that are used after all can't be removed. Raises KubeError."""

@@ -92,12 +92,12 @@ class Pods:
         pods = self._known(wanted)
         return None if pods is None else _count(wanted, pods)
 
-    def _known(self, wanted: PodsWanted) -> list[CountedPod | None] | None:
+    def _known(self, wanted: PodsWanted) -> Sequence[CountedPod | None] | None:
         """Those that it may select."""
         store = self._store
         if store is None or not store.synced.is_set() or not self._caches.covers(PODS, wanted.namespace):
             return None
-        return [pod for _, pod in store.by_index(_BY_BUCKET, wanted.bucket)]
+        return store.values_by_index(_BY_BUCKET, wanted.bucket)
 
     def _changed(self, _: Queue, change: Change[CountedPod | None]) -> None:
         if self._store is None or change.old == change.new:

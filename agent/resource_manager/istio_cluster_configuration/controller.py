@@ -57,7 +57,7 @@ def _namespace_of_rule(change: Change[DestinationRule]) -> tuple[Key, ...]:
 
 
 def _namespaces_for_service(rules: Store[DestinationRule], change: Change[Service]) -> Iterable[Key]:
-    return (Key("", rule.key.namespace) for _, rule in rules.by_index("service", change.key))
+    return (Key("", rule.key.namespace) for rule in rules.values_by_index("service", change.key))
 
 
 def _namespaces_exporting_to(rules: Store[DestinationRule], change: Change[Namespace]) -> Iterable[Key]:

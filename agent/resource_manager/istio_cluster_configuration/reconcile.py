@@ -42,7 +42,7 @@ class Reconciler:
         source = self.stores.namespaces.get(key)
         if source is None or source.is_terminating:
             return Done()  # its filters go with it
-        rules = [rule for _, rule in self.stores.rules.by_index("namespace", key.name)]
+        rules = self.stores.rules.values_by_index("namespace", key.name)
         namespaces = self.stores.namespaces.items()
         ingress = sorted(key.name for key, found in namespaces if found.is_ingress and not found.is_terminating)
         patches = config_patches(rules, self.stores.services.get, ingress)

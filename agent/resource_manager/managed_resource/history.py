@@ -115,8 +115,8 @@ class History:
         if not self._store.synced.is_set():
             raise KubeError("no list of the Secrets of the history could be had yet")
         own = key(managed_resource)
-        found = self._store.by_index(_BY_NAME, Key(own.namespace, selector_of(own.name)))
-        return [kept.revision for _, kept in found]
+        found = self._store.values_by_index(_BY_NAME, Key(own.namespace, selector_of(own.name)))
+        return [kept.revision for kept in found]
 
     async def _add(self, managed_resource: Object, plan: Plan, number: int) -> Sequence[Revision]:
         """What is kept now; nothing if something newer is about to be applied."""

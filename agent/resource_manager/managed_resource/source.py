@@ -5,7 +5,7 @@ data waits in a bounded memory until the ManagedResource that names them is plan
 pushed out is read again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agent.resource_manager.api import BY_DEPENDENCY, BY_SECRET, MANAGED_RESOURCES_VIEW
@@ -56,13 +56,13 @@ class Source:
         """Whether the ManagedResources of a namespace would be known; those of all namespaces if it is empty."""
         return self._caches.covers(MANAGED_RESOURCES, namespace)
 
-    def users_of(self, secret: Key) -> list[Object]:
+    def users_of(self, secret: Key) -> Sequence[Object]:
         """The ManagedResources that name a Secret."""
-        return [found for _, found in self.managed_resources.by_index(BY_SECRET, secret)]
+        return self.managed_resources.values_by_index(BY_SECRET, secret)
 
     def dependants_of(self, name: Key) -> list[Key]:
         """The ManagedResources that name another one as their dependency."""
-        return [dependant for dependant, _ in self.managed_resources.by_index(BY_DEPENDENCY, name)]
+        return self.managed_resources.keys_by_index(BY_DEPENDENCY, name)
 
     def subscribe(
         self, *, managed_resource: Callable[[Change[Object]], None], secret: Callable[[Change[SecretVersion]], None]

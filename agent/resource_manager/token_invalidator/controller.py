@@ -41,5 +41,5 @@ def _secrets_of(secrets: Store[Labelled | None], change: Change[Account]) -> lis
     if new is None or not account_matters(old, new):
         return []
     listed = new.secrets | (old.secrets if old is not None else frozenset())
-    named = {found for found, _ in secrets.by_index(_BY_ACCOUNT, change.key)}
+    named = set(secrets.keys_by_index(_BY_ACCOUNT, change.key))
     return sorted(named | {Key(change.key.namespace, name) for name in listed})

@@ -47,5 +47,5 @@ SEEDS_VIEW = View(SEEDS, SeedInfo.of)
 CLOUD_PROFILES_VIEW = View(CLOUD_PROFILES, _cloud_profile)
 NAMESPACED_CLOUD_PROFILES_VIEW = View(NAMESPACED_CLOUD_PROFILES, _namespaced_cloud_profile)
 REGION_CONFIGS_VIEW = View(
-    CONFIG_MAPS, RegionConfig.of, label_selector=f"{PURPOSE}={REGION_CONFIG}", namespace=NAMESPACE
+    CONFIG_MAPS, RegionConfig.of, label_selector=f"{PURPOSE}={REGION_CONFIG}", namespace=NAMESPACE, most=2 << 20
 )

@@ -86,7 +86,7 @@ def _namespace_of(obj: Object) -> str:
 
 
 VIRTUAL_SERVICES_VIEW = View(
-    kinds.VIRTUAL_SERVICES, virtual_service, indexes=(("service", _services), ("gateway", _of_gateways))
+    kinds.VIRTUAL_SERVICES, virtual_service, indexes=(("service", _services), ("gateway", _of_gateways)), most=64 << 10
 )
 GATEWAYS_VIEW = View(kinds.GATEWAYS, _gateway_selector)
 
@@ -186,7 +186,7 @@ class Gateways:
 
     def _services_for_gateway(self, gateway: Key) -> Iterator[Key]:
         if self._virtual_services is not None:
-            for _, virtual in self._virtual_services.by_index("gateway", gateway):
+            for virtual in self._virtual_services.values_by_index("gateway", gateway):
                 yield from _services(virtual)
 
 

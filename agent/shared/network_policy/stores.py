@@ -42,7 +42,9 @@ class _Client:
         self.labels = client_labels(obj)
 
 
-SERVICES_VIEW = View(SERVICES, Service.of, indexes=(("namespace", _in_namespace), ("letting in", _letting_in)))
+SERVICES_VIEW = View(
+    SERVICES, Service.of, indexes=(("namespace", _in_namespace), ("letting in", _letting_in)), most=128 << 10
+)
 NAMESPACES_VIEW = View(NAMESPACES, Namespace.of, form=Form.METADATA)
 POLICIES_VIEW = View(
     NETWORK_POLICIES,
@@ -50,7 +52,7 @@ POLICIES_VIEW = View(
     label_selector=f"{keys.POLICY_SERVICE_NAME},{keys.POLICY_SERVICE_NAMESPACE}",
     indexes=(("owner", _owner),),
 )
-INGRESSES_VIEW = View(INGRESSES, backends, indexes=(("service", _services_of),))
+INGRESSES_VIEW = View(INGRESSES, backends, indexes=(("service", _services_of),), most=64 << 10)
 PODS_VIEW = View(PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking),))
 
 
@@ -81,10 +83,10 @@ class Stores:
 
     def around(self, service: Key, *, routes: Collection[GatewayRoute]) -> Surroundings:
         """What a Service's policies are computed from."""
-        found = self._ingresses.by_index("service", service) if self._ingresses is not None else []
+        found = self._ingresses.values_by_index("service", service) if self._ingresses is not None else []
         return Surroundings(
             namespaces={key.name: namespace for key, namespace in self.namespaces.items()},
-            backends=frozenset(backend for _, ingress in found for backend in ingress if backend.service == service),
+            backends=frozenset(backend for ingress in found for backend in ingress if backend.service == service),
             routes=routes,
             has_client=lambda namespace, label: self._clients(namespace, label) > 0,
         )
@@ -93,7 +95,7 @@ class Stores:
         return self.namespaces.get(Key("", name))
 
     def _clients(self, namespace: str, label: str) -> int:
-        return len(self._pods.by_index("asking", (namespace, label))) if self._pods is not None else 0
+        return self._pods.count("asking", (namespace, label)) if self._pods is not None else 0
 
     # --- mapping events to Services
 
@@ -134,7 +136,7 @@ class Stores:
                     yield name
 
     def _services_in(self, namespace: str) -> Iterable[Key]:
-        return (name for name, _ in self.services.by_index("namespace", namespace))
+        return self.services.keys_by_index("namespace", namespace)
 
 
 def _services_of_ingress(change: Change[frozenset[Backend]]) -> set[Key]:

@@ -46,7 +46,7 @@ def declare(
     """
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
     memories, targets = Memories(), TargetSecrets(loop, target.caches)
-    view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_))
+    view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_), most=2 << 20)
     secrets = loop.watch(source.caches, view, enqueue(when=partial(_is_relevant, memories)))
     reconciler = Reconciler(
         store=secrets,

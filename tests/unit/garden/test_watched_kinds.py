@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+import pytest
+
+from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from webhooks.garden.kinds import KINDS
 from webhooks.garden.lookups import VIEWS, bare
 
@@ -28,8 +31,18 @@ def test_the_documentation_names_what_is_watched() -> None:
     assert DOCUMENT.read_text() == expected, "run this test with UPDATE_DOCS=1"
 
 
-def test_nothing_of_a_secret_is_kept_but_its_name_labels_and_annotations_of_ours() -> None:
+@pytest.mark.parametrize("role", ["default-domain", ""])
+def test_nothing_of_a_secret_is_kept_but_its_name_and_its_domain(role: str) -> None:
     written = {"kubectl.kubernetes.io/last-applied-configuration": "key", "dns.gardener.cloud/domain": "d"}
-    meta = {"name": "s", "namespace": "n", "labels": {"a": "b"}, "annotations": written, "uid": "u"}
-    kept = {"name": "s", "namespace": "n", "labels": {"a": "b"}, "annotations": {"dns.gardener.cloud/domain": "d"}}
-    assert bare({"metadata": meta, "data": {"k": "key"}}) == {"metadata": kept}
+    having = {"a": "b", "gardener.cloud/role": role}
+    meta = {"name": "s", "namespace": "n", "labels": having, "annotations": written, "uid": "u"}
+    domain = {"labels": {"gardener.cloud/role": role}, "annotations": {"dns.gardener.cloud/domain": "d"}}
+    kept = {"metadata": {"name": "s", "namespace": "n", **(domain if role else {})}}
+    assert bare({"metadata": meta, "data": {"k": "key"}}) == kept
+
+
+def test_of_a_profile_of_a_project_nothing_is_kept_that_its_parent_has() -> None:
+    spec = {"parent": {"kind": "CloudProfile", "name": "large"}}
+    meta = {"name": "own", "namespace": "n"}
+    profile = {"metadata": {**meta, "managedFields": []}, "spec": spec, "status": {"cloudProfileSpec": {"type": "x"}}}
+    assert VIEWS[NAMESPACED_CLOUD_PROFILES].project(profile) == {"metadata": meta, "spec": spec}

@@ -49,7 +49,7 @@ def test_nothing_is_left_of_an_object_that_goes(first: str | None, last: str | N
     feed(source, *listed(1, secret(1, first)), Present(secret(2, last)), *end)
     assert len(store) == 0
     assert store._versions == {}
-    assert store.by_index("mark", "x") == []
+    assert store.keys_by_index("mark", "x") == []
     assert [(change.key, change.old, change.new) for change in changes] == [
         (Key("ns", "s"), None, first),
         (Key("ns", "s"), first, last),

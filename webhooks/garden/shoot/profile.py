@@ -28,7 +28,9 @@ def profile_of(write: Write, shoot_spec: Object) -> Object | None:
     """The spec of the profile, with what the project changes in it; None: there is none (yet)."""
     resource, name = profiles.profile_of(shoot_spec)
     found = write.garden.need(resource, name, write.namespace if resource.namespaced else "")
-    return None if found is None else profiles.offered(resource, found) or _to_be_rendered(write, found)
+    if found is None:
+        return None
+    return spec(found) if resource == CLOUD_PROFILES else _with_parent(write, found)
 
 
 def own_profile(write: Write) -> Object | None:
@@ -40,11 +42,14 @@ def _own_profile(write: Write) -> Object | None:
     return profile_of(write, write.spec)
 
 
-def _to_be_rendered(write: Write, profile: Object) -> Object | None:
-    """What the status of a project's own profile, made a moment ago, is going to say; None: it has no parent (yet)."""
+def _with_parent(write: Write, profile: Object) -> Object | None:
+    """What the status of a project's own profile says, or is going to say; None: it has no parent (yet)."""
     found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
     parent = next((each for each in found if each is not None), None)
-    return None if parent is None else profiles.merged(spec(parent), spec(profile))
+    return None if parent is None else _merged(spec(parent), spec(profile))
+
+
+_merged = Derived(profiles.merged, most=4)
 
 
 class Image(NamedTuple):

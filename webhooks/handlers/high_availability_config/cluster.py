@@ -83,7 +83,7 @@ class ClusterLister:
         """To how many replicas something is scaled horizontally; None: it is not. Raises NotCovered."""
         self._state.demand_covered(HORIZONTAL_POD_AUTOSCALERS, target.namespace)
         for lister in (self._hpas, self._hvpas):
-            for _, scaler in lister.store.by_index("target", target):
+            for scaler in lister.store.values_by_index("target", target):
                 return scaler.max_replicas
         return None
 

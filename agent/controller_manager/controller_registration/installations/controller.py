@@ -78,7 +78,7 @@ def _keys(seeds: Iterable[str]) -> list[Key]:
 
 
 def _all(known: Stores, _: Change[Object]) -> list[Key]:
-    return [seed for seed, _ in known.seeds.items()]
+    return list(known.seeds.all_keys())
 
 
 def _of_namespace(change: Change[Object]) -> list[Key]:
@@ -93,12 +93,12 @@ def _of_secret(known: Stores, demand: Demand, change: Change[GardenSecret | None
     if seed := garden_seeds.seed_of(change.key.namespace):
         return _keys([seed])
     demand.domains_changed()
-    return [seed for seed, _ in known.seeds.items()]
+    return list(known.seeds.all_keys())
 
 
 def _of_deployment(known: Stores, change: Change[Deployment]) -> list[Key]:
-    is_named = known.registrations.by_index(BY_DEPLOYMENT, change.key)
-    return [seed for seed, _ in known.seeds.items()] if is_named else []
+    is_named = known.registrations.count(BY_DEPLOYMENT, change.key)
+    return list(known.seeds.all_keys()) if is_named else []
 
 
 def _of_bucket(demand: Demand, change: Change[Object]) -> list[Key]:

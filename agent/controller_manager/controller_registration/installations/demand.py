@@ -81,7 +81,7 @@ class Demand:
         return self._of_shoots.put(key, seeds_of(shoot), self.of_shoot(shoot))
 
     def _domains(self, role: str) -> Iterable[Domain]:
-        for _, secret in self._secrets.by_index(BY_NAMESPACE, NAMESPACE):
+        for secret in self._secrets.values_by_index(BY_NAMESPACE, NAMESPACE):
             if secret is not None and secret.role == role and secret.domain is not None:
                 yield secret.domain
 

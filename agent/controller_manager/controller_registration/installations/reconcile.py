@@ -71,7 +71,7 @@ class Reconciler:
             log.debug("The namespace of the Seed is not prepared yet")
             return Done()  # what is missing leads to a pass when it comes
         registrations = {found.name: registration for found, registration in self._known.registrations.items()}
-        installations = [installation for _, installation in self._known.installations.by_index(BY_SEED, key.name)]
+        installations = self._known.installations.values_by_index(BY_SEED, key.name)
         shoots, buckets = self._demand.of_shoots(key.name), self._demand.buckets_of_entries(key.name)
         wanted = self._wanted(seed, registrations, installations, shoots=shoots, buckets=buckets)
         errors: list[Exception] = [ReconcileError(problem) for problem in wanted.problems]
@@ -95,7 +95,7 @@ class Reconciler:
         needed = needed_extensions(
             seed,
             shoots=shoots,
-            buckets=[_provider(bucket) for _, bucket in self._known.buckets.by_index(BY_SEED, key(seed).name)],
+            buckets=[_provider(bucket) for bucket in self._known.buckets.values_by_index(BY_SEED, key(seed).name)],
             entries=self._providers(buckets),
             registrations=registrations.values(),
             internal_domain=self._demand.internal_domain,
@@ -245,8 +245,8 @@ def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSe
     namespace = garden_seeds.namespace_of(seed)
     if namespaces.get(Key("", namespace)) is None:
         return False
-    copies = {copy.name for copy, _ in secrets.by_index(BY_NAMESPACE, namespace)}
-    return all(source.name in copies for source, _ in secrets.by_index(BY_NAMESPACE, NAMESPACE))
+    copies = {copy.name for copy in secrets.keys_by_index(BY_NAMESPACE, namespace)}
+    return all(source.name in copies for source in secrets.keys_by_index(BY_NAMESPACE, NAMESPACE))
 
 
 def _may_have_provided(registration: Object, installation: Object, wanted: Wanted) -> bool:

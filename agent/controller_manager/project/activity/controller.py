@@ -57,7 +57,7 @@ def declare(context: Context) -> ControlLoop:
             namespaces = list(places(change))
             for namespace in namespaces:
                 moments.add(namespace, moment)
-            return [own for each in namespaces for own, _ in projects.by_index(BY_NAMESPACE, each)]
+            return [own for each in namespaces for own in projects.keys_by_index(BY_NAMESPACE, each)]
 
         # Of credentials, a change of the content is not to be seen in what is kept.
         return enqueue_mapped(used, when=lambda _: True)

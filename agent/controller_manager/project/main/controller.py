@@ -34,7 +34,9 @@ def _project_of(present: Present | None) -> tuple[str, ...]:
 
 
 _QUOTAS_VIEW = View(RESOURCE_QUOTAS, quota.limits_only, field_selector=f"metadata.name={quota.NAME}")
-_RIGHTS_VIEWS = {kind: View(kind, Present.of_project, indexes=((BY_PROJECT, _project_of),)) for kind in KINDS}
+_RIGHTS_VIEWS = {
+    kind: View(kind, Present.of_project, indexes=((BY_PROJECT, _project_of),), most=64 << 10) for kind in KINDS
+}
 
 
 def declare(context: Context) -> ControlLoop:
@@ -74,7 +76,7 @@ def _is_gone(change: Change[Object]) -> bool:
 
 
 def _with_namespace(projects: Store[Object], namespace: str) -> list[Key]:
-    return [own for own, _ in projects.by_index(BY_NAMESPACE, namespace)]
+    return projects.keys_by_index(BY_NAMESPACE, namespace)
 
 
 def _of_namespace(projects: Store[Object], change: Change[Object]) -> set[Key]:

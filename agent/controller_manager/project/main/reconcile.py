@@ -186,7 +186,7 @@ class Reconciler:
 
     async def _shoots_in(self, namespace: str, *, asks: bool) -> list[Key]:
         """Args: asks: whether the API server is asked if none are known."""
-        known = [own for own, _ in self._stores.shoots.by_index(BY_NAMESPACE, namespace)]
+        known = self._stores.shoots.keys_by_index(BY_NAMESPACE, namespace)
         if known or not asks:
             return known
         found = await self._client.list(SHOOTS, Selection(namespace=namespace), form=Form.METADATA)

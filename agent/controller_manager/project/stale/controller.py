@@ -60,4 +60,4 @@ def _is_other(change: Change[Object]) -> bool:
 
 
 def _of_namespace(projects: Store[Object], change: Change[Object]) -> list[Key]:
-    return [own for own, _ in projects.by_index(BY_NAMESPACE, change.key.name)]
+    return projects.keys_by_index(BY_NAMESPACE, change.key.name)

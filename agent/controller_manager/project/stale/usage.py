@@ -81,7 +81,7 @@ class Usage:
 
     def _used(self, namespace: str) -> Iterator[str]:
         for store in (self.shoots, self.backup_entries):
-            for own, _ in store.by_index(BY_NAMESPACE, namespace):
+            for own in store.keys_by_index(BY_NAMESPACE, namespace):
                 yield f"{store.view.resource.kind} {own}"
         by_secret_bindings = (self.secret_bindings, BY_SECRET_BINDING)
         by_credentials_bindings = (self.credentials_bindings, BY_CREDENTIALS_BINDING)
@@ -94,16 +94,16 @@ class Usage:
             ):
                 if secret.labels.get(label) == "true" and self._is_bound(BY_SECRET, own, *by):
                     yield f"Secret {own}"
-        for own, _ in self.workload_identities.by_index(BY_NAMESPACE, namespace):
+        for own in self.workload_identities.keys_by_index(BY_NAMESPACE, namespace):
             if self._is_bound(BY_WORKLOAD_IDENTITY, own, *by_credentials_bindings):
                 yield f"WorkloadIdentity {own}"
-        for own, _ in self.quotas.by_index(BY_NAMESPACE, namespace):
+        for own in self.quotas.keys_by_index(BY_NAMESPACE, namespace):
             if any(self._is_bound(BY_QUOTA, own, *by) for by in (by_secret_bindings, by_credentials_bindings)):
                 yield f"Quota {own}"
 
     def _is_bound(self, index: str, own: Key, bindings: Store[Object], users_of_binding: str) -> bool:
         """Whether a Shoot uses a binding that names the object."""
-        return any(self.shoots.by_index(users_of_binding, each) for each, _ in bindings.by_index(index, own))
+        return any(self.shoots.count(users_of_binding, each) for each in bindings.keys_by_index(index, own))
 
 
 def _referring(bindings: Store[Object], namespace: str) -> Iterator[str]:

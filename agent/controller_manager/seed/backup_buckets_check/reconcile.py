@@ -19,7 +19,7 @@ class Reconciler:
         seed = self._seeds.get(key)
         if seed is None:
             return Done()
-        buckets = [bucket for _, bucket in self._buckets.by_index(BY_SEED, key.name)]
+        buckets = self._buckets.values_by_index(BY_SEED, key.name)
         if not buckets and condition(seed, BACKUP_BUCKETS_READY) is None:
             return Done()  # it never had any
         return await self._conditions.soften_and_write(seed, condition_of(buckets))

@@ -19,7 +19,7 @@ class Reconciler:
         seed = self._seeds.get(key)
         if seed is None:
             return Done()
-        installations = [installation for _, installation in self._installations.by_index(BY_SEED, key.name)]
+        installations = self._installations.values_by_index(BY_SEED, key.name)
         if not installations and condition(seed, EXTENSIONS_READY) is None:
             return Done()  # it never had any
         return await self._conditions.soften_and_write(seed, condition_of(installations))

@@ -29,7 +29,7 @@ class Watched:
             return [change.key] if condition(old, EXTENSIONS_READY) != condition(new, EXTENSIONS_READY) else []
         if not change.initial:
             self._since[name] = resource_version(new)
-        installations = (installation for _, installation in self._installations.by_index(BY_SEED, name))
+        installations = self._installations.values_by_index(BY_SEED, name)
         return [change.key] if any(resource_version(each) > resource_version(new) for each in installations) else []
 
     def by_installation(self, change: Change[Object]) -> list[Key]:

@@ -143,7 +143,7 @@ class Reconciler:
         """Returns what went wrong: one Shoot that can't be written does not keep the others from it."""
         now, giving_way = self._clock(), GivingWay()
         shoots = []
-        for _, shoot in self._shoots.by_index(BY_SEED, seed):
+        for shoot in self._shoots.values_by_index(BY_SEED, seed):
             if rules.seed_of(shoot) == seed and not rules.is_abandoned(shoot, now=now):
                 shoots.append(shoot)
             await giving_way.after_long()

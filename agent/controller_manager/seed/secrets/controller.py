@@ -38,7 +38,7 @@ def _came(change: Change[Object]) -> bool:
 def _of_secret(seeds: Store[Object], change: Change[GardenSecret | None]) -> list[Key]:
     if name := seed_of(change.key.namespace):
         return [Key("", name)]
-    return [seed for seed, _ in seeds.items()]
+    return list(seeds.all_keys())
 
 
 def _namespace_matters(change: Change[Object]) -> bool:

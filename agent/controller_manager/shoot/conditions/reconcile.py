@@ -36,10 +36,10 @@ class Reconciler:
 
     def _conditions_of_seed(self, shoot: Key) -> list[Object]:
         """Of the Seed that runs on the Shoot; none if there is no such Seed."""
-        managed_seeds = self.managed_seeds.by_index(BY_SHOOT, shoot)
+        managed_seeds = self.managed_seeds.keys_by_index(BY_SHOOT, shoot)
         if len(managed_seeds) > 1:
             raise ReconcileError(f"found more than one ManagedSeed objects for shoot {shoot}")
-        seeds = (self.seeds.get(Key("", key.name)) for key, _ in managed_seeds)
+        seeds = (self.seeds.get(Key("", key.name)) for key in managed_seeds)
         return [condition for seed in seeds if seed is not None for condition in conditions(seed)]
 
     async def _write(self, shoot: Object, key: Key, wanted: list[Object]) -> None:

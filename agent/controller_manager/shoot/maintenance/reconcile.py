@@ -20,7 +20,7 @@ from gardener import keys
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.maintenance.report import MAINTENANCE_FAILED, begun, description, ended, messages, refused
 from gardener.garden.maintenance.schedule import Uniform, is_asked_for, is_due, seconds_until_next
-from gardener.garden.profiles import offered, profile_of
+from gardener.garden.profiles import chosen_from, profile_of
 from gardener.garden.resources import SHOOTS
 from kube.cache import Store
 from kube.client import Client
@@ -72,10 +72,9 @@ class Reconciler:
 
     def _profile(self, shoot: Object) -> Object:
         """What the Shoot chooses from: the spec of its profile, with what the project changes in it."""
-        resource, name = profile_of(spec(shoot))
-        found = self.profiles[resource].get(Key(key(shoot).namespace if resource.namespaced else "", name))
-        content = offered(resource, found or {})
+        content = chosen_from(shoot, lambda resource, name: self.profiles[resource].get(name))
         if not content:
+            resource, name = profile_of(spec(shoot))
             raise ReconcileError(f'the {resource.kind} "{name}" of the Shoot does not exist, or has no content yet')
         return content
 

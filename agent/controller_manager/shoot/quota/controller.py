@@ -70,10 +70,10 @@ def _is_later(change: Change[Object]) -> bool:
 
 
 def _users_of_binding(shoots: Store[Object], index: str, change: Change[Object]) -> list[Key]:
-    return [key for key, _ in shoots.by_index(index, change.key)]
+    return shoots.keys_by_index(index, change.key)
 
 
 def _users_of_quota(shoots: Store[Object], bindings: dict[str, Store[Object]], change: Change[Object]) -> Iterator[Key]:
     for index, store in bindings.items():
-        for binding, _ in store.by_index(BY_QUOTA, change.key):
-            yield from (key for key, _ in shoots.by_index(index, binding))
+        for binding in store.keys_by_index(BY_QUOTA, change.key):
+            yield from shoots.keys_by_index(index, binding)

@@ -43,4 +43,4 @@ def _matters(change: Change[Object]) -> bool:
 def _users(shoots: Store[Object], resource: Resource, change: Change[Credentials]) -> list[Key]:
     if change.initial:
         return []  # all Shoots are looked at in the beginning
-    return [key for key, _ in shoots.by_index(BY_REFERENCE, (resource, change.key))]
+    return shoots.keys_by_index(BY_REFERENCE, (resource, change.key))

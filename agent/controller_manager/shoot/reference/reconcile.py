@@ -54,7 +54,7 @@ class Reconciler:
         return problems
 
     def _is_referred_to(self, resource: Resource, key: Key) -> bool:
-        return any(not is_abandoned(shoot) for _, shoot in self.shoots.by_index(BY_REFERENCE, (resource, key)))
+        return any(not is_abandoned(shoot) for shoot in self.shoots.values_by_index(BY_REFERENCE, (resource, key)))
 
     # --- what the Shoot refers to
 

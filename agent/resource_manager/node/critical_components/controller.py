@@ -69,7 +69,7 @@ def _nodes_of_pod(nodes: Store[NodeState], change: Change[PodState]) -> Iterator
 
 
 def _waiting_nodes(nodes: Store[NodeState], _: Change[DaemonSetState]) -> list[Key]:
-    return [node for node, _ in nodes.by_index(TAINTED, value=True)]
+    return nodes.keys_by_index(TAINTED, value=True)
 
 
 def _node_of_drivers(nodes: Store[NodeState], change: Change[frozenset[str]]) -> tuple[Key, ...]:

@@ -82,7 +82,7 @@ class Reconciler:
             key.name,
             node,
             daemon_sets=self.stores.daemon_sets.items(),
-            pods=self.stores.pods.by_index(BY_NODE, key.name),
+            pods=list(self.stores.pods.by_index(BY_NODE, key.name)),
             drivers=self.stores.csi_nodes.get(key) or frozenset(),
         )
         if reason is not None:

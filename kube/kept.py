@@ -1,0 +1,101 @@
+"""What a store keeps of an object, within bounds: some objects are as large as etcd takes them, and made to be.
+
+As dicts and lists JSON takes up to seventy times its length. So what is kept of a large object as JSON is packed, and
+takes no more than its text, compressed; what was unpacked lately stays so, up to a bound for the whole process. What
+projections keep in other forms is small, or it is refused: `TooLargeError` names the bound.
+"""
+
+import functools
+import zlib
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from kube.errors import KubeError
+from kube.objects import Object
+
+if TYPE_CHECKING:
+    import msgspec
+
+_PACKED_FROM = 16 << 10
+"""Bytes as MessagePack; hardly any object of people is larger."""
+_UNPACKED = 1 << 20
+"""Bytes of JSON of which the objects stay unpacked: those that are read again and again."""
+
+
+class TooLargeError(KubeError):
+    """More would be kept of an object than is kept of any."""
+
+
+class Packed:
+    """An object as compressed JSON."""
+
+    __slots__ = ("_body", "_size", "_type")
+
+    def __init__(self, obj: Object) -> None:
+        text = orjson.dumps(obj)
+        self._type, self._body, self._size = type(obj), zlib.compress(text, 1), len(text)
+
+    def unpacked(self) -> Object:
+        """Shared, as all that comes from stores."""
+        known = _recent.get(self)
+        if known is None:
+            known = self._type(orjson.loads(zlib.decompress(self._body)))
+            _recent.put(self, known, self._size)
+        return known
+
+
+class _Recent:
+    """Objects that were unpacked lately. Args: limit: bytes of their JSON."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._size = limit, 0
+        self._objects: OrderedDict[Packed, tuple[Object, int]] = OrderedDict()
+
+    def get(self, packed: Packed) -> Object | None:
+        found = self._objects.get(packed)
+        if found is None:
+            return None
+        self._objects.move_to_end(packed)
+        return found[0]
+
+    def put(self, packed: Packed, obj: Object, size: int) -> None:
+        self._objects[packed] = obj, size
+        self._size += size
+        # The last one stays whatever its size: somebody is reading it.
+        while self._size > self._limit and len(self._objects) > 1:
+            _, (_, freed) = self._objects.popitem(last=False)
+            self._size -= freed
+
+
+_recent = _Recent(_UNPACKED)
+
+
+def _parts(value: Any) -> Any:
+    """Of a class that is no dataclass."""
+    return [getattr(value, name) for name in value.__slots__]
+
+
+@functools.cache
+def _encoder() -> "msgspec.msgpack.Encoder":
+    import msgspec  # only here: tools have no stores
+
+    return msgspec.msgpack.Encoder(enc_hook=_parts)
+
+
+def bounded(value: Any, *, most: int) -> Any:
+    """The value as it is kept: packed if it is large JSON.
+
+    Args: most: bytes, as MessagePack, of what is not JSON.
+
+    Raises: TooLargeError.
+    """
+    size = len(_encoder().encode(value))
+    if size <= _PACKED_FROM:
+        return value
+    if isinstance(value, dict):
+        return Packed(value)
+    if size > most:
+        raise TooLargeError(f"{size >> 10} KiB would be kept of it, the limit is {most >> 10} KiB")
+    return value
