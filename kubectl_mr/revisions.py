@@ -1,6 +1,6 @@
 """Revisions: versions of ManagedResources that were applied, and that the agent has kept as Secrets.
 
-Only their metadata are read to list them, so no values get here.
+Only their metadata are read to list them, so no values get here. What counts is what the ManagedResource lists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from gardener import keys
 from gardener.managed_resource.history import (
     CHANGE_CAUSE,
+    REVISIONS,
     Revision,
     is_revision,
     kept_secrets,
-    ours,
+    listed_in,
     selector_of,
+    trusted,
 )
 from kube.client import Form, Selection
 from kube.objects import Key, Object, annotations, key, metadata
@@ -25,10 +27,28 @@ from kubectl_mr.session import Session
 async def read_revisions(session: Session, managed_resource: Object) -> list[Object]:
     """The metadata of their Secrets, the oldest first. Raises KubeError."""
     own = key(managed_resource)
-    selection = Selection(own.namespace, label_selector=f"{keys.HISTORY_OF}={selector_of(own.name)}")
+    selection = Selection(
+        own.namespace,
+        label_selector=f"{keys.HISTORY_OF}={selector_of(own.name)}",
+        field_selector=f"type={keys.REVISION_TYPE}",
+    )
     found = await session.source.client.list(SECRETS, selection, form=Form.METADATA)
-    by_number = {each.number: secret for secret in found if (each := Revision.of(secret))}
-    return [by_number[each.number] for each in ours([Revision.of(secret) for secret in found], managed_resource)]
+    by_name = {key(secret): secret for secret in found}
+    kept = trusted([Revision.of(secret) for secret in found], managed_resource, listed_in(managed_resource))
+    return [by_name[each.secret] for each in kept]
+
+
+async def read_kept(session: Session, managed_resource: Object, revision: Object) -> list[Object]:
+    """The Secrets that a revision holds. Raises KubeError; UserError: it is not what the agent has kept."""
+    name, number = key(revision), number_of(revision)
+    secret = await session.source.client.get(SECRETS, name.name, namespace=name.namespace)
+    if not any(each.number == number and each.is_kept_in(secret) for each in listed_in(managed_resource)):
+        raise UserError(
+            f"Secret {name} does not hold what was kept as revision {number}: its digest is another one than in "
+            f"status.{REVISIONS} of ManagedResource {key(managed_resource)}",
+            hint="somebody has replaced it; choose another revision with --to",
+        )
+    return kept_in(secret)
 
 
 def number_of(revision: Object) -> int:

@@ -11,6 +11,10 @@ ManagedResource named, in one compressed value; all else is in its metadata, so 
     annotations   revision, digest, source-secrets, and the change-cause of that time
 
 What is larger than a Secret may be becomes a revision without data, which says so: it was applied, too.
+
+Who may create Secrets can make some that look like this. So `status.revisions` of the ManagedResource lists those that
+were kept, with the SHA-256 of their data, and only what is listed counts: a revision is the immutable Secret of that
+name and type whose data has that digest.
 """
 
 import base64
@@ -26,7 +30,19 @@ import orjson
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.decode import COMPRESSED_SUFFIX, LARGEST_SECRET, Limits, decompress
-from kube.objects import Key, Object, annotations, key, labels, mappings, metadata, resource_version, text, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    is_deleting,
+    key,
+    labels,
+    mappings,
+    metadata,
+    resource_version,
+    text,
+    uid,
+)
 from kube.yaml import DialectError
 
 DATA_KEY = f"secrets.json{COMPRESSED_SUFFIX}"
@@ -41,6 +57,10 @@ _MOST_NAMES = 20
 """Of Secrets, in the annotation; the data has them all."""
 _LONGEST_NAME, _LONGEST_LABEL, _HASH_DIGITS = 253, 63, 8
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
+
+REVISIONS = "revisions"
+"""The field of the status."""
+_LONGEST_DIGEST = 64
 
 Contents = Sequence[tuple[str, Mapping[str, bytes]]]
 """The names of Secrets, with their data."""
@@ -71,7 +91,7 @@ class Revision:
             resource_version(secret),
             owners[0] if owners else "",
             int(number) if _NUMBER.fullmatch(number) else 0,
-            notes.get(keys.REVISION_DIGEST) or "",
+            (notes.get(keys.REVISION_DIGEST) or "")[:_LONGEST_DIGEST],
         )
 
 
@@ -84,6 +104,65 @@ def ours(found: Sequence[Revision], managed_resource: Object) -> list[Revision]:
     """Those of a ManagedResource and of no namesake before it, the oldest first."""
     own = uid(managed_resource)
     return sorted((each for each in found if each.owner == own and each.number), key=lambda each: each.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A revision as the status of its ManagedResource lists it."""
+
+    number: int
+    secret: str
+    """The name of its Secret."""
+    checksum: str
+    """The `status.secretsDataChecksum` with which it was applied."""
+    digest: str
+    """Of its data, see `digest_of_data`."""
+
+    @classmethod
+    def of(cls, revision: Revision, secret: Object) -> Self:
+        """Args: secret: with its data."""
+        return cls(revision.number, revision.secret.name, revision.digest, digest_of_data(secret))
+
+    def entry(self) -> Object:
+        return {"revision": self.number, "secret": self.secret, "checksum": self.checksum, "digest": self.digest}
+
+    def is_kept_in(self, secret: Object) -> bool:
+        """Whether a Secret, with its data, is this revision."""
+        is_fixed = secret.get("type") == keys.REVISION_TYPE and secret.get("immutable") is True
+        return is_fixed and key(secret).name == self.secret and digest_of_data(secret) == self.digest
+
+
+def listed_in(managed_resource: Object) -> list[Listed]:
+    """In its status, the oldest first."""
+    entries = mappings((managed_resource.get("status") or {}).get(REVISIONS))
+    found = []
+    for each in entries:
+        number = each.get("revision")
+        if isinstance(number, int) and number > 0:
+            found.append(Listed(number, *(text(each.get(field)) for field in ("secret", "checksum", "digest"))))
+    return sorted(found, key=lambda one: one.number)
+
+
+def trusted(found: Sequence[Revision], managed_resource: Object, listed: Sequence[Listed]) -> list[Revision]:
+    """Those of a ManagedResource that are listed, the oldest first; by their metadata alone."""
+    known = {(each.secret, each.number, each.checksum) for each in listed}
+    own = ours(found, managed_resource)
+    return [each for each in own if (each.secret.name, each.number, each.digest) in known]
+
+
+def digest_of_data(secret: Object) -> str:
+    """SHA-256, in hex, of what a revision holds; of nothing, if its content was not kept."""
+    value = text((secret.get("data") or {}).get(DATA_KEY))
+    return hashlib.sha256(base64.b64decode(value)).hexdigest()
+
+
+def is_same(secret: Object, wanted: Object) -> bool:
+    """Whether a Secret that exists is the revision that was to be created, kept by an attempt that is not known of."""
+    fields = ("type", "immutable", "data")
+    is_equal = all((secret.get(field) or None) == (wanted.get(field) or None) for field in fields)
+    found, own = Revision.of(secret), Revision.of(wanted)
+    is_own = (found.owner, found.number, found.digest) == (own.owner, own.number, own.digest)
+    return is_equal and is_own and not is_deleting(secret)
 
 
 def surplus(revisions: Sequence[Revision], limit: int) -> Sequence[Revision]:
@@ -120,7 +199,7 @@ def _manifest(name: str, data: Mapping[str, bytes]) -> Object:
 
 
 def revision_secret(
-    managed_resource: Object, *, number: int, digest: str, names: Sequence[str], value: bytes
+    managed_resource: Object, *, number: int, digest: str, names: Sequence[str], value: bytes, mark: str = ""
 ) -> Object:
     """The Secret to be created.
 
@@ -130,9 +209,10 @@ def revision_secret(
         digest: what tells the content from others.
         names: of the Secrets that it holds.
         value: as `packed` has made it.
+        mark: makes the name one that nobody else has thought of.
     """
     own, cause = key(managed_resource), annotations(managed_resource).get(CHANGE_CAUSE)
-    suffix = f"-history-{number}"
+    suffix = f"-history-{number}{mark and '-'}{mark}"
     notes = {
         keys.REVISION: str(number),
         keys.REVISION_DIGEST: digest,

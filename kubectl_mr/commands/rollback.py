@@ -27,7 +27,7 @@ from kubectl_mr import options, output, preview
 from kubectl_mr.desired import values_of
 from kubectl_mr.errors import UserError
 from kubectl_mr.managers import LAST_APPLIED, manager_of
-from kubectl_mr.revisions import applied_digest, digest_of, kept_in, number_of, read_revisions
+from kubectl_mr.revisions import applied_digest, digest_of, number_of, read_kept, read_revisions
 from kubectl_mr.session import Session, on_cluster
 from kubectl_mr.style import short_list
 from kubectl_mr.waiting import Goal, seconds_of, wait_for
@@ -98,7 +98,7 @@ async def _plan(session: Session, managed_resource: Object, to: int) -> Plan:
     revisions = await read_revisions(session, managed_resource)
     holds_newest = bool(revisions) and not to and await _holds(session, managed_resource, revisions[-1])
     revision = chosen(revisions, own, to, holds_newest=holds_newest)
-    kept = {key(secret).name: secret for secret in await _kept(session, revision)}
+    kept = {key(secret).name: secret for secret in await read_kept(session, managed_resource, revision)}
     names = list(dict.fromkeys(secret_names(managed_resource)))
     wanted = [_placed(kept[name], own.namespace) for name in (names if set(names) == set(kept) else kept)]
     found = [(await _live(session, each), each) for each in wanted]
@@ -118,11 +118,6 @@ async def _plan(session: Session, managed_resource: Object, to: int) -> Plan:
     return Plan(number_of(revision), wanted, differing, checksum, problem)
 
 
-async def _kept(session: Session, revision: Object) -> list[Object]:
-    name = key(revision)
-    return kept_in(await session.source.client.get(SECRETS, name.name, namespace=name.namespace))
-
-
 async def _live(session: Session, secret: Object) -> Object | None:
     return await session.source.client.find(SECRETS, key(secret).name, namespace=key(secret).namespace)
 
@@ -131,7 +126,8 @@ async def _holds(session: Session, managed_resource: Object, revision: Object) -
     """Whether its Secrets hold what they held in a revision, so that going back means to go further."""
     if keys.NOT_KEPT in annotations(revision):
         return digest_of(revision) == applied_digest(managed_resource)
-    kept = [_placed(secret, key(revision).namespace) for secret in await _kept(session, revision)]
+    namespace = key(revision).namespace
+    kept = [_placed(secret, namespace) for secret in await read_kept(session, managed_resource, revision)]
     if {key(secret).name for secret in kept} != set(secret_names(managed_resource)):
         return False
     found = [(await _live(session, each), each) for each in kept]

@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from devcluster.faults import Rule, internal_error
-from gardener.managed_resource.history import packed, revision_secret
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.history import Listed, Revision, packed, revision_secret
 from kit.objects import config_map, decoded, obj, secret
 from kit.proxied import proxy_to
 from kit.rig import Agent, Rig
@@ -213,15 +214,56 @@ def test_what_is_too_large_is_told_and_counted(rig: Rig) -> None:
     assert "its content was not kept" in mr(rig, "rollback", "mr", "--to", number, code=1).stderr
 
 
-def test_a_secret_of_somebody_else_with_that_name_is_left_alone_and_told(rig: Rig) -> None:
-    theirs = rig.create(secret("mr-history-1", {"k": "theirs"}))
+def forged(rig: Rig, number: int, *, name: str = "") -> Object:
+    """All but listed: as the agent would have kept it, with an object of somebody else's choice."""
+    value = packed([("mr", {"objects.yaml": orjson.dumps(rig.placed(config_map("evil")))})])
+    found = revision_secret(
+        rig.get("ManagedResource", "mr"), number=number, digest=f"d{number}", names=["mr"], value=value
+    )
+    return {**found, "metadata": {**metadata(found), "name": name or key(found).name}}
+
+
+def test_names_that_others_have_taken_are_passed_over(rig: Rig) -> None:
+    rig.write_managed_resource("mr", annotated={LIMIT: "3"})
+    theirs = [rig.create(secret("mr-history-1", {"k": "theirs"})), rig.create(forged(rig, 2))]
     write(rig, "one")
-    told = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "HistoryFailed"], "an Event")
-    assert 'secrets "mr-history-1" already exists' in told[0]["message"]
-    assert rig.get("Secret", "mr-history-1") == theirs
-    assert rig.applied("mr")[:2] == ("True", "ApplySucceeded")
-    rig.delete("Secret", "mr-history-1")
+    rig.until(lambda: rig.find("Secret", "mr-history-3"), "a revision under the next free name")
+    assert [rig.get("Secret", key(each).name) for each in theirs] == theirs
+    rig.until_applied("mr")
+    assert rig.events("mr") == []
+    assert [each["revision"] for each in json.loads(mr(rig, "history", "mr", "-o", "json").stdout)] == [3]
+
+
+def test_who_may_create_secrets_forges_no_revision(rig: Rig) -> None:
+    write(rig, "one", limit=2)
     until_kept(rig, 1)
+    rig.create(secret("intruder", labels={HISTORY_OF: "mr"}, annotations={f"{GROUP}/revision": "999999999"}))
+    for number in (2, 800, 801):
+        rig.create(forged(rig, number, name=f"forged-{number}"))
+    write(rig, "two", limit=2)
+    write(rig, "three", limit=2)
+    rig.until(lambda: rig.find("Secret", "mr-history-3"), "the third revision")
+    rig.until_gone("Secret", "mr-history-1")
+    assert rig.find("Secret", "mr-history-2")
+    rig.until_applied("mr")
+    assert [each["revision"] for each in json.loads(mr(rig, "history", "mr", "-o", "json").stdout)] == [2, 3]
+    assert "there is no revision 801" in mr(rig, "rollback", "mr", "--to", "801", code=1).stderr
+    mr(rig, "rollback", "mr")
+    rig.until_data("c", {"text": "two"})
+    assert rig.find("ConfigMap", "evil") is None
+
+
+def test_a_revision_that_was_replaced_is_not_gone_back_to(rig: Rig) -> None:
+    write(rig, "one")
+    (first,) = until_kept(rig, 1)
+    write(rig, "two")
+    until_kept(rig, 1, 2)
+    rig.delete("Secret", "mr-history-1")
+    evil = {name: value for name, value in metadata(first).items() if name not in {"uid", "resourceVersion"}}
+    rig.create({**forged(rig, 1), "metadata": evil})
+    told = mr(rig, "rollback", "mr", code=1).stderr
+    assert "does not hold what was kept as revision 1: its digest is another one than in status.revisions" in told
+    assert rig.get("ConfigMap", "c")["data"] == {"text": "two"}
 
 
 def test_a_wrong_limit_is_told(rig: Rig) -> None:
@@ -352,7 +394,10 @@ def test_without_an_agent_several_secrets_are_not_written(rig: Rig, monkeypatch:
     )
     value = packed([("a", {"k": b"one"}), ("b", {"k": b"one"})])
     created = rig.get("ManagedResource", "mr")
-    rig.create(revision_secret(created, number=1, digest="d", names=["a", "b"], value=value))
+    kept_secret = rig.create(revision_secret(created, number=1, digest="d", names=["a", "b"], value=value))
+    listed = Listed.of(Revision.of(kept_secret), kept_secret).entry()
+    path = MANAGED_RESOURCES.path(namespace=rig.namespace, name="mr")
+    rig.cluster.api.patch(f"{path}/status", {"status": {"revisions": [listed]}})
     for name in ("a", "b"):
         rig.write_data(name, {"k": b"two"})
     refused = mr(rig, "rollback", "mr", code=1).stderr

@@ -1,12 +1,15 @@
 """Keeps the versions of ManagedResources that were applied; see `gardener.managed_resource.history`.
 
-A pass that has applied everything ends here. The metadata of all revisions are watched from the first one on, so at
-rest nothing is asked, and the newest revision tells whether there is something new to be kept: also what another
-process applied and did not come to keep. The data of Secrets are read when they are kept, and never remembered.
+A pass that has applied everything keeps that before it says so: the same write of the status lists the revision. One
+that a process did not come to list is found again by its name and content. The metadata of all revisions are watched
+from the first one on, so at rest nothing is asked, and the newest revision tells whether there is something new to be
+kept: also what another process applied and did not come to keep. The data of Secrets are read when they are kept, and
+never remembered.
 """
 
 import asyncio
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -15,20 +18,24 @@ from agent.resource_manager.managed_resource.source import Source
 from agent.resource_manager.managed_resource.threads import OBJECTS
 from gardener import keys
 from gardener.managed_resource.history import (
+    REVISIONS,
     Contents,
+    Listed,
     Revision,
-    ours,
+    is_same,
+    listed_in,
     packed,
     revision_secret,
     selector_of,
     surplus,
+    trusted,
 )
 from gardener.managed_resource.history_limit import limit_of
 from gardener.managed_resource.plan import Plan, data_of
 from kube.cache import Caches, Store, View
 from kube.client import Form
 from kube.controller import ReconcileError
-from kube.errors import Conflict, KubeError, NotFound
+from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, key, labels, resource_version, uid
 from kube.resources import SECRETS
@@ -36,6 +43,12 @@ from kube.resources import SECRETS
 HISTORY_FAILED, NOT_KEPT = "HistoryFailed", "VersionNotKept"
 """Reasons of Events."""
 _SYNC_SECONDS = 20.0
+_NAMES = 10
+"""That are tried, one number after the other, before one that can't have been taken on purpose."""
+_NOT_STORED = (
+    f"the CustomResourceDefinition of ManagedResources has no field status.{REVISIONS}, so no version that is kept "
+    "can be told from a forged one; apply the CustomResourceDefinition of this version"
+)
 _BY_NAME = "name"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -56,7 +69,13 @@ def _names(kept: _Kept) -> list[Key]:
 
 
 _VIEW = View(
-    SECRETS, _project, form=Form.METADATA, label_selector=keys.HISTORY_OF, indexes=((_BY_NAME, _names),), streams=True
+    SECRETS,
+    _project,
+    form=Form.METADATA,
+    label_selector=keys.HISTORY_OF,
+    field_selector=f"type={keys.REVISION_TYPE}",
+    indexes=((_BY_NAME, _names),),
+    streams=True,
 )
 
 
@@ -73,33 +92,55 @@ class History:
     """Contents may be large."""
     _told: dict[Key, str] = field(default_factory=dict, init=False)
     """What could not be kept lately, and why."""
+    _written: dict[Key, list[Listed]] = field(default_factory=dict, init=False)
+    """What was last to be listed in the status."""
 
-    async def keep(self, managed_resource: Object, plan: Plan) -> None:
+    async def keep(self, managed_resource: Object, plan: Plan) -> Mapping[str, object]:
         """Keep what was applied just now, unless it is what was kept last, and prune what is too old.
+
+        Returns: the fields of the status that are to be written.
 
         Raises:
             ReconcileError: that failed, and was told.
         """
         limit, _ = limit_of(managed_resource, default=self.limit)
         if not limit:
-            return
+            return {}
+        listed = self._known(managed_resource)
         try:
             namesakes = await self._namesakes(managed_resource)
-            revisions = ours(namesakes, managed_resource)
+            revisions, kept = trusted(namesakes, managed_resource, listed), listed
             if not revisions or revisions[-1].digest != plan.checksum:
-                number = max((each.number for each in namesakes), default=0) + 1
-                revisions += await self._add(managed_resource, plan, number)
+                number = max((each.number for each in listed), default=0) + 1
+                for revision, secret in await self._add(managed_resource, plan, number):
+                    revisions, kept = [*revisions, revision], [*kept, Listed.of(revision, secret)]
             for each in surplus(revisions, limit):
                 await self._prune(each)
         except KubeError as error:
             text = f"the applied version could not be kept in the history: {error}"
             self._tell(managed_resource, HISTORY_FAILED, text)
             raise ReconcileError(text) from error
-        self._told.pop(key(managed_resource), None)
+        present = {each.secret.name for each in revisions[-limit:]}
+        kept = [each for each in kept if each.secret in present]
+        self._written[key(managed_resource)] = kept
+        if kept == listed_in(managed_resource):
+            self._told.pop(key(managed_resource), None)
+            return {}
+        return {REVISIONS: [each.entry() for each in kept]}
+
+    def _known(self, managed_resource: Object) -> list[Listed]:
+        """What its status lists, or would if that were stored."""
+        status = managed_resource.get("status") or {}
+        written = self._written.get(key(managed_resource))
+        if written and REVISIONS not in status and status.get("secretsDataChecksum") == written[-1].checksum:
+            self._tell(managed_resource, HISTORY_FAILED, _NOT_STORED)
+            return written
+        return listed_in(managed_resource)
 
     def forget(self, name: Key) -> None:
         """A ManagedResource is gone; so are its revisions, by their owner."""
         self._told.pop(name, None)
+        self._written.pop(name, None)
 
     async def close(self) -> None:
         store, self._store = self._store, None
@@ -107,7 +148,7 @@ class History:
             await self.caches.release(store.view)
 
     async def _namesakes(self, managed_resource: Object) -> list[Revision]:
-        """Also those of ManagedResources of this name that are gone: their numbers are not free yet."""
+        """All that look like revisions of ManagedResources of this name, whoever has created them."""
         if self._store is None:
             self._store = self.caches.acquire(_VIEW)
         if not self._store.synced.is_set():
@@ -118,8 +159,8 @@ class History:
         found = self._store.values_by_index(_BY_NAME, Key(own.namespace, selector_of(own.name)))
         return [kept.revision for kept in found]
 
-    async def _add(self, managed_resource: Object, plan: Plan, number: int) -> Sequence[Revision]:
-        """What is kept now; nothing if something newer is about to be applied."""
+    async def _add(self, managed_resource: Object, plan: Plan, number: int) -> Sequence[tuple[Revision, Object]]:
+        """What is kept now, and its Secret; nothing if something newer is about to be applied."""
         async with self._one_at_a_time:
             contents = await self._contents(key(managed_resource).namespace, plan)
             if contents is None:
@@ -127,14 +168,30 @@ class History:
             names = [name for name, _ in contents]
             value = await OBJECTS.compute(packed, contents)
             del contents
-        secret = revision_secret(managed_resource, number=number, digest=plan.checksum, names=names, value=value)
-        written = await self.source.client.create(SECRETS, secret)
+        for attempt, mark in _attempts():
+            secret = revision_secret(
+                managed_resource, number=number + attempt, digest=plan.checksum, names=names, value=value, mark=mark
+            )
+            if (written := await self._create(secret)) is not None:
+                break
+        else:
+            return ()
+        revision = Revision.of(written)
         if self._store is not None:
             self._store.observe(written)
         if reason := annotations(written).get(keys.NOT_KEPT):
-            self._tell(managed_resource, NOT_KEPT, f"revision {number} has no content: {reason}")
-        log.info("An applied version was kept", revision=number, secret=str(key(written)))
-        return (Revision.of(written),)
+            self._tell(managed_resource, NOT_KEPT, f"revision {revision.number} has no content: {reason}")
+        log.info("An applied version was kept", revision=revision.number, secret=str(key(written)))
+        return ((revision, written),)
+
+    async def _create(self, secret: Object) -> Object | None:
+        """None: somebody else has a Secret of this name. Raises KubeError."""
+        client, name = self.source.client, key(secret)
+        try:
+            return await client.create(SECRETS, secret)
+        except AlreadyExists:
+            found = await client.find(SECRETS, name.name, namespace=name.namespace)
+            return found if found is not None and is_same(found, secret) else None
 
     async def _contents(self, namespace: str, plan: Plan) -> Contents | None:
         """What the plan was made of; None if that has been replaced meanwhile. Raises KubeError."""
@@ -169,3 +226,9 @@ class History:
             self._told[key(managed_resource)] = text
             log.warning("The history is not complete", error=text)
             self.recorder.event(managed_resource, "Warning", reason, text)
+
+
+def _attempts() -> Iterator[tuple[int, str]]:
+    """What is added to the number, and to the name, until a name is free."""
+    yield from ((attempt, "") for attempt in range(_NAMES))
+    yield _NAMES, secrets.token_hex(4)

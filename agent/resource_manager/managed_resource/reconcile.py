@@ -3,7 +3,7 @@
     ignored?                     say so, and leave everything as it is
     deleted, of another class?   remove what is listed, then take the finalizer off
     otherwise                    finalizer, plan, sort out what may not be touched, list what is about to be created,
-                                 apply and remove, write into the status what came of it, keep what was applied
+                                 apply and remove, keep what was applied, write into the status what came of it
 
 The inventory in the status is the only memory that outlives this process (see `inventory`). It is written before
 the first object is created, so nothing is ever leaked, and once more at the end together with the conditions. Where
@@ -11,7 +11,7 @@ nothing has changed, nothing is written, and where nothing is to be done, nothin
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.resource_manager.managed_resource.application import ApplyOptions
@@ -175,9 +175,16 @@ class Reconciler:
         if not changes.is_complete:
             return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
         self.remover.finish(changes.owner, restricted=diff.restricted)
-        result = await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
+        fields: Mapping[str, object] = {}
+        not_kept: ReconcileError | None = None
         if not (plan.decode_errors or changes.restricted):
-            await self.history.keep(managed_resource, plan)
+            try:
+                fields = await self.history.keep(managed_resource, plan)
+            except ReconcileError as error:
+                not_kept = error
+        result = await self.reporter.conclude(managed_resource, plan, diff, changes, reset, **fields)
+        if not_kept is not None:
+            raise not_kept
         return result
 
     def _refusal(self, managed_resource: Object, owner: Owner) -> Condition | None:

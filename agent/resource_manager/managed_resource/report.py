@@ -116,9 +116,17 @@ class Reporter:
         self._recent.add(changes.objects)
 
     async def conclude(
-        self, managed_resource: Object, plan: Plan, diff: InventoryDiff, changes: ChangeSet, reset: Sequence[Condition]
+        self,
+        managed_resource: Object,
+        plan: Plan,
+        diff: InventoryDiff,
+        changes: ChangeSet,
+        reset: Sequence[Condition],
+        **fields: object,
     ) -> Result:
         """The end of a pass that applied objects.
+
+        With nothing left to do, `fields` are written into the status, too.
 
         Args: reset: conditions that are still to be set, beside the outcome.
 
@@ -150,6 +158,7 @@ class Reporter:
             secretsDataChecksum=plan.checksum,
             observedGeneration=metadata(managed_resource).get("generation"),
             **warnings,
+            **fields,
         )
         self._warn(managed_resource, changes.warnings)
         if outcome.status == "True":

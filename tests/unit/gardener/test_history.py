@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 from gardener.managed_resource.decode import LARGEST_SECRET
 from gardener.managed_resource.history import (
     DATA_KEY,
+    Listed,
     Revision,
     is_revision,
+    is_same,
     kept_secrets,
+    listed_in,
     ours,
     packed,
     revision_secret,
     selector_of,
     surplus,
+    trusted,
 )
 from gardener.managed_resource.history_limit import limit_of
 from kit.objects import managed_resource, secret
@@ -128,6 +132,53 @@ def test_those_of_a_namesake_before_it_do_not_count() -> None:
     former = managed_resource("garden/shop", uid="u0")
     found = [Revision.of(made(of=of, number=number)) for of, number in ((SHOP, 10), (former, 1), (SHOP, 9))]
     assert [each.number for each in ours(found, SHOP)] == [9, 10]
+
+
+def listing(*revisions: Object) -> Object:
+    """The ManagedResource with these revisions in its status."""
+    entries = [Listed.of(Revision.of(each), each).entry() for each in revisions]
+    return {**SHOP, "status": {"revisions": entries}}
+
+
+def test_only_what_the_status_lists_counts() -> None:
+    kept = [made(number=number, value=b"kept") for number in (2, 1)]
+    shop = listing(*kept)
+    others = [made(number=9, value=b"kept"), made(number=1, digest="other"), made(of=managed_resource("garden/b"))]
+    found = trusted([Revision.of(each) for each in (*kept, *others)], shop, listed_in(shop))
+    assert [each.number for each in found] == [1, 2]
+    assert listed_in(SHOP) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"immutable": False},
+        {"immutable": None},
+        {"type": "Opaque"},
+        {"data": {DATA_KEY: base64.b64encode(b"forged").decode()}},
+        {"data": None},
+        {"metadata": {"namespace": "garden", "name": "shop-history-4"}},
+    ],
+)
+def test_a_revision_is_the_immutable_secret_with_the_digest(change: Object) -> None:
+    kept = made(value=b"kept")
+    (listed,) = listed_in(listing(kept))
+    assert listed.is_kept_in(kept)
+    assert not listed.is_kept_in({**kept, **change})
+
+
+@pytest.mark.parametrize("entries", [None, {}, "x", [1], [{}], [{"revision": "1"}], [{"revision": -1}]])
+def test_a_status_that_lists_nothing_readable_lists_nothing(entries: Any) -> None:
+    assert listed_in({**SHOP, "status": {"revisions": entries}}) == []
+
+
+def test_what_an_attempt_kept_that_is_not_known_of_is_found_again() -> None:
+    wanted = made(value=b"kept")
+    assert is_same(made(value=b"kept"), wanted)
+    former = managed_resource("garden/shop", uid="u0")
+    going = {**wanted, "metadata": {**metadata(wanted), "deletionTimestamp": "2025-01-01T00:00:00Z"}}
+    for other in (made(value=b"forged"), made(of=former, value=b"kept"), {**wanted, "immutable": False}, going):
+        assert not is_same(other, wanted)
 
 
 @pytest.mark.parametrize(("limit", "pruned"), [(1, [1, 2]), (2, [1]), (3, []), (100, [])])
