@@ -75,6 +75,12 @@ def is_retried(present: Sequence[Object]) -> bool:
     return found.get("status") == "False" and found.get("reason") in {APPLY_FAILED, DELETION_FAILED, RELEASE_FAILED}
 
 
+def is_held_up(managed_resource: Object) -> bool:
+    """Whether its last pass came to apply nothing, and neither will the next one by itself."""
+    found = condition(managed_resource, RESOURCES_APPLIED) or {}
+    return found.get("reason") in {WAITING_FOR_DEPENDENCIES, INVALID_DEPENDENCIES, CANNOT_READ}
+
+
 def being_removed() -> list[Condition]:
     """The ManagedResource is being deleted, or another class takes over; whatever becomes of its objects."""
     return [

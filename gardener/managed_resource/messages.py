@@ -50,6 +50,24 @@ def held_text(resource: str, holder: str, *, is_certain: bool) -> str:
     return f'object "{resource}" is held by ManagedResource {holder}; {remedy}'
 
 
+def taken_back_text(resource: str, holder: str) -> str:
+    """Of an object that was taken over, and that its former holder, of which no more is known, has taken back."""
+    return (
+        f'object "{resource}" is held by ManagedResource {holder}, whose agent has taken it back, and which this agent '
+        "can't see; remove it from one of the two, or take its annotation origin off if that ManagedResource is gone"
+    )
+
+
+def about_to_take_text(claimant: str, *, timeout: str) -> str:
+    """Why an object is not deleted yet: another ManagedResource wants it."""
+    return f"ManagedResource {claimant} is about to take it over; if that has not within {timeout}, it is deleted"
+
+
+def handed_over_text(claimant: str, *, timeout: str) -> str:
+    """The same, if nothing keeps the other ManagedResource from taking it any more."""
+    return f"ManagedResource {claimant} was given it; if that has not taken it over within {timeout}, it is deleted"
+
+
 def exists_text(resource: str, refused_by: str) -> str:
     """Of an object that exists without an owner, and is not to be taken over."""
     remedy = "give the object another name, delete the one that exists, or remove the annotation"

@@ -10,9 +10,10 @@ import pytest
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
 from kit.kinds import custom_resource, definition, wait_until_served
+from kit.managed_resources import install_crd
 from kit.objects import RBAC_GROUP, config_map, obj, rule
 from kit.rbac import grant, revoke
-from kit.rig import Rig
+from kit.rig import Agent, Rig
 from kit.shards import MASTERS, Shard, ShardAgent, agents_by_class, agents_by_namespace, sharing
 from kit.world import WRITES
 from kube.objects import Object, annotations, uid
@@ -164,6 +165,72 @@ def test_a_claim_that_nobody_stands_behind_keeps_nothing(rig: Rig) -> None:
     for name in claims:
         rig.until_gone("ConfigMap", name)
     rig.until_applied("mr")
+
+
+def test_what_its_claimant_has_not_taken_is_not_forgotten(pair: Pair) -> None:
+    before = pair.begin()
+    pair.taker.process.kill()
+    drops = f"ManagedResource {pair.taker.namespace}/to was given it; if that has not taken it over within 2m0s, it is"
+    pair.giver.write_secret("from", pair.obj("a"))
+    pair.giver.until_failed("from", "moving", drops, reason="DeletionPending")
+    pair.giver.until(lambda: pair.giver.events("from"), "an Event")
+    assert pair.giver.listed("from") == {"moving", "a"}
+    pair.taker.process.start()
+    pair.until_moved(before)
+    pair.giver.until(lambda: pair.giver.listed("from") == {"a"}, "the giver to forget it")
+    pair.giver.until_applied("from")
+
+
+@pytest.mark.parametrize("pair", ["by_class"], indirect=True)
+@pytest.mark.parametrize("waits", ["from", "to"])
+def test_an_object_moves_though_one_waits_for_the_other(waits: str, pair: Pair) -> None:
+    """What the other one needs is given before waiting for it, and claimed before, too."""
+    depends = {"resources.gardener.cloud/depends-on": "to" if waits == "from" else "from"}
+    pair.taker.apply("to", pair.obj("b"))
+    pair.giver.apply("from", pair.obj("moving"), pair.obj("a"))
+    before = pair.uid("moving")
+    rigs = {"from": pair.giver, "to": pair.taker}
+    rigs[waits].write_managed_resource(waits, annotated=depends)
+    pair.taker.write_secret("to", pair.obj("moving", "2"), pair.obj("b"))
+    pair.taker.until_failed("to", f"is held by ManagedResource {pair.place}/from")
+    drops_it(pair)
+    pair.until_moved(before)
+    pair.giver.until_applied("from")
+
+
+def test_two_agents_of_two_source_clusters_do_not_fight_for_an_object(cluster: Cluster, namespace: str) -> None:
+    agents = [
+        Agent(cluster, resource_class=f"c{name}-{namespace[-8:]}", managed_by="gardener", clusterID=name)
+        for name in ("one", "two")
+    ]
+    install_crd(cluster)
+    with agents[0].start() as first_process, agents[1].start() as second_process:
+        first = Rig(cluster, namespace, agents[0], first_process)
+        second = Rig(cluster, namespace, agents[1], second_process)
+        first.apply("a", config_map("c", {"of": "a"}))
+        before = first.uid("ConfigMap", "c")
+        second.write("b", config_map("c", {"of": "b"}))
+        second.until_failed("b", f"is held by ManagedResource one:{namespace}/a, whose agent has taken it back")
+        first.until_data("c", {"of": "a"})
+        first.until_applied("a")
+        assert second.until(lambda: second.events("b"), "an Event")[0]["reason"] == "ApplyFailed"
+        # The next process knows it by the condition.
+        with first.asleep():
+            version = first.get("ConfigMap", "c")["metadata"]["resourceVersion"]
+            second_process.kill()
+            second_process.start().wait_until_ready()
+            second.write("other", config_map("d"))
+            second.until_applied("other")
+            second.patch(
+                "ManagedResource", "b", {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
+            )
+            second.until(lambda: not annotations(second.get("ManagedResource", "b")), "a pass")
+            assert first.get("ConfigMap", "c")["metadata"]["resourceVersion"] == version
+        first.delete_managed_resource("a")
+        second.until_data("c", {"of": "b"})
+        assert second.uid("ConfigMap", "c") != before
+        for name in ("b", "other"):
+            second.delete_managed_resource(name)
 
 
 def test_a_definition_keeps_its_custom_resources(cluster: Cluster, namespace: str) -> None:

@@ -6,6 +6,7 @@ errors, each write is tried before as a dry run.
 """
 
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
@@ -32,13 +33,24 @@ from gardener.managed_resource.difference import content_hash, dropped_fields, i
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.ignored_fields import IgnoredFields, digest_of
 from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
-from gardener.managed_resource.messages import apply_error_text, held_text, strict_text
+from gardener.managed_resource.messages import apply_error_text, held_text, strict_text, taken_back_text
 from gardener.managed_resource.plan import LARGE, Wanted
 from gardener.managed_resource.redaction import without_secrets, without_values
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.warnings import ObjectWarnings, basis, dropped_texts, object_warnings
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, Invalid, KindNotServed, KubeError, NotFound
+from kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    KindNotServed,
+    KindUnavailable,
+    KubeError,
+    NotFound,
+    ServerFailure,
+    TooManyRequests,
+    Unreachable,
+)
 from kube.objects import Object, annotations, is_deleting, metadata, uid
 from kube.resources import Resource
 from kube.write_mode import FieldValidation, WriteMode
@@ -59,6 +71,19 @@ class ApplyError(Exception):
 
 class HeldError(ApplyError):
     """Another ManagedResource has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an object could not be applied."""
+
+    text: str
+    """May quote the object."""
+    may_pass: bool = False
+    """Another attempt may succeed though nobody changes the manifest, the object or what is permitted."""
+
+
+_MAY_PASS = (Conflict, HeldError, KindNotServed, KindUnavailable, ServerFailure, TooManyRequests, Unreachable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +111,8 @@ class ApplyOptions:
     """What the API server said when objects were written last, perhaps by an earlier process, by object key."""
     ignored_fields: IgnoredFields
     field_validation: FieldValidation
+    told: str = ""
+    """The message of the condition ResourcesApplied."""
 
     @property
     def is_strict(self) -> bool:
@@ -154,28 +181,53 @@ class Application:
         last = self._options.applied.get(self._wanted.name, b"")
         return last.startswith(self._wanted.digest) and self._target.has_finished(self._resource, self._wanted.key)
 
-    async def run(self, changes: ChangeSet) -> str:
-        """The text of an error if it could not be applied, which may quote the object."""
+    async def run(self, changes: ChangeSet) -> Failure | None:
+        """None: it is applied."""
+        return await self._told(self._run_ignored(changes) if self._wanted.is_ignored else self._run(changes))
+
+    async def take_over(self) -> Failure | None:
+        """Stamp the object, if its holder has given it up, and leave it as it is otherwise.
+
+        For when nothing else may be applied yet, and its holder waits for that.
+        """
+        return await self._told(self._stamp())
+
+    async def _told(self, step: Awaitable[None]) -> Failure | None:
         identity = self._options.owner.identity
         try:
-            await (self._run_ignored(changes) if self._wanted.is_ignored else self._run(changes))
+            await step
         except (ApplyError, Conflict) as error:
-            return str(error)
+            return Failure(str(error), isinstance(error, _MAY_PASS))
         except KindNotServed as error:
             self._target.discovery.invalidate(self._resource.group)
-            return apply_error_text(self._wanted.text, with_remedy(str(error), error))
+            return Failure(apply_error_text(self._wanted.text, with_remedy(str(error), error)), may_pass=True)
         except (KubeError, MergeError) as error:
-            return apply_error_text(self._wanted.text, with_remedy(identity.error_text(error), error))
-        return ""
+            text = apply_error_text(self._wanted.text, with_remedy(identity.error_text(error), error))
+            return Failure(text, isinstance(error, _MAY_PASS))
+        return None
+
+    async def _stamp(self) -> None:
+        live, own = await self._read(), self._options.owner.origin
+        if live is None or is_deleting(live):
+            return
+        await self._check_holder(live)
+        notes = annotations(live)
+        stamps = {
+            keys.ORIGIN: own,
+            keys.CLAIMED_BY: None if notes.get(keys.CLAIMED_BY) == own else notes.get(keys.CLAIMED_BY),
+        }
+        if notes.get(keys.ORIGIN) and any(notes.get(name) != text for name, text in stamps.items()):
+            await self._target.annotate(self._resource, live, stamps, client=self._options.client)
 
     async def _run_ignored(self, changes: ChangeSet) -> None:
-        live = await self._read()
+        live, untrue = await self._read(), list[str]()
         if live is not None:
             with contextlib.suppress(Conflict, HeldError):  # it is only marked, for when it is given up
                 await self._check_holder(live)
+                untrue = [keys.DESCRIPTION, *self._marks_of_others(live)]
             if self._is_unowned(live):
                 self._demand_adoption(self._wanted.object())
-        body = await _computed(self._wanted, lambda: merge_ignored(self._wanted.object(), live))
+        body = await _computed(self._wanted, lambda: merge_ignored(self._wanted.object(), live, untrue=untrue))
         if body is None:
             return
         if live is None:
@@ -238,7 +290,12 @@ class Application:
 
     def _is_unowned(self, live: Object) -> bool:
         """Whether it is not ours yet, and nobody else's."""
-        return is_unowned(live) and self._wanted.name not in self._options.listed
+        return is_unowned(live) and self._is_new()
+
+    def _is_new(self) -> bool:
+        """Whether it is not ours as far as any complete pass has listed, or was taken back since."""
+        lost = self._ownership.contests.is_known(self._options.owner.name, self._wanted.name)
+        return lost or self._wanted.name not in self._options.listed
 
     def _demand_adoption(self, manifest: Object) -> None:
         """Raises ApplyError: what exists without an owner is not to be taken over."""
@@ -253,10 +310,35 @@ class Application:
             return
         holder = await self._ownership.holder_by_now(owner.name, origin, self._wanted.name)
         if holder is None:
+            self._check_contest(origin)
             return
         if holder.is_elsewhere:
             await self._claim(live)
-        raise HeldError(held_text(self._wanted.text, str(holder.name), is_certain=holder.is_certain))
+        raise HeldError(held_text(self._wanted.text, holder.name, is_certain=holder.is_certain))
+
+    def _check_contest(self, origin: str) -> None:
+        """Raises HeldError: who is not known here has taken the object back."""
+        own, name, contests, now = (
+            self._options.owner.name,
+            self._wanted.name,
+            self._ownership.contests,
+            time.monotonic(),
+        )
+        if not self._ownership.is_unknown(origin):
+            return
+        text = taken_back_text(self._wanted.text, origin)
+        if not contests.is_known(own, name) and text in self._options.told:
+            contests.begin(own, name, origin, now=now)  # the process before has seen it
+        if contests.is_lost(own, name, origin, now=now):
+            raise HeldError(text)
+
+    def _marks_of_others(self, live: Object) -> list[str]:
+        """Annotations that are not true any more of an ignored object, which its holder has given up."""
+        own, notes = self._options.owner.origin, annotations(live)
+        origin, claimant = notes.get(keys.ORIGIN), notes.get(keys.CLAIMED_BY)
+        if claimant == own:
+            return [keys.CLAIMED_BY, *([keys.ORIGIN] if origin == own else [])]
+        return [keys.ORIGIN] if origin and origin != own and not self._ownership.is_unknown(origin) else []
 
     async def _claim(self, live: Object) -> None:
         """Mark the object, so that its holder's agent leaves it to us when it is given up; see `ownership`."""
@@ -289,6 +371,9 @@ class Application:
         except Invalid as error:
             await self._replace(manifest, live, merged, error, changes)
             return
+        former = annotations(live).get(keys.ORIGIN)
+        if former and self._is_new() and self._ownership.is_unknown(former):
+            self._ownership.contests.begin(self._options.owner.name, self._wanted.name, former, now=time.monotonic())
         await self._accept(written)
         changes.updated += 1
         if differs:
@@ -296,7 +381,10 @@ class Application:
             changes.note(action, self._wanted.reference, before=live, after=written)
 
     def _differs(self, merged: Object, live: Object, *, same_manifest: bool) -> bool:
-        if not same_manifest:
+        notes, own = annotations(live), self._options.owner.origin
+        # Another agent may have written it; its field manager is the same.
+        is_of_other = notes.get(keys.ORIGIN) != own or notes.get(keys.CLAIMED_BY) == own
+        if not same_manifest or is_of_other:
             return needs_update(merged, live)
         said = self._options.warnings.get(self._wanted.name)
         if said is None:

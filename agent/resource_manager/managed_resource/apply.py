@@ -2,10 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from agent.resource_manager.managed_resource.application import Application, ApplyOptions, without_its_secrets
+from agent.resource_manager.managed_resource.application import (
+    Application,
+    ApplyOptions,
+    Failure,
+    without_its_secrets,
+)
 from agent.resource_manager.managed_resource.change_set import ChangeSet
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import Owner
@@ -13,6 +18,7 @@ from agent.resource_manager.managed_resource.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import SCALABLE, Autoscalers
 from agent.resource_manager.managed_resource.target import Target
 from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.ignored_fields import IgnoredFields
 from gardener.managed_resource.inventory import InventoryDiff, only_announced
@@ -20,7 +26,7 @@ from gardener.managed_resource.merge import Overwrite
 from gardener.managed_resource.plan import Plan, Wanted
 from gardener.managed_resource.warnings import ObjectWarnings, stored_warnings
 from kube.giving_way import GivingWay
-from kube.objects import Key, Object, annotations
+from kube.objects import Key, Object, annotations, condition
 from kube.write_mode import FieldValidation
 
 _AT_A_STRETCH = 64
@@ -82,6 +88,7 @@ class Applier:
             ),
             adopt=annotations(managed_resource).get(keys.ADOPT) or "",
             listed=diff.previous.keys() - only_announced(managed_resource),
+            told=(condition(managed_resource, RESOURCES_APPLIED) or {}).get("message") or "",
             equivalences=diff.equivalences,
             scaled=scaled,
             previous=diff.previous,
@@ -113,6 +120,17 @@ class Applier:
             return None
         return Application(wanted, wanted.resource, options, target=self.target, ownership=self.ownership)
 
+    async def take_over(self, plan: Plan, options: ApplyOptions, names: Collection[str]) -> None:
+        """Stamp those of these objects, by object key, that their holders have given up.
+
+        What can't be stamped stays as it is: it is applied, or fails, when its turn comes.
+        """
+        for wanted in plan.wanted():
+            is_asked_for = wanted.name in names and not wanted.is_ignored
+            application = self._application(wanted, options) if is_asked_for else None
+            if application is not None:
+                await application.take_over()
+
     async def apply(self, plan: Plan, options: ApplyOptions, changes: ChangeSet, at_once: asyncio.Semaphore) -> None:
         """Stage after stage; what fails is noted, the rest goes on."""
         before = dict(options.applied)
@@ -122,8 +140,11 @@ class Applier:
             """The text of an error, if there was one."""
             async with at_once:
                 await giving_way.after_long()
-                error = wanted.problem if application is None else await application.run(changes)
-                return await without_its_secrets(error, wanted) if error else ""
+                failure = Failure(wanted.problem) if application is None else await application.run(changes)
+                if failure is None:
+                    return ""
+                (changes.untried if failure.may_pass else changes.refused).add(wanted.name)
+                return await without_its_secrets(failure.text, wanted)
 
         try:
             for stage in plan.stages:

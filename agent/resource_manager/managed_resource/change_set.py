@@ -37,6 +37,8 @@ class Pending:
     """When to look again, if time alone will change something."""
     is_restricted: bool = False
     """Nothing changes until the configuration or the ManagedResource does."""
+    is_held_back: bool = False
+    """For some time it has been left to another ManagedResource, which has not taken it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +63,10 @@ class ChangeSet:
     """Warnings about the annotations of the ManagedResource."""
     errors: list[str] = field(default_factory=list)
     """Of what could not be applied."""
+    refused: set[str] = field(default_factory=set)
+    """Object keys of what could not be applied, and can't be if nothing changes."""
+    untried: set[str] = field(default_factory=set)
+    """Object keys of what could not be applied this time."""
     restricted: list[str] = field(default_factory=list)
     """Errors of what may not be written or removed, which lasts; all else may have been done."""
     release_errors: list[str] = field(default_factory=list)
@@ -108,6 +114,10 @@ class ChangeSet:
 
     def _warnings_text(self) -> str:
         return all_warnings_text(self.warnings or {}, self.remarks)
+
+    def held_back(self) -> list[str]:
+        """What is left to other ManagedResources for some time, in words, sorted."""
+        return sorted(pending.text for pending in self.pending if pending.is_held_back)
 
     def pending_message(self) -> str:
         """Of what is not gone yet, together with what may not be written."""

@@ -3,28 +3,38 @@
 The live object says which ManagedResource it comes from (its origin), and the plans say which want it (their claims).
 An object that its holder still wants is left to it; one that was given up goes to who wants it, without being deleted.
 Before an object is taken or removed, the claims of all ManagedResources are brought up to date: it may just have moved.
+Who gave an object up is done with it when another one has written to it, which shows that it may: until then it waits
+for the other's next pass (see `claims`), and for no longer than `CLAIM_SECONDS`.
 
 The ManagedResources of another agent (of another class, or in namespaces that are not watched) have no plans here. Two
 agents learn of each other by the live object. Who wants one that such a ManagedResource has marks it with a claim. Who
-drops one with a claim asks whether the claimant still lists it, makes the claimant its origin, and leaves it alone:
-from then on it is the claimant's to keep or to delete. Marks, hand-overs and deletions have the resourceVersion as
-precondition: a claim comes before the deletion, and counts, or it fails. All rests on inventories, so it does not
-matter who dies when: the claimant lists the object before it marks it, and takes the mark off before it forgets it.
+drops one with a claim asks whether the claimant still lists it, and makes the claimant its origin. The claimant takes
+its mark off when it writes to the object, and only then it is left alone: from then on it is the claimant's to keep or
+to delete. Marks, hand-overs and deletions have the resourceVersion as precondition: a claim comes before the deletion,
+and counts, or it fails. All rests on inventories, so it does not matter who dies when: the claimant lists the object
+before it marks it, and takes the mark off before it forgets it.
 
 The claimant's agent may be late, or not run just now. So what ManagedResources of other agents want whose news it has
 not seen yet is planned here, for once, and such an object is not deleted for a while: it is about to be claimed. Those
 in namespaces that are not watched are listed for that (`unwatched`), if source and target are one cluster; otherwise
 they are usually for other targets.
+
+A ManagedResource of another source cluster is not seen at all. What it has is taken over, as a control plane may have
+moved, and left to it if it takes the object back (see `contests`).
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from agent.resource_manager.managed_resource.claims import Standing
+from agent.resource_manager.managed_resource.contests import Contests
 from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.source import Source
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.conditions import is_held_up
+from gardener.managed_resource.dependencies import named_dependencies
 from gardener.managed_resource.inventory import PENDING, all_listed
 from gardener.managed_resource.references import key_of_reference
 from gardener.responsibility import Origin, concerns, is_ignored, parse_origin
@@ -37,11 +47,13 @@ from kube.objects import Key, Object, condition, is_deleting, key, resource_vers
 class Holder:
     """The ManagedResource that has an object."""
 
-    name: Key
+    name: str
     is_elsewhere: bool = False
     """Another agent looks after it."""
     is_certain: bool = True
-    """False: it may not be read, so it may be gone, or not want the object any more."""
+    """False: it can't be read, so it may be gone, or not want the object any more."""
+    is_foreign: bool = False
+    """It is not known here, and was seen to take the object back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,8 @@ class Look:
     next_look: float
     awaited: Mapping[str, Key] = field(default_factory=dict)
     """Object keys, and the ManagedResources that have not claimed them yet, but are going to."""
+    unseen: Collection[Key] = frozenset()
+    """Those of them that no agent has done anything for so far: there may be none for their class."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -66,6 +80,9 @@ class Ownership:
     """Whether source and target are one, so that objects of all ManagedResources are in the same."""
     enqueue: Callable[[Iterable[Key]], None]
     """Called with ManagedResources for which an object became free."""
+    contests: Contests = field(default_factory=Contests, init=False)
+    _held_up: dict[Key, set[Key]] = field(default_factory=dict, init=False)
+    """Who claims an object, and whose removal of it waits for that."""
     _waiting: dict[Key, set[Key]] = field(default_factory=dict, init=False)
     """Holders that other agents look after, and who waits for an object of theirs."""
     _may_claim: set[Key] = field(default_factory=set, init=False)
@@ -80,8 +97,19 @@ class Ownership:
 
     def claim(self, name: Key, wanted: Iterable[str]) -> None:
         """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
-        for given_up in self.plans.claims.replace(name, wanted):
-            self.enqueue(self.plans.claims.others(name, given_up))
+        wanted = frozenset(wanted)
+        self.contests.keep(name, wanted)
+        self.enqueue(self.plans.claims.replace(name, wanted))
+
+    def tried(self, name: Key, *, refused: Collection[str], untried: Collection[str]) -> None:
+        """A pass has applied all objects but these; whose removals wait for that is looked at again."""
+        self.plans.claims.tried(name, refused=refused, untried=untried)
+        self.enqueue(self._held_up.pop(name, ()))
+
+    def refused(self, name: Key) -> None:
+        """The same, if a pass came to apply nothing."""
+        self.plans.claims.refused(name)
+        self.enqueue(self._held_up.pop(name, ()))
 
     def holder(self, own: Key, origin: str, object_key: str) -> Key | None:
         """The other ManagedResource of this origin, if it exists and still wants the object."""
@@ -103,6 +131,11 @@ class Ownership:
             return None
         return found.key if found.cluster_id == self.cluster_id else None
 
+    def is_unknown(self, origin: str) -> bool:
+        """Whether no ManagedResource of this origin can be seen."""
+        name = self._named(origin)
+        return name is None or (self.source.sees(name.namespace) and self.source.managed_resources.get(name) is None)
+
     async def holder_by_now(self, own: Key, origin: str, object_key: str) -> Holder | None:
         """The same after a look at all that has changed: the object may just have been given up by the other.
 
@@ -119,9 +152,9 @@ class Ownership:
             return None
         other = self.source.managed_resources.get(name)
         if other is None or concerns(other, resource_class=self.resource_class):
-            return Holder(name)
+            return Holder(str(name))
         self._waiting.setdefault(name, set()).add(own)
-        return Holder(name, is_elsewhere=True)
+        return Holder(str(name), is_elsewhere=True)
 
     def changed(self, change: Change[Object], *, is_elsewhere: bool) -> None:
         """A ManagedResource, which another agent may look after; who waits for an object of it may get that now."""
@@ -148,7 +181,7 @@ class Ownership:
 
     def _is_at_work(self, other: Object) -> bool:
         """Of a ManagedResource of another agent: whether it may want what it has not claimed yet."""
-        if is_deleting(other) or is_ignored(other):
+        if is_deleting(other) or is_ignored(other) or is_held_up(other):
             return False
         return bool(_pending(other)) or self._is_outdated(other)
 
@@ -159,9 +192,9 @@ class Ownership:
         try:
             other = await self._read(name)
         except Forbidden:
-            return Holder(name, is_elsewhere=True, is_certain=False)
+            return Holder(str(name), is_elsewhere=True, is_certain=False)
         is_kept = other is not None and not is_deleting(other) and _lists(other, object_key)
-        return Holder(name, is_elsewhere=True) if is_kept else None
+        return Holder(str(name), is_elsewhere=True) if is_kept else None
 
     async def is_claimed(self, own: Key, claimant: str, object_key: str) -> bool:
         """Whether the ManagedResource of this origin waits for the object; who may not be read is believed."""
@@ -172,7 +205,11 @@ class Ownership:
             other = await self._read(name)
         except Forbidden:
             return True
-        return other is not None and not is_deleting(other) and not is_ignored(other) and _lists(other, object_key)
+        if other is None or is_deleting(other) or is_ignored(other):
+            return False
+        if is_held_up(other) and own not in named_dependencies(other):
+            return False
+        return _lists(other, object_key)
 
     async def _read(self, name: Key) -> Object | None:
         """As it is now. Raises KubeError."""
@@ -198,19 +235,22 @@ class Ownership:
             unwatched = self.source.unwatched
             at = await unwatched.look(since=since, is_at_work=self._is_at_work, resource_class=self.resource_class)
             next_look = unwatched.next_look
-        return Look(now, at, next_look, await self._awaited())
+        awaited, unseen = await self._awaited()
+        return Look(now, at, next_look, awaited, unseen)
 
-    async def _awaited(self) -> dict[str, Key]:
+    async def _awaited(self) -> tuple[dict[str, Key], set[Key]]:
         found: dict[str, Key] = {}
-        outdated = []
+        outdated, unseen = [], set()
         watched = (self.source.managed_resources.get(name) for name in self._may_claim)
         for other in (*watched, *self.source.unwatched.managed_resources):
             if other is None:
                 continue
             found |= {key_of_reference(each): key(other) for each in _pending(other)}
+            if condition(other, RESOURCES_APPLIED) is None:
+                unseen.add(key(other))
             if self._is_outdated(other):
                 outdated.append(other)
-        return {**found, **await self.plans.wanted_elsewhere(outdated)} if outdated else found
+        return ({**found, **await self.plans.wanted_elsewhere(outdated)} if outdated else found), unseen
 
     def is_held(self, own: Key, origin: str, object_key: str) -> bool:
         """Whether an object of this origin must not be removed, as it is another's or may be."""
@@ -222,12 +262,35 @@ class Ownership:
             return True
         return self.holder(own, origin, object_key) is not None
 
-    def is_wanted_by_other(self, own: Key, object_key: str) -> bool:
+    def given_up_by(self, holders: Iterable[Key], wanted: Collection[str]) -> set[str]:
+        """Of these object keys those that the ManagedResources list, and do not want as far as is known."""
+        found: set[str] = set()
+        for name in holders:
+            other = self.source.managed_resources.get(name) or {}
+            listed = {key_of_reference(reference) for reference in all_listed(other)} & set(wanted)
+            found |= {each for each in listed if not self.plans.claims.claims(name, each)}
+        return found
+
+    def claimant(self, own: Key, object_key: str) -> Key | None:
+        """Another ManagedResource that may be about to apply the object; the removal is looked at again after that."""
+        for name in self._claimants(own, object_key):
+            if self.plans.claims.standing(name, object_key) is Standing.UNTRIED:
+                self._held_up.setdefault(name, set()).add(own)
+                if not self.plans.claims.was_tried(name):
+                    self.enqueue((name,))
+                return name
+        return None
+
+    def is_applied_by_other(self, own: Key, object_key: str) -> bool:
+        """Whether another ManagedResource has just found or made the object as it wants it."""
+        claims = self.plans.claims
+        return any(claims.standing(name, object_key) is Standing.APPLIED for name in self._claimants(own, object_key))
+
+    def _claimants(self, own: Key, object_key: str) -> Iterator[Key]:
         for name in self.plans.claims.others(own, object_key):
             other = self.source.managed_resources.get(name)
             if other is not None and not is_deleting(other) and not is_ignored(other):
-                return True
-        return False
+                yield name
 
 
 def _pending(managed_resource: Object) -> list[Object]:

@@ -82,6 +82,7 @@ class Plans:
         self._waited.discard(name)
         self._kept_bytes -= self._kept.pop(name, 0)
         self._outdated.discard(name)
+        self.claims.forget(name)
 
     async def of(self, managed_resource: Object, *, in_turn: bool = False) -> Plan:
         """The plan as of now.
@@ -133,8 +134,7 @@ class Plans:
                     # Its own pass reports that; until then what it has applied stays its own.
                     self._outdated.discard(name)
                 else:
-                    for given_up in self.claims.replace(name, (wanted.name for wanted in plan.wanted())):
-                        waiting |= self.claims.others(name, given_up)
+                    waiting |= self.claims.replace(name, (wanted.name for wanted in plan.wanted()))
         return waiting
 
     async def wanted_elsewhere(self, managed_resources: Iterable[Object]) -> dict[str, Key]:

@@ -11,7 +11,7 @@ nothing has changed, nothing is written, and where nothing is to be done, nothin
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.resource_manager.managed_resource.application import ApplyOptions
@@ -78,22 +78,25 @@ class Reconciler:
             return Done()
         operation = annotations(managed_resource).get(keys.OPERATION)
         if operation == keys.OPERATION_WAIT_FOR_STATE:
+            self.ownership.refused(name)
             return Done()
         if operation == keys.OPERATION_RECONCILE:
             managed_resource = await self.finalizer.patch(managed_resource, {"annotations": {keys.OPERATION: None}})
         if is_deleting(managed_resource):
             return await self._remove_all(managed_resource)
         if is_ignored(managed_resource):
+            self.ownership.refused(name)
             await self.record.write(managed_resource, conditions.ignored())
             return Done()
         if not is_responsible(managed_resource, resource_class=self.resource_class):
             return await self._remove_all(managed_resource) if self._has_objects(managed_resource) else Done()
         if must_wait(managed_resource, resource_class=self.resource_class):
+            self.ownership.refused(name)
             return RequeueAfter(_WAIT_SECONDS)
         try:
             return await self._manage(managed_resource)
         except StatusTooLargeError as error:
-            return await self.reporter.refuse(managed_resource, str(error))
+            return await self._refuse(managed_resource, str(error))
         except (KubeError, ReconcileError, OSError):
             raise
         except Exception as error:
@@ -126,16 +129,17 @@ class Reconciler:
         managed_resource = await self.finalizer.add(managed_resource)
         owner = self._owner(managed_resource)
         if refusal := self._refusal(managed_resource, owner):
-            return await self.reporter.refuse(managed_resource, refusal.message, reason=refusal.reason)
+            return await self._refuse(managed_resource, refusal.message, reason=refusal.reason)
         try:
             validation = field_validation(managed_resource)
         except FieldValidationError as error:
-            return await self.reporter.refuse(managed_resource, str(error))
+            return await self._refuse(managed_resource, str(error))
         try:
             plan = await self.plans.of(managed_resource, in_turn=True)
         except LargePlanError:
             return RequeueAfter(0.0, LAST)  # when nothing else is left to do
         except SecretError as error:
+            self.ownership.refused(owner.name)
             await self.reporter.fail(managed_resource, conditions.failed(conditions.CANNOT_READ, str(error.error)))
             raise ReconcileError(str(error)) from error
         wanted = frozenset(each.name for each in plan.wanted())
@@ -147,6 +151,8 @@ class Reconciler:
         delete_options = self.remover.options(owner, managed_resource, wanted=wanted)
         diff = InventoryDiff.of(managed_resource, plan)
         if not diff.is_settled and (unmet := await self.dependencies.unmet(managed_resource)):
+            await self._settle_ownership(managed_resource, plan, diff, delete_options, unmet)
+            self.ownership.refused(owner.name)
             return await self.reporter.wait(managed_resource, conditions.waiting(dependencies_message(unmet)))
         if restricted := await restricted_objects(diff, delete_options, asyncio.Semaphore(_AT_ONCE)):
             diff = InventoryDiff.of(managed_resource, plan, restricted=restricted)
@@ -187,6 +193,28 @@ class Reconciler:
             raise not_kept
         return result
 
+    async def _settle_ownership(
+        self,
+        managed_resource: Object,
+        plan: Plan,
+        diff: InventoryDiff,
+        delete_options: DeleteOptions,
+        awaited: Iterable[str],
+    ) -> None:
+        """Before it waits for others, which may wait for it: give them what they claim, take what they give up."""
+        await self.remover.hand_over(diff.unwanted, delete_options, asyncio.Semaphore(_AT_ONCE))
+        holders = [Key(*name.split("/")) for name in awaited]
+        if given_up := self.ownership.given_up_by(holders, delete_options.wanted):
+            if diff.new:
+                managed_resource = await self.record.announce(managed_resource, diff, [])
+            owner, validation = delete_options.owner, field_validation(managed_resource)
+            options = await self.applier.options(owner, managed_resource, plan, diff, field_validation=validation)
+            await self.applier.take_over(plan, options, given_up)
+
+    async def _refuse(self, managed_resource: Object, problem: str, *, reason: str = conditions.APPLY_FAILED) -> Result:
+        self.ownership.refused(key(managed_resource))
+        return await self.reporter.refuse(managed_resource, problem, reason=reason)
+
     def _refusal(self, managed_resource: Object, owner: Owner) -> Condition | None:
         """Why nothing may be done for it."""
         if owner.identity.problem:
@@ -220,6 +248,7 @@ class Reconciler:
                     if diff.released:
                         group.create_task(self.remover.release(diff.released, delete_options, changes, at_once))
                     group.create_task(self.applier.apply(plan, apply_options, changes, at_once))
+            self.ownership.tried(changes.owner, refused=changes.refused, untried=changes.untried)
         except TimeoutError:
             text = f"the pass was not finished within {format_duration(limit)}; it goes on with the next one"
             changes.errors.append(text)
@@ -251,6 +280,7 @@ class Reconciler:
             await self.remover.keep(all_listed(managed_resource), options, asyncio.Semaphore(_AT_ONCE))
         seen = {} if is_deleting(managed_resource) else {"observedGeneration": metadata(managed_resource)["generation"]}
         managed_resource = await self.record.write(managed_resource, outcome, **seen)
+        self.reporter.held_back(managed_resource, changes)
         if changes.pending:
             if changes.is_restricted:
                 self.reporter.failed(managed_resource, outcome[-1], at_once=True)

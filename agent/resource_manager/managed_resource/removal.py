@@ -6,7 +6,8 @@ looked at.
 
 Who moves an object to another ManagedResource writes two Secrets, one after the other, and the first one to be seen may
 be the one that drops the object. So nothing is deleted before the other change had a moment to arrive, and after that
-others are looked at (see `ownership`).
+others are looked at (see `ownership`). What another one claims is left to it if it takes it within two minutes, and
+deleted otherwise: a claim by who can't or may not write the object must not keep it for ever.
 """
 
 import contextlib
@@ -21,7 +22,12 @@ from agent.resource_manager.managed_resource.permissions import Owner, Restricte
 from agent.resource_manager.managed_resource.target import Observed, Target, key_of_live
 from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
 from gardener import keys
-from gardener.managed_resource.messages import not_removed_text, pending_text
+from gardener.managed_resource.messages import (
+    about_to_take_text,
+    handed_over_text,
+    not_removed_text,
+    pending_text,
+)
 from gardener.managed_resource.references import key_of_reference, object_key, resource_string_of_reference
 from gardener.managed_resource.removal_rules import (
     Disposition,
@@ -33,7 +39,7 @@ from gardener.managed_resource.removal_rules import (
 )
 from gardener.overview.objects import held_by
 from kube.client import Client, Selection
-from kube.clock import parse_duration, parse_time
+from kube.clock import format_duration, parse_duration, parse_time
 from kube.errors import Conflict, Forbidden, KindGone, KindNotServed, KindUnavailable, KubeError, NotFound
 from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
 from kube.resources import Resource
@@ -41,10 +47,13 @@ from kube.resources import Resource
 _ATTEMPTS = 3
 HAND_OVER_SECONDS = 0.5
 _CLAIM_SECONDS = 120.0
-"""An agent may need so long to restart, or to get the lead, and to claim what its ManagedResources ask for."""
+"""An agent may need so long to restart, or to get the lead, and to take what its ManagedResources ask for."""
+_UNSEEN_SECONDS = 10.0
+"""The same, if no agent has ever done anything for the ManagedResource."""
 _NO_NEWS = timedelta(seconds=3)
 """For which it is usual that an object waits for its finalizers; to tell of them would cost a write each time."""
 _CLAIMS_AGAIN = timedelta(seconds=1)
+ClaimText = Callable[..., str]
 _VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
@@ -58,6 +67,8 @@ class Progress:
     """Object keys for which a DELETE was accepted."""
     unserved: set[str] = field(default_factory=set)
     """Groups with kinds that were not served, and are not gone."""
+    claimed_since: dict[str, float] = field(default_factory=dict)
+    """Object keys, and when they were first left to another ManagedResource, monotonic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +131,7 @@ class Removal:
     async def restricted(self) -> Pending | None:
         """What is reported of an object that would be removed now, and may not be. Only reads."""
         problem = self._options.owner.problem(self._resource, self._key)
-        if not problem or self._is_wanted() or self._too_early() is not None:
+        if not problem or self._is_wanted() or self._too_early() is not None or self._claimed() is not None:
             return None
         return await self._not_permitted(problem, is_restricted=True)
 
@@ -142,15 +153,22 @@ class Removal:
             self._demand(self._resource, self._key)
             return await self._remove(changes)
         except RestrictedError as error:
-            return await self._not_permitted(str(error), is_restricted=True)
+            return self._claimed() or await self._not_permitted(str(error), is_restricted=True)
         except Forbidden as error:
             if owner.identity.account is None:
                 raise
             return await self._not_permitted(owner.identity.error_text(error))
 
+    async def hand_over(self) -> Pending | None:
+        """Give it away if the ManagedResource of another agent has claimed it; else nothing happens."""
+        if self._is_wanted() or self._options.owner.problem(self._resource, self._key):
+            return None
+        live = await self._target.read(self._resource, self._key)
+        if live is not None and not is_deleting(live) and self._disposition(live) is Disposition.DELETE:
+            return await self._handed_over(live)
+        return None
+
     def _is_wanted(self) -> bool:
-        if self._ownership.is_wanted_by_other(self._options.owner.name, self._name):
-            return True
         # When it was listed, its kind may not have been served, and its namespace was a guess.
         name = object_key(self._resource.group, self._resource.kind, self._key.namespace, self._key.name)
         return name in self._options.wanted
@@ -168,10 +186,10 @@ class Removal:
         if observed is not None and self._is_simple(observed):
             if observed.deleting:
                 return await self._pending(since=observed.deletion_timestamp, held_by=observed.held_by)
-            if not self._is_ours(observed.origin):
+            if not self._is_ours(observed.origin) or self._is_taken(observed.origin):
                 return None
-            if self._users is not None:
-                return self._in_use(self._users)
+            if waiting := self._waiting():
+                return waiting
             try:
                 await self._delete(observed.uid, str(observed.version), changes)
             except Conflict:
@@ -217,6 +235,10 @@ class Removal:
         owner = self._options.owner
         return origin == owner.origin or not self._ownership.is_held(owner.name, origin, self._name)
 
+    def _is_taken(self, origin: str) -> bool:
+        """Whether another one has it without a stamp, as ignored objects have none."""
+        return not origin and self._ownership.is_applied_by_other(self._options.owner.name, self._name)
+
     async def _look_closer(self, changes: ChangeSet) -> Pending | None:
         """With the whole live object at hand."""
         live: Object | None = None
@@ -227,13 +249,9 @@ class Removal:
             if live is None:
                 return await self._gone()
             try:
-                found = self._disposition(live)
-                if found is not Disposition.DELETE:
-                    await self._leave(live, found)
+                if await self._is_left(live):
                     return None
-                if await self._is_handed_over(live):
-                    return None
-                if not is_deleting(live) and (waiting := self._waiting()):
+                if not is_deleting(live) and (waiting := await self._handed_over(live) or self._waiting()):
                     return waiting
                 await self._delete_claims(live)
                 if not is_deleting(live) or self._name not in self._options.progress.deleted:
@@ -252,8 +270,10 @@ class Removal:
         since = metadata(live)["deletionTimestamp"]
         return await self._pending(since=since, held_by=held_by(live), due=self._due(live))
 
-    async def _leave(self, live: Object, found: Disposition) -> None:
-        """The object stays, without what we have noted on it and is not true any more."""
+    async def _is_left(self, live: Object) -> bool:
+        """Whether the object stays, without what we have noted on it and is not true any more."""
+        if (found := self._disposition(live)) is Disposition.DELETE:
+            return not is_deleting(live) and self._is_taken(annotations(live).get(keys.ORIGIN) or "")
         notes, origin = annotations(live), self._options.owner.origin
         if notes.get(keys.CLAIMED_BY) == origin:
             await self._annotate(live, {keys.CLAIMED_BY: None})
@@ -261,17 +281,26 @@ class Removal:
             with contextlib.suppress(Forbidden):
                 await self._annotate(live, {keys.DESCRIPTION: None})
         self._forget()
-
-    async def _is_handed_over(self, live: Object) -> bool:
-        """Whether it belongs to a ManagedResource of another agent from now on; see `ownership`."""
-        claimant = annotations(live).get(keys.CLAIMED_BY)
-        if not claimant or is_deleting(live):
-            return False
-        if not await self._ownership.is_claimed(self._options.owner.name, claimant, self._name):
-            return False
-        await self._annotate(live, {keys.ORIGIN: claimant, keys.CLAIMED_BY: None})
-        self._forget()
         return True
+
+    async def _handed_over(self, live: Object) -> Pending | None:
+        """That it is given to a ManagedResource of another agent, and not taken by it yet; see `ownership`."""
+        claimant = annotations(live).get(keys.CLAIMED_BY)
+        if not claimant:
+            return None
+        if not self._is_given_away(live):
+            if not await self._ownership.is_claimed(self._options.owner.name, claimant, self._name):
+                return None
+            if self._claimed_for() >= _CLAIM_SECONDS:
+                return None
+            await self._annotate(live, {keys.ORIGIN: claimant})
+            self._forget()
+        return self._left_to(claimant, handed_over_text)
+
+    def _is_given_away(self, live: Object) -> bool:
+        """Whether its holder has made it that of who had claimed it, which has not written to it since."""
+        claimant, origin = annotations(live).get(keys.CLAIMED_BY), annotations(live).get(keys.ORIGIN)
+        return bool(claimant) and claimant == origin != self._options.owner.origin
 
     async def _annotate(self, live: Object, notes: Mapping[str, str | None]) -> None:
         await self._target.annotate(self._resource, live, notes, client=self._options.client)
@@ -281,7 +310,9 @@ class Removal:
         return disposition(
             live,
             origin=owner.origin,
-            held_by_other=lambda origin: self._ownership.is_held(owner.name, origin, self._name),
+            held_by_other=lambda origin: (
+                not self._is_given_away(live) and self._ownership.is_held(owner.name, origin, self._name)
+            ),
             garbage_collector=self._options.garbage_collector,
             is_ours_unstamped=self._is_ours_unstamped,
         )
@@ -362,11 +393,28 @@ class Removal:
 
     def _waiting(self) -> Pending | None:
         """For others, before it is deleted."""
-        late = self._look.now - self._unwanted_since() >= _CLAIM_SECONDS
-        if self._awaited_by and not late:
-            reason = f"ManagedResource {self._awaited_by} is about to take it over"
-            return Pending(self._name, pending_text(self._text, reason=reason), due=_CLAIMS_AGAIN)
-        return self._in_use(self._users) if self._users is not None else None
+        return self._claimed() or (self._in_use(self._users) if self._users is not None else None)
+
+    def _claimed(self) -> Pending | None:
+        """By another ManagedResource that may be about to take it over."""
+        if claimant := self._ownership.claimant(self._options.owner.name, self._name):
+            return self._left_to(claimant, about_to_take_text)
+        if self._awaited_by is None:
+            return None
+        limit = _UNSEEN_SECONDS if self._awaited_by in self._look.unseen else _CLAIM_SECONDS
+        return self._left_to(self._awaited_by, about_to_take_text, limit=limit)
+
+    def _left_to(self, claimant: object, text: ClaimText, *, limit: float = _CLAIM_SECONDS) -> Pending | None:
+        """None: it was for too long."""
+        waited = self._claimed_for()
+        if waited >= limit:
+            return None
+        told = pending_text(self._text, reason=text(str(claimant), timeout=format_duration(limit)))
+        return Pending(self._name, told, due=_CLAIMS_AGAIN, is_held_back=waited >= _NO_NEWS.total_seconds())
+
+    def _claimed_for(self) -> float:
+        """Seconds."""
+        return self._look.now - self._options.progress.claimed_since.setdefault(self._name, self._look.now)
 
     def _in_use(self, users: Users) -> Pending:
         """As stuck as what it waits for."""

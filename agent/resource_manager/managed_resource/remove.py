@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from agent.resource_manager.managed_resource.removal import (
     HAND_OVER_SECONDS,
     DeleteOptions,
     Progress,
+    Removal,
     Users,
     attempt,
     failed,
@@ -127,6 +129,17 @@ class Remover:
         users = self._users(ending)
         used = ((reference, place) for reference, place in places if place is not None)
         await asyncio.gather(*(remove_one(reference, users.get(place)) for reference, place in used))
+
+    async def hand_over(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
+        """Give away those of these objects that other agents' ManagedResources have claimed; the rest stays."""
+        now = time.monotonic()
+        look = Look(now, at=now, next_look=now)
+
+        async def hand_over_one(reference: Object) -> None:
+            async with at_once:
+                await attempt(reference, options, look, Removal.hand_over)
+
+        await asyncio.gather(*map(hand_over_one, references))
 
     def _left(self, reference: Object, options: DeleteOptions, look: Look) -> timedelta:
         """For which a workload is waited for, from its deletion; a process that starts anew does not begin anew."""

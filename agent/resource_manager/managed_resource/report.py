@@ -36,6 +36,7 @@ from kube.queue import RESYNC
 
 APPLIED_WITH_WARNINGS = "AppliedWithWarnings"
 """Reason of an Event; the condition keeps that of success."""
+REMOVAL_HELD_BACK = "RemovalHeldBack"
 EARLIEST = 0.9
 """The part of the sync period after which the next regular pass may come: spreads load after a restart."""
 _PENDING_SECONDS = 5.0
@@ -61,6 +62,8 @@ class _History:
     """Of which generation, and of what its plan was made."""
     removing_since: float | None = None
     """Since when all objects are to go."""
+    held_back: frozenset[str] = frozenset()
+    """What was told of removals that wait for others."""
     stuck_since: float | None = None
     """Since when every removal that is left fails."""
     applied_at: float | None = None
@@ -147,6 +150,7 @@ class Reporter:
         if changes.pending:
             await self._record.write(managed_resource, [*reset, self.pending(changes)], **warnings)
             self._warn(managed_resource, changes.warnings)
+            self.held_back(managed_resource, changes)
             return self.look_again(changes)
         outcome = changes.success(plan.decode_errors)
         unchecked = conditions.unchecked() if diff.is_changed else []
@@ -234,6 +238,15 @@ class Reporter:
         return (
             conditions.failed(conditions.DELETION_FAILED, message) if is_stuck else conditions.deletion_pending(message)
         )
+
+    def held_back(self, managed_resource: Object, changes: ChangeSet) -> None:
+        """Tell of removals that the claims of others hold back, once."""
+        history, texts = self._history(changes.owner), changes.held_back()
+        if news := [text for text in texts if text not in history.held_back]:
+            text = news_text(news)
+            self._log.info("Removals are held back", reasons=text)
+            self._recorder.event(managed_resource, "Warning", REMOVAL_HELD_BACK, text)
+        history.held_back = frozenset(texts)
 
     def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
         """How far the removal of all objects is. Most go at once; those that do not are told of at the next look."""

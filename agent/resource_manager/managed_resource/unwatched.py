@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
+from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.inventory import PENDING
 from gardener.managed_resource.references import secret_names
@@ -21,7 +22,7 @@ from gardener.responsibility import is_responsible
 from kube.client import Client, Form, Selection
 from kube.clock import format_time
 from kube.errors import Forbidden
-from kube.objects import Key, Object, key, mapping, metadata, spec
+from kube.objects import Key, Object, condition, key, mapping, metadata, spec
 from kube.resources import SECRETS, Resource
 
 _PAUSE = 5
@@ -114,9 +115,10 @@ class Unwatched:
 
 def _managed_resource(obj: Object) -> Object:
     """No more of it than tells what its agent is about to do."""
-    known = {
-        name: value for name, value in mapping(obj.get("status")).items() if name in {PENDING, "observedGeneration"}
-    }
+    status = mapping(obj.get("status"))
+    known = {name: value for name, value in status.items() if name in {PENDING, "observedGeneration"}}
+    applied = condition(obj, RESOURCES_APPLIED)
+    known["conditions"] = [{name: applied.get(name) for name in ("type", "reason")}] if applied else []
     meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
     return {"metadata": meta, "spec": spec(obj), "status": known}
 

@@ -7,7 +7,7 @@ controllers or the API server fill in; the modules here say which.
 Arguments are never changed. What is returned shares parts with them: only the mappings along a changed path are new.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,17 +189,19 @@ def three_way(wanted: Mapping[str, str], live: Mapping[str, str], previous: Mapp
     return {name: value for name, value in live.items() if name not in gone} | dict(wanted)
 
 
-def merge_ignored(manifest: Object, live: Object | None) -> Object | None:
+def merge_ignored(
+    manifest: Object, live: Object | None, *, untrue: Collection[str] = (keys.DESCRIPTION,)
+) -> Object | None:
     """What to write for an ignored object, None for nothing; the manifest is the plain one, without injected labels.
 
-    It is created as it stands. Of a live one only the description goes, since that would no longer be true.
+    It is created as it stands. Of a live one only annotations go that would no longer be true: those in `untrue`.
     """
     if live is None:
         return manifest
     present = annotations(live)
-    if keys.DESCRIPTION not in present:
+    if present.keys().isdisjoint(untrue):
         return None
     meta = dict(metadata(live))
     meta.pop("managedFields", None)
-    _set(meta, "annotations", {name: value for name, value in present.items() if name != keys.DESCRIPTION})
+    _set(meta, "annotations", {name: value for name, value in present.items() if name not in untrue})
     return {**live, "metadata": meta}
