@@ -5,16 +5,16 @@ What is no answer of an API server is an error whatever its code: text, another 
 
 import functools
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from multidict import MultiMapping
 
-from kube import errors
+from kube import decoding, errors
 from kube.giving_way import GivingWay
-from kube.objects import Object
-from kube.resources import Resource
+from kube.objects import Object, integer, metadata
+from kube.resources import BUILT_IN_GROUPS, Resource
 
 if TYPE_CHECKING:
     import msgspec
@@ -23,6 +23,8 @@ _LONGEST_ERROR = 1 << 20
 _LONGEST_ANSWER = 32 << 20
 _LONGEST_WATCH_LINE = 32 << 20
 _LONGEST_LINE = 1 << 20
+_LONGEST_NAME = 200
+_STATUS, _METADATA_VERSION = "Status", "meta.k8s.io/v1"
 _LARGE_LIST = 1 << 20
 """Bytes from which on a list may take long enough to decode that others on the event loop would feel it."""
 _LARGE = 128 << 10
@@ -79,80 +81,237 @@ async def error_of(response: Response) -> errors.ApiError | errors.NoStatus:
 
 
 def loads(body: bytes | memoryview) -> Object:
-    """A JSON object. Raises Unreachable."""
+    """A JSON object that orjson reads. Raises NotUnderstood."""
+    try:
+        loaded = _parsed(body)
+    except orjson.JSONDecodeError as error:
+        raise errors.NotUnderstood(f"the answer is no JSON: {error}") from error
+    if not isinstance(loaded, dict):
+        raise errors.NotUnderstood("the answer is no JSON object")
+    return loaded
+
+
+def document_of(body: bytes) -> Object:
+    """A document that is no object of a cluster, such as of discovery. Raises NotUnderstood."""
+    document = loads(body)
+    _demand_success(document)
+    return document
+
+
+def _parsed(body: bytes | memoryview) -> Any:
     is_large = len(body) > _LARGE
     if is_large:
         # None of what is being made is garbage, and to look through it again and again takes longer than to make it.
         gc.disable()
     try:
-        loaded = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise errors.Unreachable(f"the answer is no JSON: {error}") from error
+        return orjson.loads(body)
     finally:
         if is_large:
             gc.enable()
-    if not isinstance(loaded, dict):
-        raise errors.Unreachable("the answer is no JSON object")
-    return loaded
 
 
-def object_of(resource: Resource, body: bytes) -> Object:
-    """The object of an answer, named after its resource (metadata-only answers are not). Raises Unreachable."""
-    obj = loads(body)
-    if obj.get("kind") == "PartialObjectMetadata":
-        _name_after(resource, obj)
-    if obj.get("kind") != resource.kind:
-        raise errors.Unreachable(f"the answer is no {resource.kind}")
+async def _object(body: bytes | memoryview, *, giving_way: GivingWay | None = None) -> Object:
+    """A JSON object, whatever it holds; see `kube.decoding`. Raises NotUnderstood."""
+    try:
+        return loads(body)
+    except errors.NotUnderstood:
+        try:
+            return await decoding.salvaged(bytes(body), giving_way=giving_way)
+        except decoding.NotReadable as error:
+            raise errors.NotUnderstood(f"the answer is no JSON: {error}") from error
+
+
+# --- what is expected
+
+
+async def object_of(resource: Resource, body: bytes, *, metadata_only: bool = False) -> Object:
+    """The object of an answer, named after its resource (metadata-only answers are not). Raises NotUnderstood."""
+    obj = await _object(body)
+    _demand_kind(resource, obj, metadata_only=metadata_only)
     return obj
 
 
-def check_deletion(resource: Resource, body: bytes) -> None:
-    """API servers answer a deletion by a Status, or by what goes. Raises Unreachable for anything else."""
-    if loads(body).get("kind") not in {"Status", resource.kind, f"{resource.kind}List"}:
-        raise errors.Unreachable(f"the answer to the deletion of {resource} is neither a Status nor an object")
+async def check_deletion(resource: Resource, body: bytes, *, of_many: bool = False) -> None:
+    """API servers answer a deletion by a Status, or by what goes. Raises NotUnderstood for anything else."""
+    answer = await _object(body)
+    _demand_success(answer)
+    is_status = answer.get("kind") == _STATUS and answer.get("apiVersion") == "v1"
+    if is_status and answer.get("status") == "Success":
+        return
+    kinds = {f"{resource.kind}List"} if of_many else {resource.kind}
+    if answer.get("kind") not in kinds or answer.get("apiVersion") != resource.api_version:
+        raise errors.NotUnderstood(f"the answer to the deletion of {resource} is neither a Status nor an object")
 
 
-async def list_of(resource: Resource, body: bytes) -> Object:
-    """One page of a list, its items named after their resource. Raises Unreachable."""
-    page = await _page(body)
-    if not str(page.get("kind")).endswith("List") or "items" not in page:
-        raise errors.Unreachable(f"the answer is no list of {resource}")
+def _demand_success(answer: Object) -> None:
+    """Raises NotUnderstood for a Status of failure, whatever the code of the answer."""
+    if answer.get("kind") == _STATUS and answer.get("status") == "Failure":
+        raise errors.NotUnderstood(f"the answer has the code of a success and says: {answer.get('message') or answer}")
+
+
+def _demand_kind(resource: Resource, obj: Object, *, metadata_only: bool) -> None:
+    """Of an object that it is what was asked for; it is named after its resource. Raises NotUnderstood."""
+    kind, api_version = obj.get("kind"), obj.get("apiVersion")
+    if kind == resource.kind and api_version == resource.api_version:
+        return
+    if metadata_only and kind == "PartialObjectMetadata" and api_version == _METADATA_VERSION:
+        _name_after(resource, obj)
+        return
+    _demand_success(obj)
+    raise errors.NotUnderstood(f"the answer is no {resource.kind} of {resource.api_version}: {_shown(obj)}")
+
+
+def _shown(obj: Object) -> str:
+    return f"{obj.get('kind')!r} of {obj.get('apiVersion')!r}"[:_LONGEST_NAME]
+
+
+# --- lists
+
+
+async def list_of(
+    resource: Resource,
+    body: bytes,
+    *,
+    metadata_only: bool = False,
+    managed_fields: bool = False,
+    other_kind: Callable[[], Awaitable[str]] | None = None,
+) -> Object:
+    """One page of a list, its items named after their resource.
+
+    `other_kind` says how lists of this kind are called if not as usual. Raises NotUnderstood.
+    """
+    page = await _page(body, managed_fields=managed_fields)
+    await _demand_list(resource, page, other_kind, metadata_only=metadata_only)
     items = page["items"] = [] if page["items"] is None else page["items"]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise errors.Unreachable(f"a list of {resource} holds what is no object")
+        raise errors.NotUnderstood(f"a list of {resource} holds what is no object")
     for item in items:
         _name_after(resource, item)
     return page
 
 
-async def _page(body: bytes) -> Object:
-    """Of a large list, item after item is decoded, and others on the event loop get their turns between them."""
-    if len(body) < _LARGE_LIST:
-        return loads(body)
-    import msgspec  # only here: it takes memory, and not all programs list so much
+async def _demand_list(
+    resource: Resource, page: Object, other_kind: Callable[[], Awaitable[str]] | None, *, metadata_only: bool
+) -> None:
+    """Raises NotUnderstood."""
+    kind, api_version = page.get("kind"), page.get("apiVersion")
+    expected = {(f"{resource.kind}List", resource.api_version)}
+    if metadata_only:
+        expected.add(("PartialObjectMetadataList", _METADATA_VERSION))
+    if (kind, api_version) not in expected:
+        _demand_success(page)
+        may_differ = api_version == resource.api_version and resource.group not in BUILT_IN_GROUPS
+        if not may_differ or other_kind is None or kind != await other_kind():
+            raise errors.NotUnderstood(f"the answer is no list of {resource}: {_shown(page)}")
+    about = metadata(page)
+    if "items" not in page or (integer(about.get("remainingItemCount")) > 0 and not about.get("continue")):
+        raise errors.NotUnderstood(f"the answer is half a list of {resource}")
 
-    try:
-        page = _list_decoder().decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return loads(body)  # it is no list; the caller says what is wrong
-    items = []
+
+async def _page(body: bytes, *, managed_fields: bool) -> Object:
+    """Of a large list, item after item is decoded, and others on the event loop get their turns between them.
+
+    So it is with one that can't be decoded in one go, since one of its items can't.
+    """
     giving_way = GivingWay()
-    for item in page.items or ():
-        items.append(loads(memoryview(item)))
+    if len(body) < _LARGE_LIST:
+        try:
+            return _small_page(body, managed_fields=managed_fields)
+        except orjson.JSONDecodeError:
+            pass
+        page, parts = await _list_parts(body, giving_way)
+    else:
+        import msgspec  # only here: it takes memory, and not all programs list so much
+
+        try:
+            found = _list_decoder().decode(body)
+            page = {"kind": found.kind, "apiVersion": found.apiVersion, "metadata": found.metadata}
+            parts = [memoryview(item) for item in found.items or ()]
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            page, parts = await _list_parts(body, giving_way)
+    items = []
+    for part in parts:
+        items.append(await _item(part, giving_way, managed_fields=managed_fields))
         await giving_way.after_long()
-    return {"kind": page.kind, "metadata": page.metadata, "items": items}
+    return {**page, "items": items}
+
+
+def _small_page(body: bytes, *, managed_fields: bool) -> Object:
+    """Raises orjson.JSONDecodeError."""
+    if managed_fields:
+        return _mapping(_parsed(body))
+    shorter, cuts = decoding.without_managed_fields(body)
+    if cuts:
+        try:
+            page = _mapping(_parsed(shorter))
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            if decoding.take_cuts(_items(page)) == cuts:
+                return page
+    page = _mapping(_parsed(body))
+    decoding.take_cuts(_items(page))
+    return page
+
+
+def _mapping(loaded: Any) -> Object:
+    if not isinstance(loaded, dict):
+        raise errors.NotUnderstood("the answer is no JSON object")
+    return loaded
+
+
+def _items(page: Object) -> list[Any]:
+    items = page.get("items")
+    return items if isinstance(items, list) else []
+
+
+async def _list_parts(body: bytes, giving_way: GivingWay) -> tuple[Object, list[memoryview]]:
+    try:
+        head, parts = await decoding.list_parts(body, giving_way)
+    except decoding.NotReadable as error:
+        raise errors.NotUnderstood(f"the answer can't be read: {error}") from error
+    return loads(head), parts
+
+
+async def _item(part: memoryview, giving_way: GivingWay, *, managed_fields: bool) -> Object:
+    if managed_fields:
+        return await _object(part, giving_way=giving_way)
+    return await _without_managed_fields(bytes(part), lambda item: item, giving_way)
+
+
+async def _without_managed_fields(
+    body: bytes, obj_of: Callable[[Object], Any], giving_way: GivingWay | None = None
+) -> Object:
+    """A JSON object; `obj_of` says where in it the object is that has managed fields. Raises NotUnderstood."""
+    shorter, cuts = decoding.without_managed_fields(body)
+    if cuts:
+        try:
+            loaded = loads(shorter)
+        except errors.NotUnderstood:
+            pass
+        else:
+            if decoding.take_cuts((obj_of(loaded),)) == cuts:
+                return loaded
+    loaded = await _object(body, giving_way=giving_way)
+    decoding.take_cuts((obj_of(loaded),))
+    return loaded
 
 
 @functools.cache
 def _list_decoder() -> "msgspec.json.Decoder[Any]":
     import msgspec
 
-    fields = [("kind", str), ("metadata", dict[str, Any]), ("items", list[msgspec.Raw] | None)]
+    fields = [("kind", str), ("apiVersion", str), ("metadata", dict[str, Any]), ("items", list[msgspec.Raw] | None)]
     return msgspec.json.Decoder(msgspec.defstruct("_List", fields))
 
 
-async def events_of(resource: Resource, response: Response) -> AsyncIterator[Object]:
-    """The events of a watch, their objects named after their resource. Raises Unreachable."""
+# --- watches
+
+
+async def events_of(
+    resource: Resource, response: Response, *, metadata_only: bool = False, managed_fields: bool = False
+) -> AsyncIterator[Object]:
+    """The events of a watch, their objects named after their resource. Raises NotUnderstood."""
     rest = bytearray()
     async for chunk in response.content.iter_any():
         start = len(rest)
@@ -160,20 +319,29 @@ async def events_of(resource: Resource, response: Response) -> AsyncIterator[Obj
         end = rest.rfind(b"\n", start)
         if end < 0:
             if len(rest) > _LONGEST_WATCH_LINE:
-                raise errors.Unreachable(f"a watch event of {resource} is longer than {_LONGEST_WATCH_LINE} bytes")
+                raise errors.NotUnderstood(f"a watch event of {resource} is longer than {_LONGEST_WATCH_LINE} bytes")
             continue
         complete = bytes(rest[:end])
         del rest[: end + 1]
         for line in complete.split(b"\n"):
-            if not line:
-                continue
-            event = loads(line)
-            obj = event.get("object")
-            if not isinstance(obj, dict):
-                raise errors.Unreachable(f"a watch event of {resource} holds no object")
-            if event.get("type") != "ERROR":
-                _name_after(resource, obj)
-            yield event
+            if line:
+                yield await _event(resource, line, metadata_only=metadata_only, managed_fields=managed_fields)
+
+
+async def _event(resource: Resource, line: bytes, *, metadata_only: bool, managed_fields: bool) -> Object:
+    event = await (_object(line) if managed_fields else _without_managed_fields(line, _object_of_event))
+    obj = event.get("object")
+    if not isinstance(obj, dict):
+        raise errors.NotUnderstood(f"a watch event of {resource} holds no object")
+    if event.get("type") != "ERROR":
+        _demand_kind(resource, obj, metadata_only=metadata_only)
+    if not decoding.is_whole(event):
+        event["object"] = decoding.InPart(obj)
+    return event
+
+
+def _object_of_event(event: Object) -> Any:
+    return event.get("object")
 
 
 async def lines_of(response: Response) -> AsyncIterator[bytes]:

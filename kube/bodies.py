@@ -25,7 +25,28 @@ def compact(obj: Object) -> bytes:
 
 def digest(content: Any) -> bytes:
     """16 bytes over JSON, whatever the order of its fields."""
-    return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    try:
+        return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    except TypeError:
+        return _digest_of_deep(content)
+
+
+def _digest_of_deep(content: Any) -> bytes:
+    """Of what nests more deeply than orjson writes."""
+    hashed, left = hashlib.blake2b(digest_size=16), [content]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            hashed.update(b"{%d" % len(value))
+            for name in sorted(value):
+                left += (value[name], name)
+        elif isinstance(value, list):
+            hashed.update(b"[%d" % len(value))
+            left += reversed(value)
+        else:
+            text = orjson.dumps(value)
+            hashed.update(b"%d:%b" % (len(text), text))
+    return hashed.digest()
 
 
 def packed(body: bytes) -> bytes:
@@ -48,7 +69,10 @@ class Bodies:
 
     def put(self, name: Hashable, obj: Object) -> None:
         self.drop(name)
-        body = packed(compact(obj))
+        try:
+            body = packed(compact(obj))
+        except TypeError:
+            return  # it nests too deeply
         self._bodies[name] = body
         self._size += len(body)
         while self._size > self._limit:

@@ -1,9 +1,10 @@
 """What is in a cluster, kept in memory by watches and shared between users.
 
-A `Store` holds the objects of one kind, each reduced by a projection to what its users read (managedFields are
-always dropped), within bounds (`kube.kept`). `Caches` owns the stores of a cluster: a store starts to watch with its
-first user and stops with its last. Handlers are called synchronously, in the order of the changes; they map a change to
-queue keys and do nothing else.
+A `Store` holds the objects of one kind, each reduced by a projection to what its users read, within bounds
+(`kube.kept`). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with its
+last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do nothing
+else. An object of which something can't be read or understood is logged and remembered (`Store.unread`), and no other
+is affected.
 
 Two rules keep a store equal to the server whatever arrives in whatever order. An object never gets older: what
 has a smaller resourceVersion than what is known is dropped, also what `observe` tells (the answer to an own write,
@@ -28,6 +29,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 import structlog
 
 from kube.client import Client, Form, Selection
+from kube.decoding import InPart
 from kube.errors import ApiError, KindNotServed, OtherPast
 from kube.giving_way import GivingWay
 from kube.kept import Packed, bounded
@@ -77,6 +79,7 @@ class View(Generic[T]):
         namespace: the only one that is looked at, whatever those of the caches are; empty: all of these.
         most: bytes that are kept of an object, as MessagePack, unless it is JSON; one that needs more is not known.
         packs: large JSON is packed; not of what only operators write, and many read.
+        managed_fields: whether objects have them when they are projected.
     """
 
     resource: Resource
@@ -89,6 +92,7 @@ class View(Generic[T]):
     namespace: str = ""
     most: int = 16 << 10
     packs: bool = True
+    managed_fields: bool = False
 
 
 class _Values(Sequence[T]):
@@ -122,6 +126,8 @@ class Store(Generic[T]):
         self.synced = asyncio.Event()
         self._objects: dict[Key, T | Packed] = {}
         self._versions: dict[Key, int] = {}
+        self.unread: dict[Key, int] = {}
+        """Of which objects something could not be read, or nothing understood, and in which version."""
         self._indexes: dict[str, dict[Hashable, set[Key]]] = {name: {} for name, _ in view.indexes}
         self._handlers: list[Handler[T]] = []
         self._sources: dict[str, Source[T]] = {}
@@ -134,6 +140,10 @@ class Store(Generic[T]):
     def version(self, wanted: Key) -> int:
         """The resourceVersion of what is known of an object, 0 if nothing."""
         return self._versions.get(wanted, 0)
+
+    def newest(self, wanted: Key) -> int:
+        """The same, also if it could not be understood in that version."""
+        return max(self.version(wanted), self.unread.get(wanted, 0))
 
     def all_keys(self) -> Collection[Key]:
         return self._objects.keys()
@@ -194,15 +204,27 @@ class Store(Generic[T]):
         k, version = key(obj), resource_version(obj)
         if version and version <= self._versions.get(k, 0):
             return k
-        old = self.get(k)
+        if self.unread.get(k) == version and k not in self._objects:
+            return k  # as before
+        old, is_whole = self.get(k), not isinstance(obj, InPart)
         try:
-            new = self.view.project(obj)
+            new = self.view.project(obj if is_whole else dict(obj))
             values = [(self._indexes[name], _indexed(indexer, new)) for name, indexer in self.view.indexes]
             kept = bounded(new, most=self.view.most) if self.view.packs else new
         except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
             known = "as it was before" if k in self._objects else "not at all"
             log.error(f"An object can't be understood; it is known {known}", error=error, object=self._name(k))
+            self.unread[k] = version
             return k
+        if is_whole:
+            self.unread.pop(k, None)
+        else:
+            if k not in self.unread:
+                log.warning(
+                    "An object is read without its fields that nest too deeply or are no text or number",
+                    object=self._name(k),
+                )
+            self.unread[k] = version
         if k in self._objects:
             self._unindex(k, cast("T", old))
         else:
@@ -216,6 +238,8 @@ class Store(Generic[T]):
 
     def _remove(self, k: Key, version: int | None, *, initial: bool) -> None:
         """Forget an object that went at `version`, unless it was written again since; None: in any case."""
+        if version is None or version >= self.unread.get(k, 0):
+            self.unread.pop(k, None)
         # What is kept of it may be None.
         if k not in self._objects or (version is not None and version < self._versions[k]):
             return
@@ -302,7 +326,7 @@ class Source(Generic[T]):
     def _end_list(self, version: int | None) -> None:
         listed, self._listed = self._listed or set(), None
         self.version = max(self.version, version or 0)  # a stream tells only now
-        known = list(self._store.all_keys())
+        known = {**self._store.unread, **dict.fromkeys(self._store.all_keys())}
         for k in (k for k in known if k not in listed):
             if not self._namespace or k.namespace == self._namespace:
                 self._store._remove(k, version, initial=True)  # noqa: SLF001
@@ -464,6 +488,12 @@ class Caches:
             is_behind = not running.store.synced.is_set() or any(watcher.failing for watcher in running.watchers)
             yield view.resource, is_behind
 
+    def blind(self) -> list[Store[Any]]:
+        """The stores whose watches can't go on with what the API server sends."""
+        return [
+            running.store for running in self._running.values() if any(watcher.is_blind for watcher in running.watchers)
+        ]
+
     def stores(self) -> Iterator[Store[Any]]:
         return (running.store for running in list(self._running.values()))
 
@@ -485,6 +515,8 @@ class Caches:
                 timings=self._timings,
                 on_doubt=self._doubted,
                 on_other_past=self._other_past,
+                known=store.newest,
+                managed_fields=view.managed_fields,
             )
             source = store.source(namespace)
             running.feeds.append(_Feed(source, watcher, _create_task(_feed(source, watcher))))
@@ -531,7 +563,7 @@ async def _feed(source: Source[Any], watcher: Watcher) -> None:
                     await giving_way.after_long()
         except Exception as error:  # noqa: BLE001 - nothing may end a watch but its last user
             log.error("A watch failed unexpectedly, starting over", error=error)
-            watcher.start_over()
+            watcher.broke()
             await asyncio.sleep(_RESTART_SECONDS)
 
 

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Never, Protocol, Self
 
-import orjson
 from multidict import CIMultiDict, MultiMapping
 
 from kube import answers, errors, served
 from kube.connection import Connection
+from kube.encoding import dumps
 from kube.limiter import TokenBucket
-from kube.objects import Object, metadata
+from kube.objects import Object, mapping, metadata, spec, text
 from kube.resources import Resource
 from kube.warning_headers import warning_texts
 from kube.write_mode import CARRIED_OUT, WriteMode
@@ -44,6 +44,7 @@ _METADATA_ACCEPT = {
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """An annotation, see `Client.watch`."""
 _FROM_NOTHING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REQUEST_SECONDS = 60.0
 _IN_FLIGHT = 64
 _RETRIES = 4
@@ -151,6 +152,7 @@ class Client:
         """Asked before anything that changes the cluster; None: what is written does not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
         self._page_limits: dict[Resource, int] = {}
+        self._list_kinds: dict[Resource, str] = {}
 
     def impersonating(self, user: str, groups: Sequence[str] = ()) -> Self:
         """The same client, limits and guard included, whose requests are made as another user.
@@ -189,7 +191,7 @@ class Client:
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
-            data = body if isinstance(body, bytes) else orjson.dumps(body)
+            data = body if isinstance(body, bytes) else dumps(body)
         refreshed, retries = False, _RETRIES
         patience = timeout or _REQUEST_SECONDS
         while True:
@@ -213,7 +215,7 @@ class Client:
 
     async def read(self, path: str, *, accept: str = JSON) -> Object:
         """GET: the JSON object at a path."""
-        return answers.loads(await self.request("GET", path, accept=accept))
+        return answers.document_of(await self.request("GET", path, accept=accept))
 
     async def demand_served(self, resource: Resource) -> None:
         """Raises KindNotServed if discovery says so; KubeError if it does not tell."""
@@ -227,8 +229,11 @@ class Client:
         except (errors.NoStatus, errors.NotFound) as error:
             return await self._missing(resource, error)
 
-    async def _object(self, resource: Resource, method: str, path: str, **options: Any) -> Object:
-        return answers.object_of(resource, await self._request(resource, method, path, **options))
+    async def _object(
+        self, resource: Resource, method: str, path: str, *, form: Form = Form.WHOLE, **options: Any
+    ) -> Object:
+        body = await self._request(resource, method, path, **options)
+        return await answers.object_of(resource, body, metadata_only=form is Form.METADATA)
 
     async def _missing(self, resource: Resource, error: errors.NoStatus | errors.NotFound) -> Never:
         """Raises KindNotServed if that is the reason, or the error itself."""
@@ -297,7 +302,7 @@ class Client:
     ) -> Object:
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[False]
         path = resource.path(namespace=namespace, name=_one(name))
-        return await self._object(resource, "GET", path, accept=accept, timeout=timeout)
+        return await self._object(resource, "GET", path, form=form, accept=accept, timeout=timeout)
 
     async def find(self, resource: Resource, name: str, *, namespace: str = "") -> Object | None:
         """None if there is no such object."""
@@ -374,13 +379,15 @@ class Client:
         if preconditions:
             options["preconditions"] = preconditions
         path = resource.path(namespace=namespace, name=_one(name))
-        answers.check_deletion(resource, await self._request(resource, "DELETE", path, body=options, timeout=timeout))
+        body = await self._request(resource, "DELETE", path, body=options, timeout=timeout)
+        await answers.check_deletion(resource, body)
 
     # --- many objects
 
     async def delete_collection(self, resource: Resource, selection: Selection) -> None:
         path = resource.path(namespace=selection.namespace)
-        answers.check_deletion(resource, await self._request(resource, "DELETE", path, params=selection.parameters()))
+        body = await self._request(resource, "DELETE", path, params=selection.parameters())
+        await answers.check_deletion(resource, body, of_many=True)
 
     async def list_page(
         self,
@@ -391,9 +398,12 @@ class Client:
         limit: int = _PAGE,
         continue_token: str = "",
         at: str = "",
+        managed_fields: bool = False,
         timeout: float | None = None,
     ) -> Object:
         """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind.
+
+        Objects have no `managedFields` unless these are asked for. What can't be read of one is left out of it alone.
 
         Of kinds with very large objects, a page has fewer than `limit`. `at` is the resourceVersion to list at, instead
         of the present; raises Gone if the API server has forgotten it.
@@ -413,16 +423,45 @@ class Client:
                 raise
             self._page_limits[resource] = max(asked // _SMALLER_PAGE, 1)
             return await self.list_page(
-                resource, selection, form=form, limit=limit, continue_token=continue_token, at=at, timeout=timeout
+                resource,
+                selection,
+                form=form,
+                limit=limit,
+                continue_token=continue_token,
+                at=at,
+                managed_fields=managed_fields,
+                timeout=timeout,
             )
-        return await answers.list_of(resource, body)
+        return await answers.list_of(
+            resource,
+            body,
+            metadata_only=form is Form.METADATA,
+            managed_fields=managed_fields,
+            other_kind=lambda: self._list_kind(resource),
+        )
+
+    async def _list_kind(self, resource: Resource) -> str:
+        """How lists of a kind are called: a CustomResourceDefinition may say so. Raises KubeError."""
+        if resource not in self._list_kinds:
+            path = f"{_DEFINITIONS}/{resource.plural}.{resource.group}"
+            names = mapping(spec(await self.read(path)).get("names"))
+            self._list_kinds[resource] = text(names.get("listKind"))
+        return self._list_kinds[resource]
 
     async def pages(
-        self, resource: Resource, selection: Selection, *, form: Form = Form.WHOLE, limit: int = _PAGE
+        self,
+        resource: Resource,
+        selection: Selection,
+        *,
+        form: Form = Form.WHOLE,
+        limit: int = _PAGE,
+        managed_fields: bool = False,
     ) -> AsyncIterator["list[Object]"]:
         token = ""
         while True:
-            page = await self.list_page(resource, selection, form=form, limit=limit, continue_token=token)
+            page = await self.list_page(
+                resource, selection, form=form, limit=limit, continue_token=token, managed_fields=managed_fields
+            )
             yield page["items"]
             token = metadata(page).get("continue") or ""
             if not token:
@@ -444,14 +483,15 @@ class Client:
         timeout_seconds: int,
         idle_timeout: float,
         form: Form = Form.WHOLE,
+        managed_fields: bool = False,
     ) -> AsyncIterator[AsyncIterator[Object]]:
-        """The events of a watch: `{"type": …, "object": …}`, bookmarks and errors included.
+        """The events of a watch: `{"type": …, "object": …}`, bookmarks and errors included. Objects are as in a list.
 
         Without a resourceVersion it begins with all that there is, and a bookmark that says that this was all
         (`INITIAL_EVENTS_END`). Raises Invalid if the API server can't do that.
 
-        A broken stream, and one that is silent for `idle_timeout` seconds, raises Unreachable; its regular end
-        ends the iteration.
+        A broken stream raises Unreachable, one that is silent for `idle_timeout` seconds TimedOut, what is no event
+        NotUnderstood; its regular end ends the iteration.
         """
         params = {
             **selection.parameters(),
@@ -479,7 +519,9 @@ class Client:
                 if isinstance(error, errors.NoStatus | errors.NotFound):
                     await self._missing(resource, error)
                 raise error
-            yield answers.events_of(resource, response)
+            yield answers.events_of(
+                resource, response, metadata_only=form is Form.METADATA, managed_fields=managed_fields
+            )
 
     @contextlib.asynccontextmanager
     async def lines(self, path: str, *, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -7,7 +7,10 @@
     ├── OtherPast                the cluster went back in time; what is known of it has to be learnt anew
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
     │   ├── AnswerTooLong        more than is read of one answer
+    │   ├── TimedOut             nothing came for too long
+    │   ├── NotUnderstood        what came is not what was asked for
     │   └── NoStatus             a failure that is no Status: perhaps of a proxy
+    ├── NotWritable              it is not sent: it can't be written as JSON, or was not read as a whole
     └── ApiError                 the API server answered with a Status of failure
         ├── BadRequest 400, Unauthorized 401, NotFound 404, Gone 410, Invalid 422
         ├── Forbidden 403 ── NamespaceTerminating
@@ -80,6 +83,18 @@ class Unreachable(KubeError):
 
 class AnswerTooLong(Unreachable):
     """The answer to a request is longer than what is read of one."""
+
+
+class TimedOut(Unreachable):
+    """Nothing came for longer than was to be waited."""
+
+
+class NotUnderstood(Unreachable):
+    """What came is no answer to what was asked: no JSON, another kind, half a list. Nothing follows from it."""
+
+
+class NotWritable(KubeError):
+    """It is not sent: it can't be written as JSON, or something was left out when it was read (`kube.decoding`)."""
 
 
 class NoStatus(Unreachable):

@@ -102,7 +102,15 @@ class ManagedKinds:
             return (*(part.keep(resource, obj) for part in parts), is_cleaned_up(resource, obj))
 
         indexes = tuple((str(part.number), part.indexer()) for part in parts)
-        view = View(resource, keep, label_selector=self._label_selector, indexes=indexes, streams=True, most=64 << 10)
+        view = View(
+            resource,
+            keep,
+            label_selector=self._label_selector,
+            indexes=indexes,
+            streams=True,
+            most=64 << 10,
+            managed_fields=True,
+        )
         store = self.caches.acquire(view)
         self._stores[resource] = store
         # First, so that all who are told of a change find it done.

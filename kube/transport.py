@@ -170,7 +170,7 @@ class Transport:
                     self.clock.note(response.headers.get("Date", ""))
                     yield response
         except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
-            text = str(error) or type(error).__name__
-            raise errors.Unreachable(f'{method} "{connection.server}{path}": {text}') from error
+            text = f'{method} "{connection.server}{path}": {str(error) or type(error).__name__}'
+            raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
         finally:
             metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()

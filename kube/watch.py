@@ -10,16 +10,21 @@ do that, the list follows, and finds out.
 
 The end of a stream, a reset and silence keep the state: the watch goes on from the last resourceVersion that was
 seen, bookmarks included, so nothing is lost; an event that is not newer than that is a repetition and is
-dropped, so nothing is applied twice. Only 410 leads to a new list. A kind that is gone (see `gone_kinds`)
-reads as an empty list, once, and is asked for again with back-off until `wake` says that its CRD came. One that is only
-not served is a failure: its objects are stored, so what is known of them stays.
+dropped, so nothing is applied twice. 410 leads to a new list, and so does an event that can't be understood, since it
+would come again. A kind that is gone (see `gone_kinds`) reads as an empty list, once, and is asked for again with
+back-off until `wake` says that its CRD came. One that is only not served is a failure: its objects are stored, so what
+is known of them stays.
+
+**Silence is no failure**: of some kinds little happens, and not all API servers send bookmarks. It is the time to ask:
+whether the past is the same, and then for what happened since.
 
 **The past may be another one afterwards.** When etcd is restored from a backup, versions go back, and an API server
 waits in silence until they are past the one from which it is asked to watch. So whenever the cluster was out of reach,
-the next request lists the metadata of one object (`assure`): the version of that list must not be lower than what was
-seen, and the object that was seen to change last must be as it was seen, now or (a second list) at the version up to
-which all was seen. Otherwise all is listed anew; also if the API server has forgotten that version, since then there is
-no telling.
+or silent, the next request lists the metadata of one object: that which was seen to change last. It must be as it was
+seen, now or (a second list) at the version up to which all was seen. That the past is another one is only believed if
+an object that exists contradicts what is known of it: its version is not the one that was seen, and not newer than all
+that was seen. Where the first object leaves that open, since it is gone or the API server has forgotten how it was,
+the versions of all are compared. If that leaves it open, too, all is listed anew, and no more than that.
 
 Failures end in a jittered exponential back-off that any progress resets. They are logged when they begin and when
 they end, not every time.
@@ -30,6 +35,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from enum import Enum
 
 import structlog
 
@@ -41,7 +47,9 @@ from kube.errors import (
     Gone,
     KindNotServed,
     KubeError,
+    NotUnderstood,
     ServerFailure,
+    TimedOut,
     TooManyRequests,
     Unreachable,
     from_status,
@@ -62,7 +70,7 @@ class Timings:
     server_timeout: float = 300.0
     """After which the API server is asked to end a watch; up to twice as long, by chance."""
     idle_timeout: float = 150.0
-    """A stream that is silent for so long is dead: the API server sends a bookmark about once a minute."""
+    """After which a stream that is silent is looked after; many API servers send a bookmark about once a minute."""
     list_timeout: float = 60.0
     """For one page of a list."""
     stream_timeout: float = 5.0
@@ -127,12 +135,20 @@ class Watching:
 State = Empty | Listing | Watching
 
 
+class _Past(Enum):
+    SAME = "same"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+    """What exists does not contradict what is known, but the API server can't go on from there."""
+
+
 class Watcher:
     """Follows the objects of a kind: `async for event in watcher.events()`, for ever.
 
     Args:
         on_doubt: called when the cluster was out of reach, so that it may have another past afterwards.
-        on_other_past: called if it has, or if that can't be told.
+        on_other_past: called if it has.
+        known: the version that is known of an object, 0 if none.
     """
 
     def __init__(
@@ -147,6 +163,8 @@ class Watcher:
         timings: Timings | None = None,
         on_doubt: Callable[["Watcher"], None] = lambda _: None,
         on_other_past: Callable[["Watcher"], None] = lambda _: None,
+        known: Callable[[Key], int] = lambda _: 0,
+        managed_fields: bool = False,
     ) -> None:
         self.resource = resource
         self._client = client
@@ -157,6 +175,8 @@ class Watcher:
         self._timings = timings or Timings()
         self._on_doubt = on_doubt
         self._on_other_past = on_other_past
+        self._known = known
+        self._managed_fields = managed_fields
         self._state: State = Empty()
         self._seen = 0
         """All that happened up to this resourceVersion was told; 0: nothing was."""
@@ -169,6 +189,10 @@ class Watcher:
         self._is_away = False
         self._expired = 0
         self._absent = False
+        self._is_open = False
+        """Whether a watch goes on from what was seen."""
+        self.is_blind = False
+        """Whether what the API server sends can't be understood."""
         self._woken = asyncio.Event()
         self.tried = asyncio.Event()
         """Set when a first list is complete or has failed."""
@@ -176,8 +200,8 @@ class Watcher:
 
     @property
     def failing(self) -> bool:
-        """Whether the last attempt failed; that a kind is not served is an answer, too."""
-        return self._failures > 0 and not self._absent
+        """Whether nothing comes, since the last attempt failed; that a kind is not served is an answer, too."""
+        return self._failures > 0 and not (self._absent or self._is_open)
 
     def wake(self) -> None:
         """End a back-off: there is reason to believe that the next attempt succeeds."""
@@ -188,43 +212,87 @@ class Watcher:
         self._state = Empty()
         self._seen, self._last, self._in_doubt, self._anew = 0, None, False, True
 
+    def broke(self) -> None:
+        """Begin with a new list, since something unexpected happened."""
+        self.start_over()
+        self._failures, self.is_blind = max(self._failures, 1), True
+
     async def assure(self) -> None:
         """Make sure that what was told is still true, if there is doubt: else all is told anew. Raises KubeError."""
         async with self._assuring:
-            seen = self._seen
-            if not self._in_doubt:
-                return
-            is_same = await self._has_same_past(seen)
-            if self._seen != seen:
-                return  # it was told to start over meanwhile
-            self._in_doubt = False
-            if not is_same:
-                self._log.warning("The cluster may have another past than is known; listing anew")
-                self.start_over()
-                self._on_other_past(self)
+            if self._in_doubt:
+                await self._look_back()
 
-    async def _has_same_past(self, seen: int) -> bool:
+    async def _ask(self) -> None:
+        """The same after a silence. Raises KubeError."""
+        async with self._assuring:
+            await self._look_back()
+            self._progressed()
+
+    async def _look_back(self) -> None:
+        seen = self._seen
+        past = await self._past(seen)
+        if self._seen != seen:
+            return  # it was told to start over meanwhile
+        self._in_doubt = False
+        if past is _Past.OTHER:
+            self._log.warning("The cluster has another past than is known; listing anew")
+            self.start_over()
+            self._on_other_past(self)
+        elif past is _Past.UNKNOWN:
+            self._state = Empty()
+
+    async def _past(self, seen: int) -> _Past:
         """Compared at what changed last: versions alone would not tell if the new ones have overtaken the old ones."""
         name, version = self._last or (None, None)
-        selection = self._selection if name is None else self._only(name)
         try:
-            now = await self._compared(selection)
-        except BadRequest:
-            return False  # its API server knows no such field selector
-        if resource_version(now) < max(seen, 1):
-            return False
-        if name is None or _version_in(now, name) == version:
-            return True
-        try:
-            # It has changed since, or it never was as it is known.
-            then = await self._compared(selection, at=str(seen))
-        except Gone:
-            return False  # what was is forgotten
-        return _version_in(then, name) == version
+            now = await self._compared(self._selection if name is None else self._only(name))
+            found = None if name is None else _version_in(now, name)
+            if found is not None and found != version and found <= seen:
+                return _Past.OTHER
+            if resource_version(now) >= max(seen, 1):
+                if name is None or found == version:
+                    return _Past.SAME
+                # It has changed since, or it never was as it is known.
+                then = await self._compared(self._only(name), at=str(seen))
+                if resource_version(then) == seen:
+                    was = _version_in(then, name)
+                    if was == version:
+                        return _Past.SAME
+                    if was is not None:
+                        return _Past.OTHER
+        except (BadRequest, Gone) as error:
+            # Its API server knows no such field selector, or has forgotten what was.
+            self._log.debug("What changed last does not tell whether the past is the same", error=str(error))
+        return _Past.OTHER if await self._is_contradicted(seen) else _Past.UNKNOWN
 
-    async def _compared(self, selection: Selection, *, at: str = "") -> Object:
+    async def _is_contradicted(self, seen: int) -> bool:
+        """Whether some object exists that has another version than is known, and was so when all up to then was seen.
+
+        Objects that are not known say nothing: it may be that they could not be read.
+        """
+        token = ""
+        while True:
+            page = await self._compared(self._selection, limit=self._page_size, token=token)
+            # Own writes that came after it was listed are known, too.
+            newest = max(seen, resource_version(page))
+            for item in page["items"]:
+                version, known = resource_version(item), self._known(key(item))
+                if 0 < known <= newest and known != version <= max(seen, known):
+                    return True
+            token = metadata(page).get("continue") or ""
+            if not token:
+                return False
+
+    async def _compared(self, selection: Selection, *, at: str = "", limit: int = 1, token: str = "") -> Object:
         return await self._client.list_page(
-            self.resource, selection, form=Form.METADATA, limit=1, at=at, timeout=self._timings.list_timeout
+            self.resource,
+            selection,
+            form=Form.METADATA,
+            limit=limit,
+            continue_token=token,
+            at=at,
+            timeout=self._timings.list_timeout,
         )
 
     def _only(self, name: Key) -> Selection:
@@ -256,12 +324,15 @@ class Watcher:
                 await self._failed(error)
             except KubeError as error:
                 self._absent = False
-                if self._seen and isinstance(error, _OUT_OF_REACH) and not self._in_doubt:
+                is_away = isinstance(error, _OUT_OF_REACH) and not isinstance(error, NotUnderstood)
+                if self._seen and is_away and not self._in_doubt:
                     self._in_doubt = True
                     self._on_doubt(self)
-                if isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST:
-                    # Perhaps the API server can't go on from this resourceVersion, and says so in another way.
+                is_stuck = isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST
+                if is_stuck or isinstance(error, NotUnderstood):
+                    # It would come again; or perhaps the API server can't go on from this resourceVersion.
                     self._state = Empty()
+                self.is_blind = isinstance(error, NotUnderstood)
                 await self._failed(error)
 
     async def _may_have_objects(self) -> KubeError | None:
@@ -299,6 +370,7 @@ class Watcher:
             form=self._form,
             limit=self._page_size,
             continue_token=token,
+            managed_fields=self._managed_fields,
             timeout=self._timings.list_timeout,
         )
         self._progressed()
@@ -335,7 +407,10 @@ class Watcher:
             raise
         except (KubeError, TimeoutError, StopAsyncIteration) as error:
             if isinstance(error, KubeError) and isinstance(self._state, Watching):
-                raise
+                if not isinstance(error, TimedOut):
+                    raise
+                await self._ask()
+                return
             self._log.debug("What there is does not come in a stream, it is listed", error=str(error))
 
     def _accept_initial(self, event: Object) -> Event | None:
@@ -370,15 +445,25 @@ class Watcher:
             timeout_seconds=max(seconds, 1),
             idle_timeout=self._timings.idle_timeout,
             form=self._form,
+            managed_fields=self._managed_fields,
         )
 
     async def _watch(self, since: int) -> AsyncIterator[Event]:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        async with self._opened(str(since)) as stream:
-            async for event in stream:
-                if (known := self._accept(event)) is not None:
-                    yield known
+        try:
+            async with self._opened(str(since)) as stream:
+                self._is_open = True
+                async for event in stream:
+                    if (known := self._accept(event)) is not None:
+                        yield known
+        except TimedOut:
+            if not self._is_open:
+                raise
+            await self._ask()
+            return
+        finally:
+            self._is_open = False
         if self._state == Watching(since) and loop.time() - began < 1:
             raise Unreachable("the watch ended as soon as it had begun")
 
@@ -403,6 +488,7 @@ class Watcher:
             self._log.info("Watching again")
         self._failures = 0
         self._absent = False
+        self.is_blind = False
 
     async def _failed(self, error: KubeError) -> None:
         self.tried.set()

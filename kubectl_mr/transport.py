@@ -79,8 +79,8 @@ class PlainTransport:
                 async with self._channel(connection) as channel:
                     yield await channel.answer(_Request(method, target, sent, body, timeout.silence, lasting))
         except (ConfigurationError, *_FAILURES) as error:
-            text = str(error) or type(error).__name__
-            raise errors.Unreachable(f'{method} "{connection.server}{path}": {text}') from error
+            text = f'{method} "{connection.server}{path}": {str(error) or type(error).__name__}'
+            raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
 
     @contextlib.asynccontextmanager
     async def _channel(self, connection: Connection) -> AsyncIterator["_Channel"]:

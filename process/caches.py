@@ -10,7 +10,10 @@ from prometheus_client.registry import Collector
 
 from kube.cache import Store
 from kube.clock import format_duration
+from kube.objects import Key
 from process.clusters import Cluster, distinct
+
+NOT_SYNCED = "informers not synced yet"
 
 
 class CachesNotSynced(Exception):
@@ -53,13 +56,17 @@ def missing(clusters: Mapping[str, Cluster]) -> str:
     return "; ".join(parts) or "a controller did not start"
 
 
-def are_filled(cluster: Cluster) -> bool:
-    """Whether all that is needed at the start was listed, once.
+def problem(cluster: Cluster) -> str:
+    """What keeps this process from seeing the cluster; empty if nothing does.
 
-    What is watched later says nothing about this process: one kind whose conversion webhook is broken, or that may not
-    be listed, must not hold up a roll-out. Who needs such a kind says so where it is wanted.
+    All that is needed at the start was listed, once, and what the API server sends of it can be understood. What is
+    watched later says nothing about this process: one kind whose conversion webhook is broken, or that may not be
+    listed, must not hold up a roll-out. Who needs such a kind says so where it is wanted.
     """
-    return all(store.synced.is_set() for store in _needed(cluster))
+    if not all(store.synced.is_set() for store in _needed(cluster)):
+        return NOT_SYNCED
+    blind = sorted({str(store.view.resource) for store in cluster.caches.blind() if store.needed_at_start})
+    return f"what the API server sends is not understood, see the log: {', '.join(blind)}" if blind else ""
 
 
 def _needed(cluster: Cluster) -> list[Store[Any]]:
@@ -67,7 +74,10 @@ def _needed(cluster: Cluster) -> list[Store[Any]]:
 
 
 class CacheCollector(Collector):
-    """Which caches may be behind the clusters, computed when it is scraped; nothing before it is `follow`ing any."""
+    """Which caches may be behind, and which objects are not read, computed when it is scraped.
+
+    Nothing before it is `follow`ing any clusters.
+    """
 
     def __init__(self) -> None:
         self._clusters: Mapping[str, Cluster] = {}
@@ -85,14 +95,24 @@ class CacheCollector(Collector):
             "1 while what is known of a kind may be old: its first list is not complete, or its watch fails.",
             labels=("connection", "resource"),
         )
+        unread = GaugeMetricFamily(
+            f"{self._prefix}_objects_unread",
+            "Objects of which something can't be read or understood; the log names them.",
+            labels=("connection", "resource"),
+        )
         found: dict[tuple[str, str], bool] = {}
+        objects: dict[tuple[str, str], set[Key]] = {}
         for connection, cluster in distinct(self._clusters).items():
             for resource, is_behind in cluster.caches.behind():
                 series = connection, str(resource)
                 found[series] = found.get(series, False) or is_behind
+            for store in cluster.caches.stores():
+                objects.setdefault((connection, str(store.view.resource)), set()).update(store.unread)
         for series, is_behind in found.items():
             family.add_metric(series, is_behind)
+            unread.add_metric(series, len(objects.get(series, ())))
         yield family
+        yield unread
 
 
 caches_behind = CacheCollector()

@@ -18,7 +18,7 @@ from config.blocks import Configuration
 from kube.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
 from kube.events import EventRecorder
 from process import tracing
-from process.caches import are_filled, caches_behind
+from process.caches import caches_behind, problem
 from process.clusters import Clusters, lines
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
@@ -122,7 +122,7 @@ class Composition(Generic[C]):
         names = [cluster.name for cluster in self._program.component.clusters]
         caches = [
             informer_sync(
-                f"{name}-informer-sync" if len(names) > 1 else "informer-sync", partial(are_filled, self.clusters[name])
+                f"{name}-informer-sync" if len(names) > 1 else "informer-sync", partial(problem, self.clusters[name])
             )
             for name in names
         ]

@@ -26,8 +26,6 @@ from process.server import HttpServer
 
 Clock = Callable[[], float]
 
-NOT_SYNCED = "informers not synced yet"
-
 
 class CheckFailed(Exception):
     """The check found something wrong; the text is the reason."""
@@ -63,12 +61,12 @@ def cached(check: HealthCheck, *, timeout: float = 4.0, clock: Clock = time.mono
     return HealthCheck(check.name, run)
 
 
-def informer_sync(name: str, synced: Callable[[], bool]) -> HealthCheck:
-    """Whether the watches of a cluster that this process needs have seen all that is there."""
+def informer_sync(name: str, problem: Callable[[], str]) -> HealthCheck:
+    """Whether the watches of a cluster that this process needs have seen, and see, all that is there."""
 
     async def run() -> None:
-        if not synced():
-            raise CheckFailed(NOT_SYNCED)
+        if reason := problem():
+            raise CheckFailed(reason)
 
     return HealthCheck(name, run)
 

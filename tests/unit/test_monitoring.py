@@ -41,7 +41,7 @@ SECTIONS = re.findall(r"^#### (\w+)\n\n\*(\w+)", MONITORING, re.MULTILINE)
 OF_TARGETS = {"job", "instance", "namespace", "pod"}
 """Labels that series get when they are scraped."""
 OF_PROMETHEUS = {"ALERTS": {"alertname", "alertstate", "severity"}, "up": set[str]()}
-OF_PROCESSES = ("build_info", "cache_behind", "config_hash", "memory_limit_bytes")
+OF_PROCESSES = ("build_info", "cache_behind", "config_hash", "memory_limit_bytes", "objects_unread")
 """Metrics that are called after the program, and described once."""
 HISTOGRAM = {"_bucket": {"le"}, "_sum": set[str](), "_count": set[str]()}
 

@@ -107,7 +107,7 @@ class Unwatched:
 
     async def _all(self, resource: Resource, form: Form) -> AsyncIterator[Object]:
         """Of the namespaces that are not watched, page by page: together they may be large."""
-        async for page in self._client.pages(resource, Selection(), form=form):
+        async for page in self._client.pages(resource, Selection(), form=form, managed_fields=resource is SECRETS):
             for each in page:
                 if not self._is_watched(key(each).namespace):
                     yield each

@@ -20,6 +20,7 @@ from gardener.overview.objects import HealthStatus, health_status, listed_in, sh
 from kube.objects import Object, key, metadata
 from kube.yaml import Dumper
 
+_TOO_DEEP = "# It nests too deeply; see kubectl get -o yaml."
 _LONGEST = 128 << 10
 """Bytes of an object, as JSON, that are shown."""
 _FIELDS = 50
@@ -116,10 +117,16 @@ def as_yaml(obj: Object) -> str:
     """Without what is noise to people; of a Secret, and of what is too large, a comment that says so."""
     if obj.get("kind") == "Secret":
         return "# Secrets are not shown."
-    if len(orjson.dumps(obj)) > _LONGEST:
-        return f"# More than {_LONGEST >> 10} KiB; see kubectl get -o yaml."
+    try:
+        if len(orjson.dumps(obj)) > _LONGEST:
+            return f"# More than {_LONGEST >> 10} KiB; see kubectl get -o yaml."
+    except TypeError:
+        return _TOO_DEEP
     meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
     if _LAST_APPLIED in (meta.get("annotations") or {}):
         meta["annotations"] = {name: value for name, value in meta["annotations"].items() if name != _LAST_APPLIED}
-    text: str = yaml.dump({**obj, "metadata": meta}, Dumper=Dumper, sort_keys=False, width=1000, allow_unicode=True)
+    try:
+        text: str = yaml.dump({**obj, "metadata": meta}, Dumper=Dumper, sort_keys=False, width=1000, allow_unicode=True)
+    except RecursionError:
+        return _TOO_DEEP
     return text

@@ -117,7 +117,10 @@ def _variables(obj: Object) -> dict[str, Any]:
     """Raises CheckError: the object is too large."""
     found = {name: obj.get(name) or {} for name in _VARIABLES}
     found["metadata"] = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
-    size = len(orjson.dumps(found))
+    try:
+        size = len(orjson.dumps(found))
+    except TypeError:
+        raise CheckError("expressions are not evaluated for objects that nest so deeply") from None
     if size > LARGEST_OBJECT:
         raise CheckError(f"expressions are evaluated for objects of up to {LARGEST_OBJECT} bytes, it has {size}")
     return found

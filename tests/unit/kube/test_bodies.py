@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from kube.bodies import Bodies, compact, packed, unpacked
+from kube.bodies import Bodies, compact, digest, packed, unpacked
 from kube.objects import Object
 
 
@@ -92,3 +92,17 @@ def test_what_is_dropped_is_gone_and_makes_room() -> None:
     assert bodies.get("b", version=1) is None
     bodies.put("c", thing("c", 1, size=900))
     assert all(bodies.get(name, version=1) for name in "ac")
+
+
+def test_what_nests_deeply_is_compared_but_not_kept() -> None:
+    def deep(value: str) -> Object:
+        obj: Object = {"a": value, "b": 1.5, "c": [None, True]}
+        for _ in range(900):
+            obj = {"a": obj}
+        return obj
+
+    assert digest(deep("x")) == digest(deep("x")) != digest(deep("y"))
+    bodies = Bodies(limit=10_000)
+    bodies.put("a", thing("a", 7))
+    bodies.put("a", thing("a", 8) | {"spec": deep("x")})
+    assert bodies.get("a", version=7) is bodies.get("a", version=8) is None

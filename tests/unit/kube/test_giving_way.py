@@ -134,7 +134,7 @@ def test_a_large_object_is_not_looked_through_for_garbage_while_it_is_made() -> 
 
 async def test_a_large_body_arrives_whole_and_with_its_length() -> None:
     obj = {"kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}, "data": {"k": "x" * (3 << 20)}}
-    answering = Answering(orjson.dumps({"kind": "ConfigMap"}))
+    answering = Answering(orjson.dumps({"apiVersion": "v1", "kind": "ConfigMap"}))
     await asked(answering, lambda client: client.replace(CONFIG_MAPS, obj))
     assert answering.asked == orjson.dumps(obj)
     assert answering.length == len(answering.asked)

@@ -8,6 +8,7 @@ import pytest
 import structlog
 
 from kube.cache import Change, Source, Store, View, _feed, without_managed_fields
+from kube.decoding import InPart
 from kube.objects import Key, Object, labels
 from kube.resources import SECRETS
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present
@@ -86,8 +87,27 @@ def test_an_object_that_can_not_be_understood_concerns_itself_only(odd: str) -> 
     assert {k.name: mark for k, mark in store.items()} == {"changed": "x", "plain": "y"}
     failed = [entry["object"] for entry in logs if entry["log_level"] == "error"]
     assert failed == ["Secret ns/odd", "Secret ns/changed"]
+    assert {k.name: version for k, version in store.unread.items()} == {"odd": 1, "changed": 4}
+    assert store.newest(Key("ns", "changed")) == 4
     feed(source, Present(named("odd", 6, "z")), Present(named("changed", 7, "z")))
     assert {k.name: mark for k, mark in store.items()} == {"odd": "z", "changed": "z", "plain": "y"}
+    assert store.unread == {}
+
+
+@pytest.mark.parametrize(
+    "end",
+    [[Present(secret(9, "z"))], [Deleted(secret(9, None))], listed(9)],
+    ids=["it can be read again", "it goes", "it is not in the next list"],
+)
+def test_an_object_that_is_read_in_part_is_named_and_remembered(end: Sequence[Event]) -> None:
+    store = Store(View(SECRETS, _mark))
+    source = store.source("")
+    with structlog.testing.capture_logs() as logs:
+        feed(source, *listed(3, InPart(secret(3, "x"))), Present(InPart(secret(4, "y"))))
+    assert [(entry["log_level"], entry["object"]) for entry in logs] == [("warning", "Secret ns/s")]
+    assert (list(store.values()), store.unread) == (["y"], {Key("ns", "s"): 4})
+    feed(source, *end)
+    assert store.unread == {}
 
 
 def _secret(name: str, version: int, namespace: str = "ns") -> Object:
@@ -161,7 +181,7 @@ async def test_a_watch_that_fails_in_its_own_code_starts_over(monkeypatch: pytes
             listed.set()
             await asyncio.Event().wait()
 
-        def start_over(self) -> None:
+        def broke(self) -> None:
             self.started_over = True
 
     watcher = Watcher()

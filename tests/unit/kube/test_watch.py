@@ -11,13 +11,25 @@ from kit.clock import settle
 from kit.eventually import soon
 from kube.cache import Caches, Change, View, without_managed_fields
 from kube.client import Client, Selection
-from kube.errors import BadRequest, Forbidden, Gone, Invalid, KindNotServed, KubeError, ServerFailure, Unreachable
+from kube.errors import (
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    KindNotServed,
+    KubeError,
+    NotUnderstood,
+    ServerFailure,
+    TimedOut,
+    Unreachable,
+)
 from kube.objects import Key, Object
 from kube.resources import SECRETS, Resource
 from kube.watch import Deleted, Event, ListBegins, ListEnds, Present, Timings, Watcher
 
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
-AWAY, EXPIRED = Unreachable("away"), Gone(410, message="expired")
+AWAY, SILENT, EXPIRED = Unreachable("away"), TimedOut("silent"), Gone(410, message="expired")
+BAD = BadRequest(400, message="no such field")
 NO_PAUSE = Timings(first_back_off=0.0)
 THE_END = object()
 """Of a stream, in the usual way."""
@@ -57,6 +69,8 @@ class Scripted:
     async def list_page(self, resource: Resource, selection: Selection, *, at: str = "", **_: Any) -> Object:
         self.asked.append((selection.field_selector, at))
         await self.answers.wait()
+        if not self.lists[resource]:
+            await asyncio.Event().wait()
         found = self.lists[resource].pop(0)
         if isinstance(found, KubeError):
             raise found
@@ -98,9 +112,14 @@ class Followed:
     def __init__(self, lists: list[Any], watches: list[list[Any]], **options: Any) -> None:
         self.client = Scripted({SECRETS: lists}, {SECRETS: watches})
         self.told: list[Event] = []
-        self.other_past = 0
+        self.other_past, self.doubts = 0, 0
         self.watcher = Unhurried(
-            cast("Client", self.client), SECRETS, Selection(), on_other_past=self._count, **options
+            cast("Client", self.client),
+            SECRETS,
+            Selection(),
+            on_doubt=self._doubt,
+            on_other_past=self._count,
+            **options,
         )
 
     async def follow(self) -> None:
@@ -109,6 +128,9 @@ class Followed:
 
     def _count(self, _: Watcher) -> None:
         self.other_past += 1
+
+    def _doubt(self, _: Watcher) -> None:
+        self.doubts += 1
 
 
 @contextlib.asynccontextmanager
@@ -130,36 +152,84 @@ async def test_after_410_the_first_list_goes_out_at_once_and_others_after_a_paus
 NAME = "metadata.name=s"
 
 
+ALL: Any = ("", "")
+THEN = (NAME, "7")
+SAME, OTHER, UNKNOWN = "same", "other", "unknown"
+
+
+@pytest.mark.parametrize("end", [AWAY, SILENT], ids=["after an outage", "after a silence"])
 @pytest.mark.parametrize(
-    ("answers", "asked", "is_other"),
+    ("answers", "asked", "past"),
     [
-        pytest.param([page(7, thing(5))], [(NAME, "")], False, id="nothing has changed"),
-        pytest.param([page(6, thing(5))], [(NAME, "")], True, id="the version has gone back"),
+        pytest.param([page(7, thing(5))], [(NAME, "")], SAME, id="nothing has changed"),
+        pytest.param([page(6, thing(4))], [(NAME, "")], OTHER, id="it is older"),
+        pytest.param([page(9, thing(6))], [(NAME, "")], OTHER, id="it is one that should have been seen"),
+        pytest.param([page(6, thing(5))] * 2, [(NAME, ""), ALL], UNKNOWN, id="only the version of the list went back"),
         pytest.param(
-            [page(9, thing(8)), page(7, thing(5))], [(NAME, ""), (NAME, "7")], False, id="it has changed since"
+            [page(6, thing(5)), page(6, thing(5), thing(3, "b"))],
+            [(NAME, ""), ALL],
+            OTHER,
+            id="the version went back, and that of another object",
+        ),
+        pytest.param([page(9, thing(8)), page(7, thing(5))], [(NAME, ""), THEN], SAME, id="it has changed since"),
+        pytest.param([page(9, thing(8)), page(7, thing(4))], [(NAME, ""), THEN], OTHER, id="it never was as known"),
+        pytest.param([page(9), EXPIRED, page(9, thing(4, "b"))], [(NAME, ""), THEN, ALL], UNKNOWN, id="forgotten"),
+        pytest.param(
+            [page(9), EXPIRED, page(9, thing(3, "b"))], [(NAME, ""), THEN, ALL], OTHER, id="forgotten, another is older"
         ),
         pytest.param(
-            [page(9, thing(8)), page(7, thing(4))], [(NAME, ""), (NAME, "7")], True, id="it never was as known"
+            [page(9), EXPIRED, page(9, thing(8, "b"))], [(NAME, ""), THEN, ALL], UNKNOWN, id="forgotten, all is newer"
         ),
-        pytest.param([page(9), EXPIRED], [(NAME, ""), (NAME, "7")], True, id="what was is forgotten"),
-        pytest.param([BadRequest(400, message="no such field")], [(NAME, "")], True, id="it can't be asked for"),
+        pytest.param([page(9), page(7, thing(5))], [(NAME, ""), THEN], SAME, id="it is gone since"),
+        pytest.param([page(9), page(9), page(9)], [(NAME, ""), THEN, ALL], UNKNOWN, id="what was can't be listed"),
+        pytest.param([BAD, page(9, thing(5))], [(NAME, ""), ALL], UNKNOWN, id="one can't be asked for"),
     ],
 )
-async def test_after_an_outage_what_changed_last_is_compared(answers: list[Any], asked: Any, is_other: bool) -> None:
-    lists = [page(7, thing(5)), *answers, page(20, thing(20))]
-    async with following(lists, [[AWAY]]) as followed:
-        known: list[Event] = [ListBegins(7), Present(thing(5)), ListEnds(7)]
-        anew: list[Event] = [ListBegins(20, anew=True), Present(thing(20)), ListEnds(20)]
-        assert followed.told == known + (anew if is_other else [])
+async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
+    answers: list[Any], asked: Any, past: str, end: KubeError
+) -> None:
+    """Known are `s` in version 5 and `b` in version 4, up to version 7."""
+    lists = [page(7, thing(4, "b"), thing(5)), *answers, page(20, thing(20))]
+    known = {"s": 5, "b": 4}
+    async with following(lists, [[end]], known=lambda k: known[k.name]) as followed:
+        first: list[Event] = [ListBegins(7), Present(thing(4, "b")), Present(thing(5)), ListEnds(7)]
+        anew: list[Event] = [ListBegins(20, anew=past is OTHER), Present(thing(20)), ListEnds(20)]
+        assert followed.told == first + (anew if past is not SAME else [])
         assert followed.client.asked[1 : len(asked) + 1] == asked
-        assert (followed.other_past, followed.watcher._in_doubt) == (int(is_other), False)
+        assert (followed.other_past, followed.doubts) == (past is OTHER, end is AWAY)
+        assert followed.watcher.pauses == [0] * (end is AWAY)
+        assert not followed.watcher.failing
+
+
+async def test_own_writes_while_it_is_asked_are_no_other_past() -> None:
+    lists = [page(7, thing(5)), page(9), EXPIRED, page(9, thing(8)), page(20)]
+    async with following(lists, [[SILENT]], known=lambda _: 12) as followed:
+        assert followed.told[-1] == ListEnds(20)
+        assert followed.other_past == 0
+
+
+async def test_a_silence_in_which_the_api_server_is_away_is_a_failure() -> None:
+    async with following([page(7, thing(5)), AWAY, page(7, thing(5))], [[SILENT]]) as followed:
+        assert (followed.watcher.pauses, followed.doubts) == ([0], 1)
+
+
+async def test_what_is_no_event_is_not_waited_for_again() -> None:
+    """It would come again; so all is listed, and the cluster is in no doubt for that."""
+    garbled = NotUnderstood("no JSON")
+    lists = [page(7, thing(5)), garbled, page(9, thing(8))]
+    async with following(lists, [[garbled]]) as followed:
+        assert followed.told[3:] == [ListBegins(9), Present(thing(8)), ListEnds(9)]
+        assert (followed.watcher.pauses, followed.doubts, followed.watcher.is_blind) == ([0, 1], 0, False)
+    async with following([page(7, thing(5)), garbled], [[garbled]]) as followed:
+        assert followed.watcher.is_blind
+        assert followed.watcher.failing
 
 
 async def test_an_answer_that_comes_after_a_new_beginning_means_nothing() -> None:
     async with following([page(7)], []) as followed:
         followed.watcher._in_doubt = True
         followed.client.answers.clear()
-        followed.client.lists[SECRETS].append(page(1))
+        followed.client.lists[SECRETS] += [page(1), page(1, thing(1))]
         assuring = asyncio.create_task(followed.watcher.assure())
         await settle()
         followed.watcher.start_over()
@@ -174,7 +244,7 @@ async def test_an_answer_that_comes_after_a_new_beginning_means_nothing() -> Non
 @pytest.mark.parametrize(("kind", "is_own"), [(SECRETS, True), (WIDGETS, False)])
 async def test_what_another_api_server_counts_is_its_own_affair(kind: Resource, is_own: bool) -> None:
     """Versions go back after an outage; Widgets are stored by another API server."""
-    client = Scripted({kind: [page(7, thing(5)), page(3), page(4, thing(2))]}, {kind: [[AWAY]]})
+    client = Scripted({kind: [page(7, thing(5)), page(3, thing(2)), page(4, thing(2))]}, {kind: [[AWAY]]})
     caches = Caches(cast("Client", client), timings=NO_PAUSE)
     store = caches.acquire(View(kind, without_managed_fields))
     await soon(lambda: store.version(Key("ns", "s")) == 2)

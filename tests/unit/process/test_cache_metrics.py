@@ -5,18 +5,26 @@ from unittest.mock import Mock
 
 from prometheus_client import CollectorRegistry
 
+from kube.cache import Store, View, without_managed_fields
+from kube.objects import Key
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from process.caches import CacheCollector
 
 
-def told(**clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
+def told(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
     """Args: clusters: what their caches say of themselves."""
     collector, registry = CacheCollector(), CollectorRegistry()
     registry.register(collector)
     if clusters:
-        found: Any = {name: Mock(**{"caches.behind.return_value": states}) for name, states in clusters.items()}
+        found: Any = {}
+        for name, states in clusters.items():
+            stores = [Store(View(resource, without_managed_fields)) for resource, _ in states]
+            for number, store in enumerate(stores):
+                # One object is the same in all stores, the others are not.
+                store.unread = {Key("ns", "same"): 1, Key("ns", str(number)): 1}
+            found[name] = Mock(**{"caches.behind.return_value": states, "caches.stores.return_value": stores})
         collector.follow(found, prefix="p")
-    samples = [sample for family in registry.collect() for sample in family.samples]
+    samples = [sample for family in registry.collect() if family.name == metric for sample in family.samples]
     return {"/".join(sample.labels.values()): sample.value for sample in samples}
 
 
@@ -31,3 +39,9 @@ def test_each_kind_of_each_cluster_has_a_series() -> None:
 
 def test_of_several_caches_of_a_kind_one_is_enough() -> None:
     assert told(source=[(SECRETS, False), (SECRETS, True), (SECRETS, False)]) == {f"source/{SECRETS}": 1}
+
+
+def test_objects_that_are_not_read_are_counted_once() -> None:
+    states = [(SECRETS, False), (SECRETS, False), (CONFIG_MAPS, False)]
+    expected = {f"source/{SECRETS}": 3, f"source/{CONFIG_MAPS}": 2}
+    assert told(metric="p_objects_unread", source=states) == expected

@@ -8,7 +8,6 @@ from aiohttp.test_utils import make_mocked_request
 
 from kit.clock import FakeClock
 from process.probes import (
-    NOT_SYNCED,
     PING,
     CheckFailed,
     CheckStatus,
@@ -45,9 +44,9 @@ async def probe(handler: ProbeHandler, path: str, *, method: str = "GET") -> tup
     return response.status, response.text
 
 
-GOOD = [informer_sync(name, lambda: True) for name in ("webhook-server", "source-informer-sync")]
-READY = [*GOOD, informer_sync("target-informer-sync", lambda: True)]
-UNREADY = [*GOOD, informer_sync("target-informer-sync", lambda: False)]
+GOOD = [informer_sync(name, str) for name in ("webhook-server", "source-informer-sync")]
+READY = [*GOOD, informer_sync("target-informer-sync", str)]
+UNREADY = [*GOOD, informer_sync("target-informer-sync", lambda: "not synced: secrets.v1")]
 VERBOSE = """\
 [+]source-informer-sync ok
 [+]target-informer-sync ok
@@ -89,7 +88,7 @@ healthz check failed
         (UNREADY, "/readyz?verbose&exclude=target-informer-sync", (200, EXCLUDED)),
         (UNREADY, "/readyz?exclude=nope", (500, UNKNOWN_EXCLUDE)),
         (READY, "/readyz/webhook-server", (200, "ok")),
-        (UNREADY, "/readyz/target-informer-sync", (500, f"internal server error: {NOT_SYNCED}\n")),
+        (UNREADY, "/readyz/target-informer-sync", (500, "internal server error: not synced: secrets.v1\n")),
         (READY, "/readyz/nope", (404, "404 page not found\n")),
         (READY, "/readyzzz", (404, "404 page not found\n")),
         (READY, "/", (404, "404 page not found\n")),

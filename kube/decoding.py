@@ -1,0 +1,179 @@
+"""JSON of objects, whatever is in it.
+
+An API server stores what other parsers refuse: ten thousand levels of nesting, in `metadata.managedFields` of any
+object and in custom resources. Others send numbers that are infinite, and text that is no UTF-8. One such object must
+not hide all others, so what can't be read is left out of it, and all else is read: such an object is an `InPart`. What
+was left out is `LEFT_OUT`, which nothing that is written may hold (`kube.encoding`), so that nothing is destroyed.
+
+orjson reads what is usual. Only what it refuses is looked through here, bracket by bracket, in linear time and by turns
+with others on the event loop.
+
+`metadata.managedFields` are a third of an object and more, and few need them, so they are not parsed for the others:
+they are cut out of the text, up to the first brackets that may end a list of objects. If these are in a string, or end
+another list, then a quote or a bracket lacks its counterpart, and the rest is no JSON. If it is, and what was put in
+their place is found at `metadata.managedFields`, then the cut was right; else all is parsed.
+"""
+
+import json
+import math
+import re
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import orjson
+
+from kube.giving_way import GivingWay
+
+MAX_DEPTH = 200
+"""Levels that are kept of an object that nests too deeply; real ones have about fifty."""
+
+LEFT_OUT = f"<left out: {secrets.token_hex(16)}>"
+"""A text that no object has."""
+
+_CUT = f"<cut: {secrets.token_hex(16)}>"
+_CUT_JSON = b'"managedFields":' + orjson.dumps(_CUT)
+_MANAGED_FIELDS, _END_OF_LIST = b'"managedFields":[', b"}]"
+_LEFT_OUT_JSON = orjson.dumps(LEFT_OUT)
+_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+([{}\[\]])', re.DOTALL)
+"""The next one outside of strings, and what is before it."""
+_ITEMS = re.compile(rb'"items"\s*:\s*\[\Z')
+_NOTHING = re.compile(rb"[\s,]*")
+_OPENING = b"{["
+_BRACKETS_A_TURN = 4096
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 64) - 1
+_DIGITS = 20
+
+
+class InPart(dict[str, Any]):
+    """An object of which something is left out: what nests too deeply, or is no text or number."""
+
+
+class NotReadable(ValueError):
+    """It is no JSON."""
+
+
+def is_whole(obj: object) -> bool:
+    return not isinstance(obj, InPart)
+
+
+# --- without managed fields
+
+
+def without_managed_fields(body: bytes) -> tuple[bytes, int]:
+    """The JSON with managed fields cut out where that is simple, and how often; see `take_cuts`."""
+    kept, at, cuts = [], 0, 0
+    while (begin := body.find(_MANAGED_FIELDS, at)) >= 0 and (end := body.find(_END_OF_LIST, begin)) >= 0:
+        kept += [body[at:begin], _CUT_JSON]
+        at, cuts = end + len(_END_OF_LIST), cuts + 1
+    return (b"".join((*kept, body[at:])), cuts) if cuts else (body, 0)
+
+
+def take_cuts(objects: Iterable[Any]) -> int:
+    """Take managed fields, and what stands for them, out of metadata; how many stood for some."""
+    cuts = 0
+    for obj in objects:
+        meta = obj.get("metadata") if isinstance(obj, dict) else None
+        if isinstance(meta, dict):
+            cuts += meta.pop("managedFields", None) == _CUT
+    return cuts
+
+
+# --- what orjson refuses
+
+
+async def salvaged(body: bytes, *, giving_way: GivingWay | None = None) -> InPart:
+    """As much of a JSON object as can be read. Raises NotReadable."""
+    text = await _pruned(body, giving_way or GivingWay())
+    try:
+        loaded = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        loaded = _leniently(text)
+    if not isinstance(loaded, dict):
+        raise NotReadable("it is no JSON object")
+    meta = loaded.get("metadata")
+    if isinstance(meta, dict) and _LEFT_OUT_JSON in orjson.dumps(meta.get("managedFields")):
+        # Who owns a field is known for all of them or for none.
+        del meta["managedFields"]
+    return InPart(loaded)
+
+
+async def _pruned(body: bytes, giving_way: GivingWay) -> bytes:
+    """Without what nests more deeply than `MAX_DEPTH`."""
+    kept, begin, depth = [], 0, 0
+    async for at, is_opening in _brackets(body, giving_way):
+        depth += 1 if is_opening else -1
+        if is_opening and depth == MAX_DEPTH + 1:
+            kept += [body[begin:at], _LEFT_OUT_JSON]
+        elif not is_opening and depth == MAX_DEPTH:
+            begin = at + 1
+    return b"".join((*kept, body[begin:])) if depth <= MAX_DEPTH else body
+
+
+async def _brackets(body: bytes, giving_way: GivingWay) -> AsyncIterator[tuple[int, bool]]:
+    """Where brackets are, outside of strings, and whether they open."""
+    at, count = 0, 0
+    while (found := _BRACKET.match(body, at)) is not None:
+        at, count = found.end(), count + 1
+        yield at - 1, found[1] in _OPENING
+        if count % _BRACKETS_A_TURN == 0:
+            await giving_way.after_long()
+
+
+def _leniently(text: bytes) -> Any:
+    """As Go reads it, which API servers are written in: what is no UTF-8 is replaced. Raises NotReadable."""
+    try:
+        loaded = json.loads(
+            text.decode(errors="replace"),
+            strict=False,
+            parse_int=_integer,
+            parse_float=_finite,
+            parse_constant=lambda _: LEFT_OUT,
+        )
+        # Halves of characters become question marks.
+        return orjson.loads(json.dumps(loaded, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise NotReadable(str(error)) from error
+
+
+def _integer(digits: str) -> int | float | str:
+    if len(digits) > _DIGITS or not _SMALLEST <= int(digits) <= _LARGEST:
+        return _finite(digits)
+    return int(digits)
+
+
+def _finite(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else LEFT_OUT
+
+
+# --- a list, item by item
+
+
+async def list_parts(body: bytes, giving_way: GivingWay) -> tuple[bytes, list[memoryview]]:
+    """The JSON of a list without its items, and that of each item. Raises NotReadable: it is no list of objects."""
+    view, items = memoryview(body), list[memoryview]()
+    depth, first, last, begin = 0, -1, -1, 0
+    async for at, is_opening in _brackets(body, giving_way):
+        depth += 1 if is_opening else -1
+        if first < 0:
+            if depth == 2 and is_opening and _ITEMS.search(body, max(at - 32, 0), at + 1):
+                first = begin = at + 1
+        elif depth == 3 and is_opening:
+            _demand_nothing(body, begin, at)
+            begin = at
+        elif depth == 2 and not is_opening:
+            items.append(view[begin : at + 1])
+            begin = at + 1
+        elif depth == 1:
+            _demand_nothing(body, begin, at)
+            last = at
+            break
+    if last < 0:
+        raise NotReadable("it is no list")
+    return body[: first - 1] + b"null" + body[last + 1 :], items
+
+
+def _demand_nothing(body: bytes, begin: int, end: int) -> None:
+    if _NOTHING.fullmatch(body, begin, end) is None:
+        raise NotReadable("it holds what is no object")
