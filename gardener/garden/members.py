@@ -20,3 +20,14 @@ def members(spec: Object) -> list[Object]:
 def roles(member: Object) -> list[str]:
     first, others = text(member.get("role")), texts(member.get("roles"))
     return [first, *(role for role in others if role != first)] if first else others
+
+
+def extension_role(role: str) -> str:
+    """Without prefix; empty: it is another role."""
+    return role.removeprefix(EXTENSION_PREFIX) if role.startswith(EXTENSION_PREFIX) else ""
+
+
+def extension_roles(spec: Object) -> list[str]:
+    """Names without prefix, in the order in which members have them first."""
+    held = (extension_role(role) for member in members(spec) for role in roles(member))
+    return [name for name in dict.fromkeys(held) if name]

@@ -10,8 +10,7 @@ from conformance.garden_player import play_all
 from conformance.garden_scenarios import GardenScenario
 from conformance.scenario_data import Observations
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
-from kit.garden import Garden
+from kit.garden import installed
 from kit.processes.agent import AgentProcess
 from kit.world import connected
 
@@ -62,9 +61,9 @@ _ADMINISTRATORS = ("system:masters",)
 def furnished() -> Iterator[Cluster]:
     """A garden with what all scenarios expect to be there."""
     with Cluster() as cluster:
-        Box(cluster).install()
+        garden = installed(cluster)
         for obj in prelude():
-            put(Garden(cluster), obj, "garden")
+            put(garden, obj, "garden")
         yield cluster
 
 

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.garden.box import Garden as Box
 from devcluster.pytest_plugin import RunClusters
-from kit.garden import Garden
+from kit.garden import Garden, installed
 
 
 @pytest.fixture(scope="package")
 def garden(devcluster_run: RunClusters) -> Iterator[Garden]:
     with Cluster() as cluster:
-        Box(cluster).install()
-        yield Garden(cluster)
+        yield installed(cluster)

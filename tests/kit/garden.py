@@ -16,10 +16,11 @@ from devcluster.garden.box import Garden as Box
 from devcluster.pytest_plugin import RunClusters
 from gardener.garden import resources
 from kube.objects import Object
-from kube.resources import Resource
+from kube.resources import CLUSTER_ROLES, Resource
 
 CONFIRMED: Object = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
 """A merge patch."""
+_EXTENSION_ROLES = ("a", "b", "bar", "foo", "one", "two")
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,18 @@ class Garden:
         return answer
 
 
+def installed(cluster: Cluster) -> Garden:
+    """With webhooks, and a ClusterRole for each extension role that members have in tests."""
+    garden = Garden(cluster)
+    for name in _EXTENSION_ROLES:
+        labels = {"rbac.gardener.cloud/aggregate-to-extension-role": name}
+        garden.create(CLUSTER_ROLES, f"extension-{name}", metadata={"labels": labels}, rules=[])
+    Box(cluster).install()
+    return garden
+
+
 @pytest.fixture(scope="session")
 def garden(devcluster_run: RunClusters) -> Iterator[Garden]:
     """It lives as long as the process that runs the tests."""
     with Cluster() as cluster:
-        Box(cluster).install()
-        yield Garden(cluster)
+        yield installed(cluster)

@@ -50,6 +50,7 @@ metadata:
     networking.resources.gardener.cloud/service-name: service
     networking.resources.gardener.cloud/service-namespace: ns
     gardener.cloud/role: istio-ingress
+    rbac.gardener.cloud/aggregate-to-extension-role: one
     resources.gardener.cloud/purpose: token-requestor
     resources.gardener.cloud/class: shoot
     token-invalidator.resources.gardener.cloud/skip: 'true'

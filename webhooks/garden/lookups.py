@@ -71,6 +71,10 @@ def _domain_role(secret: Object) -> Iterator[str]:
         yield f"{_namespace(secret)}/{role}"
 
 
+def _extension_role(role: Object) -> Iterator[str]:
+    yield labels(role).get(keys.AGGREGATE_TO_EXTENSION_ROLE, "")
+
+
 def bare(obj: Object) -> Object:
     """Of objects whose existence matters: names, and of Secrets of domains what these tell.
 
@@ -80,6 +84,11 @@ def bare(obj: Object) -> Object:
     if role := labels(obj).get(keys.ROLE):
         kept |= {"labels": {keys.ROLE: role}, "annotations": _only(annotations(obj), DOMAIN_ANNOTATIONS)}
     return {"metadata": kept}
+
+
+def carrier(role: Object) -> Object:
+    """A ClusterRole by the extension role that it adds to."""
+    return {"metadata": {"labels": _only(labels(role), (keys.AGGREGATE_TO_EXTENSION_ROLE,))}}
 
 
 def own_profile(profile: Object) -> Object:
@@ -169,6 +178,12 @@ VIEWS: dict[Resource, View[Object]] = {
         _bare(garden.WORKLOAD_IDENTITIES),
         _view(garden.OPEN_ID_CONNECT_PRESETS),
         _view(garden.CLUSTER_OPEN_ID_CONNECT_PRESETS),
+        View(
+            kubernetes.CLUSTER_ROLES,
+            carrier,
+            form=Form.METADATA,
+            indexes=_indexed(extensionRole=_extension_role),
+        ),
         _bare(kubernetes.NAMESPACES),
         _bare(kubernetes.CONFIG_MAPS),
         _bare(kubernetes.SECRETS, role=_domain_role),

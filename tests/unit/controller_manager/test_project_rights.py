@@ -1,13 +1,17 @@
 """Roles and bindings of Projects."""
 
-from typing import Any
+import asyncio
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.controller_manager.project.main.rbac import Present, Wanted, wanted_bindings, wanted_roles
+from agent.controller_manager.project.main.rights import KINDS, Rights
+from kube.cache import Store, View
 from kube.objects import Object
+from kube.resources import Resource
 
 RBAC = "rbac.authorization.k8s.io"
 OWNER = {
@@ -207,3 +211,26 @@ def test_nobody_gets_rights_without_a_role(members: list[Object]) -> None:
             assert held[subject["name"]] - {""}, role
     extensions = {role for each in held.values() for role in each if role.startswith("extension:")}
     assert len(roles(project(*members))) == 4 + len(extensions)
+
+
+class Counting:
+    """An API server that creates what it is asked to, and counts the requests that are under way."""
+
+    def __init__(self) -> None:
+        self.most = self.now = self.created = 0
+
+    async def create(self, _resource: Resource, body: Object) -> Object:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now, self.created = self.now - 1, self.created + 1
+        return {**body, "metadata": {**body["metadata"], "uid": str(self.created), "resourceVersion": "1"}}
+
+
+async def test_a_project_with_many_roles_leaves_the_connection_to_others() -> None:
+    counting = Counting()
+    stores = {kind: Store(View(kind, Present.of_project)) for kind in KINDS}
+    many = project(*(user("ann", f"extension:r{number}") for number in range(1000)))
+    await Rights(client=cast("Any", counting), stores=stores).ensure(many, "garden-dev")
+    assert counting.created > 2000
+    assert counting.most < 10

@@ -162,6 +162,43 @@ def test_the_owner_can_be_changed_but_not_removed() -> None:
     assert Asked(PROJECT).update(old, {**old, "spec": without}).fields == {"spec.owner"}
 
 
+def carrying(role: str) -> Object:
+    labels = {"rbac.gardener.cloud/aggregate-to-extension-role": role}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"of-{role}", "labels": labels},
+    }
+
+
+def test_an_extension_role_is_one_that_a_cluster_role_carries() -> None:
+    one, two = user("bob", "admin", "extension:one"), user("ann", "extension:two")
+    asked = Asked(PROJECT, garden=[carrying("one")])
+    assert asked.create(project(members=[one])).code == 200
+    assert asked.create(project(members=[one, two])).fields == {"spec.members[1].roles[0]"}
+    # What is there already stays, also when its ClusterRole has gone.
+    old = stored()
+    old["spec"]["members"].append(two)
+    kept = {**old, "spec": {**old["spec"], "members": [one, *old["spec"]["members"]]}}
+    assert asked.update(old, kept).code == 200
+
+
+def test_a_project_has_a_few_extension_roles() -> None:
+    names = [f"r{number:02}" for number in range(22)]
+    asked = Asked(PROJECT, garden=list(map(carrying, names)))
+    held = [user("bob", *(f"extension:{name}" for name in names[:20]))]
+    assert asked.create(project(members=held)).code == 200
+    held.append(user("ann", "extension:r00", "extension:r20", "extension:r21"))
+    fields = {"spec.members[1].roles[1]", "spec.members[1].roles[2]"}
+    assert asked.create(project(members=held)).fields == fields
+    # Those that have more keep them, in any order, and may give some up.
+    old = stored()
+    old["spec"]["members"] += held
+    for members in (held[::-1], [*held[:1], user("ann", "extension:r21")]):
+        changed = {**old, "spec": {**old["spec"], "members": [*members, *stored()["spec"]["members"]]}}
+        assert asked.update(old, changed).message == ""
+
+
 MANAGE, WHITELIST = "manage-members projects", "modify-spec-tolerations-whitelist projects"
 
 
@@ -193,8 +230,8 @@ def test_who_has_which_role_is_changed_by_the_owner_or_with_a_right(change: Obje
     old = stored(members=[*OWNER_ALONE, user("bob", "admin")])
     new = {**old, "spec": {**old["spec"], **change}}
     for by, code in (("bob", 403), ("admin", 200)):
-        assert Asked(PROJECT, user=by, denied=[MANAGE]).update(old, new).code == code
-    assert Asked(PROJECT, user="bob").update(old, new).code == 200
+        assert Asked(PROJECT, user=by, denied=[MANAGE], garden=[carrying("x")]).update(old, new).code == code
+    assert Asked(PROJECT, user="bob", garden=[carrying("x")]).update(old, new).code == 200
 
 
 def test_what_leaves_all_roles_as_they_are_takes_no_right() -> None:

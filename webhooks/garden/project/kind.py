@@ -1,5 +1,6 @@
 from gardener.garden.kinds import project
 from gardener.garden.resources import PROJECTS
+from kube.resources import CLUSTER_ROLES
 from webhooks.garden.common import deletion
 from webhooks.garden.kind import Kind
 from webhooks.garden.project import defaults, members, validation
@@ -15,10 +16,10 @@ PROJECT = Kind(
         validation.approval_errors,
     ),
     changes=(validation.approval_stays,),
-    references=(validation.namespace_taken,),
+    references=(validation.namespace_taken, members.roles_carried),
     as_numbered=members.as_numbered,
     rights=(validation.rights,),
     deprecations=(members.old_role,),
     deletions=(deletion.confirmed, deletion.in_order("its namespace and rights")),
-    reads=(PROJECTS,),
+    reads=(CLUSTER_ROLES, PROJECTS),
 )

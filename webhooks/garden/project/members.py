@@ -3,15 +3,29 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from gardener.garden.members import ADMIN, EXTENSION_PREFIX, OWNER, RBAC_GROUP, ROLES, VIEWER, members, roles
+from gardener import keys
+from gardener.garden.members import (
+    ADMIN,
+    EXTENSION_PREFIX,
+    OWNER,
+    RBAC_GROUP,
+    ROLES,
+    VIEWER,
+    extension_role,
+    extension_roles,
+    members,
+    roles,
+)
 from kube.names import dns_subdomain_problems
 from kube.objects import Object, mapping, text
+from kube.resources import CLUSTER_ROLES
 from kube.validation import (
     FieldError,
     duplicate,
     forbidden,
     invalid,
     invalid_for,
+    not_found,
     not_supported,
     required,
     too_long,
@@ -20,6 +34,8 @@ from webhooks.garden.findings import Finding
 from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write, is_service_account
 
 LONGEST_EXTENSION_ROLE = 20
+MOST_EXTENSION_ROLES = 20
+"""Of a Project: each is a ClusterRole and a RoleBinding."""
 OF_THE_SPEC = "spec.owner"
 """The owner himself, whose rights come from that field: no role of a member has this name."""
 _KINDS = ("Group", "ServiceAccount", "User")
@@ -86,6 +102,8 @@ def old_role(write: Write) -> Iterator[str]:
 
 def member_errors(write: Write) -> Iterator[Finding]:
     seen: set[Identity] = set()
+    # The last by name: which ones they are does not depend on the order of members.
+    too_many = set(sorted(set(extension_roles(write.spec)))[MOST_EXTENSION_ROLES:])
     owners = 0
     for index, member in enumerate(members(write.spec)):
         path = f"spec.members[{index}]"
@@ -95,7 +113,7 @@ def member_errors(write: Write) -> Iterator[Finding]:
             yield duplicate(path, {name: member[name] for name in ("kind", "namespace", "name") if name in member})
         seen.add(identity(member))
         held = roles(member)
-        yield from _role_errors(f"{path}.roles", held)
+        yield from _role_errors(f"{path}.roles", held, too_many)
         if OWNER in held:
             owners += 1
             if owners > 1:
@@ -130,7 +148,17 @@ def subject_errors(path: str, subject: Object) -> Iterator[FieldError]:
             yield not_supported(f"{path}.kind", kind, _KINDS)
 
 
-def _role_errors(path: str, held: Iterable[str]) -> Iterator[FieldError]:
+def roles_carried(write: Write) -> Iterator[FieldError]:
+    """For `references`: an extension role is what ClusterRoles with its label allow."""
+    for index, member in enumerate(members(write.spec)):
+        for number, role in enumerate(roles(member)):
+            name = extension_role(role)
+            if name and not write.garden.by(CLUSTER_ROLES, "extensionRole", name):
+                label = f"{keys.AGGREGATE_TO_EXTENSION_ROLE}: {name}"
+                yield not_found(f"spec.members[{index}].roles[{number}]", role, f"no ClusterRole has the label {label}")
+
+
+def _role_errors(path: str, held: Iterable[str], too_many: set[str]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, role in enumerate(held):
         where = f"{path}[{index}]"
@@ -139,6 +167,8 @@ def _role_errors(path: str, held: Iterable[str]) -> Iterator[FieldError]:
         seen.add(role)
         if role.startswith(EXTENSION_PREFIX):
             yield from _extension_role_errors(where, role.removeprefix(EXTENSION_PREFIX), role)
+            if extension_role(role) in too_many:
+                yield forbidden(where, f"all members together may have at most {MOST_EXTENSION_ROLES} extension roles")
         elif role not in ROLES:
             yield not_supported(where, role, sorted((*ROLES, f"{EXTENSION_PREFIX}*")))
 

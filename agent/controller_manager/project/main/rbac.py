@@ -19,6 +19,7 @@ from gardener.garden.members import (
     SERVICE_ACCOUNT_MANAGER,
     USER_ACCESS_MANAGER,
     VIEWER,
+    extension_roles,
     members,
     roles,
 )
@@ -128,7 +129,7 @@ def wanted_roles(project: Object, namespace: str) -> Iterator[Wanted]:
     ):
         own = Key("", f"{_SYSTEM}:{suffix}:{name}")
         yield Wanted(resource=CLUSTER_ROLES, key=own, content={"rules": rules}, owner=owner)
-    for role in extension_roles(project):
+    for role in extension_roles(spec(project)):
         selector = {"matchLabels": {keys.AGGREGATE_TO_EXTENSION_ROLE: role}}
         yield Wanted(
             resource=CLUSTER_ROLES,
@@ -156,16 +157,9 @@ def wanted_bindings(project: Object, namespace: str) -> Iterator[Wanted]:
         ("project-serviceaccountmanager", [*owners, *_holders(project, SERVICE_ACCOUNT_MANAGER, OWNER)]),
     ):
         yield _binding(ROLE_BINDINGS, Key(namespace, f"{_SYSTEM}:{suffix}"), subjects, owner)
-    for role in extension_roles(project):
+    for role in extension_roles(spec(project)):
         own, subjects = Key(namespace, extension_role_name(project, role)), _holders(project, EXTENSION_PREFIX + role)
         yield _binding(ROLE_BINDINGS, own, subjects, owner, **_extension_labels(project))
-
-
-def extension_roles(project: Object) -> list[str]:
-    """Names without prefix, in the order in which members have them first."""
-    held = (role for member in members(spec(project)) for role in roles(member))
-    names = (role.removeprefix(EXTENSION_PREFIX) for role in held if role.startswith(EXTENSION_PREFIX))
-    return [name for name in dict.fromkeys(names) if name]
 
 
 def extension_role_name(project: Object, role: str) -> str:

@@ -1,12 +1,13 @@
 """Writes roles and bindings: creates what is missing, changes what differs, removes what no member needs any more.
 
 What is right costs no request. Each object is written for itself, so one that fails keeps nobody else from his rights.
+A Project has few requests under way at once: what others ask for over the same connection comes between them.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 from agent.controller_manager.project.main.rbac import Present, Wanted, wanted_bindings, wanted_roles
 from kube.cache import Store
@@ -17,6 +18,8 @@ from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, 
 
 KINDS = (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES)
 BY_PROJECT = "project"
+_AT_ONCE = 4
+"""Requests of a Project."""
 
 
 class Rights:
@@ -28,8 +31,8 @@ class Rights:
 
     async def ensure(self, project: Object, namespace: str) -> None:
         """Raises an ExceptionGroup of what could not be written."""
-        await _all(self._write(wanted) for wanted in wanted_roles(project, namespace))
-        await _all(self._write(wanted) for wanted in wanted_bindings(project, namespace))
+        await _all(partial(self._write, wanted) for wanted in wanted_roles(project, namespace))
+        await _all(partial(self._write, wanted) for wanted in wanted_bindings(project, namespace))
 
     async def remove_stale(self, project: Object, namespace: str) -> None:
         """Remove what belongs to extension roles that no member has any more. Raises as `ensure`."""
@@ -37,7 +40,8 @@ class Rights:
         wanted |= {(each.resource, each.key) for each in wanted_bindings(project, namespace)}
         for resource in (ROLE_BINDINGS, CLUSTER_ROLES):
             found = self._extensions(resource, project)
-            await _all(self._delete(resource, own, each) for own, each in found if (resource, own) not in wanted)
+            stale = [(own, each) for own, each in found if (resource, own) not in wanted]
+            await _all(partial(self._delete, resource, *each) for each in stale)
 
     def _extensions(self, resource: Resource, project: Object) -> Iterator[tuple[Key, Present]]:
         for own, present in self._stores[resource].by_index(BY_PROJECT, key(project).name):
@@ -70,8 +74,14 @@ class Rights:
             await self._client.delete(resource, own.name, namespace=own.namespace, uid=present.uid)
 
 
-async def _all(writes: Iterable[Coroutine[Any, Any, None]]) -> None:
-    results = await asyncio.gather(*writes, return_exceptions=True)
+async def _all(writes: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def in_turn(write: Callable[[], Awaitable[None]]) -> None:
+        async with at_once:
+            await write()
+
+    results = await asyncio.gather(*map(in_turn, writes), return_exceptions=True)
     errors = [result for result in results if isinstance(result, Exception)]
     if errors:
         raise ExceptionGroup("rights could not be written", errors)
