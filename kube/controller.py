@@ -28,6 +28,7 @@ from opentelemetry.trace import Span
 from kube import tracing
 from kube.clock import format_duration
 from kube.errors import AlreadyExists, Conflict, KubeError
+from kube.giving_way import GivingWay
 from kube.metrics import ControllerMetrics
 from kube.objects import Key
 from kube.queue import Priority, QueueShutDownError, WorkQueue, any_priority
@@ -154,6 +155,7 @@ class Controller:
         self._time_limit = time_limit
         self._stop_within = stop_within
         self._metrics = ControllerMetrics(name, workers=concurrency)
+        self._giving_way = GivingWay()
         self._regular: dict[Key, RequeueAfter] = {}
         """What the last reconciliation of a key has said, if the next regular one may turn out to be needless."""
 
@@ -195,6 +197,8 @@ class Controller:
                 self.queue.add_rate_limited(key)
             finally:
                 self.queue.done(key)
+            # Thousands of keys may cost little each, and no request.
+            await self._giving_way.after_long()
 
     def _put_off(self, key: Key) -> float | None:
         """For how long a regular look is put off, since it would be in vain; None: it takes place."""

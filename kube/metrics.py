@@ -51,6 +51,10 @@ controller_runtime_active_workers = Gauge(
     "controller_runtime_active_workers", "How many objects are being reconciled.", _CONTROLLER
 )
 
+controller_limited_objects = Gauge(
+    "controller_limited_objects", "Objects that ask for more than one object may cause, by controller.", _CONTROLLER
+)
+
 workqueue_depth = Gauge(
     "workqueue_depth", "Keys that wait for a worker, without those of a later time.", (*_QUEUE, "priority")
 )

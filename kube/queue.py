@@ -205,6 +205,11 @@ class WorkQueue(Generic[K]):
         """How many keys are due: those that wait for a worker, and those in work that became due again."""
         return sum(map(self._depth, _PRIORITIES))
 
+    @property
+    def waiting(self) -> int:
+        """How many keys wait for a worker."""
+        return sum(map(len, self._ready.values()))
+
     # --- adding
 
     def add(self, key: K, priority: Priority = CHANGE) -> None:

@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from agent.resource_manager.context import Context
 from agent.shared.network_policy.controller import declare
-from agent.shared.network_policy.reconcile import GATEWAY_NOT_USABLE, INVALID_ANNOTATION, NAME_TAKEN, TAKEN_OVER
+from agent.shared.network_policy.limits import MOST_PORTS, WRITES_BEFORE_OTHERS
+from agent.shared.network_policy.reconcile import (
+    GATEWAY_NOT_USABLE,
+    INVALID_ANNOTATION,
+    LIMIT_EXCEEDED,
+    NAME_TAKEN,
+    TAKEN_OVER,
+)
 from config.resource_manager.controllers import Controllers
 from config.shared import IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit, Call
@@ -277,6 +285,30 @@ async def test_an_annotation_that_cannot_be_read_is_told_and_changes_nothing_els
     assert event["type"] == "Warning"
     await world.annotate(namespace_selectors=None, from_x_allowed_ports=None)
     await world.until_policies(*PAIR)
+
+
+async def test_that_a_service_asks_for_too_much_is_told_and_the_rest_of_it_counts(world: PolicyWorld) -> None:
+    many = [{"port": port} for port in range(1, MOST_PORTS + 1)]
+    await world.service(from_x_allowed_ports=many, from_y_allowed_ports=[{"port": 1}])
+    await world.until_policies(*PAIR, "a/ingress-to-db-tcp-1-via-y", "a/egress-to-db-tcp-1-via-y")
+    await world.until_event(LIMIT_EXCEEDED, f"{PFX}from-x-allowed-ports", "Too many: 250 ports, where 249 are possible")
+    assert REGISTRY.get_sample_value("controller_limited_objects", {"controller": "networkpolicy"}) == 1
+    await world.annotate(from_x_allowed_ports=None, from_y_allowed_ports=None)
+    await world.until_policies(*PAIR)
+    assert REGISTRY.get_sample_value("controller_limited_objects", {"controller": "networkpolicy"}) == 0
+
+
+async def test_a_service_with_much_to_write_lets_others_go_first(cluster: Cluster, audit: Audit) -> None:
+    async with place(cluster) as world:
+        await world.service(from_x_allowed_ports=[{"port": port} for port in range(1, 100)])
+        await world.service("small", short="b")
+        since = audit.mark()
+        async with controller(world, {"concurrent_syncs": 1}):
+            writes = await writes_of(audit, f"netpol-{world.mark}", since=since, at_least=202)
+        names = [write.name for write in writes if write.resource == "networkpolicies"]
+        small = [index for index, name in enumerate(names) if "small" in name]
+        assert len(small) == 2
+        assert small[-1] < WRITES_BEFORE_OTHERS + 2
 
 
 async def test_a_name_that_another_service_holds_is_left_to_it_and_taken_when_it_goes(world: PolicyWorld) -> None:

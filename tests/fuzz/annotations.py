@@ -15,7 +15,7 @@ from agent.resource_manager.istio_cluster_configuration import projections as is
 from agent.resource_manager.istio_cluster_configuration.projections import EXPORT_TO
 from agent.resource_manager.managed_resource.invalid_update import PropagationPolicyError, propagation_policy
 from agent.resource_manager.managed_resource.permissions import identity_of
-from agent.shared.network_policy.policies import NAMESPACE_LABEL, Rules, Surroundings, desired_policies
+from agent.shared.network_policy.policies import NAMESPACE_LABEL, Rules, Surroundings
 from agent.shared.network_policy.projections import Namespace, Service
 from agent.shared.token_requestor.rules import renew_time
 from agent.shared.token_requestor.token_spec import InvalidSecretError, parse_token_spec
@@ -28,6 +28,7 @@ from gardener.managed_resource.messages import refusal_message
 from gardener.managed_resource.removal_rules import must_be_finalized
 from gardener.managed_resource.warnings import all_warnings_text, annotation_warnings
 from gardener.responsibility import parse_origin
+from kit.network_policies import desired_policies
 from kube.clock import format_duration, parse_duration
 from kube.objects import Object
 from kube.quantities import parse_quantity
@@ -76,7 +77,7 @@ def _policies(name: str) -> Callable[[str], None]:
 
 def _exports(text: str) -> None:
     exported = istio.Service.of(_annotated(EXPORT_TO, text)).export_to
-    assert all(entry == entry.strip() != "" for entry in exported)
+    assert all(name == name.strip() != "" for name in exported.names)
 
 
 # --- Secrets that ask for tokens

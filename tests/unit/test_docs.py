@@ -20,6 +20,7 @@ from agent.shared.network_policy.reconcile import (
     GATEWAY_NOT_USABLE,
     INVALID_ANNOTATION,
     LABEL_TOO_LONG,
+    LIMIT_EXCEEDED,
     NAME_TAKEN,
     TAKEN_OVER,
 )
@@ -351,7 +352,7 @@ def test_reasons_of_events_are_all_explained() -> None:
         *(INVALID, FAILED, KUBECONFIG_REMOVED),
         *(REQUEST_APPROVED, REQUEST_DENIED),
         *(INVALID_ANNOTATION, NAME_TAKEN, TAKEN_OVER),
-        *(LABEL_TOO_LONG, GATEWAY_NOT_USABLE),
+        *(LABEL_TOO_LONG, GATEWAY_NOT_USABLE, LIMIT_EXCEEDED),
         *(UNSCHEDULED, UNREADY, MISSING_DRIVERS, READY),
         *("Reconciled", "TakenOver", "LeaderElection", APPLIED_WITH_WARNINGS, HISTORY_FAILED, NOT_KEPT),
     }

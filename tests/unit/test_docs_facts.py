@@ -19,6 +19,7 @@ from agent.resource_manager import changes
 from agent.resource_manager.garbage_collector import reconcile as garbage_collector
 from agent.resource_manager.health import conditions as health_conditions
 from agent.resource_manager.health import reconcile as health
+from agent.resource_manager.istio_cluster_configuration import patches
 from agent.resource_manager.managed_resource import (
     change_set,
     plans,
@@ -32,7 +33,7 @@ from agent.resource_manager.managed_resource import (
 from agent.resource_manager.node.agent_reconciliation_delay import reconcile as delays
 from agent.resource_manager.status_page import listing
 from agent.resource_manager.token_invalidator import reconcile as token_invalidator
-from agent.shared.network_policy import policies
+from agent.shared.network_policy import limits, policies
 from agent.shared.token_requestor import memory, targets, token_spec
 from agent.shared.token_requestor import reconcile as token_reconcile
 from agent.shared.token_requestor import rules as token_rules
@@ -157,6 +158,12 @@ FACTS: dict[str, tuple[str, ...]] = {
     "network-policies": (
         f"longer than {policies._LONGEST_LABEL} characters",
         f"its first {policies._KEPT_OF_LABEL}, a dash, and {spelled(policies._HASH_DIGITS)} digits",
+        f"{limits.MOST_PORTS} ports with those of annotations, {limits.MOST_PORTS} for the world",
+        f"{limits.MOST_SELECTORS} namespace selectors with {limits.MOST_REQUIREMENTS} labels and expressions",
+        f"and {limits.MOST_VALUES:,} values, {limits.MOST_GATEWAYS} Gateways, {limits.MOST_POLICIES:,} policies",
+        f"{limits.MOST_WATCHES} selectors of Gateways",
+        f"{patches.MOST_PATCHES:,} ports of Services",
+        f"one writes {limits.WRITES_BEFORE_OTHERS} policies at a time",
     ),
     "install": (f"({spelled(HPA['minReplicas'])} to {spelled(HPA['maxReplicas'])} replicas at half a core each)",),
     "nodes": (

@@ -21,6 +21,8 @@ from webhooks.state import State, not_found
 CONFIG_MAP = "istio-internal-load-balancing"
 GATEWAY = "istio-ingressgateway-internal"
 
+MOST_HOSTS = 100
+
 _GENERIC_KUBECONFIG = "generic-token-kubeconfig"
 _LONGEST_LABEL_NAME = 63
 _PORT = 9443
@@ -109,6 +111,9 @@ def mutation(_settings: Webhook, state: State) -> Mutation:
         if not hosts:
             name = f"{request.namespace}/{CONFIG_MAP}"
             raise Refusal(Denied(f'"hosts" key in configmap "{name}" provides an empty value'))
+        if hosts.count(",") >= MOST_HOSTS:
+            name = f"{request.namespace}/{CONFIG_MAP}"
+            raise Refusal(Denied(f'"hosts" key in configmap "{name}" has more than {MOST_HOSTS} hosts'))
         istio_namespace = data.get("istio-namespace") or ""
         add_aliases(obj, gateways.ips(istio_namespace), hosts.split(","))
         child(child(obj, "metadata"), "labels")[allowance(istio_namespace)] = "allowed"

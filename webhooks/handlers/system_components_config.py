@@ -8,17 +8,24 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+import structlog
+
 from config.fields import as_object
 from config.resource_manager import webhooks as schema
 from gardener import keys
 from kube.cache import Change, View
-from kube.objects import Object, label_selector_text, mappings, metadata, spec, text
+from kube.objects import Object, key, label_selector_text, mappings, metadata, spec, text
 from kube.resources import NODES
 from webhooks.admission import Mutation, Request
 from webhooks.descriptor import Entry, MutatingWebhook
 from webhooks.registration import EVERYTHING, PODS, Instance, Mode, Selector, having, without
 from webhooks.shapes import Int64, Strings, child, items, pod
 from webhooks.state import State
+
+MOST_TAINTS = 50
+"""Of a Node that pods are to tolerate."""
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 _OWNER = {"apiVersion": str, "kind": str, "controller": bool}
 _TOLERATION = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": Int64}
@@ -52,9 +59,12 @@ def _is_transient(taint_key: str) -> bool:
 
 
 def tolerations(node: Object) -> tuple[Object, ...]:
-    """What a pod must tolerate to be on this Node."""
-    found = []
-    for taint in mappings(spec(node).get("taints")):
+    """What a pod must tolerate to be on this Node; nothing if that would be too much for all pods."""
+    found, taints = [], mappings(spec(node).get("taints"))
+    if len(taints) > MOST_TAINTS:
+        log.warning("A Node has too many taints to be tolerated", node=key(node).name, taints=len(taints))
+        return ()
+    for taint in taints:
         taint_key, value = text(taint.get("key")), text(taint.get("value"))
         if not _is_transient(taint_key):
             operator = "Equal" if value else "Exists"

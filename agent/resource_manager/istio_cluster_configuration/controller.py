@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from functools import partial
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.istio_cluster_configuration.patches import NAME, SUFFIX, resolve
+from agent.resource_manager.istio_cluster_configuration.patches import NAME, SUFFIX
 from agent.resource_manager.istio_cluster_configuration.projections import DestinationRule, Existing, Namespace, Service
 from agent.resource_manager.istio_cluster_configuration.reconcile import Reconciler, Stores
 from gardener import keys, kinds
 from kube.cache import Change, Store, View
 from kube.loop import ControlLoop, changed_or_listed, enqueue_mapped
+from kube.metrics import controller_limited_objects
 from kube.objects import Key
 from kube.resources import NAMESPACES, SERVICES
 
@@ -37,7 +38,8 @@ FILTERS_VIEW = View(kinds.ENVOY_FILTERS, Existing.of, label_selector=f"{keys.MAN
 def declare(context: Context) -> ControlLoop:
     settings, caches = context.config.controllers.istio_cluster_configuration, context.target.caches
     loop = ControlLoop(NAME, kind=NAMESPACES, workers=settings.concurrent_syncs)
-    reconciler = Reconciler(context.target.client)
+    reconciler = Reconciler(context.target.client, context.target_recorder)
+    controller_limited_objects.labels(NAME).set_function(lambda: reconciler.limited)
 
     def begin() -> None:
         rules = loop.watch(caches, RULES_VIEW, enqueue_mapped(_namespace_of_rule, when=changed_or_listed))
@@ -67,11 +69,7 @@ def _namespaces_exporting_to(rules: Store[DestinationRule], change: Change[Names
     )
     if before == after:
         return ()
-    return {
-        Key("", rule.key.namespace)
-        for _, rule in rules.items()
-        if resolve(rule.export_to, rule.key.namespace, [change.key.name])
-    }
+    return {Key("", rule.key.namespace) for _, rule in rules.items() if rule.export_to.among([change.key.name])}
 
 
 def _namespace_of_filter(change: Change[Existing]) -> tuple[Key, ...]:

@@ -1,64 +1,67 @@
 """From DestinationRules to settings of Envoy's clusters: one function of what is known."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from agent.resource_manager.istio_cluster_configuration.projections import DestinationRule, Service, ServicePort
+from agent.resource_manager.istio_cluster_configuration.projections import (
+    EXPLICIT,
+    DestinationRule,
+    Http2,
+    Service,
+    ServicePort,
+)
 from gardener import keys, kinds
-from kube.objects import Key, Object, mapping, mappings
+from kube.objects import Key, Object
 from kube.resources import NAMESPACES
 
 NAME = "istio-cluster-configuration"
 SUFFIX = "-cluster-configuration"
 
+MOST_PATCHES = 1000
+"""For the gateways of a namespace, of all DestinationRules of another one."""
+
 _BUFFER_BYTES = 32768
 _HTTP2_PROTOCOLS = frozenset({"http2", "kubernetes.io/h2c", "grpc", "grpc-web"})
 _HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-_EXPLICIT, _DOWNSTREAM = "explicit_http_config", "use_downstream_protocol_config"
 
 
-def config_patches(
-    rules: Iterable[DestinationRule], service_of: Callable[[Key], Service | None], ingress_namespaces: Sequence[str]
-) -> dict[str, list[Object]]:
-    """The patches of the DestinationRules of one namespace, for each namespace with ingress gateways."""
-    found: dict[str, list[Object]] = {namespace: [] for namespace in ingress_namespaces}
+@dataclass(slots=True)
+class Patches:
+    """For each namespace with ingress gateways, and what there was no room for."""
+
+    by_namespace: dict[str, list[Object]]
+    left_out: list[DestinationRule] = field(default_factory=list)
+
+
+def compute_patches(
+    found: Patches, rules: Iterable[DestinationRule], service_of: Callable[[Key], Service | None]
+) -> Iterator[None]:
+    """The patches of the DestinationRules of one namespace, in steps between which the caller may give way to others.
+
+    A rule whose patches are too many for a namespace with ingress gateways has none.
+    """
+    ingress_namespaces = list(found.by_namespace)
     for rule in sorted(rules, key=lambda rule: rule.key):
+        yield
         name = rule.service()
         service = service_of(name) if name is not None else None
         if service is None or rule.is_partial:
             continue
-        exported = resolve(rule.export_to, rule.key.namespace, ingress_namespaces)
-        for namespace in resolve(service.export_to, service.key.namespace, exported):
-            found[namespace] += [_patch(service, port, http2_mode(rule.traffic_policy, port)) for port in service.ports]
-    return found
+        targets = service.export_to.among(rule.export_to.among(ingress_namespaces))
+        if any(len(found.by_namespace[each]) + len(service.ports) > MOST_PATCHES for each in targets):
+            found.left_out.append(rule)
+            continue
+        patches = [_patch(service, port, http2_mode(rule.http2, port)) for port in service.ports] if targets else []
+        for namespace in targets:
+            found.by_namespace[namespace] += patches
 
 
-def resolve(export_to: Sequence[str], own: str, candidates: Sequence[str]) -> list[str]:
-    """The candidates that something is exported to, in their order."""
-    chosen = set()
-    for entry in export_to:
-        if entry == "~":
-            return []
-        if entry == "*":
-            return list(candidates)
-        chosen.add(own if entry == "." else entry)
-    return [candidate for candidate in candidates if candidate in chosen]
-
-
-def http2_mode(traffic_policy: Object, port: ServicePort) -> str:
+def http2_mode(http2: Http2, port: ServicePort) -> str:
     """The field that switches on HTTP/2; empty: it is not to be switched on."""
-    levels = [
-        level
-        for level in mappings(traffic_policy.get("portLevelSettings"))
-        if mapping(level.get("port")).get("number") == port.number
-    ]
-    for settings in (*levels, traffic_policy):
-        http = mapping(mapping(settings.get("connectionPool")).get("http"))
-        if http.get("useClientProtocol") is True:
-            return _DOWNSTREAM
-        if http.get("h2UpgradePolicy") == "UPGRADE":
-            return _EXPLICIT
+    if mode := http2.mode(port.number):
+        return mode
     protocol = port.app_protocol or _protocol_of(port.name)
-    return _EXPLICIT if protocol.lower() in _HTTP2_PROTOCOLS else ""
+    return EXPLICIT if protocol.lower() in _HTTP2_PROTOCOLS else ""
 
 
 def _protocol_of(name: str) -> str:

@@ -1,9 +1,10 @@
 """What is kept of the objects that the settings are computed from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gardener import keys
+from gardener.kinds import DESTINATION_RULES
 from kube.bodies import digest
 from kube.objects import (
     Key,
@@ -24,13 +25,70 @@ from kube.objects import (
 
 EXPORT_TO = "networking.istio.io/exportTo"
 
+MOST_PORTS = 250
+"""Of a Service; the first of them count."""
+EXPLICIT, DOWNSTREAM = "explicit_http_config", "use_downstream_protocol_config"
+
+ALL = "*"
+_OWN, _NONE = ".", "~"
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """Namespaces to which something is exported."""
+
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, entries: Iterable[str], *, own: str) -> "Exports":
+        """Args: own: the namespace of what is exported."""
+        names: set[str] = set()
+        for entry in entries:
+            if entry == _NONE:
+                return cls(frozenset())
+            if entry == ALL:
+                return cls(frozenset({ALL}))
+            names.add(own if entry == _OWN else entry)
+        return cls(frozenset(names))
+
+    def among(self, candidates: Sequence[str]) -> list[str]:
+        """Those of the candidates, in their order."""
+        return [name for name in candidates if ALL in self.names or name in self.names]
+
+
+@dataclass(frozen=True, slots=True)
+class Http2:
+    """The fields that switch on HTTP/2, as a traffic policy says; empty: it says nothing of that."""
+
+    by_port: Mapping[int, str]
+    otherwise: str
+
+    @classmethod
+    def of(cls, traffic_policy: Object) -> "Http2":
+        by_port: dict[int, str] = {}
+        for level in mappings(traffic_policy.get("portLevelSettings")):
+            if mode := _http2_mode(level):
+                by_port.setdefault(integer(mapping(level.get("port")).get("number")), mode)
+        return cls(by_port, _http2_mode(traffic_policy))
+
+    def mode(self, port: int) -> str:
+        return self.by_port.get(port) or self.otherwise
+
+
+def _http2_mode(settings: Object) -> str:
+    http = mapping(mapping(settings.get("connectionPool")).get("http"))
+    if http.get("useClientProtocol") is True:
+        return DOWNSTREAM
+    return EXPLICIT if http.get("h2UpgradePolicy") == "UPGRADE" else ""
+
 
 @dataclass(frozen=True, slots=True)
 class DestinationRule:
     key: Key
+    uid: str
     host: str
-    export_to: tuple[str, ...]
-    traffic_policy: Object
+    export_to: Exports
+    http2: Http2
     is_partial: bool
     """It has subsets or selects workloads: whole clusters can't be derived from it."""
 
@@ -39,9 +97,10 @@ class DestinationRule:
         rule = spec(obj)
         return cls(
             key=key(obj),
+            uid=uid(obj),
             host=text(rule.get("host")),
-            export_to=tuple(texts(rule.get("exportTo"))),
-            traffic_policy=mapping(rule.get("trafficPolicy")),
+            export_to=Exports.of(texts(rule.get("exportTo")), own=key(obj).namespace),
+            http2=Http2.of(mapping(rule.get("trafficPolicy"))),
             is_partial=bool(rule.get("subsets") or rule.get("workloadSelector")),
         )
 
@@ -52,6 +111,9 @@ class DestinationRule:
         if domain not in {"", "svc", "svc.cluster.local"} or not name:
             return None
         return Key(namespace or self.key.namespace, name)
+
+    def reference(self) -> Object:
+        return DESTINATION_RULES.reference(namespace=self.key.namespace, name=self.key.name, uid=self.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +127,7 @@ class ServicePort:
 class Service:
     key: Key
     ports: tuple[ServicePort, ...]
-    export_to: tuple[str, ...]
+    export_to: Exports
 
     @classmethod
     def of(cls, obj: Object) -> "Service":
@@ -74,9 +136,11 @@ class Service:
             key=key(obj),
             ports=tuple(
                 ServicePort(integer(port.get("port")), text(port.get("name")), text(port.get("appProtocol")))
-                for port in mappings(spec(obj).get("ports"))
+                for port in mappings(spec(obj).get("ports"))[:MOST_PORTS]
             ),
-            export_to=tuple(entry.strip() for entry in exported.split(",") if entry.strip()),
+            export_to=Exports.of(
+                (entry.strip() for entry in exported.split(",") if entry.strip()), own=key(obj).namespace
+            ),
         )
 
 

@@ -1,9 +1,17 @@
 """One pass over a namespace that has DestinationRules: compute its EnvoyFilters, write the difference."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.resource_manager.istio_cluster_configuration.patches import SUFFIX, config_patches, envoy_filter
+from agent.resource_manager.istio_cluster_configuration.patches import (
+    MOST_PATCHES,
+    NAME,
+    SUFFIX,
+    Patches,
+    compute_patches,
+    envoy_filter,
+)
 from agent.resource_manager.istio_cluster_configuration.projections import (
     DestinationRule,
     Existing,
@@ -16,7 +24,11 @@ from kube.cache import Store
 from kube.client import JSON_PATCH, Client
 from kube.controller import Done, ReconcileError, Result
 from kube.errors import AlreadyExists, KubeError, NotFound
+from kube.events import EventRecorder
+from kube.giving_way import GivingWay
 from kube.objects import Key, Object
+
+LIMIT_EXCEEDED = "LimitExceeded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,23 +44,36 @@ class Stores:
 
 
 class Reconciler:
-    def __init__(self, client: Client) -> None:
+    """Args: recorder: writes Events about DestinationRules."""
+
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client = client
+        self._recorder = recorder
+        self._left_out: dict[Key, frozenset[Key]] = {}
         self.stores: Stores
         """Set when the kinds are served; there are no keys before that."""
+
+    @property
+    def limited(self) -> int:
+        """How many DestinationRules are left out."""
+        return sum(map(len, self._left_out.values()))
 
     async def reconcile(self, key: Key) -> Result:
         await self.stores.synced()
         source = self.stores.namespaces.get(key)
         if source is None or source.is_terminating:
+            self._left_out.pop(key, None)
             return Done()  # its filters go with it
-        rules = self.stores.rules.values_by_index("namespace", key.name)
         namespaces = self.stores.namespaces.items()
         ingress = sorted(key.name for key, found in namespaces if found.is_ingress and not found.is_terminating)
-        patches = config_patches(rules, self.stores.services.get, ingress)
+        rules = self.stores.rules.values_by_index("namespace", key.name)
+        patches, giving_way = Patches({namespace: [] for namespace in ingress}), GivingWay()
+        for _ in compute_patches(patches, rules, self.stores.services.get):
+            await giving_way.after_long()
+        self._tell(key, patches.left_out)
         wanted = {
             Key(target, f"{key.name}{SUFFIX}"): envoy_filter(key.name, source.uid, target, found)
-            for target, found in patches.items()
+            for target, found in patches.by_namespace.items()
             if found
         }
         present = [each for each in self.stores.filters.items() if each[0].name == f"{key.name}{SUFFIX}"]
@@ -59,6 +84,18 @@ class Reconciler:
         if errors:
             raise ExceptionGroup("EnvoyFilters could not be written", errors)
         return Done()
+
+    def _tell(self, source: Key, left_out: Sequence[DestinationRule]) -> None:
+        """Of what was not left out the last time."""
+        known = self._left_out.pop(source, frozenset())
+        for rule in left_out:
+            if rule.key not in known:
+                message = (
+                    f"The DestinationRules of a namespace lead to {MOST_PATCHES} ports of Services at most; delete some"
+                )
+                self._recorder.event(rule.reference(), "Warning", LIMIT_EXCEEDED, message, reporter=NAME)
+        if left_out:
+            self._left_out[source] = frozenset(rule.key for rule in left_out)
 
     async def _write(self, name: Key, body: Object) -> None:
         present = self.stores.filters.get(name)

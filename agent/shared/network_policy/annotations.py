@@ -7,10 +7,12 @@ and what it led to earlier stays as it is until somebody mends it.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
+from agent.shared.network_policy.limits import MOST_NOTES, MOST_PORTS, MOST_REQUIREMENTS, MOST_SELECTORS, MOST_VALUES
 from agent.shared.network_policy.ports import Port, allowed_port
 from gardener import keys
 from kube.objects import Object
@@ -23,10 +25,16 @@ _ALIAS = re.compile(r"([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An annotation that can't be understood."""
+    """An annotation that can't be understood, or asks for too much."""
 
     annotation: str
     message: str
+    is_limit: bool = False
+    """It asks for more than a Service may have."""
+
+
+class TooManyError(ValueError):
+    """More than a Service may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +59,32 @@ class PolicySettings:
         return any(problem.annotation == keys.FROM_WORLD for problem in self.problems)
 
 
-def policy_settings(annotations: Mapping[str, str]) -> PolicySettings:
-    """Read all annotations of a Service."""
+def policy_settings(annotations: Mapping[str, str], *, own_ports: int = 0) -> PolicySettings:
+    """Read all annotations of a Service that has so many ports."""
+    left = MOST_PORTS - own_ports
     problems: list[Problem] = []
 
     def understand(name: str, read: Callable[[str], T]) -> T | None:
         try:
             return read(annotations[name])
         except ValueError as error:
-            problems.append(Problem(name, str(error)))
+            problems.append(Problem(name, str(error), is_limit=isinstance(error, TooManyError)))
             return None
 
     selectors = understand(keys.NAMESPACE_SELECTORS, _selectors) if keys.NAMESPACE_SELECTORS in annotations else ()
-    from_world = understand(keys.FROM_WORLD, _ports) if keys.FROM_WORLD in annotations else None
+    world_ports = partial(_ports, at_most=MOST_PORTS)
+    from_world = understand(keys.FROM_WORLD, world_ports) if keys.FROM_WORLD in annotations else None
     aliases = []
     for name in sorted(annotations):
         alias = _alias_of(name)
-        if alias is None:
+        if alias is None or len(problems) > MOST_NOTES:
             continue
         if not _ALIAS.fullmatch(alias):
             rule = "lower case letters, digits, '-' and '.', with a letter or digit at both ends"
             problems.append(Problem(name, f"\"{alias}\" can't be part of a policy's name: it has to consist of {rule}"))
-        elif (ports := understand(name, _addressable_ports)) is not None:
+        elif (ports := understand(name, partial(_addressable_ports, at_most=left))) is not None:
             aliases.append((alias, ports))
+            left -= len(ports)
     return PolicySettings(
         namespace_selectors=selectors or (),
         namespace_alias=annotations.get(keys.NAMESPACE_ALIAS),
@@ -123,31 +134,46 @@ def _clipped(text: str) -> str:
 
 
 def _selectors(text: str) -> tuple[Object, ...]:
-    found = []
-    for index, entry in enumerate(_entries(text, _Selector)):
-        selector = {
-            "matchLabels": entry.matchLabels or {},
-            "matchExpressions": [
-                {"key": r.key or "", "operator": r.operator or "", "values": r.values or []}
-                for r in (each or _Requirement() for each in entry.matchExpressions or [])
-            ],
-        }
-        for error in label_selector_errors(f"[{index}]", selector):
-            raise ValueError(str(error))
-        found.append(selector)
-    return tuple(found)
+    entries = _entries(text, _Selector)
+    _check_number(len(entries), MOST_SELECTORS, "selectors", "select what they have in common by one label")
+    requirements = sum(len(each.matchLabels or {}) + len(each.matchExpressions or []) for each in entries)
+    _check_number(requirements, MOST_REQUIREMENTS, "labels and expressions", "select by fewer labels")
+    values = sum(len(r.values or []) for each in entries for r in each.matchExpressions or [] if r is not None)
+    _check_number(values, MOST_VALUES, "values", "select by a label that all of them have")
+    return tuple(_selector(f"[{index}]", entry) for index, entry in enumerate(entries))
 
 
-def _ports(text: str) -> tuple[Port, ...]:
-    return tuple(_each_port(_entries(text, _Port)))
+def _selector(path: str, entry: _Selector) -> Object:
+    selector = {
+        "matchLabels": entry.matchLabels or {},
+        "matchExpressions": [
+            {"key": r.key or "", "operator": r.operator or "", "values": r.values or []}
+            for r in (each or _Requirement() for each in entry.matchExpressions or [])
+        ],
+    }
+    for error in label_selector_errors(path, selector):
+        raise ValueError(str(error))
+    return selector
 
 
-def _addressable_ports(text: str) -> tuple[Port, ...]:
-    ports = _ports(text)
+def _ports(text: str, *, at_most: int) -> tuple[Port, ...]:
+    entries = _entries(text, _Port)
+    remedy = f"a Service and its annotations have {MOST_PORTS} at most; use ranges (endPort), or another Service"
+    _check_number(len(entries), at_most, "ports", remedy)
+    return tuple(_each_port(entries))
+
+
+def _addressable_ports(text: str, *, at_most: int) -> tuple[Port, ...]:
+    ports = _ports(text, at_most=at_most)
     for index, port in enumerate(ports):
         if port.port is None:
             raise ValueError(f"[{index}].port: Required value: name the port by number or by name")
     return ports
+
+
+def _check_number(found: int, most: int, what: str, remedy: str) -> None:
+    if found > most:
+        raise TooManyError(f"Too many: {found} {what}, where {max(most, 0)} are possible: {remedy}")
 
 
 def _each_port(entries: Sequence[_Port]) -> list[Port]:

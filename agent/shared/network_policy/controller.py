@@ -14,6 +14,7 @@ from config.shared import LabelSelector, NetworkPolicy
 from gardener import kinds
 from kube.events import EventRecorder
 from kube.loop import ControlLoop
+from kube.metrics import controller_limited_objects
 from kube.objects import Object
 from kube.resources import SERVICES
 from process.clusters import Cluster
@@ -25,12 +26,19 @@ def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorde
     """Args: recorder: writes Events about Services."""
     rules = rules_of(settings)
     loop = ControlLoop(NAME, kind=SERVICES, workers=settings.concurrent_syncs)
-    gateways = Gateways(loop, cluster.caches)
-    loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
     stores = Stores(loop, cluster.caches, rules)
-    return loop.reconciled_by(
-        Reconciler(client=cluster.client, stores=stores, gateways=gateways, rules=rules, recorder=recorder)
+    gateways = Gateways(loop, cluster.caches, stores.services)
+    loop.when_served(cluster.discovery, (kinds.VIRTUAL_SERVICES, kinds.GATEWAYS), gateways.begin)
+    reconciler = Reconciler(
+        client=cluster.client,
+        stores=stores,
+        gateways=gateways,
+        rules=rules,
+        recorder=recorder,
+        others_wait=lambda: loop.queue.waiting > 0,
     )
+    controller_limited_objects.labels(NAME).set_function(lambda: reconciler.limited)
+    return loop.reconciled_by(reconciler)
 
 
 def rules_of(settings: NetworkPolicy) -> Rules:

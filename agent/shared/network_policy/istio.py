@@ -4,10 +4,13 @@ Followed only where the API server serves these kinds; they may come and go whil
 only their namespaces count; they are watched with the gateway's own selector.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
+from agent.shared.network_policy.limits import MOST_GATEWAYS, MOST_WATCHES
 from agent.shared.network_policy.policies import GatewayRoute
+from agent.shared.network_policy.projections import Service
 from gardener import kinds
 from kube.cache import Caches, Change, Store, View
 from kube.client import Form
@@ -33,17 +36,22 @@ _MESH = "mesh"
 
 @dataclass(frozen=True, slots=True)
 class VirtualService:
-    destinations: frozenset[tuple[Key, int]]
-    """Services and the numbers of their ports."""
+    destinations: Mapping[Key, frozenset[int]]
+    """Services of its own namespace, with the numbers of their ports."""
     gateways: tuple[Key, ...]
+    """Each once."""
 
 
 def virtual_service(obj: Object) -> VirtualService:
-    """What counts of a VirtualService; hosts that are no Service's full name lead nowhere."""
-    gateways, namespace = texts(spec(obj).get("gateways")), key(obj).namespace
+    """What counts of a VirtualService; hosts that are no full name of a Service of its namespace lead nowhere."""
+    names, namespace = texts(spec(obj).get("gateways")), key(obj).namespace
+    destinations: dict[Key, set[int]] = {}
+    for service, number in _destinations(spec(obj)):
+        if service.namespace == namespace:
+            destinations.setdefault(service, set()).add(number)
     return VirtualService(
-        destinations=frozenset(_destinations(spec(obj))),
-        gateways=tuple(_gateway(name, namespace) for name in gateways if name != _MESH),
+        destinations={service: frozenset(numbers) for service, numbers in destinations.items()},
+        gateways=tuple(dict.fromkeys(_gateway(name, namespace) for name in names if name != _MESH)),
     )
 
 
@@ -73,8 +81,8 @@ def _gateway_selector(obj: Object) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(string_map(spec(obj).get("selector")).items()))
 
 
-def _services(virtual: VirtualService) -> set[Key]:
-    return {service for service, _ in virtual.destinations}
+def _services(virtual: VirtualService) -> Iterable[Key]:
+    return virtual.destinations
 
 
 def _of_gateways(virtual: VirtualService) -> tuple[Key, ...]:
@@ -85,29 +93,48 @@ def _namespace_of(obj: Object) -> str:
     return key(obj).namespace
 
 
+def _itself(kept: Hashable) -> tuple[Hashable]:
+    return (kept,)
+
+
 VIRTUAL_SERVICES_VIEW = View(
     kinds.VIRTUAL_SERVICES, virtual_service, indexes=(("service", _services), ("gateway", _of_gateways)), most=64 << 10
 )
-GATEWAYS_VIEW = View(kinds.GATEWAYS, _gateway_selector)
+GATEWAYS_VIEW = View(kinds.GATEWAYS, _gateway_selector, indexes=(("selector", _itself),))
 
 Selector = tuple[tuple[str, str], ...]
 
 
-class Gateways:
-    """Which gateways lead to which Services."""
+@dataclass(slots=True)
+class _Pods:
+    """The pods of gateways with the same selector."""
 
-    def __init__(self, loop: ControlLoop, caches: Caches) -> None:
+    store: Store[str]
+    first_user: str
+    """The namespace whose Services had it watched."""
+    namespaces: frozenset[str] | None = None
+    """Where they are; None: to be found out."""
+
+
+class Gateways:
+    """Which gateways lead to which Services.
+
+    Args: services: those that exist; of one that comes later, its own watch tells.
+    """
+
+    def __init__(self, loop: ControlLoop, caches: Caches, services: Store[Service]) -> None:
         self._loop = loop
         self._caches = caches
+        self._services = services
         self._virtual_services: Store[VirtualService] | None = None
         self._gateways: Store[Selector] | None = None
-        self._pods: dict[Selector, Store[str]] = {}
+        self._pods: dict[Selector, _Pods] = {}
 
     def begin(self) -> None:
         """Follow VirtualServices; called when they are served."""
         self._gateways = self._loop.watch(self._caches, GATEWAYS_VIEW, self._gateway_changed)
         self._virtual_services = self._loop.watch(
-            self._caches, VIRTUAL_SERVICES_VIEW, enqueue_mapped(_services_of_change)
+            self._caches, VIRTUAL_SERVICES_VIEW, enqueue_mapped(self._services_of_change)
         )
 
     # --- reading
@@ -116,8 +143,8 @@ class Gateways:
         """Whether all that leads to a Service is known: lists that are needed for it are complete."""
         if self._virtual_services is None:
             return True
-        selectors = {self._selector(gateway) for _, gateway in self._leading_to(service)}
-        return self._are_listed() and all(self._pods_of(selector).synced.is_set() for selector in selectors if selector)
+        watched = (self._pods_of(gateway, service) for _, gateway in self._leading_to(service))
+        return self._are_listed() and all(pods.store.synced.is_set() for pods in watched if pods is not None)
 
     def _are_listed(self) -> bool:
         stores = self._virtual_services, self._gateways
@@ -127,19 +154,17 @@ class Gateways:
         """In a stable order; empty while lists are not complete."""
         found = {}
         for virtual, gateway in self._leading_to(service):
-            selector = self._selector(gateway)
-            if not selector:
-                continue
-            namespaces = frozenset(namespace for _, namespace in self._pods_of(selector).items())
-            for destination, number in virtual.destinations:
-                if destination == service:
+            selector, pods = self._selector(gateway), self._pods_of(gateway, service)
+            if selector and pods is not None:
+                namespaces = _namespaces_of(pods)
+                for number in virtual.destinations[service]:
                     found[number, selector] = GatewayRoute(number, dict(selector), namespaces)
         return [found[each] for each in sorted(found)]
 
     def problems(self, service: Key) -> list[str]:
         """What keeps a gateway from being let through, for people."""
-        found = []
-        for _, gateway in self._leading_to(service):
+        found, gateways = [], dict.fromkeys(gateway for _, gateway in self._leading_to(service))
+        for gateway in gateways:
             selector = self._selector(gateway)
             if selector is None:
                 found.append(f"Gateway {gateway} does not exist")
@@ -147,24 +172,46 @@ class Gateways:
                 found.append(
                     f"Gateway {gateway} has no selector, which is not supported by the network policy controller"
                 )
+            elif self._pods_of(gateway, service) is None:
+                found.append(
+                    f"Gateway {gateway} has the selector {label_selector_text(dict(selector))}, and the Services of the"
+                    f" namespace use {MOST_WATCHES} other selectors of Gateways already; use Gateways with the same"
+                )
+        if len(gateways) == MOST_GATEWAYS:
+            found.append(f"VirtualServices lead through {MOST_GATEWAYS} Gateways or more; others do not count")
         return found
 
     def _leading_to(self, service: Key) -> Iterator[tuple[VirtualService, Key]]:
         """VirtualServices of the Service's namespace, with each of their gateways."""
+        gateways: set[Key] = set()
         if self._virtual_services is not None and self._are_listed():
-            for name, virtual in self._virtual_services.by_index("service", service):
-                if name.namespace == service.namespace:
-                    for gateway in virtual.gateways:
-                        yield virtual, gateway
+            for virtual in self._virtual_services.values_by_index("service", service):
+                for gateway in virtual.gateways[:MOST_GATEWAYS]:
+                    gateways.add(gateway)
+                    if len(gateways) > MOST_GATEWAYS:
+                        return
+                    yield virtual, gateway
 
     def _selector(self, gateway: Key) -> Selector | None:
         return self._gateways.get(gateway) if self._gateways is not None else None
 
-    def _pods_of(self, selector: Selector) -> Store[str]:
+    def _pods_of(self, gateway: Key, service: Key) -> _Pods | None:
+        """None: it selects nothing, or too much is watched for the Service's namespace already."""
+        selector, user = self._selector(gateway), service.namespace
+        if not selector:
+            return None
         if selector not in self._pods:
-            view = View(PODS, _namespace_of, form=Form.METADATA, label_selector=label_selector_text(dict(selector)))
-            handler = enqueue_mapped(lambda _: self._services_for_selector(selector))
-            self._pods[selector] = self._loop.watch(self._caches, view, handler)
+            if sum(pods.first_user == user for pods in self._pods.values()) >= MOST_WATCHES:
+                return None
+            view = View(
+                PODS,
+                _namespace_of,
+                form=Form.METADATA,
+                label_selector=label_selector_text(dict(selector)),
+                indexes=(("namespace", _itself),),
+            )
+            handler = enqueue_mapped(partial(self._services_for_pod, selector))
+            self._pods[selector] = _Pods(self._loop.watch(self._caches, view, handler), user)
         return self._pods[selector]
 
     # --- mapping events to Services
@@ -174,23 +221,37 @@ class Gateways:
             for service in self._services_for_gateway(change.key):
                 queue.add(service)
             if change.old in self._pods and not self._having(change.old):
-                self._loop.unwatch(self._pods.pop(change.old))
+                self._loop.unwatch(self._pods.pop(change.old).store)
 
     def _having(self, selector: Selector) -> list[Key]:
-        gateways = self._gateways.items() if self._gateways is not None else ()
-        return [gateway for gateway, having in gateways if having == selector]
+        return self._gateways.keys_by_index("selector", selector) if self._gateways is not None else []
 
-    def _services_for_selector(self, selector: Selector) -> Iterator[Key]:
-        for gateway in self._having(selector):
-            yield from self._services_for_gateway(gateway)
+    def _services_for_pod(self, selector: Selector, change: Change[str]) -> Iterator[Key]:
+        """Only the first pod in a namespace and the last one make a difference."""
+        pods = self._pods.get(selector)
+        if pods is None:
+            return
+        left = pods.store.count("namespace", change.key.namespace)
+        if left == (change.new is not None):
+            pods.namespaces = None
+            for gateway in self._having(selector):
+                yield from self._services_for_gateway(gateway)
 
     def _services_for_gateway(self, gateway: Key) -> Iterator[Key]:
         if self._virtual_services is not None:
             for virtual in self._virtual_services.values_by_index("gateway", gateway):
-                yield from _services(virtual)
+                yield from self._existing(virtual)
+
+    def _services_of_change(self, change: Change[VirtualService]) -> Iterator[Key]:
+        for virtual in (change.old, change.new):
+            if virtual is not None:
+                yield from self._existing(virtual)
+
+    def _existing(self, virtual: VirtualService) -> Iterator[Key]:
+        return (service for service in virtual.destinations if self._services.get(service) is not None)
 
 
-def _services_of_change(change: Change[VirtualService]) -> Iterator[Key]:
-    for virtual in (change.old, change.new):
-        if virtual is not None:
-            yield from _services(virtual)
+def _namespaces_of(pods: _Pods) -> frozenset[str]:
+    if pods.namespaces is None:
+        pods.namespaces = frozenset(namespace for _, namespace in pods.store.items())
+    return pods.namespaces

@@ -8,12 +8,16 @@ that several Services share.
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from agent.shared.network_policy.limits import MOST_POLICIES
 from agent.shared.network_policy.ports import Port
 from agent.shared.network_policy.projections import Backend, Namespace, Service, ServicePort
 from gardener import keys
 from kube.bodies import digest
 from kube.objects import Key, Object, matches_label_selector
+
+T = TypeVar("T")
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
@@ -59,6 +63,8 @@ class Surroundings:
     backends: Collection[Backend] = ()
     """Of Ingresses, those that lead to the Service."""
     routes: Collection[GatewayRoute] = ()
+    served: Collection[str] = ()
+    """Namespaces where the Service has policies already. They come first if there would be too many."""
     has_client: Callable[[str, str], bool] = lambda _namespace, _label: False
     """Whether a pod in this namespace has this label, with the value that lets it through."""
 
@@ -85,6 +91,8 @@ class Desired:
 
     policies: dict[Key, Policy] = field(default_factory=dict)
     shortened: set[ShortenedLabel] = field(default_factory=set)
+    namespaces_left_out: int = 0
+    """That the Service lets in, but that get no policies, since there would be more than a Service may have."""
 
     def add(self, policy: Policy) -> None:
         present = self.policies.get(policy.key)
@@ -102,33 +110,18 @@ def selects(service: Service, namespace: Namespace) -> bool:
     return any(matches_label_selector(selector, namespace.labels) for selector in service.settings.namespace_selectors)
 
 
-def desired_policies(service: Service, rules: Rules, around: Surroundings) -> Desired:
-    """All policies that a Service should have. What is around it has to hold the Service's own namespace."""
-    desired = Desired()
+def compute_policies(desired: Desired, service: Service, rules: Rules, around: Surroundings) -> Iterator[None]:
+    """All policies that a Service should have, computed in steps between which the caller may give way to others.
+
+    What is around the Service has to hold its own namespace.
+    """
     if around.namespaces[service.key.namespace].is_terminating:
-        return desired
-    for client in _clients(service, rules, around):
-        if client.label != client.usual_label:
-            desired.shortened.add(ShortenedLabel(client.usual_label, client.label))
-        for policy in _client_pair(service, client):
-            desired.add(policy)
-    for policy in _for_others(service, rules, around):
+        return
+    for_everybody = list(_for_everybody(service, rules, around.backends))
+    yield from _for_clients(desired, service, rules, around, most=MOST_POLICIES - len(for_everybody))
+    for policy in for_everybody:
         desired.add(policy)
-    return desired
-
-
-def _for_others(service: Service, rules: Rules, around: Surroundings) -> Iterator[Policy]:
-    if service.settings.from_world is not None:
-        yield _from_world(service, service.settings.from_world, rules)
-    if rules.ingress_controller is not None:
-        namespace, pods = rules.ingress_controller
-        for port in _exposed(service, around.backends):
-            yield from _ingress_controller_pair(service, port, namespace, pods)
-    for route in around.routes:
-        for namespace in sorted(route.namespaces):
-            found = around.namespaces.get(namespace)
-            if found is None or not found.is_terminating:
-                yield from _gateway_pair(service, route, namespace)
+    yield from _for_gateways(desired, service, around)
 
 
 # --- clients with labels
@@ -145,21 +138,49 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """Pods of a namespace that ask for an entry."""
+    """Pods that ask for an entry: in the Service's namespace, or in any other."""
 
     entry: _Entry
-    namespace: str
     label: str
     usual_label: str
 
 
-def _clients(service: Service, rules: Rules, around: Surroundings) -> Iterator[_Client]:
-    for namespace in _client_namespaces(service, around.namespaces):
-        for entry in _entries(service):
-            usual = _usual_label(service, entry, namespace)
-            label = client_label(usual)
-            if not rules.requires_pods or around.has_client(namespace, label):
-                yield _Client(entry, namespace, label, usual)
+def _for_clients(
+    desired: Desired, service: Service, rules: Rules, around: Surroundings, *, most: int
+) -> Iterator[None]:
+    """As many as `most`: all clients of a namespace, or none."""
+    namespaces = []
+    for name, namespace in around.namespaces.items():
+        if name != service.key.namespace and not namespace.is_terminating and selects(service, namespace):
+            namespaces.append(name)
+        yield
+    namespaces.sort(key=lambda name: (name not in around.served, name))
+    own, others = _clients(service, own=True), _clients(service, own=False)
+    for name in (service.key.namespace, *namespaces):
+        clients = own if name == service.key.namespace else others
+        if rules.requires_pods:
+            clients = [client for client in clients if around.has_client(name, client.label)]
+        yield
+        if len(desired.policies) + 2 * len(clients) > most:
+            desired.namespaces_left_out += 1
+            continue
+        for client in clients:
+            if client.label != client.usual_label:
+                desired.shortened.add(ShortenedLabel(client.usual_label, client.label))
+            for policy in _client_pair(service, client, name):
+                desired.add(policy)
+            yield
+
+
+def _clients(service: Service, *, own: bool) -> list[_Client]:
+    labels = ((entry, _usual_label(service, entry, own=own)) for entry in _entries(service))
+    return [_Client(entry, client_label(usual), usual) for entry, usual in labels]
+
+
+def labels_of_clients(service: Service) -> Iterator[str]:
+    """With which pods ask for the Service, wherever they are."""
+    for own in (True, False):
+        yield from (client.label for client in _clients(service, own=own))
 
 
 def _entries(service: Service) -> Iterator[_Entry]:
@@ -173,14 +194,6 @@ def _entries(service: Service) -> Iterator[_Entry]:
             yield _Entry(allowed, f"{name}-via-{alias}", alias) if alias else _Entry(allowed, name, name)
 
 
-def _client_namespaces(service: Service, namespaces: Mapping[str, Namespace]) -> Iterator[str]:
-    yield service.key.namespace
-    if service.settings.namespace_selectors:
-        for name, namespace in namespaces.items():
-            if name != service.key.namespace and not namespace.is_terminating and selects(service, namespace):
-                yield name
-
-
 def client_label(usual: str) -> str:
     """A label of client pods, shortened where its name is longer than a label's may be."""
     name = usual.removeprefix(keys.NETWORKING_PREFIX)
@@ -189,26 +202,58 @@ def client_label(usual: str) -> str:
     return f"{keys.NETWORKING_PREFIX}{name[:_KEPT_OF_LABEL]}-{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
-def _usual_label(service: Service, entry: _Entry, namespace: str) -> str:
-    if namespace == service.key.namespace:
+def _usual_label(service: Service, entry: _Entry, *, own: bool) -> str:
+    if own:
         return f"{keys.TO_PREFIX}{entry.label}"
     alias = service.settings.namespace_alias
     return f"{keys.TO_PREFIX}{service.key.namespace if alias is None else alias}-{entry.label}"
 
 
-def _client_pair(service: Service, client: _Client) -> Iterator[Policy]:
-    own, name = client.namespace == service.key.namespace, client.entry.name
+def _client_pair(service: Service, client: _Client, namespace: str) -> Iterator[Policy]:
+    own, name = namespace == service.key.namespace, client.entry.name
     return _pair(
         service,
         client.entry.port,
         {"matchLabels": {client.label: keys.ALLOWED}},
-        client.namespace,
-        ingress=f"ingress-to-{name}" if own else f"ingress-to-{name}-from-{client.namespace}",
+        namespace,
+        ingress=f"ingress-to-{name}" if own else f"ingress-to-{name}-from-{namespace}",
         egress=f"egress-to-{name}" if own else f"egress-to-{service.key.namespace}-{name}",
     )
 
 
 # --- others
+
+
+def _for_everybody(service: Service, rules: Rules, backends: Collection[Backend]) -> Iterator[Policy]:
+    if service.settings.from_world is not None:
+        yield _from_world(service, service.settings.from_world, rules)
+    if rules.ingress_controller is not None:
+        namespace, pods = rules.ingress_controller
+        for port in _exposed(service, backends):
+            yield from _ingress_controller_pair(service, port, namespace, pods)
+
+
+def _for_gateways(desired: Desired, service: Service, around: Surroundings) -> Iterator[None]:
+    ports = _first_of(service, lambda port: port.number)
+    left_out: set[str] = set()
+    for route in around.routes:
+        port = ports.get(route.number)
+        for namespace in sorted(route.namespaces) if port is not None else ():
+            yield
+            found = around.namespaces.get(namespace)
+            if port is None or (found is not None and found.is_terminating):
+                continue
+            if len(desired.policies) + 2 > MOST_POLICIES:
+                left_out.add(namespace)
+                continue
+            for policy in _gateway_pair(service, route, port, namespace):
+                desired.add(policy)
+    desired.namespaces_left_out += len(left_out)
+
+
+def _first_of(service: Service, called: Callable[[ServicePort], T]) -> dict[T, ServicePort]:
+    """The Service's ports by what they are called; the first counts."""
+    return {called(port): port for port in reversed(service.ports)}
 
 
 def _from_world(service: Service, ports: tuple[Port, ...], rules: Rules) -> Policy:
@@ -229,10 +274,15 @@ def from_world_name(service: Key) -> str:
 
 
 def _exposed(service: Service, backends: Collection[Backend]) -> Iterator[Port]:
-    for backend in sorted(backends, key=lambda backend: (backend.name, backend.number)):
-        port = next((port for port in service.ports if backend.is_for(port)), None)
+    """In a stable order, each once."""
+    by_name, by_number = _first_of(service, lambda port: port.name), _first_of(service, lambda port: port.number)
+    wanted: dict[Port, None] = {}
+    for backend in backends:
+        named = by_name.get(backend.name) if backend.name else None
+        port = named or (by_number.get(backend.number) if backend.number else None)
         if port is not None:
-            yield port.target
+            wanted[port.target] = None
+    yield from sorted(wanted, key=lambda port: (port.protocol, str(port.port)))
 
 
 def _ingress_controller_pair(service: Service, port: Port, namespace: str, pods: Object) -> Iterator[Policy]:
@@ -250,10 +300,7 @@ def _ingress_controller_pair(service: Service, port: Port, namespace: str, pods:
     )
 
 
-def _gateway_pair(service: Service, route: GatewayRoute, namespace: str) -> Iterator[Policy]:
-    port: ServicePort | None = next((port for port in service.ports if port.number == route.number), None)
-    if port is None:
-        return
+def _gateway_pair(service: Service, route: GatewayRoute, port: ServicePort, namespace: str) -> Iterator[Policy]:
     own = namespace == service.key.namespace
     name = f"{service.key.name}-{port.target.slug}"
     yield from _pair(

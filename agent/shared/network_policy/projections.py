@@ -1,9 +1,10 @@
 """What is kept of the objects that policies are computed from: only what counts."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.shared.network_policy.annotations import PolicySettings, policy_settings
+from agent.shared.network_policy.limits import MOST_PORTS
 from agent.shared.network_policy.ports import Port
 from gardener import keys
 from kube.bodies import digest
@@ -42,17 +43,22 @@ class Service:
     is_deleting: bool
     selector: Object
     ports: tuple[ServicePort, ...]
+    """The first of them, as many as get policies."""
+    ports_left_out: int
     settings: PolicySettings
 
     @classmethod
     def of(cls, obj: Object) -> "Service":
+        ports = list(mappings(spec(obj).get("ports")))
+        counted = ports[:MOST_PORTS]
         return cls(
             key=key(obj),
             uid=uid(obj),
             is_deleting=is_deleting(obj),
             selector=string_map(spec(obj).get("selector")),
-            ports=tuple(_service_port(port) for port in mappings(spec(obj).get("ports"))),
-            settings=policy_settings(annotations(obj)),
+            ports=tuple(_service_port(port) for port in counted),
+            ports_left_out=len(ports) - len(counted),
+            settings=policy_settings(annotations(obj), own_ports=len(counted)),
         )
 
     def reference(self) -> Object:
@@ -110,30 +116,27 @@ def owner(policy: Object) -> Key:
 class Backend:
     """A port of a Service as an Ingress names it, by name or by number."""
 
-    service: Key
     name: str
     number: int
 
-    def is_for(self, port: ServicePort) -> bool:
-        return (bool(self.name) and self.name == port.name) or (bool(self.number) and self.number == port.number)
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    of: Mapping[Key, frozenset[Backend]]
+    """By Service."""
 
 
-def backends(ingress: Object) -> frozenset[Backend]:
-    """The Services that the rules of an Ingress lead to; its default backend is not regarded."""
-    return frozenset(_backends(ingress))
-
-
-def _backends(ingress: Object) -> Iterator[Backend]:
+def backends(ingress: Object) -> Backends:
+    """What the rules of an Ingress lead to; its default backend is not regarded."""
+    found: dict[Key, set[Backend]] = {}
     for rule in mappings(spec(ingress).get("rules")):
         for path in mappings(mapping(rule.get("http")).get("paths")):
             service = mapping(mapping(path.get("backend")).get("service"))
             if service:
                 port = mapping(service.get("port"))
-                yield Backend(
-                    service=Key(key(ingress).namespace, text(service.get("name"))),
-                    name=text(port.get("name")),
-                    number=integer(port.get("number")),
-                )
+                name = Key(key(ingress).namespace, text(service.get("name")))
+                found.setdefault(name, set()).add(Backend(text(port.get("name")), integer(port.get("number"))))
+    return Backends({name: frozenset(ports) for name, ports in found.items()})
 
 
 def client_labels(pod: Object) -> frozenset[str]:

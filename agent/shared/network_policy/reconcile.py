@@ -1,27 +1,39 @@
 """One pass over a Service: compute what should be there, write the difference.
 
 A pass over a Service whose policies are right costs no request. Each policy is written for itself: one that fails
-delays no other. While it is not known yet which gateways lead to a Service, as just after a start, policies are added,
-but none is changed or taken away.
+delays no other. A Service with much to write lets others go first now and then; what is to go comes first. While it is
+not known yet which gateways lead to a Service, as just after a start, policies are added, but none is changed or taken
+away.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 import structlog
 
 from agent.shared.network_policy.istio import Gateways
-from agent.shared.network_policy.policies import Desired, Policy, Rules, desired_policies, from_world_name, is_handled
+from agent.shared.network_policy.limits import (
+    MOST_NOTES,
+    MOST_POLICIES,
+    MOST_PORTS,
+    WRITES_AT_ONCE,
+    WRITES_BEFORE_OTHERS,
+)
+from agent.shared.network_policy.policies import Desired, Policy, Rules, compute_policies, from_world_name, is_handled
 from agent.shared.network_policy.projections import Existing, Service
 from agent.shared.network_policy.stores import Stores
 from gardener import keys
 from kube.client import JSON_PATCH, Client
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import AlreadyExists, KubeError, NamespaceTerminating, NotFound
-from kube.events import EventRecorder, EventType
+from kube.events import EventRecorder, EventType, clip
+from kube.giving_way import GivingWay
 from kube.objects import Key, Object
 from kube.paths import pointer_step
+from kube.queue import RESYNC
 from kube.resources import NETWORK_POLICIES
 
 REPORTER = "networkpolicy-controller"
@@ -31,15 +43,39 @@ NAME_TAKEN = "NetworkPolicyNameTaken"
 TAKEN_OVER = "NetworkPolicyTakenOver"
 LABEL_TOO_LONG = "PodLabelSelectorKey(s)TooLong"
 GATEWAY_NOT_USABLE = "GatewayNotUsable"
+LIMIT_EXCEEDED = "LimitExceeded"
 
-_AT_ONCE = 16
+_MOST_PORTS = f"The first {MOST_PORTS} ports of a Service get network policies"
+_MOST_POLICIES = f"A Service gets {MOST_POLICIES} network policies at most"
+
+_LONGEST_SECONDS = 10.0
+"""After which a pass that has much to write begins anew, with what is there by then."""
 _UNKNOWN_SECONDS = 0.5
 """Until another look at a Service of which not all is known."""
 
+Note = tuple[str, str]
+"""Reason and message."""
 Write = Callable[[], Awaitable[None]]
 """Begun when it is its turn: of writes that are given up before, nothing is left."""
 
 log = structlog.get_logger("networkpolicy")
+
+
+class _Notes:
+    """What is to be told about a Service."""
+
+    def __init__(self) -> None:
+        self._by_reason: dict[str, dict[str, None]] = {}
+
+    def add(self, reason: str, message: str) -> None:
+        messages = self._by_reason.setdefault(reason, {})
+        if len(messages) < MOST_NOTES:
+            messages[message] = None
+        else:
+            messages[f"There is more than is told: {MOST_NOTES} are"] = None
+
+    def all(self) -> frozenset[Note]:
+        return frozenset((reason, message) for reason, messages in self._by_reason.items() for message in messages)
 
 
 class Reconciler:
@@ -47,51 +83,71 @@ class Reconciler:
 
     Args:
         recorder: writes Events about Services.
+        others_wait: whether other Services wait for a worker.
+        now: monotonic seconds.
     """
 
     def __init__(
-        self, *, client: Client, stores: Stores, gateways: Gateways, rules: Rules, recorder: EventRecorder
+        self,
+        *,
+        client: Client,
+        stores: Stores,
+        gateways: Gateways,
+        rules: Rules,
+        recorder: EventRecorder,
+        others_wait: Callable[[], bool],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._stores = stores
         self._gateways = gateways
         self._rules = rules
         self._recorder = recorder
-        self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._warned: dict[Key, frozenset[tuple[str, str]]] = {}
+        self._others_wait = others_wait
+        self._now = now
+        self._warned: dict[Key, frozenset[Note]] = {}
+        self._failed: dict[Key, set[Key]] = {}
+        """Policies of a Service that could not be written; they come after its others."""
+
+    @property
+    def limited(self) -> int:
+        """How many Services ask for more than they may have."""
+        return sum(any(reason == LIMIT_EXCEEDED for reason, _ in notes) for notes in self._warned.values())
 
     async def reconcile(self, key: Key) -> Result:
         """Raises an ExceptionGroup of what went wrong with single policies."""
+        began = self._now()
         service = self._stores.services.get(key)
         existing = dict(self._stores.policies.by_index("owner", key))
-        desired = self._desired(key, service)
+        is_known = self._gateways.are_known(key)
+        desired = await self._desired(key, service, existing)
         if service is None or desired is None:
             self._warned.pop(key, None)
-            await self._all(partial(self._delete, name, policy) for name, policy in existing.items())
-            return Done()
-        is_known = self._gateways.are_known(key)
-        notes = self._notes(service, desired)
-        writes: list[Write] = []
+            deletions = {name: partial(self._delete, name, policy) for name, policy in existing.items()}
+            return await self._write(key, service, deletions, began=began) or Done()
+        writes: dict[Key, Write] = {
+            name: partial(self._delete, name, present)
+            for name, present in existing.items()
+            if is_known and name not in desired.policies and not _is_spared(service, name, count=len(existing))
+        }
+        notes, giving_way = self._notes(service, desired), GivingWay()
         for policy in desired.policies.values():
+            await giving_way.after_long()
             present = self._stores.policies.get(policy.key)
             if present is not None and present.owner != key and self._stores.services.get(present.owner) is not None:
                 self._stores.waiting[policy.key] = key
-                notes.add((NAME_TAKEN, _taken(policy.key, present.owner)))
+                notes.add(NAME_TAKEN, _taken(policy.key, present.owner))
             elif present is None or present.uid == self._stores.deleted.get(policy.key):
-                writes.append(partial(self._create, service, policy))
+                writes[policy.key] = partial(self._create, service, policy)
             elif is_known and (present.owner != key or present.digest != policy.digest()):
-                writes.append(partial(self._update, service, policy, present))
-        writes += [
-            partial(self._delete, name, present)
-            for name, present in existing.items()
-            if is_known and name not in desired.policies and not _is_spared(service, name)
-        ]
-        self._warn(service, notes)
-        await self._all(writes)
+                writes[policy.key] = partial(self._update, service, policy, present)
+        self._warn(service, notes.all())
+        if again := await self._write(key, service, writes, began=began):
+            return again
         return Done() if is_known else RequeueAfter(_UNKNOWN_SECONDS)
 
-    def _desired(self, key: Key, service: Service | None) -> Desired | None:
-        """None if the Service is not to have any policies."""
+    async def _desired(self, key: Key, service: Service | None, existing: Collection[Key]) -> Desired | None:
+        """None if the Service is not to have any policies. Others have their turns meanwhile."""
         namespace = self._stores.namespace(key.namespace)
         if service is None or service.is_deleting or not service.selector:
             return None
@@ -99,58 +155,102 @@ class Reconciler:
             return None
         if namespace is None:
             raise ReconcileError(f"failed fetching service namespace {key.namespace}: it is not known yet")
-        around = self._stores.around(key, routes=self._gateways.routes(key))
-        return desired_policies(service, self._rules, around)
+        around = self._stores.around(key, existing=existing, routes=self._gateways.routes(key))
+        desired, giving_way = Desired(), GivingWay()
+        for _ in compute_policies(desired, service, self._rules, around):
+            await giving_way.after_long()
+        return desired
 
     # --- Events
 
-    def _notes(self, service: Service, desired: Desired) -> set[tuple[str, str]]:
-        notes = {
-            (INVALID_ANNOTATION, f"{problem.annotation}: {problem.message}") for problem in service.settings.problems
-        }
-        notes |= {(GATEWAY_NOT_USABLE, message) for message in self._gateways.problems(service.key)}
-        for label in desired.shortened:
+    def _notes(self, service: Service, desired: Desired) -> "_Notes":
+        notes = _Notes()
+        for problem in service.settings.problems:
+            reason = LIMIT_EXCEEDED if problem.is_limit else INVALID_ANNOTATION
+            notes.add(reason, f"{problem.annotation}: {problem.message}")
+        if service.ports_left_out:
+            notes.add(LIMIT_EXCEEDED, f"{_MOST_PORTS}; {service.ports_left_out} get none: use several Services")
+        if desired.namespaces_left_out:
+            left_out = f"{desired.namespaces_left_out} namespaces that it lets in get none"
+            notes.add(LIMIT_EXCEEDED, f"{_MOST_POLICIES}; {left_out}: let in fewer, or at fewer ports")
+        for message in self._gateways.problems(service.key):
+            notes.add(GATEWAY_NOT_USABLE, message)
+        for label in sorted(desired.shortened, key=lambda label: label.usual):
             message = (
                 "Usual pod label selector has at least one key exceeding 63 characters and had to be mutated - "
                 "consider shortening the namespace name or the service name "
                 f"({label.usual} was mutated to {label.mutated})"
             )
-            notes.add((LABEL_TOO_LONG, message))
+            notes.add(LABEL_TOO_LONG, message)
         return notes
 
-    def _warn(self, service: Service, notes: set[tuple[str, str]]) -> None:
+    def _warn(self, service: Service, notes: frozenset[Note]) -> None:
         """Warn of what was not warned of in the passes before."""
         for reason, message in sorted(notes - self._warned.get(service.key, frozenset())):
-            log.info("A Service needs attention", reason=reason, message=message)
+            log.info("A Service needs attention", reason=reason, message=clip(message))
             self._event(service, "Warning", reason, message)
-        self._warned[service.key] = frozenset(notes)
+        self._warned[service.key] = notes
 
     def _event(self, service: Service, type_: EventType, reason: str, message: str) -> None:
         self._recorder.event(service.reference(), type_, reason, message, reporter=REPORTER)
 
     # --- writing
 
-    async def _all(self, writes: Iterable[Write]) -> None:
-        results = await asyncio.gather(*(self._within_bounds(write) for write in writes), return_exceptions=True)
-        errors = [result for result in results if isinstance(result, Exception)]
-        if errors:
-            raise ExceptionGroup("policies could not be written", errors)
+    async def _write(
+        self, key: Key, service: Service | None, writes: Mapping[Key, Write], *, began: float
+    ) -> RequeueAfter | None:
+        """Write some policies, then some more unless others wait; returns when to go on.
 
-    async def _within_bounds(self, write: Write) -> None:
-        async with self._slots:
-            await write()
+        Raises an ExceptionGroup of what could not be written, unless there is more that can be.
+        """
+        failed = self._failed.pop(key, set())
+        names = sorted(writes, key=failed.__contains__)
+        errors: dict[Key, Exception] = {}
+        done = 0
+        while done < len(names):
+            must_stop = self._others_wait() or self._now() - began > _LONGEST_SECONDS
+            if done and (must_stop or self._stores.services.get(key) != service):
+                break
+            some = names[done : done + WRITES_BEFORE_OTHERS]
+            errors |= await self._some(some, writes)
+            done += len(some)
+        if done < len(names):
+            self._failed[key] = failed | errors.keys()
+            if len(errors) < done:
+                return RequeueAfter(0.0, RESYNC)
+        if errors:
+            raise _together(list(errors.values()))
+        return None
+
+    async def _some(self, names: Iterable[Key], writes: Mapping[Key, Write]) -> dict[Key, Exception]:
+        """Write these policies; returns what went wrong."""
+        slots = asyncio.Semaphore(WRITES_AT_ONCE)
+
+        async def write(name: Key) -> None:
+            async with slots:
+                await writes[name]()
+
+        results = await asyncio.gather(*map(write, names), return_exceptions=True)
+        return {name: result for name, result in zip(names, results, strict=True) if isinstance(result, Exception)}
 
     async def _create(self, service: Service, policy: Policy) -> None:
         try:
-            created = await self._client.create(NETWORK_POLICIES, _body(service, policy))
+            with self._writing(policy):
+                self._stores.policies.observe(await self._client.create(NETWORK_POLICIES, _body(service, policy)))
         except AlreadyExists:
             await self._take_over(service, policy)
         except NamespaceTerminating:
             log.debug("The namespace of a policy goes; the watch will bring the news", networkPolicy=str(policy.key))
         except KubeError as error:
             raise _failed("creating", policy.key, error) from error
-        else:
-            self._stores.policies.observe(created)
+
+    @contextmanager
+    def _writing(self, policy: Policy) -> Iterator[None]:
+        self._stores.written[policy.key] = policy.digest()
+        try:
+            yield
+        finally:
+            self._stores.written.pop(policy.key, None)
 
     async def _take_over(self, service: Service, policy: Policy) -> None:
         """A policy of this name carries no labels of a Service, or is too new to be known."""
@@ -174,12 +274,13 @@ class Reconciler:
         patch.append({"op": "add", "path": "/spec", "value": policy.spec})
         name, namespace = policy.key.name, policy.key.namespace
         try:
-            updated = await self._client.patch(
-                NETWORK_POLICIES, name, patch, namespace=namespace, content_type=JSON_PATCH
-            )
+            with self._writing(policy):
+                updated = await self._client.patch(
+                    NETWORK_POLICIES, name, patch, namespace=namespace, content_type=JSON_PATCH
+                )
+                self._stores.policies.observe(updated)
         except KubeError as error:
             raise _failed("updating", policy.key, error) from error
-        self._stores.policies.observe(updated)
 
     async def _delete(self, name: Key, policy: Existing) -> None:
         namespace = self._stores.namespace(name.namespace)
@@ -195,8 +296,20 @@ class Reconciler:
             self._stores.deleted[name] = policy.uid
 
 
-def _is_spared(service: Service, name: Key) -> bool:
-    """Whether a policy that is not asked for stays, since what the Service asks for is not clear."""
+def _together(errors: list[Exception]) -> ExceptionGroup[Exception]:
+    if len(errors) > MOST_NOTES:
+        left_out = ReconcileError(f"{len(errors) - MOST_NOTES} more policies could not be written")
+        errors = [*errors[:MOST_NOTES], left_out]
+    return ExceptionGroup("policies could not be written", errors)
+
+
+def _is_spared(service: Service, name: Key, *, count: int) -> bool:
+    """Whether a policy that is not asked for stays, since what the Service asks for is not clear.
+
+    If it has as many already (`count`) as no Service may have, none does.
+    """
+    if count > MOST_POLICIES:
+        return False
     if name == Key(service.key.namespace, from_world_name(service.key)):
         return service.settings.world_is_unclear
     return not service.settings.are_complete

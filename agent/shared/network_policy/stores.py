@@ -2,8 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from agent.shared.network_policy.policies import GatewayRoute, Rules, Surroundings, is_handled, selects
-from agent.shared.network_policy.projections import Backend, Existing, Namespace, Service, backends, client_labels
+from agent.shared.network_policy.policies import (
+    GatewayRoute,
+    Rules,
+    Surroundings,
+    is_handled,
+    labels_of_clients,
+    selects,
+)
+from agent.shared.network_policy.projections import Backends, Existing, Namespace, Service, backends, client_labels
 from gardener import keys
 from kube.cache import Caches, Change, View
 from kube.client import Form
@@ -20,12 +27,16 @@ def _letting_in(service: Service) -> tuple[bool, ...]:
     return (True,) if service.settings.namespace_selectors else ()
 
 
+def _asked_for(service: Service) -> frozenset[str]:
+    return frozenset(labels_of_clients(service))
+
+
+def _exposed(found: Backends) -> Iterable[Key]:
+    return found.of
+
+
 def _owner(policy: Existing) -> tuple[Key, ...]:
     return (policy.owner,)
-
-
-def _services_of(found: frozenset[Backend]) -> set[Key]:
-    return {backend.service for backend in found}
 
 
 def _asking(pod: "_Client") -> Iterator[tuple[str, str]]:
@@ -43,7 +54,10 @@ class _Client:
 
 
 SERVICES_VIEW = View(
-    SERVICES, Service.of, indexes=(("namespace", _in_namespace), ("letting in", _letting_in)), most=128 << 10
+    SERVICES,
+    Service.of,
+    indexes=(("namespace", _in_namespace), ("letting in", _letting_in), ("asked for", _asked_for)),
+    most=128 << 10,
 )
 NAMESPACES_VIEW = View(NAMESPACES, Namespace.of, form=Form.METADATA)
 POLICIES_VIEW = View(
@@ -52,7 +66,7 @@ POLICIES_VIEW = View(
     label_selector=f"{keys.POLICY_SERVICE_NAME},{keys.POLICY_SERVICE_NAMESPACE}",
     indexes=(("owner", _owner),),
 )
-INGRESSES_VIEW = View(INGRESSES, backends, indexes=(("service", _services_of),), most=64 << 10)
+INGRESSES_VIEW = View(INGRESSES, backends, indexes=(("service", _exposed),), most=64 << 10)
 PODS_VIEW = View(PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking),))
 
 
@@ -67,7 +81,7 @@ class Stores:
             caches, POLICIES_VIEW, enqueue_mapped(self._services_of_policy, when=changed_or_listed)
         )
         self._ingresses = (
-            loop.watch(caches, INGRESSES_VIEW, enqueue_mapped(_services_of_ingress))
+            loop.watch(caches, INGRESSES_VIEW, enqueue_mapped(self._services_of_ingress))
             if rules.ingress_controller is not None
             else None
         )
@@ -76,18 +90,21 @@ class Stores:
         )
         self.deleted: dict[Key, str] = {}
         """Policies that were deleted, with their uids, until the watch brings that, too."""
+        self.written: dict[Key, bytes] = {}
+        """Policies that are being written, with their digests: that they are as wanted is no news."""
         self.waiting: dict[Key, Key] = {}
         """Policies whose name another Service holds, and the Service that would have it."""
 
     # --- reading
 
-    def around(self, service: Key, *, routes: Collection[GatewayRoute]) -> Surroundings:
+    def around(self, service: Key, *, existing: Iterable[Key], routes: Collection[GatewayRoute]) -> Surroundings:
         """What a Service's policies are computed from."""
         found = self._ingresses.values_by_index("service", service) if self._ingresses is not None else []
         return Surroundings(
             namespaces={key.name: namespace for key, namespace in self.namespaces.items()},
-            backends=frozenset(backend for ingress in found for backend in ingress if backend.service == service),
+            backends=frozenset().union(*(backends.of[service] for backends in found)),
             routes=routes,
+            served=frozenset(policy.namespace for policy in existing),
             has_client=lambda namespace, label: self._clients(namespace, label) > 0,
         )
 
@@ -106,6 +123,8 @@ class Stores:
         waiting = self.waiting.pop(name, None)
         if waiting is not None:
             yield waiting
+        if new is not None and self.written.get(name) == new.digest:
+            return
         for policy in (change.old, new):
             if policy is not None:
                 yield policy.owner
@@ -118,6 +137,13 @@ class Stores:
             if _lets_in(service, old) != _lets_in(service, new):
                 yield name
 
+    def _services_of_ingress(self, change: Change[Backends]) -> Iterator[Key]:
+        """Those that exist; of one that comes later, its own watch tells."""
+        for found in (change.old, change.new):
+            for name in found.of if found is not None else ():
+                if self.services.get(name) is not None:
+                    yield name
+
     def _state(self, namespace: Namespace | None) -> object:
         """What counts of a namespace for the Services in it."""
         return namespace and (namespace.is_terminating, is_handled(namespace, self._rules.namespace_selectors))
@@ -127,20 +153,15 @@ class Stores:
         namespace = change.key.namespace
         before = change.old.labels if change.old is not None else frozenset()
         after = change.new.labels if change.new is not None else frozenset()
-        came = any(self._clients(namespace, label) == 1 for label in after - before)
-        went = any(not self._clients(namespace, label) for label in before - after)
-        if came or went:
-            yield from self._services_in(namespace)
-            for name, service in self.services.by_index("letting in", value=True):
-                if _lets_in(service, self.namespace(namespace)):
+        came = {label for label in after - before if self._clients(namespace, label) == 1}
+        went = {label for label in before - after if not self._clients(namespace, label)}
+        for label in came | went:
+            for name, service in self.services.by_index("asked for", label):
+                if name.namespace == namespace or _lets_in(service, self.namespace(namespace)):
                     yield name
 
     def _services_in(self, namespace: str) -> Iterable[Key]:
         return self.services.keys_by_index("namespace", namespace)
-
-
-def _services_of_ingress(change: Change[frozenset[Backend]]) -> set[Key]:
-    return _services_of(change.old or frozenset()) | _services_of(change.new or frozenset())
 
 
 def _lets_in(service: Service, namespace: Namespace | None) -> bool:

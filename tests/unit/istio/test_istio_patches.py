@@ -1,12 +1,22 @@
 """Which settings follow from DestinationRules, for which ingress gateways."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
-from agent.resource_manager.istio_cluster_configuration.patches import config_patches, envoy_filter, http2_mode, resolve
+from agent.resource_manager.istio_cluster_configuration.patches import (
+    MOST_PATCHES,
+    Patches,
+    compute_patches,
+    envoy_filter,
+    http2_mode,
+)
 from agent.resource_manager.istio_cluster_configuration.projections import (
+    MOST_PORTS,
     DestinationRule,
+    Exports,
+    Http2,
     Service,
     ServicePort,
     is_ingress,
@@ -26,6 +36,15 @@ def service(*ports: Object, export_to: str = "*", namespace: str = "a") -> dict[
     meta = {"name": "svc", "namespace": namespace, "annotations": marks}
     found = Service.of({"metadata": meta, "spec": {"ports": list(ports)}})
     return {found.key: found}
+
+
+def config_patches(
+    rules: Iterable[DestinationRule], service_of: Callable[[Key], Service | None], namespaces: Iterable[str]
+) -> dict[str, list[Object]]:
+    found = Patches({namespace: [] for namespace in namespaces})
+    assert all(step is None for step in compute_patches(found, rules, service_of))
+    assert not found.left_out
+    return found.by_namespace
 
 
 HTTPS = {"port": 443, "name": "https"}
@@ -95,7 +114,7 @@ def test_rules_that_lead_to_nothing(spec: Object) -> None:
     ],
 )
 def test_what_something_is_exported_to(export_to: list[str], resolved: list[str]) -> None:
-    assert resolve(export_to, "a", ["a", "t"]) == resolved
+    assert Exports.of(export_to, own="a").among(["a", "t"]) == resolved
 
 
 @pytest.mark.parametrize(("annotation", "targets"), [("", []), ("t1", ["t1"]), (" t1 , t2 ", ["t1", "t2"]), ("~", [])])
@@ -128,7 +147,7 @@ def _upgraded(port: int) -> Object:
     ],
 )
 def test_when_http_2_is_switched_on(policy: Object, port: ServicePort, mode: str) -> None:
-    assert http2_mode(policy, port) == mode
+    assert http2_mode(Http2.of(policy), port) == mode
 
 
 def test_the_order_of_patches_does_not_depend_on_the_order_of_rules() -> None:
@@ -157,3 +176,13 @@ def test_the_filter_goes_with_the_namespace_that_it_stems_from() -> None:
     (owner,) = found["metadata"]["ownerReferences"]
     expected = {"kind": "Namespace", "name": "a", "uid": "uid", "controller": True, "blockOwnerDeletion": True}
     assert expected.items() <= owner.items()
+
+
+def test_gateways_get_so_many_settings_from_a_namespace_and_no_more() -> None:
+    ports = [{"port": number} for number in range(1, 20_000)]
+    rules = [rule(f"r{number}") for number in range(9)]
+    found = Patches({"t": []})
+    steps = sum(1 for _ in compute_patches(found, rules, service(*ports).get))
+    assert len(found.by_namespace["t"]) == MOST_PATCHES == 4 * MOST_PORTS
+    assert [left.key.name for left in found.left_out] == [f"r{number}" for number in range(4, 9)]
+    assert steps == len(rules)

@@ -453,3 +453,22 @@ async def test_whether_a_look_is_needless_may_fail(logs: LogCapture) -> None:
     script = Script(RequeueAfter(0.01, RESYNC, fails))
     await run_script(script, 2)
     assert [entry["log_level"] for entry in logs.entries if entry["event"].startswith("Whether")] == ["error"]
+
+
+async def test_thousands_of_keys_that_cost_little_leave_others_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kube.giving_way._LONG_SECONDS", -1.0)
+    turns: list[int] = []
+    others = 0
+
+    async def reconcile(_: Key) -> Result:
+        turns.append(others)
+        return Done()
+
+    controller = Controller(new_name(), reconcile)
+    for number in range(100):
+        controller.queue.add(Key("default", f"k{number}"))
+    async with running(controller):
+        while len(turns) < 100:
+            others += 1
+            await asyncio.sleep(0)
+    assert len(set(turns)) == 100

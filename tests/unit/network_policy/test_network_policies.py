@@ -13,11 +13,11 @@ from agent.shared.network_policy.policies import (
     Rules,
     Surroundings,
     client_label,
-    desired_policies,
     is_handled,
 )
 from agent.shared.network_policy.projections import Backend, Namespace, Service, backends, client_labels
 from gardener import keys
+from kit.network_policies import desired_policies
 from kube.bodies import digest
 from kube.objects import Key, Object
 
@@ -349,7 +349,9 @@ def test_traffic_from_everywhere(ports: Any, names_everybody: bool, rule: Object
 
 def backends_of(*paths: Any) -> frozenset[Backend]:
     rules = [{"host": "h"}, {"http": {"paths": [{"backend": path} for path in paths]}}]
-    return backends({"metadata": {"name": "i", "namespace": "a"}, "spec": {"rules": rules}})
+    found = backends({"metadata": {"name": "i", "namespace": "a"}, "spec": {"rules": rules}})
+    assert found.of.keys() == {Key("a", "ui")}
+    return found.of[Key("a", "ui")]
 
 
 def ui(**port: Any) -> Object:
@@ -358,13 +360,13 @@ def ui(**port: Any) -> Object:
 
 NGINX = Rules(ingress_controller=("ic", {"matchLabels": {"c": "nginx"}}))
 UI = service("ui", "a", ports=[{"name": "web", "port": 443, "targetPort": 10250, "protocol": "TCP"}])
-WEB = {Backend(Key("a", "ui"), "web", 0)}
+WEB = {Backend("web", 0)}
 
 
 def test_backends_of_an_ingress_are_its_services_by_name_or_number_of_the_port() -> None:
     found = backends_of(ui(name="web"), ui(number=443), {"resource": {"kind": "Bucket"}})
-    assert found == {Backend(Key("a", "ui"), "web", 0), Backend(Key("a", "ui"), "", 443)}
-    assert backends({"metadata": {"namespace": "a"}, "spec": {"defaultBackend": {"service": {"name": "ui"}}}}) == set()
+    assert found == {Backend("web", 0), Backend("", 443)}
+    assert backends({"metadata": {"namespace": "a"}, "spec": {"defaultBackend": {"service": {"name": "ui"}}}}).of == {}
 
 
 def test_the_ingress_controller_reaches_what_ingresses_lead_to() -> None:
@@ -394,7 +396,7 @@ def test_an_ingress_controller_in_the_services_namespace_needs_no_namespace_sele
 
 def test_an_unnamed_port_does_not_match_every_backend() -> None:
     unnamed = service("ui", "a", ports=[{"port": 443, "targetPort": 1}])
-    desired = compute(unnamed, NGINX, namespaces=existing("a"), backends={Backend(Key("a", "ui"), "", 80)})
+    desired = compute(unnamed, NGINX, namespaces=existing("a"), backends={Backend("", 80)})
     assert not [name for name in names(desired) if "controller" in name]
 
 

@@ -18,11 +18,11 @@ from agent.shared.network_policy.policies import (
     Rules,
     Surroundings,
     client_label,
-    desired_policies,
 )
 from agent.shared.network_policy.projections import Backend, Namespace, Service
 from gardener import keys
 from kit.network_model import Network, Pod
+from kit.network_policies import desired_policies
 from kit.objects import obj
 from kube.objects import Key, Object
 
@@ -39,7 +39,7 @@ def network(namespaces: dict[str, dict[str, str]], services: Sequence[Service], 
     policies = [policy(Key(name, "deny-all"), everything) for name in namespaces]
     for service in services:
         found = {key: value for key, value in around.items() if key != "backends"}
-        found["backends"] = {backend for backend in around.get("backends", ()) if backend.service == service.key}
+        found["backends"] = {Backend("", 1)} if service.key in around.get("backends", ()) else ()
         desired = desired_policies(service, rules, Surroundings(namespaces=known, **found))
         policies += [policy(each.key, each.spec) for each in desired.policies.values()]
     return Network(dict(namespaces), policies)
@@ -130,7 +130,7 @@ _NAMES = ("a", "b", "c")
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> tuple[dict[str, dict[str, str]], list[Service], set[Backend]]:
+def clusters(draw: st.DrawFn) -> tuple[dict[str, dict[str, str]], list[Service], set[Key]]:
     namespaces = {name: {NAMESPACE_LABEL: name, **draw(_LABELS)} for name in _NAMES}
     services, exposed = [], set()
     for namespace, name in draw(
@@ -144,7 +144,7 @@ def clusters(draw: st.DrawFn) -> tuple[dict[str, dict[str, str]], list[Service],
         present = {key: value for key, value in annotations.items() if value is not None}
         services.append(service(namespace, name, port=draw(st.sampled_from([80, 81])), annotations=present))
         if draw(st.booleans()):
-            exposed.add(Backend(Key(namespace, name), "", 1))
+            exposed.add(Key(namespace, name))
     return namespaces, services, exposed
 
 
@@ -182,7 +182,7 @@ def test_in_any_cluster_just_those_reach_a_service_who_ask_for_it_where_it_lets_
         pod = Pod(server.key.namespace, (("app", server.key.name),))
         for label in labels_around(services):
             assert after.may_reach(asking(namespace, label), pod, "TCP", port) is (label in opening)
-        is_exposed = any(backend.service == server.key for backend in exposed)
+        is_exposed = server.key in exposed
         reaches = is_exposed and namespace == "b" and port == server.ports[0].target.port
         assert after.may_reach(asking(namespace, role="ingress"), pod, "TCP", port) is reaches
 

@@ -194,6 +194,16 @@ def test_every_alternative_is_bound_to_the_zones(before: Any, after: Any) -> Non
     assert scheduling.with_zones(after, ("a", "b")) == after
 
 
+def test_alternatives_times_zones_are_limited() -> None:
+    terms: list[Any] = [{}] * 1000
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    scheduling.with_zones(affinity, ("a",))
+    with pytest.raises(Refusal) as refused:
+        scheduling.with_zones(affinity, ("a", "b"))
+    message = "1000 nodeSelectorTerms for 2 zones of the namespace are too many: their product may be 1000"
+    assert refused.value.answer == Denied(message)
+
+
 def spread_of(
     replica_count: int,
     *,

@@ -45,6 +45,7 @@ OBJECTS = (
     config_map("no-hosts", {"istio-namespace": "istio"}),
     config_map("empty-hosts", {"hosts": "", "istio-namespace": "istio"}),
     config_map("no-data", None),
+    config_map("many-hosts", {"hosts": ",".join(["h"] * 101), "istio-namespace": "istio"}),
     config_map("no-gateway", {"hosts": "api.a", "istio-namespace": "missing"}),
     config_map("no-istio", {"hosts": "api.a"}),
     service("istio", "10.0.0.1", "fd00::1"),
@@ -90,6 +91,11 @@ def test_pods_are_left_alone_if(unchanged: Any, namespace: str) -> None:
 def test_a_config_map_without_hosts_is_refused(namespace: str) -> None:
     message = f'"hosts" key in configmap "{namespace}/istio-internal-load-balancing" provides an empty value'
     assert refusal(mutation, pod(BY_SECRET), namespace=namespace) == Denied(message)
+
+
+def test_a_config_map_with_too_many_hosts_is_refused() -> None:
+    message = '"hosts" key in configmap "many-hosts/istio-internal-load-balancing" has more than 100 hosts'
+    assert refusal(mutation, pod(BY_SECRET), namespace="many-hosts") == Denied(message)
 
 
 @pytest.mark.parametrize("namespace", ["no-gateway", "no-istio"])

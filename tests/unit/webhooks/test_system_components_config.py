@@ -60,6 +60,11 @@ def test_taints_about_the_state_of_a_node_are_not_tolerated(key: str) -> None:
     assert mutated(mutation_of(node("n", {"key": key, "effect": "NoSchedule"})), {"spec": {}}) == {"spec": {}}
 
 
+def test_a_node_with_more_taints_than_pods_may_tolerate_does_not_count() -> None:
+    hostile = node("a", *({"key": f"k{number}"} for number in range(51)))
+    assert tolerations_after(mutation_of(hostile, NODE)) == [D, E]
+
+
 def test_configured_tolerations_are_taken_whatever_they_are() -> None:
     configured = Toleration(key="node.kubernetes.io/x", operator="Exists", effect="NoExecute", toleration_seconds=0)
     everything = Toleration(operator="Exists")

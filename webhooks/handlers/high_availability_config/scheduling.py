@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from kube.objects import Object
+from webhooks.admission import Denied, Refusal
 from webhooks.handlers.high_availability_config.requirements import Requirements
 
 HOST = "kubernetes.io/hostname"
@@ -14,6 +15,9 @@ ZONE = "topology.kubernetes.io/zone"
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
+
+MOST_VALUES = 1000
+"""Zones in all alternatives of a node affinity."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NO_EXECUTE = "NoExecute"
@@ -30,11 +34,18 @@ def needs_zones(requirements: Requirements) -> bool:
 
 
 def with_zones(affinity: Object | None, zones: Sequence[str]) -> Object:
-    """The affinity, with the zones instead of all it said about zones, in each of its alternatives."""
+    """The affinity, with the zones instead of all it said about zones, in each of its alternatives.
+
+    Raises: Refusal: there are too many.
+    """
     affinity = affinity or {}
     node_affinity = affinity.get("nodeAffinity") or {}
     required = node_affinity.get(_REQUIRED) or {}
-    terms = [_term(term, zones) for term in required.get("nodeSelectorTerms") or [{}]]
+    alternatives = required.get("nodeSelectorTerms") or [{}]
+    if len(alternatives) * len(zones) > MOST_VALUES:
+        product = f"{len(alternatives)} nodeSelectorTerms for {len(zones)} zones of the namespace"
+        raise Refusal(Denied(f"{product} are too many: their product may be {MOST_VALUES}"))
+    terms = [_term(term, zones) for term in alternatives]
     return {**affinity, "nodeAffinity": {**node_affinity, _REQUIRED: {**required, "nodeSelectorTerms": terms}}}
 
 

@@ -1,0 +1,11 @@
+"""What a Service is to have, without the giving way that the controller does."""
+
+from agent.shared.network_policy.policies import Desired, Rules, Surroundings, compute_policies
+from agent.shared.network_policy.projections import Service
+
+
+def desired_policies(service: Service, rules: Rules, around: Surroundings) -> Desired:
+    desired = Desired()
+    for _ in compute_policies(desired, service, rules, around):
+        pass
+    return desired
