@@ -108,6 +108,8 @@ def lean_shoot(shoot: Object) -> Object:
     whole, meta = spec(shoot), metadata(shoot)
     provider, kubernetes = mapping(whole.get("provider")), mapping(whole.get("kubernetes"))
     pools = [_only(worker, _OF_POOLS) for worker in mappings(provider.get("workers"))]
+    status = mapping(shoot.get("status"))
+    last = _only(mapping(status.get("lastOperation")), ("state", "type"))
     noted = _only(annotations(shoot), (keys.PROTECT_FROM_DELETION,))
     return {
         "metadata": {
@@ -119,7 +121,7 @@ def lean_shoot(shoot: Object) -> Object:
             "kubernetes": {**_only(kubernetes, ("version", "verticalPodAutoscaler")), **routing_gates_off(whole)},
             "provider": {**_only(provider, ("type", "workersSettings")), "workers": pools},
         },
-        "status": _only(mapping(shoot.get("status")), ("seedName",)),
+        "status": {**_only(status, ("seedName",)), **({"lastOperation": last} if last else {})},
     }
 
 

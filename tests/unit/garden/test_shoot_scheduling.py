@@ -220,6 +220,10 @@ def test_the_first_provider_of_an_own_domain_is_primary_and_stays_so() -> None:
     assert update(old, dns__providers=other).fields == {"spec.dns.providers", "spec.dns.providers[0].type"}
 
 
+def served_domain(domain: str) -> Object:
+    return {"domain": domain, "providers": [{"type": "local", "secretName": "cred", "primary": True}]}
+
+
 @pytest.mark.parametrize(
     ("theirs", "mine", "taken"),
     [
@@ -230,10 +234,66 @@ def test_the_first_provider_of_an_own_domain_is_primary_and_stays_so() -> None:
     ],
 )
 def test_a_domain_belongs_to_one_shoot(theirs: str, mine: str, *, taken: bool) -> None:
-    other = with_fields(stored(shoot(dns={"domain": theirs})), metadata__namespace="garden-other")
-    outcome = asked(other).create(shoot("b", dns={"domain": mine}))
-    same_name = asked(other).create(shoot(dns={"domain": mine}))
+    served = stored(shoot(dns=served_domain(theirs)), status=operation("Create"))
+    other = with_fields(served, metadata__namespace="garden-other")
+    outcome = asked(other).create(shoot("b", dns=served_domain(mine)))
+    same_name = asked(other).create(shoot(dns=served_domain(mine)))
     assert (outcome.code, same_name.code) == ((403, 403) if taken else (200, 200)), outcome.message
+    assert asked(with_fields(served, status=None)).create(shoot("b", dns=served_domain(mine))).code == outcome.code
+
+
+@pytest.mark.parametrize(
+    ("mine", "last", "provider", "taken"),
+    [
+        ("x.my.org", operation("Create", "Processing"), "local", False),
+        ("x.my.org", operation("Create", "Failed"), "local", False),
+        ("x.my.org", None, "local", False),
+        ("x.my.org", operation("Create"), "unmanaged", False),
+        ("x.my.org", operation("Reconcile", "Failed"), "local", True),
+        ("org.my.org", None, "local", False),
+        ("my.org", None, "local", True),
+    ],
+)
+def test_a_domain_that_is_not_served_keeps_no_other_project_from_those_around_it(
+    mine: str, last: Object | None, provider: str, *, taken: bool
+) -> None:
+    dns = {"domain": "my.org", "providers": [{"type": provider}]}
+    other = with_fields(stored(shoot(dns=dns)), metadata__namespace="garden-other", status=last)
+    outcome = asked(other).create(shoot("b", dns=served_domain(mine)))
+    assert outcome.code == (403 if taken else 200), outcome.message
+
+
+INTERNAL = of(
+    kubernetes.SECRETS,
+    "internal",
+    namespace="garden",
+    meta={
+        "labels": {"gardener.cloud/role": "internal-domain"},
+        "annotations": {"dns.gardener.cloud/provider": "local", "dns.gardener.cloud/domain": "in.gardens.net"},
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("domain", "said"),
+    [
+        ("com", "public suffix"),
+        ("co.uk", "public suffix"),
+        ("github.io", "public suffix"),
+        ("local", "public suffix"),
+        ("ex.org", "contains a domain of the garden"),
+        ("gardens.net", "contains a domain of the garden"),
+        ("in.gardens.net", "contains a domain of the garden"),
+        ("a.in.gardens.net", "below the internal domain"),
+        ("my.gardens.net", ""),
+        ("my.co.uk", ""),
+        ("a.local", ""),
+    ],
+)
+def test_a_domain_of_all_belongs_to_no_shoot(domain: str, said: str) -> None:
+    outcome = asked(INTERNAL).create(shoot(dns=served_domain(domain)))
+    assert outcome.fields == ({"spec.dns.domain"} if said else set())
+    assert said in outcome.message
 
 
 # --- references and rights

@@ -5,14 +5,15 @@ one. Both are settled when the Shoot gets its Seed. Reads `SECRETS`, `PROJECTS`,
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
-from gardener.garden.domains import UNMANAGED, domain_and_parents, is_below
+from gardener.garden.domains import UNMANAGED, domain_and_parents, is_below, is_public_suffix, is_served
 from gardener.garden.resources import SHOOTS
 from kube.names import dns_subdomain_problems
-from kube.objects import Object, mappings, text
+from kube.objects import Object, mappings, metadata, text
 from kube.paths import mapping_at
 from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_for, required
-from webhooks.garden.common.domains import default_domains
+from webhooks.garden.common.domains import default_domains, internal_domain
 from webhooks.garden.common.references import key_of
 from webhooks.garden.findings import Denial, Finding
 from webhooks.garden.shoot.parts import project_name, seed_name
@@ -141,6 +142,19 @@ def _default_domain_errors(write: Write, domain: str) -> Iterator[Finding]:
         yield invalid(_PROVIDERS, providers(write.spec), detail)
     if write.is_create or not seed_name(write.old) or not domain_of(write.old_spec):
         yield from _scheme_errors(write, domain, ours)
+        yield from _domain_of_all(write, domain, ours)
+
+
+def _domain_of_all(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
+    """Domains below it are those of others."""
+    internal = internal_domain(write.garden)
+    everybodys = [*ours, *([] if internal is None else [internal.domain])]
+    if is_public_suffix(domain):
+        yield forbidden(_DOMAIN, f"{domain} is a public suffix, below which all may have domains - use one below it")
+    elif any(each == domain or is_below(each, domain) for each in everybodys):
+        yield forbidden(_DOMAIN, "it contains a domain of the garden, below which all have domains - use another one")
+    elif internal is not None and is_below(domain, internal.domain) and not _is_default(domain, ours):
+        yield forbidden(_DOMAIN, "it is below the internal domain of the garden - use another one")
 
 
 def _scheme_errors(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
@@ -162,14 +176,27 @@ def _secondary_errors(shoot_spec: Object) -> Iterator[FieldError]:
 
 
 def _taken(write: Write, domain: str) -> Iterator[Finding]:
-    """Of all Shoots of the garden, none has this domain, one above it, or one below it."""
-    own = f"{write.namespace}/{write.name}"
-    others = [*write.garden.by(SHOOTS, "belowDomain", domain)]
-    others += [shoot for each in domain_and_parents(domain) for shoot in write.garden.by(SHOOTS, "domain", each)]
-    if any(key_of(shoot) != own for shoot in others):
+    """No other Shoot of the garden has this domain, nor one above or below it.
+
+    Of other projects, only those count above and below that are served: who names the domain of another does not keep
+    its owner from using it. Below default domains, names cannot meet.
+    """
+    own, garden = f"{write.namespace}/{write.name}", write.garden
+    same = list(garden.by(SHOOTS, "domain", domain))
+    around: list[Object] = []
+    if not _is_default(domain, [each.domain for each in default_domains(garden)]):
+        above = (
+            shoot for each in islice(domain_and_parents(domain), 1, None) for shoot in garden.by(SHOOTS, "domain", each)
+        )
+        around = [shoot for shoot in (*garden.by(SHOOTS, "belowDomain", domain), *above) if _counts(write, shoot)]
+    if any(key_of(shoot) != own for shoot in (*same, *around)):
         yield Denial(
             f"the domain {domain} is used by another shoot, or contains or is contained in such a domain", _DOMAIN
         )
+
+
+def _counts(write: Write, shoot: Object) -> bool:
+    return metadata(shoot).get("namespace") == write.namespace or is_served(shoot)
 
 
 # --- changes
