@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
-from prometheus_client import REGISTRY
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -76,20 +75,13 @@ def _needed(cluster: Cluster) -> list[Store[Any]]:
 class CacheCollector(Collector):
     """Which caches may be behind, and which objects are not read, computed when it is scraped.
 
-    Nothing before it is `follow`ing any clusters.
+    Args: prefix: of the metric's name.
     """
 
-    def __init__(self) -> None:
-        self._clusters: Mapping[str, Cluster] = {}
-        self._prefix = ""
-
-    def follow(self, clusters: Mapping[str, Cluster], *, prefix: str) -> None:
-        """Args: prefix: of the metric's name."""
+    def __init__(self, clusters: Mapping[str, Cluster], *, prefix: str) -> None:
         self._clusters, self._prefix = clusters, prefix
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        if not self._prefix:
-            return
         family = GaugeMetricFamily(
             f"{self._prefix}_cache_behind",
             "1 while what is known of a kind may be old: its first list is not complete, or its watch fails.",
@@ -113,7 +105,3 @@ class CacheCollector(Collector):
             unread.add_metric(series, len(objects.get(series, ())))
         yield family
         yield unread
-
-
-caches_behind = CacheCollector()
-REGISTRY.register(caches_behind)

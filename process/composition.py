@@ -14,15 +14,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
+from prometheus_client.registry import Collector
+
 from config.blocks import Configuration
 from kube.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
 from kube.events import EventRecorder
 from process import tracing
-from process.caches import caches_behind, problem
+from process.caches import CacheCollector, problem
 from process.clusters import Clusters, lines
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
-from process.parts import CacheUser, Election, EventWriter, ReadyCaches, Sessions
+from process.parts import CacheUser, Election, EventWriter, Metrics, ReadyCaches, Sessions
 from process.probes import HealthCheck, informer_sync, probe_server
 from process.program import Program
 from process.runner import Component, Groups
@@ -55,7 +57,6 @@ class Composition(Generic[C]):
         self.clusters = Clusters(user_agent=self._user_agent, write_guard=guard)
         for line in self._lines:
             self.clusters.connect(line)
-        caches_behind.follow(self.clusters, prefix=program.component.metrics_prefix)
 
     def groups(
         self,
@@ -65,6 +66,7 @@ class Composition(Generic[C]):
         servers: Sequence[HttpServer] = (),
         caches: Sequence[CacheUser] = (),
         ready: Sequence[Component] = (),
+        metrics: Sequence[Collector] = (),
     ) -> Groups:
         """All components, in the order of their start.
 
@@ -74,11 +76,13 @@ class Composition(Generic[C]):
             servers: started with those of metrics and probes.
             caches: what every replica watches beside what is watched already.
             ready: started with the caches.
+            metrics: beside those of caches; computed when they are scraped.
 
         Raises: OSError: the address of a server is taken.
         """
         config = self.config
         grace_period, filling = config.graceful_shutdown_timeout, config.controllers.cache_sync_timeout
+        caches_behind = CacheCollector(self.clusters, prefix=self._program.component.metrics_prefix)
         servers = [self._metrics(), self._probes(checks), *servers]
         for server in servers:
             server.bind()
@@ -87,7 +91,7 @@ class Composition(Generic[C]):
                 *tracing.parts(config.tracing, service=self._program.name, grace_period=grace_period),
                 Sessions(self.clusters),
             ],
-            [*servers, MemoryReturn()],
+            [Metrics([caches_behind, *metrics]), *servers, MemoryReturn()],
             [ReadyCaches(self.clusters, timeout=filling, users=caches), *ready],
             [EventWriter(recorder) for recorder in set(self.recorders.values())],
             [Election(self._elector)] if self._elector else [],

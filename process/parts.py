@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
+
 from kube.election import LeaderElector
 from kube.events import EventRecorder
 from process.caches import fill
@@ -28,6 +30,27 @@ class Sessions:
 
     async def stop(self) -> None:
         await self._clusters.close()
+
+
+class Metrics:
+    """Computes metrics when they are scraped, while the program runs."""
+
+    name = "metrics"
+
+    def __init__(self, collectors: Sequence[Collector], *, registry: CollectorRegistry = REGISTRY) -> None:
+        self._collectors = collectors
+        self._registry = registry
+
+    async def start(self) -> None:
+        for collector in self._collectors:
+            self._registry.register(collector)
+
+    async def wait(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        for collector in self._collectors:
+            self._registry.unregister(collector)
 
 
 class CacheUser(Protocol):

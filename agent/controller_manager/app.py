@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from agent.controller_manager import metrics
 from agent.controller_manager.context import Context
 from agent.controller_manager.controllers import CONTROLLERS
+from agent.controller_manager.metrics import GardenCollector
 from config.controller_manager.schema import ControllerManagerConfiguration
 from kube.loop import ControlLoop
 from process.composition import Composition
@@ -26,7 +26,9 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
             recorder=base.recorders["garden"],
             clock=garden.clock,
         )
-        metrics.garden.follow(garden.caches.stores)
         return [declare(context) for declare in CONTROLLERS.load(config)]
 
-    return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)])
+    return base.groups(
+        metrics=[GardenCollector(garden.caches.stores)],
+        work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)],
+    )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prometheus_client import REGISTRY
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -196,13 +195,9 @@ def _add_first(family: GaugeMetricFamily, labels: Sequence[str], times: Iterable
 
 
 class GardenCollector(Collector):
-    """Reports what it was last `follow`ing; nothing before."""
+    """Args: stores: gives what the controllers watch in the garden now."""
 
-    def __init__(self) -> None:
-        self._stores: Callable[[], Iterable[Store[Any]]] = tuple
-
-    def follow(self, stores: Callable[[], Iterable[Store[Any]]]) -> None:
-        """Args: stores: what the controllers watch in the garden now."""
+    def __init__(self, stores: Callable[[], Iterable[Store[Any]]]) -> None:
         self._stores = stores
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
@@ -214,7 +209,3 @@ class GardenCollector(Collector):
             *_of_seeds(known.get(SEEDS_VIEW), known.get(SHOOTS_VIEW)),
             *_of_autoscalers(known.get(SEED_AUTOSCALERS_VIEW)),
         ]
-
-
-garden = GardenCollector()
-REGISTRY.register(garden)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from agent.resource_manager.bootstrap import cluster_identity
 from agent.resource_manager.changes import KEPT, RecentChanges
-from agent.resource_manager.context import Context
+from agent.resource_manager.context import Context, Metrics
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
 from agent.resource_manager.definition import DefinitionCheck
 from agent.resource_manager.health.rules import rules_of
@@ -38,6 +38,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     page = config.server.status_page
     changes = RecentChanges(limit=KEPT if page.port else 0)
     lister = _lister(config, source_objects, changes)
+    metrics = Metrics()
 
     async def control_loops() -> Sequence[ControlLoop]:
         context = Context(
@@ -49,6 +50,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
             cluster_id=await cluster_identity(config.controllers.cluster_id, source.client),
             health_rules=rules,
             changes=changes,
+            metrics=metrics,
         )
         return compose_controllers(context, source_objects=source_objects, lister=lister)
 
@@ -62,6 +64,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
         servers.append(status_page_server(lister, live, host=page.bind_address, port=page.port))
     return base.groups(
         servers=servers,
+        metrics=[metrics.managed_resources, metrics.tokens],
         ready=[DefinitionCheck(source.discovery)],
         work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)],
     )

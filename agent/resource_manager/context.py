@@ -1,12 +1,24 @@
 """What control loops get: the seam between the process and the controllers."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from agent.resource_manager.changes import RecentChanges
+from agent.resource_manager.managed_resource_metrics import ManagedResourceCollector
+from agent.shared.token_requestor.metrics import TokenCollector
+from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.checks.registry import BUILT_IN, Rules
 from kube.events import EventRecorder
 from process.clusters import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What is computed when it is scraped, from what control loops know."""
+
+    managed_resources: ManagedResourceCollector = field(default_factory=ManagedResourceCollector)
+    tokens: TokenCollector = field(default_factory=partial(TokenCollector, COMPONENT.metrics_prefix))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +38,4 @@ class Context:
     """What makes objects healthy."""
     changes: RecentChanges = field(default_factory=lambda: RecentChanges(limit=0))
     """What is done to objects is noted here, for the status page."""
+    metrics: Metrics = field(default_factory=Metrics)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from agent.resource_manager import managed_resource_metrics
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.controller import declare_health, declare_progress
 from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
@@ -96,7 +95,7 @@ def token_requestor() -> Declare[Context]:
         target=context.target,
         recorder=context.recorder,
         kubeconfig=COMPONENT.connections(context.config)["target"].kubeconfig,
-        metrics_prefix=COMPONENT.metrics_prefix,
+        metrics=context.metrics.tokens,
     )
 
 
@@ -131,7 +130,7 @@ def compose_controllers(
     status = status_writer(context, source_objects.managed_resources)
     managed = ManagedResourceLoop(context, source=source_objects, kinds=kinds, status=status)
     health, progress = declare_health(context, kinds, status), declare_progress(context, kinds, status)
-    managed_resource_metrics.managed_resources.follow(
+    context.metrics.managed_resources.follow(
         Sources(
             managed_resources=managed.managed_resources,
             last_applied=managed.last_applied,

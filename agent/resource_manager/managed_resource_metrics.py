@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from prometheus_client import REGISTRY
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -169,6 +168,3 @@ _VALUES: Sequence[tuple[str, str, Callable[[State], float | None]]] = (
         lambda state: state.ignored_since,
     ),
 )
-
-managed_resources = ManagedResourceCollector()
-REGISTRY.register(managed_resources)

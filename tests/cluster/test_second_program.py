@@ -66,10 +66,9 @@ def test_the_file_of_another_program_is_refused(cluster: Cluster, namespace: str
 async def test_a_cluster_comes_and_goes_while_others_stay(cluster: Cluster, namespace: str) -> None:
     settings = ClientConnection(kubeconfig=str(cluster.kubeconfig))
     (garden,) = lines({"garden": settings}, environment={})
-    clusters, collector, registry = Clusters(user_agent="test"), CacheCollector(), CollectorRegistry()
+    clusters, registry = Clusters(user_agent="test"), CollectorRegistry()
     clusters.connect(garden)
-    collector.follow(clusters, prefix="p")
-    registry.register(collector)
+    registry.register(CacheCollector(clusters, prefix="p"))
 
     shoot = clusters.connect(Line.to(garden.transport.connection, settings, "shoot--a--b"))
     view = View(CONFIG_MAPS, resource_version)

@@ -17,29 +17,36 @@ from typing import Any
 
 import yaml
 
-from agent.controller_manager import metrics as garden_metrics
-from agent.resource_manager import managed_resource_metrics
+from agent.controller_manager.metrics import GardenCollector
 from agent.resource_manager.csr_approver import metrics as csr_metrics
 from agent.resource_manager.garbage_collector import metrics as garbage_metrics
+from agent.resource_manager.managed_resource_metrics import ManagedResourceCollector
 from agent.scheduler.shoot import metrics as scheduler_metrics
-from agent.shared.token_requestor import metrics as token_metrics
+from agent.shared.token_requestor.metrics import TokenCollector
+from config.resource_manager import COMPONENT
 from kube import metrics as kube_metrics
-from process.caches import caches_behind
+from process.caches import CacheCollector
 from webhooks import metrics as webhook_metrics
 
 REGISTERED = (
     csr_metrics.csr_approver_decisions_total,
     garbage_metrics.objects_total,
-    garden_metrics.garden,
-    managed_resource_metrics.managed_resources,
     scheduler_metrics.pending_shoots,
-    token_metrics.requested_tokens,
     kube_metrics.leader_election_master_status,
     kube_metrics.workqueue_depth,
-    caches_behind,
     webhook_metrics.request_metrics,
 )
-"""Where metrics come from; named so that they are all there."""
+"""Where metrics come from that are counted in all programs; named so that they are all there."""
+
+TOKENS = TokenCollector(COMPONENT.metrics_prefix)
+TOKENS.follow(tuple)
+COMPUTED = (
+    GardenCollector(tuple),
+    ManagedResourceCollector(),
+    TOKENS,
+    CacheCollector({}, prefix=COMPONENT.metrics_prefix),
+)
+"""Those that a program makes, and computes when they are scraped."""
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMPONENTS = PROJECT / "manifests" / "components"

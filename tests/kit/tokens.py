@@ -14,6 +14,7 @@ from typing import Any
 from agent.resource_manager.context import Context
 from agent.shared.token_requestor.controller import declare
 from agent.shared.token_requestor.memory import Pace
+from agent.shared.token_requestor.metrics import TokenCollector
 from agent.shared.token_requestor.reconcile import Clock
 from agent.shared.token_requestor.tokens import TOKEN_REVIEWS
 from config.resource_manager.controllers import Controllers
@@ -67,7 +68,7 @@ async def token_requestor(
             target=context.target,
             recorder=context.recorder,
             kubeconfig=kubeconfig,
-            metrics_prefix="test",
+            metrics=TokenCollector("test"),
             clock=(clock or MovableClock()).clock(),
         )
 

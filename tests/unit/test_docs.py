@@ -24,7 +24,6 @@ from agent.shared.network_policy.reconcile import (
     NAME_TAKEN,
     TAKEN_OVER,
 )
-from agent.shared.token_requestor import metrics as token_metrics
 from agent.shared.token_requestor.reconcile import FAILED, INVALID, KUBECONFIG_REMOVED
 from campaign import command as campaign
 from config import controller_manager, scheduler
@@ -38,12 +37,11 @@ from devcluster import __main__ as devcluster_program
 from fuzz import garden_kinds
 from gardener import conditions, keys
 from gardener.managed_resource import conditions as applied
-from kit.monitoring_files import REGISTERED
+from kit.monitoring_files import COMPUTED, REGISTERED
 from kubectl_mr import __main__ as kubectl_mr_program
 from kubectl_mr import krew
 from kubectl_mr.garden import __main__ as kubectl_gardener_program
 from kubectl_mr.seed_sets import __main__ as kubectl_mss_program
-from process.caches import caches_behind
 from process.flags import Flags
 from process.metrics import describe_process
 from process.version import DISTRIBUTION
@@ -300,10 +298,8 @@ def test_fields_of_the_configuration_exist() -> None:
 def names_of_metrics() -> set[str]:
     registry = CollectorRegistry()
     describe_process(version="v0.0.0", configuration=b"", prefix=COMPONENT.metrics_prefix, registry=registry)
-    caches_behind.follow({}, prefix=COMPONENT.metrics_prefix)
-    token_metrics.requested_tokens.follow(tuple, prefix=COMPONENT.metrics_prefix)
     assert set(REGISTERED) <= REGISTRY._collector_to_names.keys()
-    families = [family for source in (REGISTRY, registry) for family in source.collect()]
+    families = [family for source in (REGISTRY, registry, *COMPUTED) for family in source.collect()]
     return {family.name + ("_total" if family.type == "counter" else "") for family in families}
 
 

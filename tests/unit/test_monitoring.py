@@ -9,6 +9,7 @@ import yaml
 from prometheus_client import REGISTRY
 
 from kit.monitoring_files import (
+    COMPUTED,
     MONITORED,
     PROJECT,
     REGISTERED,
@@ -85,7 +86,7 @@ def test_labels_are_described_as_they_are() -> None:
     told = described()
     for source in REGISTERED:
         assert source in REGISTRY._collector_to_names
-    for family in (family for source in REGISTRY._collector_to_names for family in source.collect()):
+    for family in (family for source in (*REGISTRY._collector_to_names, *COMPUTED) for family in source.collect()):
         names = [family.name, f"{family.name}_total", f"{family.name}_count"]
         name = next((name for name in names if name in told), None)
         for sample in family.samples if name else ():

@@ -10,7 +10,7 @@ from functools import partial
 
 from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.memory import Memories
-from agent.shared.token_requestor.metrics import requested_tokens
+from agent.shared.token_requestor.metrics import TokenCollector
 from agent.shared.token_requestor.reconcile import Clock, Reconciler
 from agent.shared.token_requestor.targets import TargetSecrets
 from agent.shared.token_requestor.tokens import Tokens
@@ -32,7 +32,7 @@ def declare(
     target: Cluster,
     recorder: EventRecorder,
     kubeconfig: str,
-    metrics_prefix: str,
+    metrics: TokenCollector,
     service_account_namespace: str | None = None,
     clock: Clock | None = None,
 ) -> ControlLoop:
@@ -41,7 +41,7 @@ def declare(
     target: the cluster of the ServiceAccounts and target Secrets.
     recorder: writes Events into the source cluster.
     kubeconfig: of the target cluster; empty: the configuration of a Pod.
-    metrics_prefix: of the program.
+    metrics: of all token requestors of the process.
     service_account_namespace: of all ServiceAccounts; None: what each Secret says.
     """
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
@@ -64,9 +64,12 @@ def declare(
     )
 
     async def follow() -> None:
-        requested_tokens.follow(
-            lambda: (secret for _, secret in secrets.items() if reconciler.is_concerned(secret)), prefix=metrics_prefix
-        )
+        unfollow = metrics.follow(lambda: (each for _, each in secrets.items() if reconciler.is_concerned(each)))
+
+        async def end() -> None:
+            unfollow()
+
+        loop.on_close(end)
 
     loop.on_start(follow)
     loop.on_close(targets.close)

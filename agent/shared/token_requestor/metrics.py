@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 
-from prometheus_client import REGISTRY
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -13,22 +13,23 @@ from kube.clock import utc_now
 
 
 class TokenCollector(Collector):
-    """Of the Secrets that it was last given to `follow`; empty before that, so on all replicas but the leader."""
+    """Of all token requestors of a process; empty before there is one, so on all replicas but the leader.
 
-    def __init__(self, *, today: Callable[[], datetime] = utc_now) -> None:
-        self._secrets: Callable[[], Iterable[TokenSecret]] | None = None
-        self._prefix = ""
+    Args: prefix: of the metric's name.
+    """
+
+    def __init__(self, prefix: str, *, today: Callable[[], datetime] = utc_now) -> None:
+        self._followed: list[Callable[[], Iterable[TokenSecret]]] = []
+        self._prefix = prefix
         self._today = today
 
-    def follow(self, secrets: Callable[[], Iterable[TokenSecret]], *, prefix: str) -> None:
-        """Args:
-        secrets: those that this process looks after.
-        prefix: of the metric's name.
-        """
-        self._secrets, self._prefix = secrets, prefix
+    def follow(self, secrets: Callable[[], Iterable[TokenSecret]]) -> Callable[[], None]:
+        """Count the Secrets that a token requestor has; what is returned ends that."""
+        self._followed.append(secrets)
+        return partial(self._followed.remove, secrets)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        if self._secrets is None:
+        if not self._followed:
             return
         family = GaugeMetricFamily(
             f"{self._prefix}_requested_tokens",
@@ -36,7 +37,7 @@ class TokenCollector(Collector):
             labels=("state",),
         )
         now = self._today()
-        overdue = [is_overdue(secret, now) for secret in self._secrets()]
+        overdue = [is_overdue(secret, now) for secrets in self._followed for secret in secrets()]
         family.add_metric(("overdue",), sum(overdue))
         family.add_metric(("current",), len(overdue) - sum(overdue))
         yield family
@@ -46,7 +47,3 @@ def is_overdue(secret: TokenSecret, now: datetime) -> bool:
     """Whether its token is to be renewed; also if it never got one."""
     moment = renew_time(secret.renew_timestamp)
     return moment is None or moment < now
-
-
-requested_tokens = TokenCollector()
-REGISTRY.register(requested_tokens)

@@ -46,9 +46,8 @@ def store(
 
 def series(*stores: Store[Any]) -> dict[str, float]:
     """By name, without the prefix, and the values of their labels."""
-    collector, registry = GardenCollector(), CollectorRegistry()
-    registry.register(collector)
-    collector.follow(lambda: stores)
+    registry = CollectorRegistry()
+    registry.register(GardenCollector(lambda: stores))
     return {
         "/".join((family.name.removeprefix("controller_manager_"), *sample.labels.values())): sample.value
         for family in registry.collect()
@@ -62,7 +61,7 @@ def ready(status: str) -> Object:
 
 def test_without_controllers_there_is_nothing_to_report() -> None:
     registry = CollectorRegistry()
-    registry.register(GardenCollector())
+    registry.register(GardenCollector(tuple))
     assert not [sample for family in registry.collect() for sample in family.samples]
 
 

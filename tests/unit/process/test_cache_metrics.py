@@ -13,17 +13,15 @@ from process.caches import CacheCollector
 
 def told(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
     """Args: clusters: what their caches say of themselves."""
-    collector, registry = CacheCollector(), CollectorRegistry()
-    registry.register(collector)
-    if clusters:
-        found: Any = {}
-        for name, states in clusters.items():
-            stores = [Store(View(resource, without_managed_fields)) for resource, _ in states]
-            for number, store in enumerate(stores):
-                # One object is the same in all stores, the others are not.
-                store.unread = {Key("ns", "same"): 1, Key("ns", str(number)): 1}
-            found[name] = Mock(**{"caches.behind.return_value": states, "caches.stores.return_value": stores})
-        collector.follow(found, prefix="p")
+    found: Any = {}
+    for name, states in clusters.items():
+        stores = [Store(View(resource, without_managed_fields)) for resource, _ in states]
+        for number, store in enumerate(stores):
+            # One object is the same in all stores, the others are not.
+            store.unread = {Key("ns", "same"): 1, Key("ns", str(number)): 1}
+        found[name] = Mock(**{"caches.behind.return_value": states, "caches.stores.return_value": stores})
+    registry = CollectorRegistry()
+    registry.register(CacheCollector(found, prefix="p"))
     samples = [sample for family in registry.collect() if family.name == metric for sample in family.samples]
     return {"/".join(sample.labels.values()): sample.value for sample in samples}
 

@@ -32,10 +32,13 @@ def test_a_token_is_overdue_after_its_time_or_if_that_is_not_known(renew_timesta
 
 
 def test_tokens_are_counted_once_somebody_looks_after_them() -> None:
-    collector, registry = TokenCollector(today=lambda: NOW), CollectorRegistry()
+    collector, registry = TokenCollector("gardenlet", today=lambda: NOW), CollectorRegistry()
     registry.register(collector)
     assert [sample for family in registry.collect() for sample in family.samples] == []
-    collector.follow(lambda: map(secret, ["2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z", None]), prefix="gardenlet")
+    unfollow = collector.follow(lambda: map(secret, ["2026-03-02T00:00:00Z", None]))
+    collector.follow(lambda: [secret("2026-03-03T00:00:00Z")])
     name = "gardenlet_requested_tokens"
     assert registry.get_sample_value(name, {"state": "current"}) == 2
     assert registry.get_sample_value(name, {"state": "overdue"}) == 1
+    unfollow()
+    assert registry.get_sample_value(name, {"state": "overdue"}) == 0
