@@ -4,6 +4,8 @@ A member has a list of roles. It is stored as `role`, the first of them, and `ro
 began with, and clients of both ages read it.
 """
 
+from typing import TypeAlias
+
 from kube.objects import Object, mappings, text, texts
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -11,6 +13,9 @@ ADMIN, OWNER, VIEWER = "admin", "owner", "viewer"
 USER_ACCESS_MANAGER, SERVICE_ACCOUNT_MANAGER = "uam", "serviceaccountmanager"
 ROLES = (ADMIN, OWNER, SERVICE_ACCOUNT_MANAGER, USER_ACCESS_MANAGER, VIEWER)
 EXTENSION_PREFIX = "extension:"
+_SERVICE_ACCOUNTS = "system:serviceaccount:"
+
+Identity: TypeAlias = tuple[str, str, str]
 
 
 def members(spec: Object) -> list[Object]:
@@ -31,3 +36,12 @@ def extension_roles(spec: Object) -> list[str]:
     """Names without prefix, in the order in which members have them first."""
     held = (extension_role(role) for member in members(spec) for role in roles(member))
     return [name for name in dict.fromkeys(held) if name]
+
+
+def identity(subject: Object) -> Identity:
+    """Whom it means: kind, namespace, name. A ServiceAccount has a user name, too."""
+    kind, name = text(subject.get("kind")), text(subject.get("name"))
+    if kind == "User" and name.startswith(_SERVICE_ACCOUNTS):
+        namespace, _, account = name.removeprefix(_SERVICE_ACCOUNTS).partition(":")
+        return "ServiceAccount", namespace, account
+    return kind, text(subject.get("namespace")) if kind == "ServiceAccount" else "", name

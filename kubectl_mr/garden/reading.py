@@ -33,7 +33,7 @@ from kube.errors import Forbidden, KindNotServed, KindUnavailable
 from kube.gone_kinds import demand_gone
 from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, Resource
+from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
 from kubectl_mr.errors import UserError, not_found
 
 
@@ -207,11 +207,12 @@ async def _seed(reader: Reader, seed: Object, now: datetime) -> Explained:
 
 async def _project(reader: Reader, project: Object, now: datetime) -> Explained:
     name = of_project.namespace_of(project)
-    namespace, is_known, found = None, True, list[Users]()
+    namespace, is_known, found, bindings = None, True, list[Users](), list[Object]()
     if name:
         namespace, is_known = await reader.look(NAMESPACES, Key("", name))
         found = [*await _contents(reader, name), *await _used_from_elsewhere(reader, name)]
-    around = of_project.Around(namespace=namespace, is_namespace_known=is_known, users=found)
+        bindings = await reader.those(ROLE_BINDINGS, _any, namespace=name)
+    around = of_project.Around(namespace=namespace, is_namespace_known=is_known, users=found, role_bindings=bindings)
     return of_project.findings(project, around, now=now)
 
 

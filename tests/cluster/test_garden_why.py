@@ -14,12 +14,13 @@ from click.testing import CliRunner, Result
 
 from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, QUOTAS, SECRET_BINDINGS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
+from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
 from kit.garden_scheduler import set_room, usable_seed
 from kit.garden_shoots import ShootPlace
 from kube.clock import format_micro_time, format_time
-from kube.errors import AlreadyExists
-from kube.resources import LEASES, NAMESPACES
+from kube.errors import AlreadyExists, Forbidden
+from kube.resources import LEASES, NAMESPACES, ROLE_BINDINGS
 from kubectl_mr.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
@@ -135,6 +136,27 @@ def test_a_seed_tells_when_it_was_heard_of(garden: Garden, place: ShootPlace) ->
     lines = told(garden, "seed", seed)
     assert has(lines, "problem heartbeat", format_time(renewed), "ago)")
     assert has(lines, "problem condition GardenletReady is Unknown", "Gardenlet stopped posting seed status.")
+
+
+def test_who_is_no_member_any_more_is_named_and_has_no_more_than_a_member(garden: Garden, place: ShootPlace) -> None:
+    """The rights of ben are those that the controller manager gives to an admin."""
+    ben, eve = f"ben-{place.name}", f"eve-{place.name}"
+
+    def bind(by: Garden, name: str, role: str, user: str) -> bool:
+        group = "rbac.authorization.k8s.io"
+        reference = {"apiGroup": group, "kind": "ClusterRole", "name": role}
+        subject = {"apiGroup": group, "kind": "User", "name": user}
+        by.create(ROLE_BINDINGS, name, namespace=place.namespace, roleRef=reference, subjects=[subject])
+        return True
+
+    bind(garden, "ben", "gardener.cloud:system:project-member", ben)
+    member = garden.as_user(ben)
+    eventually(lambda: bind(member, "eve", "gardener.cloud:system:project-member", eve), passing=(Forbidden,))
+    for more in ("gardener.cloud:system:project-serviceaccountmanager", "cluster-admin"):
+        with pytest.raises(Forbidden):
+            bind(member, "more", more, eve)
+    told_of = told(garden, "project", place.name)
+    assert has(told_of, "problem rights", f"{place.namespace}/eve gives ClusterRole", f"to User {eve}: no members")
 
 
 def test_programs_get_all_as_data(garden: Garden, place: ShootPlace) -> None:

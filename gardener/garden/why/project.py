@@ -1,4 +1,4 @@
-"""What is told of a Project: its phase and namespace, what its deletion waits for, and whether it is stale."""
+"""What is told of a Project: phase, namespace, rights of others, what its deletion waits for, whether it is stale."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from datetime import datetime
 from gardener import keys
 from gardener.garden import users as references
 from gardener.garden.resources import PROJECTS, QUOTAS, SHOOTS, WORKLOAD_IDENTITIES
+from gardener.garden.why import rights
 from gardener.garden.why.finding import (
     Finding,
     Level,
@@ -55,6 +56,8 @@ class Around:
     """Whether it could be looked for."""
     users: Sequence[Users] = ()
     """What is in its namespace, or is used from elsewhere."""
+    role_bindings: Sequence[Object] = ()
+    """All in its namespace."""
 
 
 def namespace_of(project: Object) -> str:
@@ -87,6 +90,7 @@ def findings(project: Object, around: Around, *, now: datetime) -> Iterator[Find
     else:
         yield from _phase(project, around)
         yield from _staleness(project, around, using, now)
+        yield from rights.findings(project, around.role_bindings)
 
 
 # --- phase

@@ -217,6 +217,60 @@ def test_who_holds_a_project(around: Any, text: str) -> None:
     assert of_project(held, **around) == [("blocked", "deletion", f"{ASKED} {text}")]
 
 
+RBAC = "rbac.authorization.k8s.io"
+
+
+def user(name: str) -> Object:
+    return {"kind": "User", "apiGroup": RBAC, "name": name}
+
+
+def account(name: str) -> Object:
+    return {"kind": "ServiceAccount", "namespace": "garden-x", "name": name}
+
+
+def role_binding(name: str, *subjects: Object, owner: str = "") -> Object:
+    owners = [{"apiVersion": "v1", "kind": "Project", "name": "p", "uid": owner, "controller": True}] if owner else []
+    meta = {"namespace": "garden-x", "name": name, "ownerReferences": owners}
+    return {"metadata": meta, "roleRef": {"kind": "ClusterRole", "name": "view"}, "subjects": list(subjects)}
+
+
+def test_rights_that_outlive_a_membership() -> None:
+    of: Object = {
+        "metadata": {"name": "p", "uid": "u1"},
+        "spec": {"namespace": "garden-x", "owner": user("ann"), "members": [{**account("robot"), "role": "admin"}]},
+        "status": {"phase": "Ready"},
+    }
+    bindings = [
+        role_binding("own", user("ann"), account("robot"), user("system:serviceaccount:garden-x:robot")),
+        role_binding("of-project", user("bob"), owner="u1"),
+        role_binding("left", user("ann"), user("bob"), account("old")),
+        role_binding("fine", account("old")),
+        role_binding("many", *(user(f"u{number}") for number in range(9))),
+    ]
+    told = of_project(of, namespace=NAMESPACE, role_bindings=bindings)
+    assert told[0] == (
+        "problem",
+        "rights",
+        "RoleBinding garden-x/left gives ClusterRole view to User bob, ServiceAccount garden-x/old: no members",
+    )
+    assert told[1][2].endswith("to User u0, User u1, User u2, User u3, User u4 and 4 more: no members")
+    assert [each for each in told[2:] if each[1] != "phase"] == [
+        (
+            "info",
+            "rights",
+            "RoleBinding garden-x/fine gives ClusterRole view to ServiceAccount garden-x/old: no members",
+        ),
+        (
+            "info",
+            "accounts",
+            "2 ServiceAccounts garden-x/old, garden-x/robot: who knows a token keeps these rights when his membership ends",
+        ),
+    ]
+    many = [role_binding(f"b{number:02}", user("bob")) for number in range(30)]
+    last = of_project(of, namespace=NAMESPACE, role_bindings=many)[20]
+    assert last == ("problem", "rights", "10 more RoleBindings have subjects who are no members")
+
+
 def test_what_other_projects_use() -> None:
     meta = {"namespace": "garden-y", "name": "b"}
     binding: Object = {

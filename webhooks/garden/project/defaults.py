@@ -2,11 +2,11 @@
 
 from gardener import keys
 from gardener.garden import dual_approval
-from gardener.garden.members import ADMIN, OWNER, RBAC_GROUP, members, roles
+from gardener.garden.members import ADMIN, OWNER, RBAC_GROUP, identity, members, roles
 from kube.objects import Object, mapping
 from webhooks.garden.common import deletion, tolerations
 from webhooks.garden.operations import remove_annotation
-from webhooks.garden.project.members import default_group, identity, set_roles
+from webhooks.garden.project.members import default_group, set_roles
 from webhooks.garden.write import Write
 from webhooks.shapes import items
 

@@ -1,7 +1,6 @@
 """What the members of a Project must be."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
 
 from gardener import keys
 from gardener.garden.members import (
@@ -11,8 +10,10 @@ from gardener.garden.members import (
     RBAC_GROUP,
     ROLES,
     VIEWER,
+    Identity,
     extension_role,
     extension_roles,
+    identity,
     members,
     roles,
 )
@@ -31,7 +32,7 @@ from kube.validation import (
     too_long,
 )
 from webhooks.garden.findings import Finding
-from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write, is_service_account
+from webhooks.garden.write import SERVICE_ACCOUNT_PREFIX, Write
 
 LONGEST_EXTENSION_ROLE = 20
 MOST_EXTENSION_ROLES = 20
@@ -39,8 +40,6 @@ MOST_EXTENSION_ROLES = 20
 OF_THE_SPEC = "spec.owner"
 """The owner himself, whose rights come from that field: no role of a member has this name."""
 _KINDS = ("Group", "ServiceAccount", "User")
-
-Identity: TypeAlias = tuple[str, str, str]
 
 
 def set_roles(member: Object, wanted: Sequence[str]) -> None:
@@ -54,15 +53,6 @@ def set_roles(member: Object, wanted: Sequence[str]) -> None:
 def default_group(subject: Object) -> None:
     if subject.get("kind") in {"User", "Group"} and not subject.get("apiGroup"):
         subject["apiGroup"] = RBAC_GROUP
-
-
-def identity(subject: Object) -> Identity:
-    """Whom it means: kind, namespace, name. A ServiceAccount has a user name, too."""
-    kind, name = text(subject.get("kind")), text(subject.get("name"))
-    if kind == "User" and is_service_account(name):
-        namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-        return "ServiceAccount", namespace, account
-    return kind, text(subject.get("namespace")) if kind == "ServiceAccount" else "", name
 
 
 def as_numbered(project: Object) -> Object:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from gardener import keys
 from gardener.garden import dual_approval
-from gardener.garden.members import USER_ACCESS_MANAGER
+from gardener.garden.members import USER_ACCESS_MANAGER, identity
 from gardener.garden.resources import PROJECTS
 from kube.names import dns_label_problems
 from kube.objects import Object, mapping, mappings, metadata, text
 from kube.validation import invalid_for, label_selector_errors
 from webhooks.garden.common import tolerations
 from webhooks.garden.findings import Denial, Finding
-from webhooks.garden.project.members import held_roles, identity, member_errors, subject_errors
+from webhooks.garden.project.members import held_roles, member_errors, subject_errors
 from webhooks.garden.write import Right, Write, is_service_account
 
 GARDEN, GARDEN_PREFIX = "garden", "garden-"
