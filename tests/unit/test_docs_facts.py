@@ -22,6 +22,7 @@ from agent.resource_manager.health import reconcile as health
 from agent.resource_manager.istio_cluster_configuration import patches
 from agent.resource_manager.managed_resource import (
     change_set,
+    contests,
     plans,
     reconcile,
     record,
@@ -219,6 +220,10 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"the agent spends {span(remove._KEEP_SECONDS).replace('5', 'five')} on that at most",
         f"the old agent waits {span(removal.HAND_OVER_SECONDS)}",
         f"waits up to {span(removal._CLAIM_SECONDS)}",
+        f"or {span(removal._UNSEEN_SECONDS)} if no agent has handled that one yet",
+        f"after {span(removal._NO_NEWS.total_seconds()).replace('3', 'three')} so does the Event `RemovalHeldBack`",
+        f"After {span(removal._CLAIM_SECONDS)}, the object is deleted",
+        f"tries again after {span(contests.SECONDS)}",
         f"more than {dependencies.MOST} entries",
         f"{expressions.LONGEST_EXPRESSION:,} characters an expression, {size(expressions.LARGEST_OBJECT)} an object",
         f"needs {'half a second' if expressions.LONGEST_SECONDS == 0.5 else '?'} of processor time",
@@ -243,6 +248,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"one refused call in {span(unwatched._FORBIDDEN_SECONDS)}",
     ),
     "security": (
+        f"it is deleted after {span(removal._CLAIM_SECONDS)} otherwise",
         f"expires after {span(expiry_of_pod_tokens())} or with the pod",
         f"bound to the pod and expires after {span(expiry_of_pod_tokens())}",
         f"size of a body | {size(review.TOO_LARGE)} |",
