@@ -152,6 +152,9 @@ async def test_what_is_refused_costs_no_number_and_is_told_once(garden: Garden) 
         await soon(is_told, "the refusal to be told")
         assert place.status()["replicas"] == 0
         assert place.waits() == ""
+        said = {each["type"]: each for each in place.status()["conditions"]}["Progressing"]
+        assert said["reason"] == "CreationRejected"
+        assert 'secretbindings.core.gardener.cloud "none" not found' in said["message"]
         place.base.create(
             SECRET_BINDINGS,
             "none",
@@ -161,6 +164,7 @@ async def test_what_is_refused_costs_no_number_and_is_told_once(garden: Garden) 
         place.change(shootTemplate={"metadata": {"annotations": {"now": "better"}}})
         await place.ready(1)
         assert await place.numbers() == {0}
+        await soon(lambda: "conditions" not in place.status(), "the refusal to be forgotten")
         told = await place.events()
         assert told["CreatingShoot: Creating Shoot garden/X-0"] == 1
         place.base.garden.delete(SECRET_BINDINGS, "none", namespace="garden")
@@ -378,6 +382,18 @@ async def test_an_update_that_is_refused_is_told_of_and_scaling_goes_on(garden: 
         place.change(replicas=0)
         await place.ready(0)
         assert progressing() == "Idle"
+
+
+async def test_a_set_that_is_not_rolled_out_any_more_can_shrink(garden: Garden) -> None:
+    async with a_place(garden) as place, place.controller():
+        place.make(1, updateStrategy={"rollingUpdate": {}})
+        await place.ready(1)
+        await soon(lambda: place.status().get("updatedReplicas") == 1, "the count")
+        place.change(updateStrategy={"rollingUpdate": None})
+        await soon(lambda: "updatedReplicas" not in place.status(), "the counts to go")
+        assert "currentReplicas" not in place.status()
+        place.change(replicas=0)
+        await place.ready(0)
 
 
 async def test_an_update_goes_on_when_the_shoots_on_the_seed_before_are_healthy(garden: Garden) -> None:

@@ -20,12 +20,13 @@ from gardener.garden.managed_seed_set.objects import shoot_of
 from gardener.garden.managed_seed_set.pending import Pending
 from gardener.garden.managed_seed_set.replicas import Replica, ordinal_of, priority_of
 from gardener.garden.managed_seed_set.revisions import History, rollout_of
-from gardener.garden.managed_seed_set.status import after, counted, of_revisions, with_said
+from gardener.garden.managed_seed_set.status import UNTRACKED, after, counted, of_revisions, with_said
 from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, NoneDeletable, Situation, Step, decide
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.users import listed
+from kube.conditions import conditions_of
 from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
-from kube.errors import AlreadyExists, KubeError, refusal_of
+from kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, refusal_of
 from kube.events import EventRecorder
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, integer, is_deleting, key, mapping, selector_text, spec
@@ -102,8 +103,8 @@ class Reconciler:
                 seed_set = await self._carry_out(seed_set, situation, decision, history)
             except (KubeError, ReconcileError) as error:
                 status = self._status(seed_set, situation, history)
-                if isinstance(error, UpdateRejected):
-                    status["conditions"] = with_said(seed_set, situation, decision, refusal=str(error))
+                if refusal := _refusal(error, decision):
+                    status["conditions"] = with_said(seed_set, situation, decision, refusal=refusal)
                 await self.garden.write_status(seed_set, status)
                 raise
         status = self._status_after(seed_set, situation, history, decision)
@@ -211,14 +212,14 @@ class Reconciler:
         status = counted(seed_set, situation.replicas)
         if self.garden.api.has_own_fields:
             status["selector"] = selector_text(mapping(spec(seed_set).get("selector")))
-        return status | (of_revisions(history, situation.replicas) if history is not None else {})
+        return status | (UNTRACKED if history is None else of_revisions(history, situation.replicas))
 
     def _status_after(
         self, seed_set: Object, situation: Situation, history: History | None, decision: Decision
     ) -> Object:
         status = self._status(seed_set, situation, history) | after(decision, situation)
-        if history is not None:
-            status["conditions"] = with_said(seed_set, situation, decision)
+        is_told = history is not None or (is_deleting(seed_set) and conditions_of(seed_set))
+        status["conditions"] = with_said(seed_set, situation, decision) if is_told else None
         return status
 
     async def _leave(self, seed_set: Object) -> Result:
@@ -235,6 +236,13 @@ def _is_new(step: Step, situation: Situation) -> bool:
     """Whether something else was waited for until now."""
     before = situation.pending
     return before is None or (before.name, before.reason, before.retries) != (step.name, step.reason, step.retries)
+
+
+def _refusal(error: Exception, step: Step) -> str:
+    """What the API server says against the step; empty: it was something else."""
+    if isinstance(error, UpdateRejected):
+        return str(error)
+    return f"{step.message} was refused: {refusal_of(error)}" if isinstance(error, (Forbidden, Invalid)) else ""
 
 
 def _tell_odd(teller: Teller, seed_set: Object, membership: Membership, replicas: Sequence[Replica]) -> None:

@@ -49,6 +49,10 @@ def _pending_after(step: Step, situation: Situation) -> Pending:
 # --- of sets that keep track of their templates
 
 
+UNTRACKED: Object = {"currentReplicas": None, "updatedReplicas": None}
+"""Instead of `of_revisions`. Former counts would be greater than the number of replicas, once that falls."""
+
+
 def of_revisions(history: History, replicas: Sequence[Replica]) -> Object:
     """The roll-out is over when all replicas have the update and are ready."""
     on = {name: sum(set(each.revisions) == {name} for each in replicas) for name in (history.current, history.update)}
@@ -63,8 +67,15 @@ def of_revisions(history: History, replicas: Sequence[Replica]) -> Object:
     }
 
 
+def rejected(action: Action) -> str:
+    """The reason of a step that the API server refuses."""
+    if action in {Action.CREATE_SHOOT, Action.CREATE_MANAGED_SEED}:
+        return "CreationRejected"
+    return "DeletionRejected" if action in {Action.DELETE_SHOOT, Action.DELETE_MANAGED_SEED} else "UpdateRejected"
+
+
 def with_said(seed_set: Object, situation: Situation, decision: Decision, *, refusal: str = "") -> list[Object]:
-    """The conditions. Args: refusal: why an update was not possible."""
+    """The conditions. Args: refusal: why what was decided is not possible."""
     wanted = [_available(situation), _progressing(situation, decision, refusal)]
     return with_conditions(conditions_of(seed_set), wanted, now=situation.now)
 
@@ -79,7 +90,8 @@ def _available(situation: Situation) -> Condition:
 def _progressing(situation: Situation, decision: Decision, refusal: str) -> Condition:
     kind = conditions.PROGRESSING
     if refusal:
-        return Condition(kind, "False", "UpdateRejected", refusal)
+        reason = rejected(decision.action) if isinstance(decision, Step) else "UpdateRejected"
+        return Condition(kind, "False", reason, refusal)
     if isinstance(decision, Idle):
         return Condition(kind, "False", "Idle", "There is nothing to do.")
     if isinstance(decision, NoneDeletable):

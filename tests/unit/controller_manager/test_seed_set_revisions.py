@@ -285,3 +285,5 @@ def test_the_conditions_say_how_it_goes() -> None:
         "protected: [test-0]; in use: [test-1]",
     ]
     assert _said(ready("test-0"), target=1, refusal="no")[1] == ["False", "UpdateRejected", "no"]
+    assert _said(target=1, refusal="no")[1] == ["False", "CreationRejected", "no"]
+    assert _said(Replica(shoot=shoot("test-0")), target=0, refusal="no")[1] == ["False", "DeletionRejected", "no"]
