@@ -86,13 +86,14 @@ class Api:
         content_type: str = "application/json",
         headers: dict[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        """Status and body, whatever they are."""
+        """Status and body, whatever they are. What is sent is JSON, or bytes as they stand."""
         sent = {**self._headers, "Content-Type": content_type, **(headers or {})}
         connection = self._connection()
         with ExitStack() as broken:
             broken.callback(connection.close)
             try:
-                connection.request(method, path, None if body is None else json.dumps(body), sent)
+                data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+                connection.request(method, path, data, sent)
                 response = connection.getresponse()
                 answer = response.status, response.read()
             except (OSError, http.client.HTTPException) as error:

@@ -3,6 +3,7 @@
 What is no answer of an API server is an error whatever its code: text, another kind of object, half a list.
 """
 
+import contextlib
 import functools
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,7 +24,7 @@ _LONGEST_ERROR = 1 << 20
 _LONGEST_ANSWER = 32 << 20
 _LONGEST_WATCH_LINE = 32 << 20
 _LONGEST_LINE = 1 << 20
-_LONGEST_NAME = 200
+_LONGEST_NAME, _LONGEST_STATUS = 200, 4096
 _STATUS, _METADATA_VERSION = "Status", "meta.k8s.io/v1"
 _LARGE_LIST = 1 << 20
 """Bytes from which on a list may take long enough to decode that others on the event loop would feel it."""
@@ -50,14 +51,18 @@ class Response(Protocol):
 
 
 async def whole(method: str, path: str, response: Response) -> bytes:
-    """The body. Raises AnswerTooLong."""
+    """The body. Raises AnswerTooLong; NotUnderstood if it says of itself that it is a failure."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         chunks.append(chunk)
         size += len(chunk)
         if size > _LONGEST_ANSWER:
             raise errors.AnswerTooLong(f'{method} "{path}": the answer is longer than {_LONGEST_ANSWER} bytes')
-    return b"".join(chunks)
+    body = b"".join(chunks)
+    if b'"Failure"' in body[:_LONGEST_STATUS] and b'"Status"' in body[:_LONGEST_STATUS]:
+        with contextlib.suppress(orjson.JSONDecodeError):
+            _demand_success(_mapping(orjson.loads(body)))
+    return body
 
 
 async def error_of(response: Response) -> errors.ApiError | errors.NoStatus:
@@ -89,13 +94,6 @@ def loads(body: bytes | memoryview) -> Object:
     if not isinstance(loaded, dict):
         raise errors.NotUnderstood("the answer is no JSON object")
     return loaded
-
-
-def document_of(body: bytes) -> Object:
-    """A document that is no object of a cluster, such as of discovery. Raises NotUnderstood."""
-    document = loads(body)
-    _demand_success(document)
-    return document
 
 
 def _parsed(body: bytes | memoryview) -> Any:

@@ -215,7 +215,7 @@ class Client:
 
     async def read(self, path: str, *, accept: str = JSON) -> Object:
         """GET: the JSON object at a path."""
-        return answers.document_of(await self.request("GET", path, accept=accept))
+        return answers.loads(await self.request("GET", path, accept=accept))
 
     async def demand_served(self, resource: Resource) -> None:
         """Raises KindNotServed if discovery says so; KubeError if it does not tell."""

@@ -4,8 +4,8 @@ MANAGED = 1_100
 """Levels of managed fields; an API server stores up to ten thousand."""
 
 
-def nested(levels: int) -> bytes:
-    return b'{"f:a":' * levels + b"{}" + b"}" * levels
+def nested(levels: int, inner: bytes = b"{}") -> bytes:
+    return b'{"f:a":' * levels + inner + b"}" * levels
 
 
 def deep_fields(levels: int = MANAGED) -> bytes:
@@ -15,6 +15,6 @@ def deep_fields(levels: int = MANAGED) -> bytes:
     return b',"managedFields":[{' + entry + b"," + time + b',"fieldsV1":{"f:data":' + nested(levels) + b"}}]"
 
 
-def deep_secret(name: str, *, labels: str = "{}") -> bytes:
-    meta = f'"name":"{name}","labels":{labels}'.encode() + deep_fields()
+def deep_secret(name: str, *, levels: int = MANAGED) -> bytes:
+    meta = f'"name":"{name}"'.encode() + deep_fields(levels)
     return b'{"apiVersion":"v1","kind":"Secret","metadata":{' + meta + b"}}"

@@ -19,6 +19,7 @@ from kube.resources import SECRETS, Resource
 SECRET, STATUS = {"kind": "Secret", "apiVersion": "v1"}, {"kind": "Status", "apiVersion": "v1"}
 LIST = {"kind": "SecretList", "apiVersion": "v1"}
 PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+INDENTED = orjson.OPT_INDENT_2
 PARTIAL_LIST = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
 
 
@@ -135,10 +136,11 @@ async def test_an_answer_is_of_the_kind_that_was_asked_for(
     assert await passes(answers.check_deletion, of_many=True) is of_many
 
 
-def test_a_failure_is_no_document() -> None:
-    assert answers.document_of(b'{"kind": "APIGroupList"}') == {"kind": "APIGroupList"}
+async def test_a_failure_is_one_whatever_its_code() -> None:
     with pytest.raises(NotUnderstood, match="not now"):
-        answers.document_of(orjson.dumps({**FAILURE, "message": "not now"}))
+        await answers.whole("PUT", "/", Response(orjson.dumps({**FAILURE, "message": "not now"}, option=INDENTED)))
+    for body in orjson.dumps({"kind": "Job", "status": "Failure", "of": "Status"}), b'["Status", "Failure"', b"":
+        assert await answers.whole("PUT", "/", Response(body)) == body
 
 
 @pytest.fixture(params=[False, True], ids=["small", "large"])
