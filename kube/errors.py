@@ -14,6 +14,7 @@
     └── ApiError                 the API server answered with a Status of failure
         ├── BadRequest 400, Unauthorized 401, NotFound 404, Gone 410, Invalid 422
         ├── Forbidden 403 ── NamespaceTerminating
+        ├── NotReady 403: nothing was decided
         ├── Conflict 409 ── AlreadyExists
         ├── TooLarge 413, and 500 where the storage behind the API server takes no more
         └── TooManyRequests 429, ServerFailure 5xx
@@ -149,6 +150,10 @@ class NamespaceTerminating(Forbidden):
     """Nothing new comes into being in a namespace that is being deleted."""
 
 
+class NotReady(ApiError):
+    """Admission has not read yet what it decides by: no refusal, and to be tried again."""
+
+
 class NotFound(ApiError):
     """The API server says that there is no such object."""
 
@@ -198,6 +203,8 @@ _WITHOUT_STATUS = frozenset({401, 413, 429})
 what is too large for a proxy gets no further.
 """
 _LONGEST_TEXT = 100
+_NOT_READY = "not yet ready to handle request"
+"""What plugins of API servers, and our webhooks, say until their caches are filled."""
 _NOT_STORED = ("etcdserver: request is too large", "trying to send message larger than max")
 """What etcd, and the library by which it is asked, say of too large an object. API servers pass it on as an error of
 their own.
@@ -223,6 +230,8 @@ def from_status(
         cls = NotFound
     elif reason == "AlreadyExists":
         cls = AlreadyExists
+    elif code == 403 and _NOT_READY in message:
+        cls = NotReady
     elif code == 403 and {"NamespaceTerminating"} & {text(each.get("reason")) for each in causes}:
         cls = NamespaceTerminating
     else:

@@ -26,7 +26,16 @@ import structlog
 
 from kube.client import Client
 from kube.clock import format_time, utc_now
-from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound, ServerFailure, TooManyRequests, Unreachable
+from kube.errors import (
+    AlreadyExists,
+    Forbidden,
+    KubeError,
+    NotFound,
+    NotReady,
+    ServerFailure,
+    TooManyRequests,
+    Unreachable,
+)
 from kube.limiter import Allowance
 from kube.metrics import event_recorder_dropped_total
 from kube.objects import Object, metadata
@@ -46,7 +55,7 @@ _QUEUED = 1000
 _WRITE_ATTEMPTS = 3
 _REQUEST_SECONDS = 10.0
 _NO_PATCH_SECONDS = 600.0
-_WORTH_ANOTHER_TRY = (Unreachable, TooManyRequests, ServerFailure)
+_WORTH_ANOTHER_TRY = (Unreachable, TooManyRequests, ServerFailure, NotReady)
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

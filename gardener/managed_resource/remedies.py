@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gardener import keys
-from kube.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid, KindNotServed, TooLarge, TooManyRequests
+from kube.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KindNotServed,
+    NotReady,
+    TooLarge,
+    TooManyRequests,
+)
 from kube.objects import group_of
 from kube.resources import BUILT_IN_GROUPS, Resource
 
@@ -178,6 +188,8 @@ def _by_type(error: Exception) -> str:
         case Invalid() | BadRequest():
             fields = [str(cause.get("field") or "") for cause in error.causes]
             return f"correct {', '.join(filter(None, fields[:_MOST])) or 'the manifest'}"
+        case NotReady():
+            return "wait: admission of that API server has begun a moment ago"
         case TooManyRequests():
             return "wait: that API server has too much to do"
         case Conflict():

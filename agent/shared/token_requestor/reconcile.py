@@ -31,7 +31,7 @@ from kube.cache import Store
 from kube.client import Client
 from kube.clock import utc_now
 from kube.controller import Done, ReconcileError, RequeueAfter, Result, TerminalError
-from kube.errors import ApiError, Conflict, KubeError, ServerFailure, TooManyRequests, Unauthorized
+from kube.errors import ApiError, Conflict, KubeError, NotReady, ServerFailure, TooManyRequests, Unauthorized
 from kube.events import EventRecorder
 from kube.objects import Key, Object, resource_version
 from kube.resources import SECRETS
@@ -45,7 +45,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 INVALID_SECONDS = 300.0
 """Until a Secret that asks for something impossible is looked at again; a change of it comes sooner anyway."""
-_MAY_PASS = (Conflict, ServerFailure, TooManyRequests, Unauthorized)
+_MAY_PASS = (Conflict, NotReady, ServerFailure, TooManyRequests, Unauthorized)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

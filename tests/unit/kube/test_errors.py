@@ -15,6 +15,7 @@ from kube.errors import (
     NamespaceTerminating,
     NoStatus,
     NotFound,
+    NotReady,
     ServerFailure,
     TooLarge,
     TooManyRequests,
@@ -115,3 +116,16 @@ def test_fields_of_other_types_are_as_absent(odd: Any) -> None:
 def test_a_refusal_is_told_without_the_name_of_the_webhook(message: str, refusal: str) -> None:
     error = Forbidden(403, message=message)
     assert (refusal_of(error), str(error)) == (refusal, message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'admission webhook "shoots.garden.gardener.cloud" denied the request: not yet ready to handle request',
+        'shoots.core.gardener.cloud "s" is forbidden: not yet ready to handle request',
+    ],
+)
+def test_admission_that_has_not_begun_yet_does_not_refuse(message: str) -> None:
+    error = from_status(403, {"kind": "Status", "reason": "Forbidden", "message": message})
+    assert isinstance(error, NotReady)
+    assert not isinstance(error, Forbidden)
