@@ -131,9 +131,14 @@ def matches_label_selector(selector: Mapping[str, Any] | None, having: Mapping[s
     if any(having.get(name) != value for name, value in string_map(selector.get("matchLabels")).items()):
         return False
     return all(
-        matches_expression(having, text(each.get("key")), each.get("operator"), texts(each.get("values")))
+        matches_expression(having, text(each.get("key")), each.get("operator"), _listed(each.get("values")))
         for each in mappings(selector.get("matchExpressions"))
     )
+
+
+def _listed(values: Any) -> Collection[str]:
+    """As they are: there may be many, for each object that is compared, and what is no text equals no label."""
+    return values if isinstance(values, list) else ()
 
 
 def matches_expression(having: Mapping[str, str], name: str, operator: Any, values: Collection[str]) -> bool:

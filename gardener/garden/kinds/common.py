@@ -176,22 +176,30 @@ SUBJECT = struct("A user, a group, or a ServiceAccount.", subject_fields())
 
 # --- selection of seeds
 
+MOST_REQUIREMENTS, MOST_VALUES = 64, 256
+"""Of a selector; each decision about a Shoot compares them with each Seed."""
+LONGEST_LABEL = 317
+
 _EXPRESSION = struct(
     "A requirement about one label.",
     {
-        "key*": string("The key of the label that the selector applies to."),
+        "key*": string("The key of the label that the selector applies to.", at_most=LONGEST_LABEL),
         "operator*": string(
             "In, NotIn (the value is, is not one of `values`), Exists or DoesNotExist (there is, is not such a label)."
         ),
-        "values": strings("Values for In and NotIn; empty for the other operators."),
+        "values": array(
+            "Values for In and NotIn; empty for the other operators.",
+            {"type": "string", "maxLength": LONGEST_NAME},
+            at_most=MOST_VALUES,
+        ),
     },
 )
 
 
 def _label_selector_fields() -> dict[str, Schema]:
     return {
-        "matchLabels": string_map("Labels with the value that each must have."),
-        "matchExpressions": array("Requirements, all of which must be met.", _EXPRESSION),
+        "matchLabels": string_map("Labels with the value that each must have.", at_most=MOST_REQUIREMENTS),
+        "matchExpressions": array("Requirements, all of which must be met.", _EXPRESSION, at_most=MOST_REQUIREMENTS),
     }
 
 
@@ -206,7 +214,8 @@ def seed_selector(description: str) -> Schema:
         {
             **_label_selector_fields(),
             "providerTypes": strings(
-                "Provider types that the seed may have; `*` stands for any. Default: that of the Shoot only."
+                "Provider types that the seed may have; `*` stands for any. Default: that of the Shoot only.",
+                at_most=MOST_REQUIREMENTS,
             ),
         },
     )

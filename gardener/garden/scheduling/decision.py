@@ -19,6 +19,8 @@ _ZONES_OF_HA = 3
 _ANY_PROVIDER = "*"
 _MOST_NAMED = 100
 """Seeds in one message."""
+_LONGEST_SELECTOR = 1024
+"""In a message; characters."""
 
 GRACE = timedelta(minutes=5)
 
@@ -139,9 +141,9 @@ class _Decider:
             return
         selector = mapping(holder["seedSelector"])
         try:
-            written = selector_text(selector)
+            written = _shortened(selector_text(selector))
         except ValueError as error:
-            shown = json.dumps(selector, sort_keys=True)
+            shown = _shortened(json.dumps(selector, sort_keys=True))
             raise _NoSeedError(f"label selector conversion failed: {shown} for seedSelector: {error}") from error
         exclusion = Exclusion(by, f"its labels do not match the seed selector of the {kind}: {written}")
         self._keep(
@@ -245,6 +247,10 @@ class _Decider:
     def _is_full(self, seed: SeedInfo) -> bool:
         exclusion = self._excluded.get(seed.name)
         return exclusion is not None and exclusion.by == Filter.CAPACITY
+
+
+def _shortened(selector: str) -> str:
+    return selector if len(selector) <= _LONGEST_SELECTOR else f"{selector[:_LONGEST_SELECTOR]}…"
 
 
 def _or(choices: Collection[str]) -> str:

@@ -1,5 +1,6 @@
 """The filters of the scheduler, one by one and in their order, with what is said if no Seed is left."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -269,3 +270,19 @@ def test_of_equal_seeds_the_first_by_name_is_chosen() -> None:
 def test_a_shoot_that_moves_counts_on_both_seeds() -> None:
     moving = with_fields(shoot("m", on="b"), status__seedName="a")
     assert Usage.of([moving, shoot("n", on="a"), shoot()]) == {"a": 2, "b": 1}
+
+
+def test_a_selector_with_very_many_values_costs_little_and_is_cut_in_messages() -> None:
+    """What was stored before selectors had bounds: they are compared with each Seed, in each decision."""
+    values = [f"v{number}" for number in range(20_000)]
+    expressions = [
+        {"key": "a", "operator": "NotIn", "values": values},
+        {"key": "b", "operator": "In", "values": values},
+    ]
+    seeds = [with_fields(seed(f"s{number}"), metadata__labels={"a": "x", "b": "x"}) for number in range(300)]
+    before = time.thread_time()
+    decision = decided(shoot(**selecting(matchExpressions=expressions)), *seeds)
+    assert time.thread_time() - before < 1.5
+    assert decision.seed == ""
+    assert len(decision.message) < 2000
+    assert all(len(each.reason) < 2000 for each in decision.excluded.values())
