@@ -77,6 +77,11 @@ class Cluster:
         return self._files.ca.read_text()
 
     @property
+    def webhook_clients(self) -> Object:
+        """Settings of a server of webhooks: it answers the API server only."""
+        return {"clientCAFile": str(self._files.ca), "clientNames": [components.WEBHOOK_CLIENT]}
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig; it uses the token."""
         return self._files.kubeconfig
@@ -257,6 +262,9 @@ class Cluster:
         authority.issue_server(components.SERVING_NAMES).write(files.pki, "apiserver")
         write_private(files.service_account_key, signing_key())
         files.audit_policy.write_text(components.AUDIT_POLICY)
+        files.admission.write_text(components.admission_configuration(files))
+        shown = client_certificate(authority.issue_client(components.WEBHOOK_CLIENT))
+        write_private(files.webhooks_kubeconfig, components.webhooks_kubeconfig(shown).encode())
 
         access = {"url": f"https://127.0.0.1:{self._port}", "token": secrets.token_urlsafe(32)}
         write_private(files.access, json.dumps(access).encode())

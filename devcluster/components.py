@@ -1,5 +1,6 @@
 """The command lines of the components, and the files they read: plain functions from paths to text."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ class Files:
     @property
     def audit_policy(self) -> Path:
         return self.state / "audit-policy.yaml"
+
+    @property
+    def admission(self) -> Path:
+        """How the API server shows webhooks who it is."""
+        return self.state / "admission.yaml"
+
+    @property
+    def webhooks_kubeconfig(self) -> Path:
+        return self.state / "webhooks.kubeconfig"
 
     @property
     def tokens(self) -> Path:
@@ -138,12 +148,35 @@ def apiserver(assets: Assets, files: Files, *, port: int) -> list[str]:
         *([] if assets.controller_manager else ["--disable-admission-plugins=ServiceAccount"]),
         "--max-requests-inflight=2000",
         "--max-mutating-requests-inflight=1000",
+        f"--admission-control-config-file={files.admission}",
         f"--audit-policy-file={files.audit_policy}",
         f"--audit-log-path={files.audit_log}",
         "--audit-log-mode=blocking",
         "--audit-log-maxsize=100",
         "--audit-log-maxbackup=2",
     ]
+
+
+def admission_configuration(files: Files) -> str:
+    plugins = [
+        {
+            "name": f"{kind}AdmissionWebhook",
+            "configuration": {
+                "apiVersion": "apiserver.config.k8s.io/v1",
+                "kind": "WebhookAdmissionConfiguration",
+                "kubeConfigFile": str(files.webhooks_kubeconfig),
+            },
+        }
+        for kind in ("Mutating", "Validating")
+    ]
+    configuration = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}
+    return json.dumps(configuration)
+
+
+def webhooks_kubeconfig(credentials: dict[str, str]) -> str:
+    """Args: credentials: those that the API server shows, whatever the address of the webhook is."""
+    users = [{"name": "*", "user": credentials}]
+    return json.dumps({"apiVersion": "v1", "kind": "Config", "users": users})
 
 
 def controller_manager(binary: Path, files: Files) -> list[str]:
@@ -186,6 +219,9 @@ def kwok(binary: Path, files: Files) -> list[str]:
         "--v=WARN",
     ]
 
+
+WEBHOOK_CLIENT = "kube-apiserver-webhook-client"
+"""Common name of the certificate that the API server shows to webhooks."""
 
 COMPONENT_USERS = {
     CONTROLLER_MANAGER: "system:kube-controller-manager",

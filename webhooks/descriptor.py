@@ -55,6 +55,8 @@ class Webhook(ABC, Generic[S]):
     entries: tuple[Entry, ...] = ()
     validating: bool = False
     """Whether its entries belong into a ValidatingWebhookConfiguration."""
+    public: bool = False
+    """Whether everybody is answered, also where clients have to show a certificate."""
 
     @abstractmethod
     def endpoint(self, settings: S, state: State) -> Endpoint:
@@ -137,8 +139,12 @@ class AuthorizationWebhook(Webhook[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook(Webhook[S]):
-    """Answers ConversionReviews. API servers are told of it by the CustomResourceDefinition."""
+    """Answers ConversionReviews. API servers are told of it by the CustomResourceDefinition.
 
+    They show no certificate to it; the answer follows from the question alone.
+    """
+
+    public: bool = True
     converter: Endpoint
 
     def endpoint(self, settings: S, state: State) -> Endpoint:  # noqa: ARG002 - it needs neither

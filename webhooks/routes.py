@@ -20,6 +20,8 @@ class Route:
     setting: str
     """The field of the configuration that switches it on."""
     enabled: bool
+    public: bool = False
+    """Whether API servers show no certificate to it."""
     endpoint: Callable[[], Endpoint]
     """Makes what answers; for enabled ones only, since nothing is watched for the others."""
 
@@ -34,6 +36,7 @@ def routes(config: ResourceManagerConfiguration, state: State) -> list[Route]:
             webhook=webhook.name,
             setting=f"{webhook.key}.enabled",
             enabled=settings.enabled,
+            public=webhook.public,
             endpoint=partial(webhook.endpoint, settings, state),
         )
         found.append(route)
@@ -61,3 +64,7 @@ def disabled(routes: Iterable[Route]) -> list[Disabled]:
     return [
         Disabled(path=route.path, webhook=route.webhook, setting=route.setting) for route in routes if not route.enabled
     ]
+
+
+def public(routes: Iterable[Route]) -> list[str]:
+    return [route.path for route in routes if route.public]

@@ -1,4 +1,4 @@
-"""The certificate that the server shows, read again when its files change.
+"""The certificate that the server shows, and those of whom it trusts, read again when their files change.
 
 Files are looked at by their content, every other second: they are small, and Kubernetes changes a mounted Secret by
 swapping a symbolic link, which file events miss. A new pair is loaded into a context of its own and then handed to new
@@ -20,6 +20,7 @@ from webhooks.metrics import certificate_expiry
 
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 SETTING = "server.webhooks.tls.serverCertDir"
+CLIENT_CA_SETTING = "server.webhooks.tls.clientCAFile"
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2: forward secrecy and authenticated encryption; those of 1.3 are all so."""
@@ -41,18 +42,22 @@ def directory_of(setting: str) -> Path:
 class ServingCertificate:
     """Keeps the certificate of a server current; a component in the sense of `process.runner`.
 
-    Args: directory: holds `tls.crt`, the chain, and `tls.key`.
+    Args:
+        directory: holds `tls.crt`, the chain, and `tls.key`.
+        client_ca: holds the authorities of client certificates; None: clients are not asked for any. Who shows none
+            is connected nevertheless: some of what is served is for everybody, see `webhooks.clients`.
     """
 
     name = "serving certificate"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, client_ca: Path | None = None) -> None:
         self._directory = directory
-        self._tried: tuple[bytes, bytes] | None = None
+        self._client_ca = client_ca
+        self._tried: tuple[bytes, bytes, bytes] | None = None
         self._problem = ""
         self._current: ssl.SSLContext | None = None
         self._log = get_logger("certwatcher")
-        self.context = _server_context()
+        self.context = _server_context(asks_clients=client_ca is not None)
         """For the server: gives every new connection the current pair."""
         self.context.sni_callback = self._choose
 
@@ -81,14 +86,18 @@ class ServingCertificate:
     def refresh(self) -> bool:
         """Look at the files, and take them if they have changed. Returns whether there is a pair to serve with."""
         try:
-            pair = (_read(self._directory / CERTIFICATE), _read(self._directory / KEY))
-            if pair != self._tried:
-                self._tried = pair
+            certificate, key = _read(self._directory / CERTIFICATE), _read(self._directory / KEY)
+            clients = b"" if self._client_ca is None else _read(self._client_ca, CLIENT_CA_SETTING)
+            if (certificate, key, clients) != self._tried:
+                self._tried = certificate, key, clients
                 certwatcher_read_certificate_total.inc()
-                _check_pem(*pair, self._directory)
-                self._current = _loaded(self._directory)
+                _check_pem(certificate, key, self._directory)
+                current = _loaded(self._directory, asks_clients=self._client_ca is not None)
+                if self._client_ca is not None:
+                    _trust(current, clients, self._client_ca)
+                self._current = current
                 self._problem = ""
-                self._note_expiry(pair[0])
+                self._note_expiry(certificate)
                 self._log.info("Updated current TLS certificate", directory=str(self._directory))
         except CertificateError as error:
             self._log_problem(str(error))
@@ -109,14 +118,14 @@ class ServingCertificate:
             self._log.error("Could not read the TLS certificate, keeping the one in use", error=problem)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, setting: str = SETTING) -> bytes:
     try:
         return read_bounded(path, most=_LARGEST_FILE)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise CertificateError(f"cannot read {path} of {SETTING}: {reason}") from error
+        raise CertificateError(f"cannot read {path} of {setting}: {reason}") from error
     except ValueError:
-        raise CertificateError(f"{path} of {SETTING} is larger than {_LARGEST_FILE} bytes") from None
+        raise CertificateError(f"{path} of {setting} is larger than {_LARGEST_FILE} bytes") from None
 
 
 def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:
@@ -126,9 +135,9 @@ def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:
             raise CertificateError(f"{directory / name} of {SETTING} holds no {kind.decode().lower()} as PEM")
 
 
-def _loaded(directory: Path) -> ssl.SSLContext:
+def _loaded(directory: Path, *, asks_clients: bool) -> ssl.SSLContext:
     """A context with the pair. If files change under way and do not match, the next look sees that they did."""
-    context = _server_context()
+    context = _server_context(asks_clients=asks_clients)
     try:
         # Without a password of our own, OpenSSL would ask for that of an encrypted key at the terminal.
         context.load_cert_chain(directory / CERTIFICATE, directory / KEY, password="")
@@ -144,8 +153,17 @@ def _reason(error: Exception) -> str:
     return known.get(reason or "", str(reason or error))
 
 
-def _server_context() -> ssl.SSLContext:
+def _trust(context: ssl.SSLContext, authorities: bytes, path: Path) -> None:
+    try:
+        context.load_verify_locations(cadata=authorities.decode("ascii"))
+    except (OSError, ValueError) as error:
+        raise CertificateError(f"{path} of {CLIENT_CA_SETTING} holds no certificates as PEM") from error
+
+
+def _server_context(*, asks_clients: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if asks_clients:
+        context.verify_mode = ssl.CERT_OPTIONAL
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
     # A new handshake in a connection costs the server much and a client little. OpenSSL 3 refuses it anyway.

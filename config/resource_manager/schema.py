@@ -20,11 +20,11 @@ from config.blocks import (
     LogLevel,
     Tracing,
 )
-from config.checks import at_least, distinct_ports, port
+from config.checks import at_least, distinct_ports, each, port, required_value
 from config.fields import setting
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.webhooks import Webhooks
-from kube.validation import FieldError, forbidden
+from kube.validation import FieldError, forbidden, required
 
 OptionalPort = Annotated[int, setting("Port to listen on; 0: disabled.", port)]
 
@@ -38,6 +38,21 @@ class TLS:
             "directory for temporary files."
         ),
     ] = ""
+    client_ca_file: Annotated[
+        str,
+        setting(
+            "Certificates, PEM, of the authorities of client certificates. Who shows none of theirs gets no answer, but"
+            " for conversions. Empty: everybody does.",
+            name="clientCAFile",
+        ),
+    ] = ""
+    client_names: Annotated[
+        tuple[str, ...], setting("Common names that a client certificate may have; empty: any.", each(required_value()))
+    ] = ()
+
+    def errors(self, path: str) -> Iterator[FieldError]:
+        if self.client_names and not self.client_ca_file:
+            yield required(f"{path}.clientCAFile", "must be set where clientNames are")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,8 @@ class Webhooks:
         self._url = f"https://{HOST}:{port}"
         self._namespace = namespace
         self._certificates = cluster.state / "certificates"
-        server = {"bindAddress": HOST, "port": port, "tls": {"serverCertDir": str(self._certificates)}}
+        tls = {"serverCertDir": str(self._certificates), **cluster.webhook_clients}
+        server = {"bindAddress": HOST, "port": port, "tls": tls}
         config = {
             "leaderElection": {"resourceNamespace": namespace},
             # There is no other replica that API servers would have to find meanwhile.

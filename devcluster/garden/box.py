@@ -88,7 +88,8 @@ class Admission:
         self._cluster = cluster
         self._url = f"https://{HOST}:{port}"
         self._certificates = cluster.state / "certificates"
-        server = {"bindAddress": HOST, "port": port, "tls": {"serverCertDir": str(self._certificates)}}
+        tls = {"serverCertDir": str(self._certificates), **cluster.webhook_clients}
+        server = {"bindAddress": HOST, "port": port, "tls": tls}
         config = {
             "leaderElection": {"resourceNamespace": NAMESPACE},
             "gracefulShutdownTimeout": "1s",

@@ -30,7 +30,7 @@ leaderElection:
   {leaderElect: true, leaseDuration: 15, renewDeadline: 10, retryPeriod: 2, resourceLock: leases,
    resourceName: gardener-resource-manager, resourceNamespace: ''}
 server:
-  webhooks: {bindAddress: '', port: 9449, tls: {serverCertDir: ''}}
+  webhooks: {bindAddress: '', port: 9449, tls: {serverCertDir: '', clientCAFile: '', clientNames: []}}
   healthProbes: {bindAddress: '', port: 8081}
   metrics: {bindAddress: '', port: 8080, managedResourceSeriesLimit: 1000}
   statusPage: {bindAddress: 127.0.0.1, port: 0}
