@@ -5,6 +5,7 @@ takes no more than its text, compressed; what was unpacked lately stays so, up t
 projections keep in other forms is small, or it is refused: `TooLargeError` names the bound.
 """
 
+import contextlib
 import functools
 import zlib
 from collections import OrderedDict
@@ -57,10 +58,13 @@ class _Recent:
         found = self._objects.get(packed)
         if found is None:
             return None
-        self._objects.move_to_end(packed)
+        with contextlib.suppress(KeyError):  # another thread has let it go meanwhile
+            self._objects.move_to_end(packed)
         return found[0]
 
     def put(self, packed: Packed, obj: Object, size: int) -> None:
+        if packed in self._objects:
+            return  # another thread has unpacked it meanwhile
         self._objects[packed] = obj, size
         self._size += size
         # The last one stays whatever its size: somebody is reading it.

@@ -1,94 +1,128 @@
-"""What a review may cost, from any client: how many values its JSON has, and when the large ones are worked on.
+"""What a review may hold, from any client: how many values its JSON has, and each object in it.
 
 A value takes much more memory than its text, and time in every step: a body of seven megabytes may have millions.
-Counting is for bodies that are long enough to have too many. All others cost a look at their length.
+Counting is for what is long enough to have too many. All else costs a look at its length.
+
+An update has an object twice, as it is and as it was. What a single object may have is therefore less than half of what
+a review may have: what can be created can be updated. Managed fields do not count, since each client that writes an
+object adds to them; where a review has too many values with them, they are left out before it is parsed.
 """
 
-import asyncio
-import time
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
-
-from kube.limiter import ByteBudget
-
-T = TypeVar("T")
+import msgspec
 
 MAX_VALUES = 250_000
 """Of a body. The largest objects, CloudProfiles of a megabyte, have some fifty thousand; an update has two of them."""
-
-LARGE = 16 << 10
-"""Bytes of a body that waits for its turn."""
-
-_WAITING_AT_ONCE = 1 << 20
-_LONG_SECONDS = 0.02
+MAX_VALUES_OF_OBJECT = 100_000
+"""Of an object that is created or grows, without its status. What is left of a review is for two of these."""
 
 _SEPARATORS = b",[{"
+_MANAGED_FIELDS = "managedFields"
 
 
 class TooManyValues(ValueError):
-    def __init__(self) -> None:
-        super().__init__(f"too many values: limit is {MAX_VALUES}")
+    def __init__(self, limit: str) -> None:
+        super().__init__(f"too many values: limit is {limit}")
 
 
 def demand_few_values(body: bytes) -> None:
     """Raises: TooManyValues."""
+    if _has_more(body, MAX_VALUES):
+        raise TooManyValues(str(MAX_VALUES))
+
+
+def with_few_values(body: bytes) -> bytes:
+    """The body of a review, if need be without managed fields. Raises: TooManyValues."""
+    if _has_more(body, MAX_VALUES):
+        body = _without_managed_fields(body)
+        demand_few_values(body)
+    return body
+
+
+def demand_small_object(size: int, obj: object, old: object) -> None:
+    """Who has too many already may go on, without more of them.
+
+    Args:
+        size: of the body that both are from.
+        obj: as it is to be stored.
+        old: what it replaces; None: nothing.
+
+    Raises: TooManyValues.
+    """
+    if size <= 2 * MAX_VALUES_OF_OBJECT:
+        return
+    found = _values_of(_written(obj))
+    if found > MAX_VALUES_OF_OBJECT and (old is None or found > _values_of(_written(old))):
+        raise TooManyValues(f"{MAX_VALUES_OF_OBJECT} of an object - take something out of it")
+
+
+def _written(obj: object) -> object:
+    """What its authors write of an object."""
+    if not isinstance(obj, dict):
+        return obj
+    written = {name: value for name, value in obj.items() if name != "status"}
+    if isinstance(meta := obj.get("metadata"), dict):
+        written["metadata"] = {name: value for name, value in meta.items() if name != _MANAGED_FIELDS}
+    return written
+
+
+def _values_of(value: object) -> int:
+    """Counted as in a body: lists and objects without anything in them count twice."""
+    count, left = 0, [value]
+    while left:
+        each = left.pop()
+        count += 1
+        if isinstance(each, dict | list):
+            count += not each
+            left.extend(each.values() if isinstance(each, dict) else each)
+    return count
+
+
+def _has_more(text: bytes, most: int) -> bool:
     # A value takes two bytes at least, and each but the first follows a comma or is the first of a list or an object.
-    if len(body) > 2 * MAX_VALUES and _separators(body) >= MAX_VALUES and _has_too_many(body):
-        raise TooManyValues
+    return len(text) > 2 * most and _separators(text) >= most and _has_too_many(text, most)
+
+
+def _has_too_many(text: bytes, most: int) -> bool:
+    """Without what is in strings. What follows a mistake does not matter, since there the parser stops."""
+    text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # With the names of fields there are at most two strings for a value.
+    if text.count(b'"') > 4 * most:
+        return True
+    return _separators(b"".join(text.split(b'"')[::2])) >= most
 
 
 def _separators(text: bytes) -> int:
     return len(text) - len(text.translate(None, _SEPARATORS))
 
 
-def _has_too_many(body: bytes) -> bool:
-    """Without what is in strings. What follows a mistake does not matter, since there the parser stops."""
-    body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # With the names of fields there are at most two strings for a value.
-    if body.count(b'"') > 4 * MAX_VALUES:
-        return True
-    return _separators(b"".join(body.split(b'"')[::2])) >= MAX_VALUES
+# --- managed fields
 
 
-class Turns:
-    """Large reviews are worked on one after another, and one that took long leaves as much time to all others.
+class _Metadata(msgspec.Struct, rename="camel"):
+    managed_fields: msgspec.Raw = msgspec.Raw()
 
-    Some wait for an answer of an API server. They keep nobody else waiting, and only so many bytes of them wait at a
-    time: one that finds no room is given up, and begins again when there is some.
-    """
 
-    def __init__(self) -> None:
-        self._door = asyncio.Lock()
-        self._free_at = 0.0
-        self._waiting = ByteBudget(_WAITING_AT_ONCE)
+class _Object(msgspec.Struct):
+    metadata: _Metadata | None = None
 
-    async def work(self, size: int, review: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of a review; called twice if need be."""
-        begun = await self._begin(review)
-        if begun.done():
-            return begun.result()
-        if self._waiting.has(size):
-            async with self._waiting.hold(size):
-                return await begun
-        begun.cancel()
-        await asyncio.wait({begun})
-        async with self._waiting.hold(size):
-            return await (await self._begin(review))
 
-    async def _begin(self, review: Callable[[], Coroutine[Any, Any, T]]) -> "asyncio.Task[T]":
-        """A review, as far as it gets without waiting."""
-        now = asyncio.get_running_loop().time
-        async with self._door:
-            if (pause := self._free_at - now()) > 0:
-                await asyncio.sleep(pause)
-            before = time.thread_time()
-            begun = asyncio.create_task(review())
-            try:
-                await asyncio.sleep(0)
-            except asyncio.CancelledError:
-                begun.cancel()
-                raise
-            spent = time.thread_time() - before
-            if spent > _LONG_SECONDS:
-                self._free_at = now() + spent
-        return begun
+class _Request(msgspec.Struct, rename="camel"):
+    object: _Object | None = None
+    old_object: _Object | None = None
+
+
+class _Review(msgspec.Struct):
+    request: _Request | None = None
+
+
+def _without_managed_fields(body: bytes) -> bytes:
+    """The body of a review; as it is, if it is none."""
+    try:
+        request = msgspec.json.decode(body, type=_Review).request
+    except (msgspec.MsgspecError, RecursionError):
+        return body
+    for obj in () if request is None else (request.object, request.old_object):
+        if obj is not None and obj.metadata is not None and (managed := bytes(obj.metadata.managed_fields)):
+            name = f'"{_MANAGED_FIELDS}":'.encode()
+            body = body.replace(name + managed, name + b"null", 1)
+    return body

@@ -5,6 +5,7 @@ What remains is a mistake in the rule itself, and goes up: `webhooks.review` ans
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Mutation, Refusal, Request
+from webhooks.beside import worked_out
 from webhooks.shapes import Shape
 
 NOTHING_TO_DECODE = "there is no content to decode"
@@ -49,7 +51,7 @@ def defaulter(mutation: Mutation) -> Handler:
             return Allowed()
         if request.object is None:
             return Errored(400, NOTHING_TO_DECODE)
-        after = copied(request.object)
+        after = await worked_out(partial(copied, request.object))
         try:
             await mutation(request, after)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
@@ -72,13 +74,14 @@ def validator(create: Check, update: Comparison, delete: Check | None = None) ->
         try:
             match request.operation:
                 case "CREATE":
-                    create(request, _present(request.object))
+                    await worked_out(partial(create, request, _present(request.object)))
                 case "UPDATE":
-                    update(request, _present(request.object), _present(request.old_object))
+                    new, old = _present(request.object), _present(request.old_object)
+                    await worked_out(partial(update, request, new, old))
                 case "DELETE":
                     old_object = _present(request.old_object)
                     if delete is not None:
-                        delete(request, old_object)
+                        await worked_out(partial(delete, request, old_object))
                 case "CONNECT":
                     pass
                 case unknown:

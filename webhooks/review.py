@@ -10,6 +10,7 @@ of the status. What goes wrong before the request is known is answered without a
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,9 +33,11 @@ from webhooks.admission import (
     ResourceName,
     User,
 )
-from webhooks.bounds import TooManyValues, demand_few_values
+from webhooks.beside import TookTooLong, worked_out
+from webhooks.bounds import TooManyValues, demand_small_object, with_few_values
 from webhooks.metrics import panics, request_metrics
 from webhooks.patch import TooManyChanges, difference
+from webhooks.registration import WRITE
 
 GROUP = "admission.k8s.io"
 VERSIONS = frozenset({f"{GROUP}/v1", f"{GROUP}/v1beta1"})
@@ -77,8 +80,8 @@ class Reviewer:
         if content_type != _JSON and media_type(content_type) != _JSON:
             return self._failed(400, f"contentType={content_type}, expected {_JSON}")
         try:
-            review = read(body)
-        except TooManyValues as error:
+            review = await worked_out(partial(read, body))
+        except (TooManyValues, TookTooLong) as error:
             return self._failed(413, str(error))
         except ValueError as error:
             message = _shortened(str(error))
@@ -86,17 +89,22 @@ class Reviewer:
             return self._failed(400, message)
         request = review.request
         try:
-            return self._answered(review, await self._handler(request))
+            if request.operation in WRITE:
+                await worked_out(partial(demand_small_object, len(body), request.object, request.old_object))
+            return await self._answered(review, await self._handler(request))
+        except (TooManyValues, TookTooLong) as error:
+            self._log.warning("Request costs too much", **_described(request), error=str(error))
+            return await self._answered(review, Errored(413, str(error)))
         except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
             panics.inc()
             self._log.error("Handler crashed", **_described(request), error=error)
             if (span := tracing.recording()) is not None:
                 tracing.fail(span, type(error).__name__)
             text = str(error) or type(error).__name__
-            return self._answered(review, Errored(500, f"panic: {text} [recovered]"))
+            return await self._answered(review, Errored(500, f"panic: {text} [recovered]"))
 
-    def _answered(self, review: Review, answer: Answer) -> bytes:
-        response = response_to(review.request, answer)
+    async def _answered(self, review: Review, answer: Answer) -> bytes:
+        response = await worked_out(partial(response_to, review.request, answer))
         if not response["allowed"]:
             self._metrics.refused(response["status"].get("code") or 403)
         if (span := tracing.recording()) is not None:
@@ -196,7 +204,7 @@ def read(body: bytes) -> Review:
         TooManyValues: it is not looked at.
         ValueError: it is not JSON, or not an AdmissionReview; the text says why.
     """
-    demand_few_values(body)
+    body = with_few_values(body)
     try:
         review = msgspec.convert(orjson.loads(body), _Review)
     except msgspec.ValidationError as error:

@@ -7,7 +7,7 @@ What a webhook answers is settled in `webhooks.review`; here is HTTP. It is 200 
 import asyncio
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,9 +20,10 @@ from process.probes import CheckFailed, HealthCheck, cached
 from process.server import HttpServer
 from webhooks import review
 from webhooks.answer import JsonAnswer
-from webhooks.bounds import LARGE, Turns
+from webhooks.clients import Clients
 from webhooks.metrics import request_metrics
 from webhooks.review import Endpoint
+from webhooks.turns import LARGE, TooManyReviews, Turns, user_of
 
 MAX_CONNECTIONS = 1024
 
@@ -33,6 +34,7 @@ _READ_AND_ANSWER_SECONDS = 30.0
 """No API server waits longer for a webhook."""
 
 _NOT_FOUND_LOG_SECONDS = 60.0
+_REFUSED_LOG_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,25 @@ class Disabled:
 
 
 class Requests:
-    """Answers HTTP requests by endpoints, and logs requests to what is disabled."""
+    """Answers HTTP requests by endpoints, and logs requests to what is disabled.
+
+    Args:
+        clients: who is answered; None: everybody.
+        public: the paths at which everybody is answered nevertheless.
+    """
 
     def __init__(
         self,
         endpoints: Mapping[str, Endpoint],
         disabled: Sequence[Disabled] = (),
         *,
+        clients: Clients | None = None,
+        public: Collection[str] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        self._clients = clients
+        self._public = frozenset(public)
+        self._refused_at = float("-inf")
         self._endpoints = {path: (endpoint, request_metrics.of(path)) for path, endpoint in endpoints.items()}
         self._unknown_paths = _UnknownPaths(disabled, clock)
         self._turns = Turns()
@@ -62,6 +74,8 @@ class Requests:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.raw_path.partition("?")[0]
+        if self._clients is not None and path not in self._public and not self._clients.knows(request.transport):
+            return self._unauthorized()
         found = self._endpoints.get(path)
         if found is None:
             self._unknown_paths.tell(path)
@@ -86,6 +100,18 @@ class Requests:
             metrics.in_flight -= 1
             metrics.answered(status, self._clock() - begin)
 
+    def _unauthorized(self) -> web.Response:
+        now = self._clock()
+        if now - self._refused_at >= _REFUSED_LOG_SECONDS:
+            self._refused_at = now
+            self._log.warning(
+                "Asked by a client without a certificate that server.webhooks.tls permits: if it is the API server,"
+                " give it one by its AdmissionConfiguration"
+            )
+        response = web.Response(status=401, text="401 unauthorized\n")
+        response.force_close()
+        return response
+
     async def _answer(self, request: web.BaseRequest, endpoint: Endpoint) -> bytes:
         if (request.content_length or 0) >= review.TOO_LARGE:
             return review.too_large()
@@ -98,7 +124,10 @@ class Requests:
         content_type = request.headers.get("Content-Type", "")
         if len(body) <= LARGE:
             return await endpoint(body, content_type)
-        return await self._turns.work(len(body), partial(endpoint, body, content_type))
+        try:
+            return await self._turns.work(len(body), user_of(body), partial(endpoint, body, content_type))
+        except TooManyReviews as error:
+            return review.failed(429, str(error))
 
 
 class _UnknownPaths:

@@ -56,8 +56,9 @@ from kube.watch import Timings
 from process import listener, tracing
 from process import server as http_server
 from process.logging import Sampling
-from webhooks import bounds, patch, review, server, state, tls
+from webhooks import beside, bounds, patch, review, server, state, tls, turns
 from webhooks.certificates import rules
+from webhooks.garden import access
 from webhooks.handlers import crd_deletion_protection, projected_token_mount
 from webhooks.handlers.extension_validation import difference, metadata
 from webhooks.handlers.extension_validation import rules as extension_rules
@@ -257,7 +258,12 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"all clients | {size(server.MAX_BUFFERED)} |",
         f"connections | {server.MAX_CONNECTIONS:,} |",
         f"reading the answer | {server._READ_AND_ANSWER_SECONDS:g} s |",
-        f"reviews above {size(bounds.LARGE)} that wait for an API server | {size(bounds._WAITING_AT_ONCE)}, or one",
+        f"of one object | {bounds.MAX_VALUES_OF_OBJECT:,} |",
+        f"reviews above {size(turns.LARGE)} that wait for an API server | {size(turns._WAITING_AT_ONCE)}, or one",
+        f"such reviews of one user | {turns.MOST_OF_A_USER} |",
+        f"processor time of a step of a review | {beside.LONGEST_SECONDS:g} s |",
+        f"rights that a request needs | {access.MOST_RIGHTS} |",
+        f"reviews of rights of one user | {access.MOST_AT_ONCE} at a time, {access.MOST_WAITING} with those that wait |",
         f"handshakes in progress | {listener._HANDSHAKES}, each {listener._HANDSHAKE_SECONDS:g} s |",
         f"characters of a message | {review._MESSAGE_LENGTH:,} |",
     ),

@@ -1,21 +1,38 @@
 """What only the API server knows: whether a user may do something, and how many objects there are.
 
-SubjectAccessReviews are believed for a few seconds.
+SubjectAccessReviews are believed for a few seconds. All users share the connection, and the requests that it may send:
+so there are bounds for what one request asks, and for what is asked at a time about one user.
 """
 
+import asyncio
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from kube.client import Client, Form, Selection
 from kube.objects import Object, key, mapping
 from kube.resources import SUBJECT_ACCESS_REVIEWS
-from webhooks.admission import User
+from webhooks.admission import Errored, Refusal, User
 from webhooks.garden.write import Limit, Right
 
 BELIEVED_SECONDS = 5.0
 MOST_ANSWERS = 4096
+MOST_RIGHTS = 150
+"""Of one request. Those that keep to the bounds of the schema need no more."""
+MOST_AT_ONCE = 8
+"""SubjectAccessReviews about one user that are sent and not answered."""
+MOST_WAITING = 300
+"""Those that wait for others to be answered."""
 
 _Question = tuple[object, ...]
+
+
+class _Asked:
+    """What is asked about one user."""
+
+    def __init__(self) -> None:
+        self.at_once = asyncio.Semaphore(MOST_AT_ONCE)
+        self.count = 0
 
 
 class Access:
@@ -24,6 +41,22 @@ class Access:
         self._clock = clock
         self._answers: dict[_Question, tuple[float, bool]] = {}
         """Until when, and what."""
+        self._users: dict[str, _Asked] = {}
+
+    async def missing(self, user: User, rights: Iterable[Right]) -> list[Right]:
+        """Those that the user does not have, in their order.
+
+        Raises:
+            Refusal: these are too many to be asked for.
+            KubeError: the API server could not be asked.
+        """
+        rights = list(rights)
+        distinct = {_question(user, right): right for right in rights}
+        if len(distinct) > MOST_RIGHTS:
+            raise Refusal(Errored(413, f"too many objects that you must be allowed to use: limit is {MOST_RIGHTS}"))
+        answers = await asyncio.gather(*(self.allows(user, right) for right in distinct.values()))
+        allowed = dict(zip(distinct, answers, strict=True))
+        return [right for right in rights if not allowed[_question(user, right)]]
 
     async def allows(self, user: User, right: Right) -> bool:
         """Raises: KubeError: the API server could not be asked."""
@@ -31,10 +64,25 @@ class Access:
         until, allowed = self._answers.get(question, (0.0, False))
         if self._clock() < until:
             return allowed
-        review = await self._client.create(SUBJECT_ACCESS_REVIEWS, _review(user, right))
+        async with self._turn_of(user.name):
+            review = await self._client.create(SUBJECT_ACCESS_REVIEWS, _review(user, right))
         allowed = mapping(review.get("status")).get("allowed") is True
         self._remember(question, allowed)
         return allowed
+
+    @contextlib.asynccontextmanager
+    async def _turn_of(self, user: str) -> AsyncIterator[None]:
+        asked = self._users.setdefault(user, _Asked())
+        if asked.count >= MOST_WAITING:
+            raise Refusal(Errored(429, f"too many requests at a time that need rights: limit is {MOST_WAITING}"))
+        asked.count += 1
+        try:
+            async with asked.at_once:
+                yield
+        finally:
+            asked.count -= 1
+            if not asked.count:
+                self._users.pop(user, None)
 
     async def is_full(self, limit: Limit) -> bool:
         """Whether there are more objects than that. Raises: KubeError."""

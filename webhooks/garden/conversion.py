@@ -5,12 +5,14 @@ Gardener knows, `helm`; other types stand in annotations, so that nothing is los
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
 
 from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
 from kube.objects import Object, annotations, mapping, mappings, text
+from webhooks.beside import worked_out
 from webhooks.bounds import TooManyValues, demand_few_values
 from webhooks.garden.controller_deployment.kind import PROVIDER_CONFIG, TYPE
 from webhooks.review import dumped
@@ -28,6 +30,10 @@ class NotConvertible(ValueError):
 
 async def answer(body: bytes, _content_type: str) -> bytes:
     """From a ConversionReview to one with all objects converted, or with the reason why not."""
+    return await worked_out(partial(_answer, body))
+
+
+def _answer(body: bytes) -> bytes:
     try:
         demand_few_values(body)
         request = mapping(mapping(orjson.loads(body)).get("request"))

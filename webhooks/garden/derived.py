@@ -3,6 +3,7 @@
 Such objects are never changed, only replaced, so their identity tells whether it is still the same one.
 """
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -25,7 +26,8 @@ class Derived(Generic[T]):
         key = tuple(map(id, objects))
         known = self._known.get(key)
         if known is not None:  # the objects are kept, so nothing else has their identities
-            self._known.move_to_end(key)
+            with contextlib.suppress(KeyError):  # a review beside the event loop may be at work here, too
+                self._known.move_to_end(key)
             return known[1]
         result = self._derive(*objects)
         self._known[key] = objects, result

@@ -5,14 +5,16 @@ filled are refused. Caches lag behind: where a rule `need`s an object that is no
 moment and is judged again, so that a file with an object and what it refers to can be applied in one go.
 """
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from config.resource_manager import webhooks as schema
+from kube.errors import Unreachable
 from kube.objects import Object, mapping, metadata, text
-from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Request
+from webhooks.admission import Allowed, Answer, Changed, Denied, Errored, Failure, Handler, Request, User
+from webhooks.beside import worked_out
 from webhooks.descriptor import Entry, HandlerWebhook
 from webhooks.garden.access import Access
 from webhooks.garden.findings import MOST_FINDINGS, Denial, Finding, status
@@ -63,11 +65,16 @@ def _webhook(kind: Kind, what: str, operations: tuple[str, ...], *, status: bool
 
 
 def mutator(kind: Kind, lookups: Lookups) -> Handler:
-    shape = shape_of(kind.definition)
+    shapes = _Shapes.of(kind)
 
     def changed(request: Request, seen: Seen) -> Answer:
-        after = _to_change(request.object)
-        write = _write(request, after, _stored(shape, request.old_object), seen)
+        try:
+            obj, old = shapes.objects_of(request)
+        except WrongShape:
+            # The API server compares it with its schema next, and says what is wrong.
+            return Allowed()
+        after = _to_change(obj)
+        write = _write(request, after, old, seen)
         warnings = tuple(kind.deprecations_in(write))
         kind.mutate(write)
         return Changed(request.object, after, warnings)
@@ -77,18 +84,33 @@ def mutator(kind: Kind, lookups: Lookups) -> Handler:
             return Errored(400, NOTHING_TO_DECODE)
         if not lookups.ready:
             return Denied(NOT_READY)
-        try:
-            shape.check(request.object)
-        except WrongShape:
-            # The API server compares it with its schema next, and says what is wrong.
-            return Allowed()
         return await _again_if_missed(lookups, lambda seen: changed(request, seen), lambda _: True)
 
     return handle
 
 
+class _Looked(NamedTuple):
+    """What the rules say about a request."""
+
+    user: User
+    found: list[Finding]
+    rights: list[Right]
+    limits: list[Limit]
+    warnings: tuple[str, ...]
+
+
 def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
-    shape = shape_of(kind.definition)
+    shapes = _Shapes.of(kind)
+
+    def looked(request: Request, seen: Seen) -> _Looked:
+        write = _write(request, *shapes.objects_of(request), seen)
+        return _Looked(
+            user=write.user,
+            found=list(islice(kind.findings(write), MOST_FINDINGS)),
+            rights=list(kind.rights_for(write)),
+            limits=list(kind.limits_of(write)),
+            warnings=tuple(kind.warnings_about(write)),
+        )
 
     async def handle(request: Request) -> Answer:
         if (request.old_object if request.operation == "DELETE" else request.object) is None:
@@ -96,40 +118,37 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
         if not lookups.ready:
             return Denied(NOT_READY)
         try:
-            obj, old = _objects(shape, request)
-
-            def judged(seen: Seen) -> tuple[Write, list[Finding]]:
-                write = _write(request, obj, old, seen)
-                return write, list(islice(kind.findings(write), MOST_FINDINGS))
-
-            write, found = await _again_if_missed(lookups, judged, lambda result: bool(result[1]))
-            if rights := list(kind.rights_for(write)):
-                found = await _with_rights(rights, write, found, access)
-            if limits := list(kind.limits_of(write)):
-                found = [*found, *await _full(limits, access)]
-            warnings = tuple(kind.warnings_about(write))
+            told = await _again_if_missed(lookups, lambda seen: looked(request, seen), lambda told: bool(told.found))
+            found = await _with_rights(told, access) if told.rights else told.found
+            if told.limits:
+                found = [*found, *await _full(told.limits, access)]
+        except WrongShape as error:
+            return Errored(400, str(error))
+        except Unreachable as error:
+            # Not as a refusal: nothing was decided, and the client may try again.
+            return Errored(503, f"cannot ask the API server about rights and numbers: {error}")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
             return answer_to(error)
         if found:
-            return Failure(status(kind.resource, _name(request, obj), found), warnings)
-        return Allowed(warnings=warnings)
+            obj = request.old_object if request.operation == "DELETE" else request.object
+            return Failure(status(kind.resource, _name(request, mapping(obj)), found), told.warnings)
+        return Allowed(warnings=told.warnings)
 
     return handle
 
 
 async def _again_if_missed(lookups: Lookups, judge: Callable[[Seen], T], matters: Callable[[T], bool]) -> T:
     seen = lookups.of_request()
-    result = judge(seen)
+    result = await worked_out(partial(judge, seen))
     if seen.missed and matters(result) and await lookups.arrival(seen.missed):
-        result = judge(lookups.of_request())
+        result = await worked_out(partial(judge, lookups.of_request()))
     return result
 
 
-async def _with_rights(rights: list[Right], write: Write, found: list[Finding], access: Access) -> list[Finding]:
-    allowed = await asyncio.gather(*(access.allows(write.user, right) for right in rights))
-    missing = [right for right, is_allowed in zip(rights, allowed, strict=True) if not is_allowed]
+async def _with_rights(told: _Looked, access: Access) -> list[Finding]:
+    missing = await access.missing(told.user, told.rights)
     hidden = {right.path for right in missing if right.path}
-    return [*(finding for finding in found if finding.path not in hidden), *map(_denial, missing)]
+    return [*(finding for finding in told.found if finding.path not in hidden), *map(_denial, missing)]
 
 
 async def _full(limits: list[Limit], access: Access) -> list[Denial]:
@@ -169,12 +188,34 @@ def _name(request: Request, obj: Object) -> str:
     return text(metadata(obj).get("name")) or request.name
 
 
-def _objects(shape: Shape, request: Request) -> tuple[Object, Object]:
-    """What is judged, and what it replaces. Raises: Refusal."""
-    if request.operation == "DELETE":
-        return _stored(shape, request.old_object), {}
-    shape.demand(request.object)
-    return request.object, _stored(shape, request.old_object)
+class _Shapes(NamedTuple):
+    """What the objects of a kind have to be."""
+
+    bounded: Shape
+    of_any_size: Shape
+
+    @classmethod
+    def of(cls, kind: Kind) -> Self:
+        return cls(shape_of(kind.definition), shape_of(kind.definition, bounded=False))
+
+    def objects_of(self, request: Request) -> tuple[Object, Object]:
+        """What is looked at, and what it replaces. Raises: WrongShape."""
+        new, old = request.object, request.old_object
+        if request.operation == "DELETE":
+            return _stored(self.of_any_size, old), {}
+        try:
+            self.bounded.check(new)
+        except WrongShape:
+            # Stored while the schema permitted more: its metadata may change, and with them it may be deleted.
+            if request.operation != "UPDATE" or _content(new) != _content(old):
+                raise
+            self.of_any_size.check(new)
+            return new, old
+        return new, _stored(self.bounded, old)
+
+
+def _content(obj: Any) -> Object:
+    return {name: value for name, value in mapping(obj).items() if name not in {"metadata", "status"}}
 
 
 def _stored(shape: Shape, old: Object | None) -> Object:

@@ -9,11 +9,15 @@ guilty of already. It compares the findings about the new object with those abou
 several fields (begin and end) still counts when any of them changes.
 """
 
+import hashlib
+import json
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from kube.objects import Object
 from kube.resources import Resource
@@ -80,18 +84,40 @@ def ratcheted(findings: Iterable[Finding], new: Object, before: Iterable[Finding
 
     Elements of lists may have moved: what counts is the path without its indices.
     """
-    known: defaultdict[Any, list[Any]] = defaultdict(list)
-    for finding in before:
-        known[_identity(finding)].append(value_at(old, finding.path))
+    new_value, old_value = _Values(new), _Values(old)
+    known = Counter((_identity(finding), old_value.at(finding.path)) for finding in before)
     kept = []
     for finding in findings:
-        values = known[_identity(finding)]
-        value = value_at(new, finding.path)
-        if value in values:
-            values.remove(value)
+        told = _identity(finding), new_value.at(finding.path)
+        if known[told] > 0:
+            known[told] -= 1
         else:
             kept.append(finding)
     return kept
+
+
+class _Values:
+    """What stands at the paths of findings, to be compared: many may be about one field, and that may be large."""
+
+    def __init__(self, obj: Object) -> None:
+        self._obj = obj
+        self._known: dict[str, bytes] = {}
+
+    def at(self, path: str) -> bytes:
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = _digest(value_at(self._obj, path))
+        return known
+
+
+def _digest(value: Any) -> bytes:
+    if value is _ABSENT:
+        return b""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # nested more deeply than it writes, or an integer of more than 64 bits
+        text = json.dumps(value, sort_keys=True).encode()
+    return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def _identity(finding: Finding) -> tuple[str, ...]:

@@ -257,7 +257,15 @@ class Seen(Garden):
 
     def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
         store = self._listers[resource].store
-        return [obj for key, obj in store.items() if key.namespace == namespace] if namespace else store.values()
+        if not namespace:
+            return store.values()
+        # The keys in one go: the watch may go on while a review beside the event loop reads.
+        named = [key for key in tuple(store.all_keys()) if key.namespace == namespace]
+        return [obj for obj in map(store.get, named) if obj is not None]
 
     def by(self, resource: Resource, index: str, value: str) -> Iterable[Object]:
-        return self._listers[resource].store.values_by_index(index, value)
+        while True:
+            try:
+                return self._listers[resource].store.values_by_index(index, value)
+            except KeyError:  # the watch has gone on
+                continue

@@ -1,48 +1,65 @@
-"""Of which types the fields of a kind are, from its description.
+"""Of which types the fields of a kind are, and how large they may be, from its description.
 
-The API server compares an object with its schema only after mutating webhooks have seen it. Rules need no care for
-that: an object that is not of this shape does not come to them. Bounds, enums and patterns are not looked at here.
+The API server compares an object with its schema only after mutating webhooks have seen it, and not all that is sent
+comes from one. Rules need no care for that: an object that is not of this shape does not come to them, so what they
+cost is bounded as the schema is. Enums, patterns and least sizes are not looked at here.
 """
 
 from types import GenericAlias
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from gardener.garden.definitions import Definition
 from gardener.garden.schema import Schema
 from webhooks.shapes import METADATA, Shape, type_of
 
+_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
-def shape_of(definition: Definition) -> Shape:
+
+def shape_of(definition: Definition, *, bounded: bool = True) -> Shape:
+    """Args: bounded: False: of any size, for what may have been stored while the schema permitted more."""
     fields = {
-        name: _type(inner)
+        name: _type(inner, bounded)
         for name, inner in definition.schema["properties"].items()
         if name not in {"apiVersion", "kind", "metadata"}
     }
     return Shape(definition.resource.api_version, definition.resource.kind, {"metadata": METADATA, **fields})
 
 
-def _type(schema: Schema) -> Any:
+def _type(schema: Schema, bounded: bool) -> Any:
     if schema.get("x-kubernetes-int-or-string"):
         return int | str
     match schema.get("type"):
         case "object":
-            return _object(schema)
+            return _object(schema, bounded)
         case "array":
-            return [_type(schema["items"])]
+            items = GenericAlias(list, type_of(_type(schema["items"], bounded)))
+            return _at_most(items, schema.get("maxItems") if bounded else None)
         case "string":
-            return str
+            return _at_most(str, schema.get("maxLength") if bounded else None)
         case "boolean":
             return bool
         case "integer":
-            return int
+            return _number(schema) if bounded else int
         case "number":
             return float
         case _:
             return Any
 
 
-def _object(schema: Schema) -> Any:
+def _object(schema: Schema, bounded: bool) -> Any:
     if properties := schema.get("properties"):
-        return {name: _type(inner) for name, inner in properties.items()}
+        return {name: _type(inner, bounded) for name, inner in properties.items()}
     values = schema.get("additionalProperties")
-    return GenericAlias(dict, (str, type_of(_type(values)) if isinstance(values, dict) else Any))
+    of_values = type_of(_type(values, bounded)) if isinstance(values, dict) else Any
+    return _at_most(GenericAlias(dict, (str, of_values)), schema.get("maxProperties") if bounded else None)
+
+
+def _at_most(of: Any, length: int | None) -> Any:
+    return of if length is None else Annotated[of, msgspec.Meta(max_length=length)]
+
+
+def _number(schema: Schema) -> Any:
+    least, most = _RANGES.get(schema.get("format", ""), (None, None))
+    return Annotated[int, msgspec.Meta(ge=schema.get("minimum", least), le=schema.get("maximum", most))]

@@ -1,9 +1,7 @@
-"""What a review may cost: values of its JSON, and how many large ones are at work at a time."""
+"""What a review may hold: values of its JSON, and of each object in it."""
 
-import asyncio
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import orjson
@@ -13,7 +11,8 @@ from hypothesis import strategies as st
 
 from kit.webhooks.mutating import patiently
 from webhooks import bounds
-from webhooks.bounds import MAX_VALUES, TooManyValues, Turns, demand_few_values
+from webhooks.bounds import MAX_VALUES, TooManyValues, demand_few_values, demand_small_object, with_few_values
+from webhooks.review import dumped
 
 texts = st.text(alphabet='ab,[{}]:"\\\n\u00e9', max_size=6)
 anything: st.SearchStrategy[Any] = st.recursive(
@@ -21,7 +20,6 @@ anything: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=6) | st.dictionaries(texts, inner, max_size=6),
     max_leaves=40,
 )
-KIB = 1 << 10
 
 
 def values(of: Any) -> int:
@@ -70,99 +68,36 @@ def test_millions_of_values_are_not_parsed_and_large_bodies_with_few_values_are(
     assert is_refused(body()) is refused
 
 
-class Work:
-    """Reviews that begin, and wait until they are told to end."""
-
-    def __init__(self) -> None:
-        self.turns = Turns()
-        self.begun: list[int] = []
-        self.waiting: set[int] = set()
-        self.may_end: dict[int, asyncio.Event] = {}
-        self.tasks: list[asyncio.Task[int]] = []
-
-    def start(self, *sizes: int, wait: bool = True) -> None:
-        for size in sizes:
-            number = len(self.tasks)
-            self.may_end[number] = asyncio.Event()
-            if not wait:
-                self.may_end[number].set()
-            self.tasks.append(asyncio.create_task(self.turns.work(size, partial(self._review, number))))
-
-    async def _review(self, number: int) -> int:
-        self.begun.append(number)
-        if not self.may_end[number].is_set():
-            self.waiting.add(number)
-            try:
-                await self.may_end[number].wait()
-            finally:
-                self.waiting.remove(number)
-        return number
-
-    async def settled(self) -> set[int]:
-        """Those that wait for something."""
-        for _ in range(50):
-            await asyncio.sleep(0)
-        return self.waiting
-
-    async def end(self) -> None:
-        for each in self.may_end.values():
-            each.set()
-        assert await asyncio.gather(*self.tasks) == list(range(len(self.tasks)))
+objects = st.fixed_dictionaries({"spec": anything})
 
 
-async def test_reviews_begin_in_their_order() -> None:
-    work = Work()
-    work.start(600 * KIB, 400 * KIB, 7000 * KIB, 20 * KIB, wait=False)
-    await work.end()
-    assert work.begun == [0, 1, 2, 3]
+@patiently
+@given(objects, st.lists(anything, max_size=20))
+def test_what_can_be_created_can_be_updated(obj: Any, managed: list[Any]) -> None:
+    """Its managed fields may have any number of values."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "MAX_VALUES_OF_OBJECT", 10)
+        patch.setattr(bounds, "MAX_VALUES", 30)
+        written = {"kind": "K", **obj}
+        try:
+            demand_small_object(1000, written, None)
+        except TooManyValues:
+            assert values(written) > 10
+            return
+        stored = {**written, "metadata": {"managedFields": managed}}
+        demand_small_object(1000, stored, stored)
+        sent = with_few_values(dumped({"request": {"object": stored, "oldObject": stored}}))
+        assert json.loads(sent)["request"]["object"]["spec"] == written["spec"]
 
 
-async def test_only_so_many_bytes_wait_and_those_that_find_no_room_begin_again() -> None:
-    work = Work()
-    work.start(600 * KIB, 400 * KIB, 600 * KIB, 30 * KIB)
-    assert await work.settled() == {0, 1}
-    work.may_end[1].set()
-    assert await work.settled() == {0}
-    work.may_end[0].set()
-    assert await work.settled() == {2, 3}
-    await work.end()
-    assert work.begun == [0, 1, 2, 3, 2, 3]
+def test_an_object_that_has_too_many_values_already_does_not_grow() -> None:
+    def obj(count: int) -> Any:
+        return {"spec": [0] * count, "status": [0] * 200_000, "metadata": {"managedFields": [0] * 200_000}}
 
-
-async def test_one_that_is_larger_than_all_that_may_wait_waits_alone() -> None:
-    work = Work()
-    work.start(7000 * KIB, 20 * KIB)
-    assert await work.settled() == {0}
-    await work.end()
-
-
-async def test_who_waits_keeps_nobody_else_waiting() -> None:
-    work = Work()
-    work.start(1024 * KIB, 1024 * KIB)
-    work.start(1024 * KIB, 20 * KIB, wait=False)
-    assert await work.settled() == {0}
-    assert [task.done() for task in work.tasks] == [False, False, True, True]
-    await work.end()
-
-
-async def test_one_that_is_given_up_makes_room() -> None:
-    work = Work()
-    work.start(1024 * KIB, 1024 * KIB, 1024 * KIB)
-    await work.settled()
-    work.tasks[1].cancel()
-    work.tasks[0].cancel()
-    assert await work.settled() == {2}
-    work.may_end[2].set()
-    assert await work.tasks[2] == 2
-
-
-async def test_one_that_took_long_leaves_as_much_time_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    readings = iter([0.0, 0.1, 0.1, 0.1])
-    monkeypatch.setattr("webhooks.bounds.time.thread_time", lambda: next(readings))
-    turns, now = Turns(), asyncio.get_running_loop().time
-
-    async def review() -> float:
-        return now()
-
-    first = await turns.work(KIB, review)
-    assert await turns.work(KIB, review) >= first + 0.09
+    most = bounds.MAX_VALUES_OF_OBJECT
+    demand_small_object(1 << 20, obj(most - 10), None)
+    demand_small_object(1 << 20, obj(most + 10), obj(most + 10))
+    demand_small_object(1 << 20, obj(most + 10), obj(most + 20))
+    for old in (None, obj(most), obj(most + 9)):
+        with pytest.raises(TooManyValues, match="of an object"):
+            demand_small_object(1 << 20, obj(most + 10), old)

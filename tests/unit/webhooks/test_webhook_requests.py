@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import aiohttp
 import pytest
@@ -12,6 +13,7 @@ import structlog
 from kit import http
 from kit.clock import FakeClock
 from kit.eventually import soon
+from webhooks.clients import Clients
 from webhooks.review import TOO_LARGE
 from webhooks.server import Disabled, Requests
 
@@ -127,3 +129,40 @@ async def test_who_asks_for_what_is_off_is_told_in_the_log_once_a_minute() -> No
             await post(f"{url}/off")
             await post(f"{url}/b")
             assert asked(logs) == [("warning", "/off", "webhooks.off.enabled"), ("warning", "/b", "")]
+
+
+class Shown:
+    """A connection on which this certificate was shown."""
+
+    def __init__(self, *names: str) -> None:
+        self._certificate = {"subject": tuple((("commonName", name),) for name in names)} if names else {}
+
+    def get_extra_info(self, name: str) -> object:
+        assert name == "peercert"
+        return self._certificate
+
+
+@pytest.mark.parametrize(
+    ("permitted", "shown", "known"),
+    [
+        ((), Shown("anybody"), True),
+        ((), Shown(), False),
+        ((), None, False),
+        (("api",), Shown("api"), True),
+        (("api", "other"), Shown("x", "other"), True),
+        (("api",), Shown("kubelet"), False),
+        (("api",), Shown(), False),
+    ],
+)
+def test_clients_are_known_by_the_names_in_their_certificates(
+    permitted: tuple[str, ...], shown: Any, known: bool
+) -> None:
+    assert Clients(permitted).knows(shown) is known
+
+
+async def test_who_shows_no_certificate_is_told_nothing_but_at_public_paths() -> None:
+    requests = Requests({"/echo": echo, "/public": echo}, clients=Clients(("api",)), public=("/public",))
+    async with serving(requests) as url:
+        answers = [await post(url + path) for path in ("/echo", "/nothing")]
+        assert [answer[:2] for answer in answers] == [(401, b"401 unauthorized\n")] * 2
+        assert (await post(f"{url}/public"))[0] == 200

@@ -1,0 +1,143 @@
+"""What takes long to work out, in a thread beside the event loop: others are served meanwhile, and it can be ended.
+
+Steps of large reviews run so, one at a time, whatever webhook they are for: a handler awaits `worked_out` for each step
+that takes the longer the larger an object is. For all other reviews that is a call.
+
+A thread keeps the event loop waiting for no longer than the interpreter takes to switch, but for single calls that do
+not give up its lock; those are as long as the bounds of a body permit.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Generic, Never, TypeVar
+
+T = TypeVar("T")
+
+LONGEST_SECONDS = 4.0
+"""Processor time of a step, after which it is ended: an API server waits for ten seconds, and asks twice a write."""
+
+_LOOK_EVERY_SECONDS = 0.05
+_SWITCH_SECONDS = 0.001
+
+
+class TookTooLong(Exception):
+    def __init__(self) -> None:
+        super().__init__(f"looking at the object took more than {LONGEST_SECONDS:g} s: make it smaller")
+
+
+class Beside:
+    """The steps of one large review.
+
+    Args: one_at_a_time: shared by all of them.
+    """
+
+    def __init__(self, one_at_a_time: asyncio.Lock) -> None:
+        self._one_at_a_time = one_at_a_time
+        self.spent = 0.0
+        """Seconds of processor time, of all steps."""
+        self.idle = asyncio.Event()
+        """Set while no step is at work, or waits to be."""
+        self.idle.set()
+
+    async def work_out(self, work: Callable[[], T]) -> T:
+        """Raises: TookTooLong; what `work` raises."""
+        self.idle.clear()
+        try:
+            async with self._one_at_a_time:
+                step = _Step(work)
+                try:
+                    return await step.result()
+                finally:
+                    self.spent += step.spent
+        finally:
+            self.idle.set()
+
+
+current: ContextVar[Beside | None] = ContextVar("beside", default=None)
+"""Of the review that a task is about; None: it is small."""
+
+
+async def worked_out(work: Callable[[], T]) -> T:
+    """What a function returns, or raises; it must not touch the event loop. Raises also: TookTooLong."""
+    beside = current.get()
+    return work() if beside is None else await beside.work_out(work)
+
+
+class _Ended(BaseException):
+    """Raised in a thread whose time is over; no rule catches it."""
+
+
+class _Step(Generic[T]):
+    """A function in a thread of its own, so that what ends it can meet nothing else."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._work = work
+        self._outcome: Callable[[], T] = _took_too_long
+        self._clock: int | None = None
+        """Of the thread's processor time."""
+        self._thread = threading.Thread(target=copy_context().run, args=(self._run,), name="review", daemon=True)
+        self.spent = 0.0
+
+    async def result(self) -> T:
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        self._thread.start()
+        try:
+            while self._is_at_work():
+                await asyncio.wait({self._over}, timeout=_LOOK_EVERY_SECONDS)
+                if self._is_at_work() and self._time() > LONGEST_SECONDS:
+                    self._end()
+        finally:
+            while self._is_at_work():
+                self._end()
+                await asyncio.sleep(_LOOK_EVERY_SECONDS)
+            sys.setswitchinterval(before)
+        return self._outcome()
+
+    def _is_at_work(self) -> bool:
+        return not self._over.done() and self._thread.is_alive()
+
+    def _run(self) -> None:
+        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+        try:
+            result = self._work()
+            self._outcome = lambda: result
+        except _Ended:
+            pass
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+            self._outcome = partial(_raised, error)
+        self.spent = time.thread_time()
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
+            self._loop.call_soon_threadsafe(self._is_over)
+
+    def _is_over(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+    def _time(self) -> float:
+        try:
+            return 0.0 if self._clock is None else time.clock_gettime(self._clock)
+        except OSError:
+            return 0.0  # it is over
+
+    def _end(self) -> None:
+        """Again and again, until it is over: what is raised in a callback of the interpreter is lost."""
+        assert self._thread.ident is not None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident), ctypes.py_object(_Ended))
+
+
+def _took_too_long() -> Never:
+    raise TookTooLong
+
+
+def _raised(error: BaseException) -> Never:
+    raise error
