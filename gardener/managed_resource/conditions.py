@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gardener.conditions import IN_PROGRESS, READY, RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
-from gardener.managed_resource.messages import decoding_message
+from gardener.managed_resource.messages import apply_error_text, decoding_message
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.objects import Object, condition, metadata
 
@@ -79,6 +79,12 @@ def is_held_up(managed_resource: Object) -> bool:
     """Whether its last pass came to apply nothing, and neither will the next one by itself."""
     found = condition(managed_resource, RESOURCES_APPLIED) or {}
     return found.get("reason") in {WAITING_FOR_DEPENDENCIES, INVALID_DEPENDENCIES, CANNOT_READ}
+
+
+def has_failed(managed_resource: Object, resource: str) -> bool:
+    """Whether its last pass could not apply the object of this resource string, be it for lack of rights."""
+    found = condition(managed_resource, RESOURCES_APPLIED) or {}
+    return found.get("reason") == APPLY_FAILED and apply_error_text(resource, "") in (found.get("message") or "")
 
 
 def being_removed() -> list[Condition]:

@@ -182,6 +182,17 @@ def test_what_its_claimant_has_not_taken_is_not_forgotten(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("pair", ["by_class"], indirect=True)
+def test_who_may_not_write_it_holds_up_no_removal_of_another_agent(pair: Pair) -> None:
+    pair.giver.apply("from", pair.obj("moving"), pair.obj("a"))
+    account = {"resources.gardener.cloud/service-account-name": "nobody"}
+    pair.taker.write("to", pair.obj("moving", "2"), pair.obj("b"), annotated=account)
+    pair.taker.until_failed("to", "moving", "is forbidden")
+    pair.giver.write_secret("from", pair.obj("a"))
+    pair.giver.until(lambda: pair.live("moving") is None, "it to be deleted", seconds=30)
+    pair.giver.until_applied("from")
+
+
+@pytest.mark.parametrize("pair", ["by_class"], indirect=True)
 @pytest.mark.parametrize("waits", ["from", "to"])
 def test_an_object_moves_though_one_waits_for_the_other(waits: str, pair: Pair) -> None:
     """What the other one needs is given before waiting for it, and claimed before, too."""

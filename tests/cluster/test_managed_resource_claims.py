@@ -1,4 +1,4 @@
-"""Who only lists an object keeps nobody from removing it; who can have it at once gets it without its being deleted."""
+"""Who only lists an object holds up no removal; who can have it at once gets it without its being deleted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ SQUATTERS: dict[str, tuple[Mapping[str, str], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("sort", SQUATTERS)
-def test_who_cannot_write_an_object_keeps_nobody_from_removing_it(sort: str, rig: Rig) -> None:
+def test_who_cannot_write_an_object_holds_up_no_removal(sort: str, rig: Rig) -> None:
     annotated, spec, reason = SQUATTERS[sort]
     reads = rule("rbac.authorization.k8s.io", "rolebindings", "get"), rule("", "configmaps", "get")
     grant(rig.cluster, READER, *reads, namespace=rig.namespace, subject=account(READER, rig.namespace))

@@ -80,7 +80,7 @@ class Failure:
     text: str
     """May quote the object."""
     may_pass: bool = False
-    """Another attempt may succeed though nobody changes the manifest, the object or what is permitted."""
+    """Another attempt may succeed with the same manifest, object and rights."""
 
 
 _MAY_PASS = (Conflict, HeldError, KindNotServed, KindUnavailable, ServerFailure, TooManyRequests, Unreachable)
@@ -345,7 +345,8 @@ class Application:
         owner, claimant = self._options.owner, annotations(live).get(keys.CLAIMED_BY)
         if claimant == owner.origin or is_deleting(live):
             return
-        if claimant and await self._ownership.is_claimed(owner.name, claimant, self._wanted.name):
+        name, text = self._wanted.name, self._wanted.text
+        if claimant and await self._ownership.is_claimed(owner.name, claimant, name, resource=text):
             return
         note = {keys.CLAIMED_BY: owner.origin}
         await self._target.annotate(self._resource, live, note, client=self._options.client)

@@ -33,7 +33,7 @@ from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.source import Source
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.conditions import is_held_up
+from gardener.managed_resource.conditions import has_failed, is_held_up
 from gardener.managed_resource.dependencies import named_dependencies
 from gardener.managed_resource.inventory import PENDING, all_listed
 from gardener.managed_resource.references import key_of_reference
@@ -66,8 +66,17 @@ class Look:
     next_look: float
     awaited: Mapping[str, Key] = field(default_factory=dict)
     """Object keys, and the ManagedResources that have not claimed them yet, but are going to."""
-    unseen: Collection[Key] = frozenset()
-    """Those of them that no agent has done anything for so far: there may be none for their class."""
+    waited_for: Mapping[Key, Object] = field(default_factory=dict)
+    """These ManagedResources."""
+
+    def awaits(self, object_key: str, resource: str) -> Key | None:
+        """Who is going to claim an object, as far as its last pass did not fail to apply just that."""
+        name = self.awaited.get(object_key)
+        return None if name is None or has_failed(self.waited_for.get(name, {}), resource) else name
+
+    def is_unseen(self, name: Key) -> bool:
+        """Whether no agent has done anything for it so far: there may be none for its class."""
+        return condition(self.waited_for.get(name, {}), RESOURCES_APPLIED) is None
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -100,6 +109,8 @@ class Ownership:
         wanted = frozenset(wanted)
         self.contests.keep(name, wanted)
         self.enqueue(self.plans.claims.replace(name, wanted))
+        if not wanted:
+            self.enqueue(self._held_up.pop(name, ()))
 
     def tried(self, name: Key, *, refused: Collection[str], untried: Collection[str]) -> None:
         """A pass has applied all objects but these; whose removals wait for that is looked at again."""
@@ -196,8 +207,11 @@ class Ownership:
         is_kept = other is not None and not is_deleting(other) and _lists(other, object_key)
         return Holder(str(name), is_elsewhere=True) if is_kept else None
 
-    async def is_claimed(self, own: Key, claimant: str, object_key: str) -> bool:
-        """Whether the ManagedResource of this origin waits for the object; who may not be read is believed."""
+    async def is_claimed(self, own: Key, claimant: str, object_key: str, *, resource: str) -> bool:
+        """Whether the ManagedResource of this origin waits for the object; who may not be read is believed.
+
+        Args: resource: the object's resource string.
+        """
         name = self._named(claimant)
         if name is None or name == own:
             return False
@@ -209,7 +223,7 @@ class Ownership:
             return False
         if is_held_up(other) and own not in named_dependencies(other):
             return False
-        return _lists(other, object_key)
+        return _lists(other, object_key) and not has_failed(other, resource)
 
     async def _read(self, name: Key) -> Object | None:
         """As it is now. Raises KubeError."""
@@ -235,22 +249,21 @@ class Ownership:
             unwatched = self.source.unwatched
             at = await unwatched.look(since=since, is_at_work=self._is_at_work, resource_class=self.resource_class)
             next_look = unwatched.next_look
-        awaited, unseen = await self._awaited()
-        return Look(now, at, next_look, awaited, unseen)
+        awaited, waited_for = await self._awaited()
+        return Look(now, at, next_look, awaited, waited_for)
 
-    async def _awaited(self) -> tuple[dict[str, Key], set[Key]]:
+    async def _awaited(self) -> tuple[dict[str, Key], dict[Key, Object]]:
         found: dict[str, Key] = {}
-        outdated, unseen = [], set()
+        outdated, others = [], {}
         watched = (self.source.managed_resources.get(name) for name in self._may_claim)
         for other in (*watched, *self.source.unwatched.managed_resources):
             if other is None:
                 continue
             found |= {key_of_reference(each): key(other) for each in _pending(other)}
-            if condition(other, RESOURCES_APPLIED) is None:
-                unseen.add(key(other))
+            others[key(other)] = other
             if self._is_outdated(other):
                 outdated.append(other)
-        return ({**found, **await self.plans.wanted_elsewhere(outdated)} if outdated else found), unseen
+        return ({**found, **await self.plans.wanted_elsewhere(outdated)} if outdated else found), others
 
     def is_held(self, own: Key, origin: str, object_key: str) -> bool:
         """Whether an object of this origin must not be removed, as it is another's or may be."""

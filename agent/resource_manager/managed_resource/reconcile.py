@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.change_set import ChangeSet
+from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.finalizer import Finalizer
 from agent.resource_manager.managed_resource.history import History
@@ -24,7 +25,6 @@ from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.plans import LargePlanError, Plans, SecretError
 from agent.resource_manager.managed_resource.record import Record, StatusTooLargeError
-from agent.resource_manager.managed_resource.removal import DeleteOptions
 from agent.resource_manager.managed_resource.remove import Remover
 from agent.resource_manager.managed_resource.report import Reporter
 from agent.resource_manager.managed_resource.restricted import restricted_objects

@@ -2,7 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 
-from agent.resource_manager.managed_resource.removal import DeleteOptions
+from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.target import key_of_live
 from gardener import keys
 from gardener.managed_resource.references import key_of_reference, resource_string_of_reference

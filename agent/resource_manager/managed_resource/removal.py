@@ -12,14 +12,15 @@ deleted otherwise: a claim by who can't or may not write the object must not kee
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 from agent.resource_manager.changes import Action
 from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
-from agent.resource_manager.managed_resource.ownership import Look, Ownership
-from agent.resource_manager.managed_resource.permissions import Owner, RestrictedError
-from agent.resource_manager.managed_resource.target import Observed, Target, key_of_live
+from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Users
+from agent.resource_manager.managed_resource.ownership import Look
+from agent.resource_manager.managed_resource.permissions import RestrictedError
+from agent.resource_manager.managed_resource.target import Observed, key_of_live
 from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
 from gardener import keys
 from gardener.managed_resource.messages import (
@@ -38,7 +39,7 @@ from gardener.managed_resource.removal_rules import (
     without_finalizers,
 )
 from gardener.overview.objects import held_by
-from kube.client import Client, Selection
+from kube.client import Selection
 from kube.clock import format_duration, parse_duration, parse_time
 from kube.errors import Conflict, Forbidden, KindGone, KindNotServed, KindUnavailable, KubeError, NotFound
 from kube.objects import Key, Object, annotations, finalizers, group_of, is_deleting, is_truthy, metadata, uid
@@ -57,56 +58,6 @@ ClaimText = Callable[..., str]
 _VOLUME_CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What is known of the removals of a ManagedResource from earlier passes of this process."""
-
-    unwanted_since: dict[str, float] = field(default_factory=dict)
-    """Object keys, and when it was first seen that they are not wanted, monotonic."""
-    deleted: set[str] = field(default_factory=set)
-    """Object keys for which a DELETE was accepted."""
-    unserved: set[str] = field(default_factory=set)
-    """Groups with kinds that were not served, and are not gone."""
-    claimed_since: dict[str, float] = field(default_factory=dict)
-    """Object keys, and when they were first left to another ManagedResource, monotonic."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOptions:
-    """What holds for all removals of one pass."""
-
-    owner: Owner
-    client: Client
-    """By which is written, as the owner's identity says."""
-    target: Target
-    ownership: Ownership
-    wanted: frozenset[str]
-    """Object keys of what this ManagedResource itself asks for; none if all of it goes."""
-    announced: frozenset[str]
-    """Object keys of what was listed as about to be created, and by no complete pass since."""
-    adopt: str
-    """The annotation of the ManagedResource; see `adoption`."""
-    delete_volume_claims: bool
-    garbage_collector: bool
-    """Whether there is one in this process."""
-    progress: Progress
-    now: datetime
-    service_warnings: Callable[[Key], Awaitable[str]]
-    note_claims: Callable[[str, VolumeClaims], Awaitable[None]]
-    """Notes the claims in the reference of this object key; see `volume_claims`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Users:
-    """Workloads that are being removed, and whose pods may need another object until they end; see `order`."""
-
-    text: str
-    left: timedelta
-    """Until they are not waited for any more."""
-    failed: bool
-    """All attempts to remove them end in errors."""
-
-
 class Removal:
     """One object that is to go; `look` is at other ManagedResources, see `ownership`."""
 
@@ -118,8 +69,8 @@ class Removal:
         self._target = options.target
         self._ownership = options.ownership
         self._name = key_of_reference(reference)
-        self._awaited_by = look.awaited.get(self._name)
         self._text = resource_string_of_reference(reference)
+        self._awaited_by = look.awaits(self._name, self._text)
         self._key = key_of_live(resource, reference)
         self._claims = VolumeClaims.noted(reference)
         self._is_ignored = is_truthy((reference.get("annotations") or {}).get(keys.IGNORE))
@@ -289,7 +240,8 @@ class Removal:
         if not claimant:
             return None
         if not self._is_given_away(live):
-            if not await self._ownership.is_claimed(self._options.owner.name, claimant, self._name):
+            own, name = self._options.owner.name, self._name
+            if not await self._ownership.is_claimed(own, claimant, name, resource=self._text):
                 return None
             if self._claimed_for() >= _CLAIM_SECONDS:
                 return None
@@ -401,7 +353,7 @@ class Removal:
             return self._left_to(claimant, about_to_take_text)
         if self._awaited_by is None:
             return None
-        limit = _UNSEEN_SECONDS if self._awaited_by in self._look.unseen else _CLAIM_SECONDS
+        limit = _UNSEEN_SECONDS if self._look.is_unseen(self._awaited_by) else _CLAIM_SECONDS
         return self._left_to(self._awaited_by, about_to_take_text, limit=limit)
 
     def _left_to(self, claimant: object, text: ClaimText, *, limit: float = _CLAIM_SECONDS) -> Pending | None:

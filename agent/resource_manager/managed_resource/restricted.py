@@ -7,9 +7,10 @@ listed, and the condition says why.
 import asyncio
 import time
 
+from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.ownership import Look
 from agent.resource_manager.managed_resource.release import ReleaseError, find_releasable
-from agent.resource_manager.managed_resource.removal import DeleteOptions, Removal, attempt
+from agent.resource_manager.managed_resource.removal import Removal, attempt
 from agent.resource_manager.managed_resource.target import key_of_live
 from gardener.managed_resource.inventory import InventoryDiff
 from gardener.managed_resource.references import key_of_reference

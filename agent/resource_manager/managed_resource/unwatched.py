@@ -118,7 +118,7 @@ def _managed_resource(obj: Object) -> Object:
     status = mapping(obj.get("status"))
     known = {name: value for name, value in status.items() if name in {PENDING, "observedGeneration"}}
     applied = condition(obj, RESOURCES_APPLIED)
-    known["conditions"] = [{name: applied.get(name) for name in ("type", "reason")}] if applied else []
+    known["conditions"] = [{name: applied.get(name) for name in ("type", "reason", "message")}] if applied else []
     meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
     return {"metadata": meta, "spec": spec(obj), "status": known}
 
