@@ -277,6 +277,16 @@ def test_nobody_gets_rights_by_making_himself_the_owner() -> None:
     )
 
 
+def test_the_namespace_of_the_operators_is_taken_by_one_of_them() -> None:
+    creator = Asked(PROJECT, user="carol", denied=["update namespaces"])
+    refused = creator.create(project("garden", namespace="garden"))
+    assert (refused.code, 'namespace "garden"' in refused.message) == (403, True)
+    old = stored("carol")
+    assert creator.update(old, {**old, "spec": {**old["spec"], "namespace": "garden"}}).code == 403
+    assert creator.create(project(namespace="garden-x")).code == 200
+    assert Asked(PROJECT).create(project("garden", namespace="garden")).code == 200
+
+
 def test_the_whitelist_takes_a_right_also_of_the_owner_and_members_are_looked_at_as_well() -> None:
     whitelist = {"whitelist": [{"key": "a"}]}
     refused = Asked(PROJECT, user="ann", denied=[WHITELIST]).create(project(tolerations=whitelist))

@@ -8,6 +8,7 @@ from gardener.garden.members import USER_ACCESS_MANAGER, identity
 from gardener.garden.resources import PROJECTS
 from kube.names import dns_label_problems
 from kube.objects import Object, mapping, mappings, metadata, text
+from kube.resources import NAMESPACES
 from kube.validation import invalid_for, label_selector_errors
 from webhooks.garden.common import tolerations
 from webhooks.garden.findings import Denial, Finding
@@ -81,6 +82,11 @@ def rights(write: Write) -> Iterator[Right]:
     """Custom verbs: not everybody who may write a Project may change all of it."""
     if write.changed("spec", "tolerations", "whitelist"):
         yield _right(write, "modify-spec-tolerations-whitelist", "modify .spec.tolerations.whitelist")
+    if write.spec.get("namespace") == GARDEN and write.changed("spec", "namespace"):
+        denial = (
+            f'user "{write.user.name}" is not allowed to make the operators\' namespace "{GARDEN}" that of a project'
+        )
+        yield Right(verb="update", resource=NAMESPACES, name=GARDEN, denial=f"{denial}: who may update it is")
     if _changes_members(write):
         yield _right(write, MANAGE_MEMBERS, _MANAGE, _WHO_MAY)
 
