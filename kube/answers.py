@@ -267,7 +267,7 @@ async def _list_parts(body: bytes, giving_way: GivingWay) -> tuple[Object, list[
     try:
         head, parts = await decoding.list_parts(body, giving_way)
     except decoding.NotReadable as error:
-        raise errors.NotUnderstood(f"the answer can't be read: {error}") from error
+        raise errors.NotUnderstood(f"the answer is no JSON of a list: {error}") from error
     return loads(head), parts
 
 

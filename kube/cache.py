@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 import structlog
 
 from kube.client import Client, Form, Selection
-from kube.decoding import InPart
+from kube.decoding import InPart, nesting_less
 from kube.errors import ApiError, KindNotServed, OtherPast
 from kube.giving_way import GivingWay
 from kube.kept import Packed, bounded
@@ -212,6 +212,8 @@ class Store(Generic[T]):
             values = [(self._indexes[name], _indexed(indexer, new)) for name, indexer in self.view.indexes]
             kept = bounded(new, most=self.view.most) if self.view.packs else new
         except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
+            if is_whole and (part := nesting_less(obj)) is not None:
+                return self._put(part, initial=initial)
             known = "as it was before" if k in self._objects else "not at all"
             log.error(f"An object can't be understood; it is known {known}", error=error, object=self._name(k))
             self.unread[k] = version

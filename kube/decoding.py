@@ -57,6 +57,25 @@ def is_whole(obj: object) -> bool:
     return not isinstance(obj, InPart)
 
 
+def nesting_less(obj: dict[str, Any]) -> InPart | None:
+    """The same without what nests too deeply, if something nests more deeply than can be written."""
+    try:
+        orjson.dumps(obj)
+    except TypeError:
+        return InPart(_cut_down(obj, MAX_DEPTH))
+    return None
+
+
+def _cut_down(value: Any, levels: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return LEFT_OUT
+    if isinstance(value, list):
+        return [_cut_down(each, levels - 1) for each in value]
+    return {name: _cut_down(each, levels - 1) for name, each in value.items()}
+
+
 # --- without managed fields
 
 

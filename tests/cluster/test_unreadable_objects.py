@@ -83,8 +83,9 @@ async def test_of_a_deep_custom_resource_only_what_is_deep_is_not_read(client: C
     await store.synced.wait()
     for name, levels in (("plain", 1), ("deep", 300), ("deeper", 1_500)):
         await put(client, WIDGETS, namespace, deep_widget(name, levels))
-    await soon(lambda: {k.name for k in store.all_keys()} >= {"plain", "deeper"}, "the Widgets")
-    assert {k.name for k in store.unread} >= {"deeper"}
+    await soon(lambda: len(store) == 3, "the Widgets")
+    assert {k.name for k in store.unread} == {"deeper"}
+    assert all(widget["spec"]["size"] == 1 for widget in store.values())
     deeper = await client.get(WIDGETS, "deeper", namespace=namespace)
     assert deeper["spec"]["size"] == 1
     await caches.close()

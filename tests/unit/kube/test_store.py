@@ -94,6 +94,21 @@ def test_an_object_that_can_not_be_understood_concerns_itself_only(odd: str) -> 
     assert store.unread == {}
 
 
+def test_an_object_that_nests_too_deeply_to_be_kept_is_known_in_part() -> None:
+    store = Store(View(SECRETS, without_managed_fields))
+    # Such a large one is kept as JSON.
+    obj: Object = secret(3, "x") | {"spec": {"size": 1, "text": "x" * (20 << 10), "deep": {}}}
+    inner = obj["spec"]["deep"]
+    for _ in range(900):
+        inner["a"] = {}
+        inner = inner["a"]
+    with structlog.testing.capture_logs() as logs:
+        feed(store.source(""), *listed(3, obj))
+    assert [entry["object"] for entry in logs] == ["Secret ns/s"]
+    (known,) = store.values()
+    assert (known["spec"]["size"], store.unread) == (1, {Key("ns", "s"): 3})
+
+
 @pytest.mark.parametrize(
     "end",
     [[Present(secret(9, "z"))], [Deleted(secret(9, None))], listed(9)],
