@@ -1,15 +1,12 @@
 """The ManagedResource, as the controllers that work on it see it."""
 
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.dependencies import named_dependencies
 from gardener.managed_resource.references import secret_names
 from kube.cache import View, without_managed_fields
 from kube.objects import Key, Object, key
 
 BY_SECRET = "secret"
 """The index of ManagedResources by the keys of the Secrets that they name."""
-BY_DEPENDENCY = "dependency"
-"""The same by the keys of the ManagedResources on which they depend."""
 
 
 def _secret_keys(managed_resource: Object) -> list[Key]:
@@ -17,7 +14,5 @@ def _secret_keys(managed_resource: Object) -> list[Key]:
     return [Key(namespace, name) for name in dict.fromkeys(secret_names(managed_resource))]
 
 
-MANAGED_RESOURCES_VIEW = View(
-    MANAGED_RESOURCES, without_managed_fields, indexes=((BY_SECRET, _secret_keys), (BY_DEPENDENCY, named_dependencies))
-)
+MANAGED_RESOURCES_VIEW = View(MANAGED_RESOURCES, without_managed_fields, indexes=((BY_SECRET, _secret_keys),))
 """The one view of them, so that all controllers share one watch."""

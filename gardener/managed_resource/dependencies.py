@@ -6,8 +6,9 @@ removed theirs. Who is in a cycle would wait for ever in either direction: the f
 second the other members don't count.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
@@ -23,6 +24,12 @@ _ANNOTATION = f"metadata.annotations[{keys.DEPENDS_ON}]"
 _HEALTHY = "healthy"
 _SHOWN = 80
 """Characters of a wrong value in a message."""
+_LONGEST_ENTRY = 512
+"""Characters; no longer one is valid."""
+_LONGEST = MOST * _LONGEST_ENTRY
+"""Characters of an annotation that is read at all."""
+_REMEMBERED = 8192
+"""Entries: a dependency is usually named by many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,9 @@ class Dependencies:
         if not text:
             return cls()
         own = key(managed_resource)
+        if len(text) > _LONGEST:
+            detail = f"{len(text)} characters, of which there may be {_LONGEST} at most"
+            return cls(problems=(invalid(_ANNOTATION, _shown(text), detail),))
         entries = [entry for each in text.split(",") if (entry := each.strip())]
         found: list[Dependency] = []
         problems: list[FieldError] = []
@@ -52,7 +62,7 @@ class Dependencies:
             detail = f"{len(entries)} dependencies, of which there may be {MOST} at most; group what they stand for"
             problems.append(invalid(_ANNOTATION, _shown(text), detail))
         for entry in entries[:MOST]:
-            dependency = _parse(entry, own.namespace)
+            dependency = (_parse if len(entry) <= _LONGEST_ENTRY else _parse.__wrapped__)(entry, own.namespace)
             if isinstance(dependency, str):
                 problems.append(invalid(_ANNOTATION, _shown(entry), dependency))
             elif dependency.name == own:
@@ -72,11 +82,7 @@ class Dependencies:
         return list(dict.fromkeys(each.name for each in self.each))
 
 
-def named_dependencies(managed_resource: Object) -> list[Key]:
-    """All that are named, be they permitted or not."""
-    return Dependencies.of(managed_resource, is_permitted=lambda _: True).names
-
-
+@lru_cache(_REMEMBERED)
 def _parse(entry: str, own_namespace: str) -> Dependency | str:
     """A dependency, or what is wrong with it."""
     named, colon, state = entry.partition(":")
@@ -173,15 +179,3 @@ def cycle_of(start: Key, edges: Edges) -> list[Key]:
                 came_from[following] = name
                 waiting.append(following)
     return []
-
-
-def reachable(start: Key, edges: Edges) -> Collection[Key]:
-    """All that one leads to, perhaps with itself."""
-    found: dict[Key, None] = {}
-    waiting = [start]
-    for name in waiting:
-        for following in edges(name):
-            if following not in found:
-                found[following] = None
-                waiting.append(following)
-    return found.keys()

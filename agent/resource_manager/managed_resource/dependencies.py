@@ -1,5 +1,8 @@
 """ManagedResources that wait for others: to be applied, or to be removed; see `gardener.managed_resource.dependencies`.
 
+What their annotations say is read once a version, and cycles are looked for when something has changed (see
+`gardener.managed_resource.dependency_graph`): a pass over one of thousands costs no look at all others.
+
 Nobody polls. Who waits is remembered here, and looked at again when one of those for which it waits is another than
 before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
 """
@@ -15,7 +18,8 @@ from agent.resource_manager.managed_resource.source import Source
 from config.resource_manager.restrictions import Restrictions
 from gardener import keys
 from gardener.managed_resource import dependencies as rules
-from gardener.managed_resource.dependencies import cycle_of, reachable, state_of, unmet
+from gardener.managed_resource.dependencies import state_of, unmet
+from gardener.managed_resource.dependency_graph import DependencyGraph
 from gardener.managed_resource.messages import cycle_message, refusal_message
 from gardener.responsibility import concerns
 from kube.cache import Change
@@ -30,6 +34,9 @@ class Dependencies:
     restrictions: Restrictions
     resource_class: str
     enqueue: Callable[[Iterable[Key]], None]
+    _graph: DependencyGraph = field(default_factory=DependencyGraph, init=False)
+    _read: dict[Key, tuple[str, rules.Dependencies]] = field(default_factory=dict, init=False)
+    """Annotations, and what they say."""
     _waiting: set[Key] = field(default_factory=set, init=False)
     """Those that something new is not applied of."""
     _kept: set[Key] = field(default_factory=set, init=False)
@@ -41,7 +48,7 @@ class Dependencies:
             return ""
         if problems := self._of(managed_resource).problems:
             return refusal_message(problems)
-        cycle = cycle_of(key(managed_resource), self._edges)
+        cycle = self._graph.cycle_of(key(managed_resource))
         return cycle_message(list(map(str, cycle))) if cycle else ""
 
     async def unmet(self, managed_resource: Object) -> dict[str, str]:
@@ -66,16 +73,10 @@ class Dependencies:
     def dependants(self, name: Key) -> list[str]:
         """The ManagedResources that keep this one from removing its objects."""
         self._kept.discard(name)
-        candidates = self.source.dependants_of(name)
-        if not candidates:
-            return []
-        own_dependencies = reachable(name, self._edges)
         found = []
-        for each in candidates:
+        for each in self._graph.dependants_of(name):
             dependant = self.source.managed_resources.get(each)
-            if dependant is None or each in own_dependencies or not rules.has_objects(dependant):
-                continue
-            if name in self._of(dependant).names:
+            if dependant is not None and not self._graph.is_cycle(name, each) and rules.has_objects(dependant):
                 found.append(str(each))
         if found:
             self._kept.add(name)
@@ -83,12 +84,17 @@ class Dependencies:
 
     def changed(self, change: Change[Object]) -> None:
         """Have those looked at again that wait for a ManagedResource, or whose way to themselves may have changed."""
-        before, after = (rules.named_dependencies(each) if each else [] for each in (change.old, change.new))
+        name = change.key
+        before = self._graph.dependencies_of(name)
+        if change.new is None:
+            self._read.pop(name, None)
+        after = self._of(change.new).names if change.new is not None else []
         again = [each for each in {*before, *after} if each in self._kept]
         if state_of(change.old) != state_of(change.new):
-            again += [each for each in self.source.dependants_of(change.key) if each in self._waiting]
-        if before != after and not change.initial:
-            again += filter(self._is_ours, reachable(change.key, self.source.dependants_of))
+            again += [each for each in self._graph.dependants_of(name) if each in self._waiting]
+        in_cycles = self._graph.replace(name, after)
+        if not change.initial:
+            again += filter(self._is_ours, in_cycles)
         self.enqueue(again)
 
     def _is_ours(self, name: Key) -> bool:
@@ -101,14 +107,16 @@ class Dependencies:
         self._kept.discard(name)
 
     def _of(self, managed_resource: Object) -> rules.Dependencies:
-        return rules.Dependencies.of(
-            managed_resource, is_permitted=partial(self._is_permitted, key(managed_resource).namespace)
-        )
+        name, text = key(managed_resource), annotations(managed_resource).get(keys.DEPENDS_ON) or ""
+        if not text:
+            self._read.pop(name, None)
+            return rules.Dependencies()
+        known = self._read.get(name)
+        if known is None or known[0] != text:
+            permitted = partial(self._is_permitted, name.namespace)
+            known = self._read[name] = text, rules.Dependencies.of(managed_resource, is_permitted=permitted)
+        return known[1]
 
     def _is_permitted(self, own: str, other: str) -> bool:
         """One that is not watched would be waited for in vain."""
         return may_depend(self.restrictions, own, other) and self.source.sees(other)
-
-    def _edges(self, name: Key) -> list[Key]:
-        managed_resource = self.source.managed_resources.get(name)
-        return self._of(managed_resource).names if managed_resource is not None else []

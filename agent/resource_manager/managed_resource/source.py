@@ -8,7 +8,7 @@ pushed out is read again.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.resource_manager.api import BY_DEPENDENCY, BY_SECRET, MANAGED_RESOURCES_VIEW
+from agent.resource_manager.api import BY_SECRET, MANAGED_RESOURCES_VIEW
 from agent.resource_manager.managed_resource.unwatched import Unwatched
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
@@ -59,10 +59,6 @@ class Source:
     def users_of(self, secret: Key) -> Sequence[Object]:
         """The ManagedResources that name a Secret."""
         return self.managed_resources.values_by_index(BY_SECRET, secret)
-
-    def dependants_of(self, name: Key) -> list[Key]:
-        """The ManagedResources that name another one as their dependency."""
-        return self.managed_resources.keys_by_index(BY_DEPENDENCY, name)
 
     def subscribe(
         self, *, managed_resource: Callable[[Change[Object]], None], secret: Callable[[Change[SecretVersion]], None]

@@ -10,8 +10,6 @@ from gardener.managed_resource.dependencies import (
     Dependency,
     cycle_of,
     has_objects,
-    named_dependencies,
-    reachable,
     state_of,
     unmet,
 )
@@ -47,7 +45,7 @@ def test_what_is_depended_on(text: str, expected: list[tuple[str, str, bool]]) -
 
 
 def test_without_the_annotation_there_are_none() -> None:
-    assert named_dependencies(managed_resource("garden/own")) == []
+    assert Dependencies.of(managed_resource("garden/own"), is_permitted=lambda _: True).names == []
 
 
 @pytest.mark.parametrize(
@@ -75,8 +73,11 @@ def test_what_can_not_be_depended_on_is_told_with_the_field(text: str, problem: 
     assert len(str(found)) < 1000
 
 
-def test_what_is_not_permitted_is_named_nevertheless() -> None:
-    assert named_dependencies(dependant("other/b, c, c:healthy")) == [Key("other", "b"), Key("garden", "c")]
+def test_what_is_too_long_is_not_read() -> None:
+    (problem,) = parsed(",x" * 125_000).problems
+    assert "250000 characters, of which there may be 25600 at most" in str(problem)
+    assert len(str(problem)) < 300
+    assert parsed("a," + "b" * 20_000).names == [Key("garden", "a")]
 
 
 def found(**fields: Any) -> Object:
@@ -165,11 +166,6 @@ def edges(name: Key) -> list[Key]:
 )
 def test_a_cycle_is_found_from_each_member(start: str, expected: str) -> None:
     assert "".join(name.name for name in cycle_of(Key("n", start), edges)) == expected
-
-
-@pytest.mark.parametrize(("start", "expected"), [("a", "abcd"), ("d", "d"), ("e", "abcd"), ("f", "")])
-def test_what_can_be_reached(start: str, expected: str) -> None:
-    assert "".join(sorted(name.name for name in reachable(Key("n", start), edges))) == expected
 
 
 def test_long_chains_are_no_problem() -> None:

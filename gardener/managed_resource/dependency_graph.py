@@ -1,0 +1,135 @@
+"""Which ManagedResources depend on which, and which of them are in cycles, kept up to date change by change.
+
+A change of what one depends on makes and breaks only cycles that it is in itself. So only then anything is looked for,
+in both directions at the same time, until one of them has come to its end: who has just come has no dependants yet.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from gardener.managed_resource.dependencies import cycle_of
+from kube.objects import Key
+
+_NONE: frozenset[Key] = frozenset()
+_Edges = Mapping[Key, AbstractSet[Key]]
+
+
+class DependencyGraph:
+    def __init__(self) -> None:
+        self._dependencies: dict[Key, frozenset[Key]] = {}
+        self._dependants: dict[Key, set[Key]] = {}
+        self._cycles: dict[Key, frozenset[Key]] = {}
+        """By member all that it depends on, and that depend on it, over others."""
+        self._ways: dict[Key, list[Key]] = {}
+
+    def replace(self, name: Key, dependencies: Iterable[Key]) -> AbstractSet[Key]:
+        """Set what one depends on. Returns those of whose cycles it may change something."""
+        before, after = self._dependencies.get(name, _NONE), frozenset(dependencies)
+        if before == after:
+            return _NONE
+        for each in before - after:
+            self._dependants[each].discard(name)
+            if not self._dependants[each]:
+                del self._dependants[each]
+        for each in after - before:
+            self._dependants.setdefault(each, set()).add(name)
+        if after:
+            self._dependencies[name] = after
+        else:
+            del self._dependencies[name]
+        return self._find_cycles(name)
+
+    def dependencies_of(self, name: Key) -> AbstractSet[Key]:
+        return self._dependencies.get(name, _NONE)
+
+    def dependants_of(self, name: Key) -> AbstractSet[Key]:
+        return self._dependants.get(name, _NONE)
+
+    def is_cycle(self, one: Key, other: Key) -> bool:
+        """Whether each depends on the other, perhaps over others."""
+        return other in self._cycles.get(one, _NONE)
+
+    def cycle_of(self, name: Key) -> list[Key]:
+        """The shortest way from a member of a cycle to itself, with it at both ends; empty if it is in none."""
+        members = self._cycles.get(name)
+        if members is None:
+            return []
+        if name not in self._ways:
+            self._ways[name] = cycle_of(name, lambda each: sorted(self._dependencies.get(each, _NONE) & members))
+        return self._ways[name]
+
+    def _find_cycles(self, name: Key) -> AbstractSet[Key]:
+        members = self._members(name)
+        touched = self._cycles.get(name, _NONE) | members
+        for each in touched:
+            self._cycles.pop(each, None)
+            self._ways.pop(each, None)
+        self._cycles |= dict.fromkeys(members, members)
+        for found in components(touched - members, self._dependencies):
+            self._cycles |= dict.fromkeys(found, found)
+        return touched
+
+    def _members(self, name: Key) -> frozenset[Key]:
+        """All in a cycle with one; none if it is in no cycle."""
+        reached: set[Key] = set()
+        reaching: set[Key] = set()
+        onward, back = _search(name, self._dependencies, reached), _search(name, self._dependants, reaching)
+        for _ in zip(onward, back, strict=False):  # the shorter one decides
+            if name in reached or name in reaching:
+                break
+        else:
+            if name not in reached | reaching:
+                return _NONE
+        deque(onward, maxlen=0)
+        deque(back, maxlen=0)
+        return frozenset(reached & reaching)
+
+
+def _search(start: Key, edges: _Edges, found: set[Key]) -> Iterator[None]:
+    """Find what can be reached, by one more step each time."""
+    border: AbstractSet[Key] = {start}
+    while border:
+        border = set().union(*(edges.get(each, _NONE) for each in border)) - found
+        found |= border
+        yield
+
+
+def components(names: AbstractSet[Key], edges: _Edges) -> Iterator[frozenset[Key]]:
+    """The cycles among some, as sets: all of a set lead to each other without others. After Kosaraju and Sharir."""
+    back: dict[Key, set[Key]] = {}
+    for name in names:
+        for each in edges.get(name, _NONE) & names:
+            back.setdefault(each, set()).add(name)
+    left = set(names)
+    for name in reversed(_by_end(names, edges)):
+        if name not in left:
+            continue
+        found, waiting = {name}, [name]
+        left.discard(name)
+        for member in waiting:
+            more = back.get(member, _NONE) & left
+            left -= more
+            found |= more
+            waiting.extend(more)
+        if len(found) > 1 or name in edges.get(name, _NONE):
+            yield frozenset(found)
+
+
+def _by_end(names: AbstractSet[Key], edges: _Edges) -> list[Key]:
+    """In the order in which a depth-first search is done with them."""
+    done: list[Key] = []
+    seen: set[Key] = set()
+    for name in names:
+        if name in seen:
+            continue
+        seen.add(name)
+        way = [(name, iter(edges.get(name, _NONE) & names))]
+        while way:
+            following = next((each for each in way[-1][1] if each not in seen), None)
+            if following is None:
+                done.append(way.pop()[0])
+            else:
+                seen.add(following)
+                way.append((following, iter(edges.get(following, _NONE) & names)))
+    return done
