@@ -27,6 +27,7 @@ from multidict import CIMultiDict, MultiMapping
 from kube import answers, errors, served
 from kube.connection import Connection
 from kube.encoding import dumps
+from kube.kind_shares import KindShares
 from kube.limiter import TokenBucket
 from kube.objects import Object, mapping, metadata, spec, text
 from kube.resources import Resource
@@ -151,6 +152,7 @@ class Client:
         self.consistency: Consistency | None = None
         """Asked before anything that changes the cluster; None: what is written does not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
+        self._shares = KindShares()
         self._page_limits: dict[Resource, int] = {}
         self._list_kinds: dict[Resource, str] = {}
 
@@ -176,10 +178,11 @@ class Client:
         accept: str = JSON,
         timeout: float | None = None,
         warnings: list[str] | None = None,
+        kind: Resource | None = None,
     ) -> bytes:
         """The body of a successful answer.
 
-        Args: warnings: gets what the API server warns of, see `warning_headers`.
+        Args: warnings: gets what the API server warns of, see `warning_headers`. kind: see `kind_shares`; None: any.
 
         Raises:
             ApiError: the API server refused; after retries where it asked for them.
@@ -197,7 +200,14 @@ class Client:
         while True:
             try:
                 return await self._once(
-                    method, path, params=params, data=data, headers=headers, timeout=timeout, warnings=warnings
+                    method,
+                    path,
+                    params=params,
+                    data=data,
+                    headers=headers,
+                    timeout=timeout,
+                    warnings=warnings,
+                    kind=kind,
                 )
             except errors.Unauthorized:
                 may_differ = self.transport.connection.credentials.invalidate()
@@ -222,10 +232,13 @@ class Client:
         if not await served.is_served(self.read, resource):
             raise errors.KindNotServed(resource.api_version, resource.kind)
 
-    async def _request(self, resource: Resource, method: str, path: str, **options: Any) -> bytes:
+    async def _request(
+        self, resource: Resource, method: str, path: str, *, is_one: bool = True, **options: Any
+    ) -> bytes:
         """The same for a path of a resource, which may not be served any more: raises KindNotServed then."""
+        kind = resource if is_one else None
         try:
-            return await self.request(method, path, **options)
+            return await self.request(method, path, kind=kind, **options)
         except (errors.NoStatus, errors.NotFound) as error:
             return await self._missing(resource, error)
 
@@ -257,9 +270,12 @@ class Client:
         headers: MultiMapping[str],
         timeout: float | None,
         warnings: list[str] | None,
+        kind: Resource | None,
     ) -> bytes:
+        if kind is not None:
+            self._shares.demand(kind)
         await self._wait_for_token()
-        async with self._turn(assured=method in _WRITES):
+        async with self._turn(assured=method in _WRITES), self._share(kind):
             seconds = timeout or _REQUEST_SECONDS
             if self._write_guard is not None and method in _WRITES:
                 # Asked last, when the request is about to go out; it must not outlive the permission either.
@@ -284,6 +300,9 @@ class Client:
                 if not assured or self.consistency is None or not self.consistency.in_doubt:
                     yield
                     return
+
+    def _share(self, kind: Resource | None) -> AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext() if kind is None else self._shares.hold(kind)
 
     async def _wait_for_token(self) -> None:
         if self._limiter is not None:
@@ -386,7 +405,7 @@ class Client:
 
     async def delete_collection(self, resource: Resource, selection: Selection) -> None:
         path = resource.path(namespace=selection.namespace)
-        body = await self._request(resource, "DELETE", path, params=selection.parameters())
+        body = await self._request(resource, "DELETE", path, is_one=False, params=selection.parameters())
         await answers.check_deletion(resource, body, of_many=True)
 
     async def list_page(
@@ -416,7 +435,9 @@ class Client:
         accept = JSON if form is Form.WHOLE else _METADATA_ACCEPT[True]
         path = resource.path(namespace=selection.namespace)
         try:
-            body = await self._request(resource, "GET", path, params=params, accept=accept, timeout=timeout)
+            body = await self._request(
+                resource, "GET", path, is_one=False, params=params, accept=accept, timeout=timeout
+            )
         except errors.AnswerTooLong:
             asked = int(params["limit"])
             if asked == 1:

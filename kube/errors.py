@@ -6,6 +6,7 @@
     ├── KindUnavailable          it exists, and no version of it is served now
     ├── OtherPast                the cluster went back in time; what is known of it has to be learnt anew
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
+    │   ├── KindBusy             requests for this kind wait too long
     │   ├── AnswerTooLong        more than is read of one answer
     │   ├── TimedOut             nothing came for too long
     │   ├── NotUnderstood        what came is not what was asked for
@@ -80,6 +81,17 @@ class OtherPast(KubeError):
 
 class Unreachable(KubeError):
     """No complete answer came; the request may or may not have been carried out."""
+
+
+class KindBusy(Unreachable):
+    """Too many requests for a kind wait for an answer; this one may have been ended for that, see `kind_shares`."""
+
+    def __init__(self, group: str, kind: str, *, seconds: float) -> None:
+        name = f"{kind} ({group})" if group else kind
+        super().__init__(
+            f"requests for {name} are not answered within {seconds:g} s, so that only few are sent: see to its"
+            " conversion and admission webhooks, or to its API server"
+        )
 
 
 class AnswerTooLong(Unreachable):

@@ -11,6 +11,7 @@ nobody misses it, or makes it once more and for ever. This is remembered by this
 """
 
 import asyncio
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
@@ -18,11 +19,13 @@ from typing import Any, Generic, TypeVar
 
 from kube.cache import Caches, Change, Indexer, Store, View
 from kube.objects import Key, Object, condition, spec
-from kube.resources import Resource
+from kube.resources import BUILT_IN_GROUPS, Resource
 
 T = TypeVar("T")
 
 _LIST_SECONDS = 20.0
+_OTHERS_LIST_SECONDS = 2.0
+"""Of kinds that may hang on another server: a conversion webhook, an aggregated API."""
 _FINISHED_JOBS = 10_000
 """Remembered at most."""
 
@@ -39,6 +42,8 @@ class ManagedKinds:
         self._parts: list[Part[Any]] = []
         self._stores: dict[Resource, Store[Kept]] = {}
         self._users: Counter[Resource] = Counter()
+        self._list_until: dict[Resource, float] = {}
+        """Until when the first list of a kind is waited for, by all together; monotonic."""
         self._finished: OrderedDict[tuple[Resource, Key], Kept] = OrderedDict()
 
     def part(
@@ -79,20 +84,26 @@ class ManagedKinds:
             if not self._users[resource]:
                 del self._users[resource]
                 unused.append(self._stores.pop(resource))
+                del self._list_until[resource]
         if unused:
             await self._release(unused)
 
     async def listed(self, resources: Iterable[Resource]) -> None:
         """Wait until these kinds have their lists or could not get them; not for ever."""
-        stores = [self._stores[resource] for resource in resources]
-        waiting = [store.view for store in stores if not store.synced.is_set()]
+        now = time.monotonic()
+        waiting = [
+            (self._stores[each].view, left)
+            for each in resources
+            if not self._stores[each].synced.is_set() and (left := self._list_until[each] - now) > 0
+        ]
         if waiting:
-            await asyncio.gather(*(self.caches.tried(view, timeout=_LIST_SECONDS) for view in waiting))
+            await asyncio.gather(*(self.caches.tried(view, timeout=left) for view, left in waiting))
 
     async def close(self) -> None:
         stores = list(self._stores.values())
         self._stores.clear()
         self._users.clear()
+        self._list_until.clear()
         await self._release(stores)
 
     def _start(self, resource: Resource) -> None:
@@ -113,6 +124,8 @@ class ManagedKinds:
         )
         store = self.caches.acquire(view)
         self._stores[resource] = store
+        seconds = _LIST_SECONDS if resource.group in BUILT_IN_GROUPS else _OTHERS_LIST_SECONDS
+        self._list_until[resource] = time.monotonic() + seconds
         # First, so that all who are told of a change find it done.
         store.subscribe(partial(self._remember, resource))
         for part in parts:

@@ -82,6 +82,11 @@ class Dependencies:
         return list(dict.fromkeys(each.name for each in self.each))
 
 
+def named_dependencies(managed_resource: Object) -> list[Key]:
+    """All that are named, be they permitted or not."""
+    return Dependencies.of(managed_resource, is_permitted=lambda _: True).names
+
+
 @lru_cache(_REMEMBERED)
 def _parse(entry: str, own_namespace: str) -> Dependency | str:
     """A dependency, or what is wrong with it."""

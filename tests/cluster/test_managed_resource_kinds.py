@@ -1,7 +1,9 @@
 """Kinds that come, change and go: the agent follows them without a restart, and without filling its log."""
 
+import base64
 import contextlib
 import copy
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +11,7 @@ from functools import partial
 
 import pytest
 
+from devcluster.pki import serving_pair
 from kit.kinds import custom_resource, definition
 from kit.objects import bundle, config_map, obj
 from kit.rig import Rig
@@ -19,6 +22,8 @@ from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 _SOON = 12.0
 """Seconds; less than until the next regular pass."""
 _COUNTED_LATE = 12.0
+_MANAGED_RESOURCES = 8
+"""More than there are workers."""
 
 
 class Widgets:
@@ -257,3 +262,39 @@ def test_a_kind_that_can_not_be_converted_concerns_only_who_manages_it(rig: Rig,
         {"spec": {"conversion": {"strategy": "None", "webhook": None}}},
     )
     rig.until_applied("mr")
+
+
+def test_a_kind_whose_conversion_hangs_leaves_workers_to_others(rig: Rig, widgets: Widgets) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system takes connections for it
+        pair = serving_pair(["127.0.0.1"])
+        client = {
+            "url": f"https://127.0.0.1:{silent.getsockname()[1]}/convert",
+            "caBundle": base64.b64encode(pair.certificate).decode(),
+        }
+        webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+        widgets.definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        widgets.add_version("v2")
+        widgets.install()
+        for number in range(_MANAGED_RESOURCES):
+            objects = [
+                {
+                    **widgets.widget,
+                    "apiVersion": f"{widgets.group}/v2",
+                    "metadata": {"name": f"w{number}-{each}", "namespace": rig.namespace},
+                }
+                for each in range(12)
+            ]
+            rig.write(f"mr{number}", *objects)
+        rig.until(
+            lambda: any("not answered within 2 s" in rig.applied(f"mr{n}")[2] for n in range(_MANAGED_RESOURCES)),
+            "requests to give way",
+        )
+        rig.apply("other", config_map("c"))
+        for number in range(_MANAGED_RESOURCES):
+            rig.delete("ManagedResource", f"mr{number}")
+        rig.cluster.api.patch(
+            CUSTOM_RESOURCE_DEFINITIONS.path(name=widgets.name),
+            {"spec": {"conversion": {"strategy": "None", "webhook": None}}},
+        )
+        for number in range(_MANAGED_RESOURCES):
+            rig.until_gone("ManagedResource", f"mr{number}")

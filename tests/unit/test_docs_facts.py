@@ -41,6 +41,7 @@ from agent.shared.token_requestor import rules as token_rules
 from config import blocks, document
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.checks import expressions
+from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource import (
     decode,
     dependencies,
@@ -51,7 +52,8 @@ from gardener.managed_resource import (
     warnings,
 )
 from gardener.managed_resource.plan import LIMITS
-from kube import connection, queue, yaml
+from kube import connection, kind_shares, queue, yaml
+from kube.resources import CONFIG_MAPS
 from kube.watch import Timings
 from process import listener, tracing
 from process import server as http_server
@@ -220,6 +222,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"when the deletion has taken {span(removal._NO_NEWS.total_seconds()).replace('3', 'three')}",
         f"the agent spends {span(remove._KEEP_SECONDS).replace('5', 'five')} on that at most",
         f"the old agent waits {span(removal.HAND_OVER_SECONDS)}",
+        f"more than {dependencies.MOST} entries or {dependencies._LONGEST:,} characters",
         f"waits up to {span(removal._CLAIM_SECONDS)}",
         f"or {span(removal._UNSEEN_SECONDS)} if no agent has handled that one yet",
         f"after {span(removal._NO_NEWS.total_seconds()).replace('3', 'three')} so does the Event `RemovalHeldBack`",
@@ -249,6 +252,9 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"one refused call in {span(unwatched._FORBIDDEN_SECONDS)}",
     ),
     "security": (
+        f"{spelled(kind_shares.MOST_OF_A_KIND)} requests of a kind, {spelled(kind_shares.MOST_OF_ALL)} of all, may wait",
+        f"for more than {kind_shares.patience(MANAGED_RESOURCES):g} s",
+        f"of kinds of Kubernetes {kind_shares.patience(CONFIG_MAPS):g} s",
         f"it is deleted after {span(removal._CLAIM_SECONDS)} otherwise",
         f"expires after {span(expiry_of_pod_tokens())} or with the pod",
         f"bound to the pod and expires after {span(expiry_of_pod_tokens())}",

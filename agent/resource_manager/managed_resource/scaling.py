@@ -1,5 +1,6 @@
 """The autoscalers of the target cluster, watched as long as some workload is managed."""
 
+import time
 from collections.abc import Callable
 
 from gardener.managed_resource.autoscaling import Scaled, list_error_text, scaled_by_hpa, scaled_by_hvpa, together
@@ -31,6 +32,8 @@ class Autoscalers:
         self._on_change = on_change
         self._stores: dict[Resource, Store[Scaled]] = {}
         self._unsubscribe: list[Callable[[], None]] = []
+        self._sync_until: dict[Resource, float] = {}
+        """Until when a first list is waited for, by all together; monotonic."""
         self._absent: set[str] = set()
         """apiVersions without autoscalers."""
 
@@ -85,6 +88,8 @@ class Autoscalers:
         if store is None:
             store = self._stores[resource] = self._caches.acquire(View(resource, project, streams=True))
             self._unsubscribe.append(store.subscribe(self._changed))
-        if not store.synced.is_set():
-            await self._caches.tried(store.view, timeout=_SYNC_SECONDS)
+            self._sync_until[resource] = time.monotonic() + _SYNC_SECONDS
+        left = self._sync_until[resource] - time.monotonic()
+        if not store.synced.is_set() and left > 0:
+            await self._caches.tried(store.view, timeout=left)
         return store

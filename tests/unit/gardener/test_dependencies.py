@@ -10,6 +10,7 @@ from gardener.managed_resource.dependencies import (
     Dependency,
     cycle_of,
     has_objects,
+    named_dependencies,
     state_of,
     unmet,
 )
@@ -45,7 +46,7 @@ def test_what_is_depended_on(text: str, expected: list[tuple[str, str, bool]]) -
 
 
 def test_without_the_annotation_there_are_none() -> None:
-    assert Dependencies.of(managed_resource("garden/own"), is_permitted=lambda _: True).names == []
+    assert named_dependencies(managed_resource("garden/own")) == []
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,10 @@ def test_what_is_too_long_is_not_read() -> None:
     assert "250000 characters, of which there may be 25600 at most" in str(problem)
     assert len(str(problem)) < 300
     assert parsed("a," + "b" * 20_000).names == [Key("garden", "a")]
+
+
+def test_what_is_not_permitted_is_named_nevertheless() -> None:
+    assert named_dependencies(dependant("other/b, c, c:healthy")) == [Key("other", "b"), Key("garden", "c")]
 
 
 def found(**fields: Any) -> Object:
