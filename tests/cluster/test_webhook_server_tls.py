@@ -4,16 +4,21 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
+import aiohttp
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from devcluster.cluster import Cluster
+from devcluster.pki import Authority, KeyPair
 from kit.processes.webhooks import (
     HOST,
+    POD_REVIEW,
     SECCOMP,
     SECCOMP_PROFILE,
     Load,
@@ -137,3 +142,45 @@ async def test_failed_handshakes_leave_nothing_behind(server: WebhookProcess) ->
         await server.until(lambda: server.open_files() <= files + 5, what="the connections to be closed")
         assert len(server.log.splitlines()) - lines < 30
         assert (await ask(session, server.url + SECCOMP))["allowed"]
+
+
+async def test_only_clients_with_a_certificate_of_the_authority_and_a_permitted_name_are_answered(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    authority, other = Authority.create("clients"), Authority.create("others")
+    ca = tmp_path / "ca.crt"
+    ca.write_bytes(authority.bundle)
+    tls = {"clientCAFile": str(ca), "clientNames": ["api"]}
+    with WebhookProcess(SECCOMP_PROFILE, kubeconfig=cluster.kubeconfig, tls=tls) as server:
+        await server.until_ready()
+        assert await status_for(server, authority.issue_client("api")) == 200
+        assert await status_for(server, authority.issue_client("kubelet")) == 401
+        assert await status_for(server, None) == 401
+        with pytest.raises(aiohttp.ClientError):
+            await status_for(server, other.issue_client("api"))
+        # A new authority is trusted without a restart.
+        ca.write_bytes(other.bundle)
+
+        async def is_trusted() -> bool:
+            with contextlib.suppress(aiohttp.ClientError):
+                return await status_for(server, other.issue_client("api")) == 200
+            return False
+
+        while not await is_trusted():
+            await asyncio.sleep(0.1)
+        with pytest.raises(aiohttp.ClientError):
+            await status_for(server, authority.issue_client("api"))
+
+
+async def status_for(server: WebhookProcess, shown: KeyPair | None) -> int:
+    """Of the answer to a client that shows this certificate."""
+    context = trusting()
+    if shown is not None:
+        with tempfile.TemporaryDirectory() as directory:
+            files = shown.write(Path(directory), "client")
+            context.load_cert_chain(files.certificate, files.key)
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+        session.post(server.url + SECCOMP, data=POD_REVIEW, headers={"Content-Type": "application/json"}) as answer,
+    ):
+        return answer.status

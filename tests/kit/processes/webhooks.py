@@ -65,6 +65,7 @@ class WebhookProcess(AgentProcess):
         kubeconfig: of the cluster.
         certificate: whether there is one when it starts.
         port: none: a free one.
+        tls: further settings of it.
         sections: further ones of the configuration.
     """
 
@@ -77,6 +78,7 @@ class WebhookProcess(AgentProcess):
         kubeconfig: Path | None,
         certificate: bool = True,
         port: int | None = None,
+        tls: Mapping[str, Any] | None = None,
         **sections: Any,
     ) -> None:
         self._files = tempfile.TemporaryDirectory(prefix="certificates-")
@@ -85,7 +87,7 @@ class WebhookProcess(AgentProcess):
         if certificate:
             self.secret.write(*make_certificate("first"))
         self.port = port or free_port()
-        tls = {"serverCertDir": str(self.secret.directory)}
+        tls = {"serverCertDir": str(self.secret.directory), **(tls or {})}
         config = {
             **HEAD,
             "leaderElection": {"leaderElect": True, "resourceNamespace": "default"},
