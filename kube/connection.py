@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from kube.files import read_bounded
 from kube.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, read_kubeconfig
@@ -31,6 +32,16 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_FILE_SECONDS = 60.0
 _FILES_SECONDS = 10.0
 
+_CERTIFICATES = (
+    *("certificate-authority-data", "certificate-authority"),
+    *("client-certificate-data", "client-certificate", "client-key-data", "client-key"),
+)
+_TEXTS = {
+    *_CERTIFICATES,
+    *("server", "tls-server-name", "proxy-url", "cluster", "user"),
+    *("token", "tokenFile", "username", "password"),
+}
+"""Fields that are texts."""
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
 
 
@@ -235,9 +246,12 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
     chosen = _named(document, "contexts", context or document.get("current-context") or "", "context", path)
     cluster = _named(document, "clusters", chosen.get("cluster") or "", "cluster", path)
     user = _named(document, "users", chosen["user"], "user", path) if chosen.get("user") else {}
+    for field, found in (("contexts", chosen), ("clusters", cluster), ("users", user)):
+        _demand_texts(found, field, path)
     server = str(cluster.get("server") or "").rstrip("/")
-    if not server.startswith(("https://", "http://")):
-        raise ConfigurationError(f"the kubeconfig {path} names no server for cluster {chosen.get('cluster')!r}")
+    if not _is_url(server):
+        problem = f"names no server for cluster {chosen.get('cluster')!r}"
+        raise ConfigurationError(f"the kubeconfig {path} {problem}; set its field server to https://HOST:PORT")
     if cluster.get("proxy-url"):
         raise ConfigurationError(f"the kubeconfig {path} has a proxy-url, which is not supported; remove it")
     credentials, secret = _credentials(user, path, context)
@@ -250,6 +264,21 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
         files=(path, *(path.parent / str(named) for named in _named_files(cluster, user))),
         reload=partial(load_kubeconfig, path, context=context, trusted=trusted),
     )
+
+
+def _demand_texts(entry: Mapping[str, Any], field: str, path: Path) -> None:
+    for name, value in entry.items():
+        is_text = isinstance(value, str) or (name not in _CERTIFICATES and type(value) in {int, float})
+        if name in _TEXTS and value is not None and not is_text:
+            raise ConfigurationError(f"the kubeconfig {path} has no text as {name} in {field}; put it into quotes")
+
+
+def _is_url(server: str) -> bool:
+    try:
+        url = urlsplit(server)
+        return url.scheme in {"https", "http"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
 
 
 def _named_files(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> list[Any]:
@@ -314,7 +343,7 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl
         authority = cluster.get("certificate-authority-data")
         file = cluster.get("certificate-authority")
         context = ssl.create_default_context(
-            cadata=_decoded(authority).decode() if authority else None,
+            cadata=_decoded(cluster, "certificate-authority-data").decode() if authority else None,
             cafile=str(path.parent / file) if file and not authority else None,
         )
         if cluster.get("insecure-skip-tls-verify"):
@@ -322,19 +351,25 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path) -> ssl
             context.verify_mode = ssl.CERT_NONE
         certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
         if certificate and key:
-            _load_key_pair(context, _decoded(certificate), _decoded(key))
+            _load_key_pair(context, *(_decoded(user, name) for name in ("client-certificate-data", "client-key-data")))
         elif user.get("client-certificate") and user.get("client-key"):
             context.load_cert_chain(path.parent / user["client-certificate"], path.parent / user["client-key"])
     except (OSError, ValueError, TypeError) as error:
-        raise ConfigurationError(f"the kubeconfig {path} holds certificates that can't be used: {error}") from error
+        given = [name for name in _CERTIFICATES if cluster.get(name) or user.get(name)]
+        raise ConfigurationError(
+            f"the kubeconfig {path} holds certificates that can't be used ({', '.join(given)}): {error}"
+        ) from error
     return context
 
 
-def _decoded(text: str) -> bytes:
+def _decoded(fields: Mapping[str, Any], name: str) -> bytes:
     """What is broken must not pass for nothing, which would mean the system's authorities."""
-    content = base64.b64decode(text)
+    try:
+        content = base64.b64decode("".join(fields[name].split()), validate=True)
+    except ValueError:
+        content = b""
     if not content:
-        raise ValueError("no content")
+        raise ValueError(f"{name} is no base64; encode the PEM file with base64")
     return content
 
 

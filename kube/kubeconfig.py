@@ -13,6 +13,13 @@ from kube.yaml import check_structure
 LARGEST_FILE = 4 << 20  # bytes
 
 
+_REMEDIES: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file; mount it, or correct the path",
+    IsADirectoryError: "it is a directory; name the file in it",
+    PermissionError: "this user may not read it; change its mode or owner, or fsGroup of the Pod",
+}
+
+
 class ConfigurationError(Exception):
     """A kubeconfig or the in-cluster configuration can't be used; the message says what and where."""
 
@@ -23,9 +30,12 @@ def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
     Raises: ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
     """
     try:
-        content = read_bounded(path, most=LARGEST_FILE)
+        # People may give one to a tool by a pipe.
+        content = read_bounded(path, most=LARGEST_FILE, regular=not trusted)
         check_structure(content, aliases=trusted)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_REMEDIES.get(type(error), error)}") from error
+    except ValueError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
     except yaml.YAMLError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None

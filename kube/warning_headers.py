@@ -7,6 +7,8 @@ add some, so they are read within bounds, and hold nothing but what can be print
 import re
 from collections.abc import Iterable
 
+from kube.visible import is_visible
+
 MOST = 32
 """Warnings of one answer. API servers send no more than 4096 characters of them."""
 LONGEST = 512
@@ -29,6 +31,6 @@ def warning_texts(headers: Iterable[str]) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    words = "".join(character if character.isprintable() else " " for character in text).split()
+    words = "".join(character if is_visible(character) else " " for character in text).split()
     shown = " ".join(words)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

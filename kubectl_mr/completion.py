@@ -19,6 +19,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Form, Selection
 from kube.resources import Resource
+from kube.visible import is_visible
 from kubectl_mr.session import Where, open_session
 
 _NO_FILES = ":4"
@@ -35,7 +36,7 @@ def names_of(resource: Resource, flags: Mapping[str, Any], incomplete: str) -> l
     where = Where(kubeconfig=flags.get("kubeconfig"), context=flags.get("context"), namespace=flags.get("namespace"))
     try:
         return sorted(
-            name for name in asyncio.run(_names(resource, where)) if name.startswith(incomplete) and name.isprintable()
+            name for name in asyncio.run(_names(resource, where)) if name.startswith(incomplete) and is_visible(name)
         )
     except Exception:  # noqa: BLE001 - no completion is the answer to whatever goes wrong
         return []

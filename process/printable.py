@@ -9,6 +9,8 @@ no width would show something else than what is there. So whatever is printed fo
 JSON goes through `printable_json`, and YAML through `printable` too, as both can say the same value in such codes.
 """
 
+from kube.visible import is_visible
+
 LINES = "\n"
 """To keep in what has several lines."""
 TEXT = "\n\t"
@@ -17,16 +19,16 @@ TEXT = "\n\t"
 
 def printable(text: str, *, keep: str = "") -> str:
     """The text, with codes for all that can't be seen: controls, formats, separators other than the blank."""
-    if text.isprintable():
+    if is_visible(text):
         return text
-    return "".join(each if each.isprintable() or each in keep else _code(each) for each in text)
+    return "".join(each if is_visible(each) or each in keep else _code(each) for each in text)
 
 
 def printable_json(encoded: bytes) -> bytes:
     """The same value. Outside of strings JSON has no such characters but line breaks."""
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
-    shown = (each if each.isprintable() or each == "\n" else _json_code(each) for each in encoded.decode())
+    shown = (each if is_visible(each) or each == "\n" else _json_code(each) for each in encoded.decode())
     return "".join(shown).encode()
 
 

@@ -21,12 +21,19 @@ from dataclasses import dataclass
 from typing import Any, Never, Protocol
 
 from kube.clock import format_duration
+from kube.kubeconfig import ConfigurationError
 from process.ending import exit_now
 from process.errors import error_text
 from process.logging import get_logger
 from process.printable import printable
 
 _LAST_CHANCE = 1.0
+
+
+def _is_of_user(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_of_user, error.exceptions))
+    return isinstance(error, ConfigurationError)
 
 
 class Component(Protocol):
@@ -157,7 +164,9 @@ class Runner:
         assert self._failure is not None
         assert self._abort is not None
         must_abort = self._is_abort(error)
-        self._log.error("Failed while stopping" if self._ending else "Failed", component=component, error=error)
+        what = "Failed while stopping" if self._ending else "Failed"
+        # What a user can mend is one line; where it came up in the program helps nobody.
+        self._log.error(what, component=component, error=error_text(error) if _is_of_user(error) else error)
         if must_abort and not self._abort.done():
             self._abort.set_result(error)
         elif not self._failure.done():

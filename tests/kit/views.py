@@ -29,8 +29,8 @@ from kube.cache import Caches, Store, View
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.managed_kinds import ManagedKinds
-from kube.objects import Object, resource_version
-from kube.resources import CONFIG_MAPS, PODS, SECRETS, Resource
+from kube.objects import Object, resource_version, uid
+from kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS, Resource
 from webhooks.garden.lookups import VIEWS, bare
 from webhooks.handlers import system_components_config
 
@@ -111,7 +111,9 @@ spec:
   tcp: *routes
   host: service.ns.svc.cluster.local
   exportTo: [.]
-  trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE}}}
+  trafficPolicy:
+    connectionPool: &pool {http: {h2UpgradePolicy: UPGRADE, useClientProtocol: false}}
+    portLevelSettings: [{port: {number: 80}, connectionPool: *pool}]
   subsets: []
   workloadSelector: {}
   configPatches: []
@@ -247,6 +249,7 @@ MADE_AT_WORK = {
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
     "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],
+    "agent.shared.token_requestor.accounts: uid": [View(SERVICE_ACCOUNTS, uid)],
     "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],
     "agent.shared.token_requestor.targets: resource_version": [View(SECRETS, resource_version)],
     "webhooks.garden.lookups: bare": [view for view in VIEWS.values() if view.project is bare],

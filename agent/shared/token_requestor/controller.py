@@ -1,13 +1,14 @@
 """The controller `token-requestor`: which Secrets it watches, and which changes lead to a pass.
 
 Secrets are selected by their labels in the source cluster, so no others are sent. A change counts if it touches what
-decides about the token, and is not the controller's own; so does one of a target Secret, of which only metadata is
-watched. The rest is timers: for the renewal, and to ask now and then whether the API server still accepts the token.
-Timers are in memory; a restart sets them anew from the annotations.
+decides about the token, and is not the controller's own; so does one of a target Secret, and the end of a
+ServiceAccount, of which only metadata is watched. The rest is timers: for the renewal, and to ask now and then whether
+the API server still accepts the token. Timers are in memory; a restart sets them anew from the annotations.
 """
 
 from functools import partial
 
+from agent.shared.token_requestor.accounts import Accounts
 from agent.shared.token_requestor.authority import Authority
 from agent.shared.token_requestor.memory import Memories
 from agent.shared.token_requestor.metrics import TokenCollector
@@ -45,7 +46,7 @@ def declare(
     service_account_namespace: of all ServiceAccounts; None: what each Secret says.
     """
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
-    memories, targets = Memories(), TargetSecrets(loop, target.caches)
+    memories, targets, accounts = Memories(), TargetSecrets(loop, target.caches), Accounts(loop, target.caches)
     view = View(SECRETS, TokenSecret.of, label_selector=label_selector(settings.class_), most=2 << 20)
     secrets = loop.watch(source.caches, view, enqueue(when=partial(_is_relevant, memories)))
     reconciler = Reconciler(
@@ -53,6 +54,7 @@ def declare(
         source=source.client,
         target=target.client,
         targets=targets,
+        accounts=accounts,
         tokens=Tokens(target.client, audiences=settings.audiences, merge_labels=settings.merge_service_account_labels),
         memories=memories,
         recorder=recorder,
@@ -72,7 +74,7 @@ def declare(
         loop.on_close(end)
 
     loop.on_start(follow)
-    loop.on_close(targets.close)
+    loop.on_close(targets.close, accounts.close)
     return loop.reconciled_by(reconciler)
 
 

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from agent.shared.token_requestor.accounts import Accounts
 from agent.shared.token_requestor.contents import Changes, placed, removed
 from agent.shared.token_requestor.kubeconfig import KubeconfigError
 from agent.shared.token_requestor.memory import REVIEW_SECONDS, Issued, Memories, Memory
@@ -80,6 +81,7 @@ class Reconciler:
     source: Client
     target: Client
     targets: TargetSecrets
+    accounts: Accounts
     tokens: Tokens
     memories: Memories
     recorder: EventRecorder
@@ -100,6 +102,7 @@ class Reconciler:
         if secret is None or not self.is_concerned(secret):
             self.memories.forget(key)
             self.targets.follow(key, None)
+            self.accounts.follow(key, None)
             return Done()
         try:
             return await self._pass(secret, self.memories.of(secret))
@@ -133,6 +136,7 @@ class Reconciler:
 
     async def _look(self, secret: TokenSecret, memory: Memory) -> _Look:
         spec = parse_token_spec(secret.annotations, namespace=self.service_account_namespace)
+        self.accounts.follow(secret.key, spec.account)
         target: Object | None = None
         data: Data | None = secret.data
         if spec.target is None:
@@ -146,7 +150,13 @@ class Reconciler:
             data = decoded(target.get("data") or {}) if target is not None else None
         authority = self.authority() if spec.wants_authority else b""
         token = usable_token(data, spec, renew_timestamp=secret.renew_timestamp, authority=authority)
-        state = token if isinstance(token, Due) else await self._check(token, secret.renew_timestamp, memory)
+        state: Due | _Valid
+        if isinstance(token, Due):
+            state = token
+        elif self.accounts.has_ended(secret.key):
+            state = Due("its ServiceAccount was deleted")
+        else:
+            state = await self._check(token, secret.renew_timestamp, memory)
         return _Look(secret=secret, spec=spec, target=target, data=data, state=state)
 
     async def _check(self, token: bytes, renew_timestamp: str, memory: Memory) -> Due | _Valid:
@@ -192,11 +202,13 @@ class Reconciler:
         except KubeconfigError as error:
             raise InvalidSecretError(f"could not update Secret with token: {error}") from error
         now = self.clock.now()
-        if memory.issued is None or not memory.issued.fits(spec, now):
+        is_gone = self.accounts.has_ended(look.secret.key)
+        if memory.issued is None or is_gone or not memory.issued.fits(spec, now):
             memory.issued = None
             if wait := memory.pace.wait(now, rejected=due.rejected):
                 return RequeueAfter(wait)
             memory.issued = await self._request(spec, due, memory)
+            self.accounts.begins(look.secret.key)
         issued = memory.issued
         try:
             await self._store_token(look, placed(holder, token=issued.token, authority=authority), issued, memory)

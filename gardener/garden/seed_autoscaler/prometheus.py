@@ -19,6 +19,7 @@ import orjson
 from gardener.garden.seed_autoscaler.loads import Amounts, reckoned
 from kube.objects import Object, mapping, mappings, text
 from kube.paths import at
+from kube.visible import is_visible
 
 SEED_LABEL = "seed"
 OLDEST_SECONDS = 300.0
@@ -104,5 +105,5 @@ def _sample(row: Object) -> Sample | None:
 
 
 def _shortened(said: object) -> str:
-    words = "".join(char for char in text(said) if char.isprintable())
+    words = "".join(char for char in text(said) if is_visible(char))
     return words if len(words) <= _LONGEST_ERROR else f"{words[:_LONGEST_ERROR]}…"

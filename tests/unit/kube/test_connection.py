@@ -2,6 +2,7 @@
 
 import base64
 import math
+import os
 import ssl
 import time
 from collections.abc import Callable
@@ -191,11 +192,21 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> No
         (document() | {"clusters": None}, "has no entry 'c' in clusters"),
         (document() | {"users": {"u": {}}}, "has no entry 'u' in users"),
         (document() | {"users": [{"name": "u", "user": "text"}]}, "has no entry 'u' in users"),
-        *((document(cluster={"server": url}), "names no server for cluster 'c'") for url in ("", "host:6443")),
+        *(
+            (document(cluster={"server": url}), "names no server for cluster 'c'; set its field server to https://")
+            for url in ("", "host:6443", "https://", "https://[::1", "https://h:99999", "https://h:x")
+        ),
+        *(
+            (document(cluster={field: value}), f"has no text as {field} in clusters; put it into quotes")
+            for field in ("server", "certificate-authority-data", "certificate-authority", "tls-server-name")
+            for value in (["a"], {"a": 1}, True)
+        ),
+        (document({"token": {"a": 1}}), "has no text as token in users; put it into quotes"),
+        (document(cluster={"certificate-authority-data": "eA==!"}), "certificate-authority-data is no base64"),
         (document(cluster={"proxy-url": "http://proxy"}), "has a proxy-url, which is not supported; remove it"),
         *(
             (document(cluster={"certificate-authority-data": data}), "certificates that can't be used")
-            for data in ("%%%", encoded(b"no PEM"), encoded(b"\xff"), "  ", 5)
+            for data in ("%%%", encoded(b"no PEM"), encoded(b"\xff"), "  ")
         ),
         (document(cluster={"certificate-authority": "missing.pem"}), "certificates that can't be used"),
         (document({"client-certificate-data": "eA==", "client-key-data": "eA=="}), "certificates that can't be used"),
@@ -496,3 +507,19 @@ async def test_a_token_file_without_end_is_not_read_to_its_end() -> None:
     with pytest.raises(ConfigurationError, match="larger than"):
         await TokenFile(Path("/dev/zero")).authorization()
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    ("make", "remedy"),
+    [
+        (Path.mkdir, "it is a directory; name the file in it"),
+        (os.mkfifo, "it is no regular file; name a file"),
+        (lambda _: None, "there is no such file; mount it, or correct the path"),
+    ],
+)
+def test_what_is_no_file_is_refused_at_once(make: Callable[[Path], None], remedy: str, tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    make(path)
+    with pytest.raises(ConfigurationError) as refused:
+        load_kubeconfig(path)
+    assert str(refused.value) == f"cannot read the kubeconfig {path}: {remedy}"

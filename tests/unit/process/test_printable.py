@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agent.resource_manager.status_page.rendering import environment
 from devcluster.demo.screen import Screen
+from kube.visible import is_visible
 from kubectl_mr import output
 from kubectl_mr.style import RED, Word, rendered, table
 from process.flags import Exit
@@ -30,6 +31,8 @@ HOSTILE = [
     "zero\u200bwidth\u200d\ufeff\u2060",
     "tag\U000e0041\U000e007f",
     "\xa0\xad",
+    "blank\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u180b\U0001d159",
+    "selected\ufe00\ufe0f\U000e0100\U000e01ef",
 ]
 TEXTS = st.text()
 
@@ -51,6 +54,18 @@ def test_what_cannot_be_seen_is_a_code(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [0x034F, 0x115F, 0x1160, 0x17B4, 0x180B, 0x180F, 0x2800, 0x3164, 0xFE00, 0xFE0F, 0xFFA0, 0x1D159, 0xE0100, 0xE01EF],
+)
+def test_letters_and_marks_that_nothing_is_drawn_for_are_shown_as_codes(hidden: int) -> None:
+    shown = printable(f"a{chr(hidden)}b")
+    assert shown == f"a{chr(hidden).encode('unicode_escape').decode()}b"
+    assert json.loads(printable_json(json.dumps(chr(hidden), ensure_ascii=False).encode())) == chr(hidden)
+    assert printable_json(chr(hidden).encode()).isascii()
+    assert printable("ü é 漢字 한국어 עברית") == "ü é 漢字 한국어 עברית"
+
+
 def test_lines_and_tabs_stay_where_they_are_meant() -> None:
     assert printable("one\n\ttwo\r\x1b", keep=LINES) == "one\n\\ttwo\\r\\x1b"
     assert printable("one\n\ttwo\r\x1b", keep=TEXT) == "one\n\ttwo\\r\\x1b"
@@ -60,7 +75,7 @@ def test_lines_and_tabs_stay_where_they_are_meant() -> None:
 def test_nothing_else_changes_and_a_second_time_changes_nothing(text: str) -> None:
     assert printable(text).isprintable()
     assert printable(printable(text)) == printable(text)
-    if text.isprintable():
+    if is_visible(text):
         assert printable(text) == text
 
 

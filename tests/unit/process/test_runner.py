@@ -7,6 +7,7 @@ import pytest
 import structlog
 
 from kit.clock import settle
+from kube.kubeconfig import ConfigurationError
 from process.runner import Groups, Outcome, Runner
 
 LATE = "failed waiting for all runnables to end within grace period of 5s: context deadline exceeded"
@@ -275,3 +276,12 @@ async def test_leadership_lost_while_stopping_ends_the_process_at_once(journal: 
     elector.run.set_exception(LeadershipLost("leader election lost"))
     assert await process.outcome() == Outcome(1, "leader election lost")
     assert "stop elector" not in journal
+
+
+async def test_a_kubeconfig_that_cannot_be_used_is_told_in_one_line(journal: Journal) -> None:
+    broken = Part("broken", journal)
+    process = await begun(journal, "ready broken", [broken])
+    with structlog.testing.capture_logs() as logs:
+        broken.run.set_exception(ConfigurationError("cannot read the kubeconfig x"))
+        assert await process.outcome() == Outcome(1, "cannot read the kubeconfig x")
+    assert [entry["error"] for entry in logs if entry["log_level"] == "error"] == ["cannot read the kubeconfig x"]
