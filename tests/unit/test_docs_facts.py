@@ -18,6 +18,7 @@ import yaml as yaml_documents
 from agent.resource_manager import changes
 from agent.resource_manager.garbage_collector import reconcile as garbage_collector
 from agent.resource_manager.health import conditions as health_conditions
+from agent.resource_manager.health import evaluation
 from agent.resource_manager.health import reconcile as health
 from agent.resource_manager.istio_cluster_configuration import patches
 from agent.resource_manager.managed_resource import (
@@ -230,7 +231,10 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"tries again after {span(contests.SECONDS)}",
         f"more than {dependencies.MOST} entries",
         f"{expressions.LONGEST_EXPRESSION:,} characters an expression, {size(expressions.LARGEST_OBJECT)} an object",
-        f"needs {'half a second' if expressions.LONGEST_SECONDS == 0.5 else '?'} of processor time",
+        f"An object that needs {expressions.LONGEST_SECONDS} seconds of",
+        f"or {evaluation.MEMORY >> 20} MiB, is not evaluated for {span(evaluation.BLAMED_SECONDS).replace('10', 'ten')}",
+        f"after {spelled(evaluation.MOST_OBJECTS)} such objects",
+        f"after {spelled(evaluation.MOST_NAMESPACES)} such namespaces",
         f"`resources.gardener.cloud/history-limit` (0 to {history_limit.MOST})",
         f"larger than a Secret, {size(decode.LARGEST_SECRET)} when compressed",
         f"of more than {history._LONGEST_LABEL} characters is shortened",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from agent.resource_manager.health.evaluation import Evaluator
 from config.errors import ConfigError
 from config.resource_manager.controllers import Health
 from gardener.health.checks import expressions
@@ -19,6 +20,7 @@ def rules_of(settings: Health) -> Rules:
     """Raises ConfigError."""
     configured: dict[tuple[str, str], Rule] = {}
     errors: list[FieldError] = []
+    evaluator = Evaluator()
     try:
         for index, given in enumerate(settings.health_check_exprs):
             path, name = f"{_PATH}[{index}]", (group_of(given.api_version), given.kind)
@@ -33,7 +35,7 @@ def rules_of(settings: Health) -> Rules:
                 except InvalidExpression as error:
                     found.append(invalid(f"{path}.{field}", text, f"of {given.kind}: {error}"))
             if not found:
-                configured[name] = expressions.rule(*name, compiled)
+                configured[name] = expressions.rule(*name, compiled, evaluate=evaluator.first_true)
             errors += found
     except ImportError as error:
         detail = (

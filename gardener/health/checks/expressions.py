@@ -4,14 +4,13 @@ An object whose status is about an earlier generation is in progress. Otherwise 
 asked in this order, and the first that is true decides; an object about which none is true is in progress.
 
 The library is a binding of Google's implementation and is loaded when there is an expression. It does not give way to
-others while it evaluates, so the work is limited: the length of an expression, the size of an object, and by the
-library the steps of loops (10,000 in all) and the depth of nesting. What is left for loops that look at large parts of
-an object in each step is caught afterwards: an expression that took long is not evaluated any more.
+others while it evaluates, and it limits the steps of loops (10,000 in all) and the depth of nesting, but not what
+single steps cost, such as `split` of a long text. So a process that serves others passes `rule` an evaluation that can
+be ended.
 """
 
 import re
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -26,9 +25,10 @@ LONGEST_EXPRESSION = 2048
 """Characters."""
 LARGEST_OBJECT = 64 << 10
 """Bytes of JSON, without `managedFields`."""
-LONGEST_SECONDS = 0.5
-"""Of processor time, for one evaluation."""
+LONGEST_SECONDS = 0.2
+"""Of processor time, for the expressions of an object."""
 
+_ORDER = IN_PROGRESS, FAILED, CURRENT
 _VARIABLES = ("apiVersion", "kind", "metadata", "spec", "status")
 _SHOWN = 200
 _AT = re.compile(r"<input>:\d+:(\d+): ([^\n]*)")
@@ -49,7 +49,6 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._slow = ""
         try:
             self._program = _environment().compile(text)
         except RuntimeError as error:
@@ -60,15 +59,10 @@ class Expression:
 
     def is_true(self, variables: Mapping[str, Any]) -> bool:
         """Raises CheckError."""
-        if self._slow:
-            raise CheckError(self._slow)
-        began = time.thread_time()
         try:
             value = self._program.eval(data=variables)
         except RuntimeError as error:
             raise CheckError(_CODES.sub("", str(error))) from None
-        finally:
-            self._note(time.thread_time() - began)
         match value.type().name():
             case "BOOL":
                 return bool(value.value())
@@ -77,28 +71,26 @@ class Expression:
             case other:
                 raise CheckError(_not_boolean(other))
 
-    def _note(self, seconds: float) -> None:
-        if seconds > LONGEST_SECONDS:
-            self._slow = (
-                f"it took {seconds:.1f} s of processor time for an object and is not evaluated any more;"
-                " simplify its loops and restart the agent"
-            )
+
+Evaluate = Callable[[Mapping[str, Expression], Mapping[str, Any]], str | None]
+"""Gives the name of the first expression that is true of an object. Raises CheckError."""
 
 
-def rule(group: str, kind: str, expressions: Mapping[str, Expression]) -> Rule:
+def first_true(expressions: Mapping[str, Expression], variables: Mapping[str, Any]) -> str | None:
+    return next((name for name in _ORDER if name in expressions and _is_true(name, expressions[name], variables)), None)
+
+
+def rule(group: str, kind: str, expressions: Mapping[str, Expression], *, evaluate: Evaluate = first_true) -> Rule:
     """The rule for all versions of a kind, by its expressions: `current`, and perhaps the others."""
 
     def judge(obj: Object) -> NotCurrent | None:
         if pending := not_yet_observed(obj):
             return pending
-        variables = _variables(obj)
-        for name in (IN_PROGRESS, FAILED, CURRENT):
-            expression = expressions.get(name)
-            if expression is None or not _is_true(name, expression, variables):
-                continue
-            said = f"{name} is true: {expression.text[:_SHOWN]}"
-            return None if name == CURRENT else NotCurrent(said, is_failure=name == FAILED)
-        return NotCurrent(f"{CURRENT} is not true: {expressions[CURRENT].text[:_SHOWN]}")
+        name = evaluate(expressions, _variables(obj))
+        if name is None:
+            return NotCurrent(f"{CURRENT} is not true: {expressions[CURRENT].text[:_SHOWN]}")
+        said = f"{name} is true: {expressions[name].text[:_SHOWN]}"
+        return None if name == CURRENT else NotCurrent(said, is_failure=name == FAILED)
 
     return judged(group, kind, judge)
 
