@@ -8,7 +8,9 @@ from prometheus_client import CollectorRegistry
 from kube.cache import Store, View, without_managed_fields
 from kube.objects import Key
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
-from process.caches import CacheCollector
+from process.caches import NOT_SYNCED, CacheCollector, problem
+
+KINDS = (SECRETS, CONFIG_MAPS)
 
 
 def told(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
@@ -43,3 +45,17 @@ def test_objects_that_are_not_read_are_counted_once() -> None:
     states = [(SECRETS, False), (SECRETS, False), (CONFIG_MAPS, False)]
     expected = {f"source/{SECRETS}": 3, f"source/{CONFIG_MAPS}": 2}
     assert told(metric="p_objects_unread", source=states) == expected
+
+
+def test_a_process_is_not_ready_while_it_does_not_understand_what_it_needs() -> None:
+    """What others need later is no reason."""
+    needed, other = (Store(View(kind, without_managed_fields), needed_at_start=kind is SECRETS) for kind in KINDS)
+    caches = Mock(**{"stores.return_value": [needed, other], "blind.return_value": []})
+    cluster: Any = Mock(caches=caches)
+    assert problem(cluster) == NOT_SYNCED
+    needed.synced.set()
+    assert problem(cluster) == ""
+    caches.blind.return_value = [other]
+    assert problem(cluster) == ""
+    caches.blind.return_value = [other, needed]
+    assert problem(cluster) == f"what the API server sends is not understood, see the log: {SECRETS}"
