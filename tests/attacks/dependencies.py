@@ -19,7 +19,7 @@ from kit.objects import bundle, config_map, managed_resource
 from kit.processes.agent import AgentProcess, configuration
 from kit.world import Place
 
-_NAMESPACE = "dependencies"
+_NAMESPACE, _OTHER = "dependencies", "others"
 _WIDTH = 50
 _SORTS = {"1,000 in a chain": (1000, 0), "100 with 250 kB each": (100, 125_000)}
 _AFTER_SECONDS = 15.0
@@ -66,7 +66,7 @@ def _cpu_seconds(agent: AgentProcess) -> float:
 
 
 def _innocent(place: Place, name: str) -> float:
-    place.create(bundle(name, config_map(f"{_NAMESPACE}/{name}")))
+    place.create(bundle(name, config_map(f"{_OTHER}/{name}")))
     began = time.monotonic()
     place.create(managed_resource(name))
     eventually(lambda: place.statuses(name)[0] == "True", f"{name} to be applied", seconds=_PATIENCE_SECONDS)
@@ -76,20 +76,25 @@ def _innocent(place: Place, name: str) -> float:
 def main() -> int:
     with Cluster() as cluster:
         install_crd(cluster)
-        cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
-        place = Place(cluster, _NAMESPACE)
+        for namespace in (_NAMESPACE, _OTHER):
+            cluster.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        place, others = Place(cluster, _NAMESPACE), Place(cluster, _OTHER)
         place.create(bundle("empty"))
+        namespaces = {"namespaces": [_NAMESPACE, _OTHER]}
+        agent_configuration = configuration(
+            _NAMESPACE, sourceClientConnection=namespaces, targetClientConnection=namespaces
+        )
         print(
             "| ManagedResources | Another one applied after, s | Slowest `/healthz`, s | CPU, s | Memory, MiB |\n"
             "|---|---|---|---|---|",
             flush=True,
         )
-        with AgentProcess(configuration(_NAMESPACE), kubeconfig=cluster.kubeconfig).start() as agent:
+        with AgentProcess(agent_configuration, kubeconfig=cluster.kubeconfig).start() as agent:
             agent.wait_until_leading()
             for position, (what, (count, empty_entries)) in enumerate(_SORTS.items()):
                 before, probes = _cpu_seconds(agent), Probes(agent)
                 _chain(place, f"mr{position}", count, empty_entries)
-                waited = _innocent(place, f"innocent{position}")
+                waited = _innocent(others, f"innocent{position}")
                 time.sleep(_AFTER_SECONDS)
                 slowest, cpu = probes.stop(), _cpu_seconds(agent) - before
                 memory = agent.resident_bytes >> 20
