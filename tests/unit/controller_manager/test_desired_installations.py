@@ -146,3 +146,13 @@ def test_the_one_that_is_kept_up_to_date_counts() -> None:
     assert [key(each).name for each in chosen([by_hand, going, ours]).values()] == ["z"]
     assert [key(each).name for each in chosen([going, by_hand]).values()] == ["a"]
     assert [key(each).name for each in chosen([going]).values()] == ["b"]
+
+
+@pytest.mark.parametrize("levels", [300, 1000])
+def test_what_nests_deeply_has_a_hash_as_well(levels: int) -> None:
+    def nested(value: Any) -> Any:
+        for _ in range(levels):
+            value = {"a": value}
+        return value
+
+    assert hash_of(nested(1)) == hash_of(nested(1)) != hash_of(nested(2))

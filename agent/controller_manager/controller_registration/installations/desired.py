@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from gardener.garden.resources import CONTROLLER_INSTALLATIONS
+from kube.bodies import digest
 from kube.objects import Object, annotations, is_deleting, labels, mapping, metadata, spec, text
 from kube.paths import at, mapping_at, mappings_at
 
@@ -135,7 +136,11 @@ def _identity(reference: Any) -> tuple[Any, Any]:
 
 
 def hash_of(content: Any) -> str:
-    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_HASH_DIGITS]
+    try:
+        body = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        body = digest(content)  # it nests too deeply
+    return hashlib.sha256(body).hexdigest()[:_HASH_DIGITS]
 
 
 # --- names
