@@ -79,11 +79,13 @@ def _suspicious(source: str) -> set[str]:
     return found
 
 
-def test_the_programs_start_nothing_and_make_no_code_of_data() -> None:
+def test_the_programs_start_nothing_but_what_evaluates_expressions_and_make_no_code_of_data() -> None:
     files = [path for program in PROGRAMS for path in (PROJECT / program).rglob("*.py")]
     assert len(files) > 200
     found = {str(path.relative_to(PROJECT)): _suspicious(path.read_text()) for path in files}
-    assert {path: what for path, what in found.items() if what} == {}
+    # Itself, with a command line that no data decides.
+    expected = {"agent/resource_manager/health/evaluation.py": {"subprocess"}}
+    assert {path: what for path, what in found.items() if what} == expected
 
 
 @pytest.mark.parametrize(
