@@ -11,8 +11,6 @@ import zlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from kube.errors import KubeError
 from kube.objects import Object
 
@@ -22,7 +20,9 @@ if TYPE_CHECKING:
 _PACKED_FROM = 16 << 10
 """Bytes as MessagePack; hardly any object of people is larger."""
 _UNPACKED = 1 << 20
-"""Bytes of JSON of which the objects stay unpacked: those that are read again and again."""
+"""Bytes of MessagePack of which the objects stay unpacked: those that are read again and again."""
+_VALUES = 10_000
+"""In an object that nests too deeply to be packed."""
 
 
 class TooLargeError(KubeError):
@@ -30,25 +30,24 @@ class TooLargeError(KubeError):
 
 
 class Packed:
-    """An object as compressed JSON."""
+    """An object as compressed MessagePack."""
 
     __slots__ = ("_body", "_size", "_type")
 
-    def __init__(self, obj: Object) -> None:
-        text = orjson.dumps(obj)
-        self._type, self._body, self._size = type(obj), zlib.compress(text, 1), len(text)
+    def __init__(self, obj: Object, body: bytes) -> None:
+        self._type, self._body, self._size = type(obj), zlib.compress(body, 1), len(body)
 
     def unpacked(self) -> Object:
         """Shared, as all that comes from stores."""
         known = _recent.get(self)
         if known is None:
-            known = self._type(orjson.loads(zlib.decompress(self._body)))
+            known = self._type(_decoder().decode(zlib.decompress(self._body)))
             _recent.put(self, known, self._size)
         return known
 
 
 class _Recent:
-    """Objects that were unpacked lately. Args: limit: bytes of their JSON."""
+    """Objects that were unpacked lately. Args: limit: bytes of them, packed but not compressed."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -76,9 +75,26 @@ class _Recent:
 _recent = _Recent(_UNPACKED)
 
 
-def _parts(value: Any) -> Any:
-    """Of a class that is no dataclass."""
-    return [getattr(value, name) for name in value.__slots__]
+def bounded(value: Any, *, most: int) -> Any:
+    """The value as it is kept: packed if it is large JSON.
+
+    Args: most: bytes, as MessagePack, of what is not JSON.
+
+    Raises: TooLargeError.
+    """
+    try:
+        body = _encoder().encode(value)
+    except RecursionError:
+        if _has_many_values(value):
+            raise TooLargeError("it is large, and nests too deeply to be packed") from None
+        return value
+    if len(body) <= _PACKED_FROM:
+        return value
+    if isinstance(value, dict):
+        return Packed(value, body)
+    if len(body) > most:
+        raise TooLargeError(f"{len(body) >> 10} KiB would be kept of it, the limit is {most >> 10} KiB")
+    return value
 
 
 @functools.cache
@@ -88,18 +104,25 @@ def _encoder() -> "msgspec.msgpack.Encoder":
     return msgspec.msgpack.Encoder(enc_hook=_parts)
 
 
-def bounded(value: Any, *, most: int) -> Any:
-    """The value as it is kept: packed if it is large JSON.
+@functools.cache
+def _decoder() -> "msgspec.msgpack.Decoder[Any]":
+    import msgspec
 
-    Args: most: bytes, as MessagePack, of what is not JSON.
+    return msgspec.msgpack.Decoder()
 
-    Raises: TooLargeError.
-    """
-    size = len(_encoder().encode(value))
-    if size <= _PACKED_FROM:
-        return value
-    if isinstance(value, dict):
-        return Packed(value)
-    if size > most:
-        raise TooLargeError(f"{size >> 10} KiB would be kept of it, the limit is {most >> 10} KiB")
-    return value
+
+def _parts(value: Any) -> Any:
+    """Of a class that is no dataclass."""
+    return [getattr(value, name) for name in value.__slots__]
+
+
+def _has_many_values(value: Any) -> bool:
+    left, count = [value], 0
+    while left and count < _VALUES:
+        each = left.pop()
+        count += 1
+        if isinstance(each, dict):
+            left += each.values()
+        elif isinstance(each, list | tuple | set | frozenset):
+            left += each
+    return count >= _VALUES
