@@ -100,6 +100,8 @@ def _told(managed_resource: Object, live: Live) -> HealthStatus | None:
     return None
 
 
+_MOST_NAMED = 20
+"""Finalizers of one object."""
 _REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionDiscoveryFailure")
 
 
@@ -115,4 +117,5 @@ def held_by(obj: Object) -> str:
         return " ".join(remaining) or "waits until all in it is gone"
     if names == ["foregroundDeletion"]:
         return "waits until what it owns is gone"
-    return f"waits for {', '.join(names)}" if names else "waits for its own end"
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"waits for {', '.join(names[:_MOST_NAMED])}{more}" if names else "waits for its own end"

@@ -5,7 +5,7 @@ and the fine ones of a ManagedResource share one value, for as long as there are
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 import structlog
@@ -32,6 +32,8 @@ class ObjectHealth:
 
 
 NOTHING = ObjectHealth()
+_LONGEST = 4096
+"""Characters of a message; more is no help, and would be kept of each object."""
 
 Project = Callable[[Resource, Object], ObjectHealth]
 
@@ -39,7 +41,7 @@ Project = Callable[[Resource, Object], ObjectHealth]
 def project_health(resource: Resource, obj: Object, *, cluster_id: str, rules: Rules = BUILT_IN) -> ObjectHealth:
     finding = health_finding(reference_to(resource, obj), obj, rules=rules)
     origin = _origin(resource, obj, cluster_id)
-    return _fine(origin) if finding is None else ObjectHealth(origin, finding)
+    return _fine(origin) if finding is None else ObjectHealth(origin, _clipped(finding))
 
 
 def health_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
@@ -54,7 +56,13 @@ def project_progress(resource: Resource, obj: Object, *, cluster_id: str, rules:
     origin = _origin(resource, obj, cluster_id)
     finding = progress_finding(reference, obj, rules=rules)
     wanted = pods_wanted(reference, obj) if finding is None else None
-    return _fine(origin) if finding is None and wanted is None else ObjectHealth(origin, finding, wanted)
+    return _fine(origin) if finding is None and wanted is None else ObjectHealth(origin, _clipped(finding), wanted)
+
+
+def _clipped(finding: Finding | None) -> Finding | None:
+    if finding is None or len(finding.message) <= _LONGEST:
+        return finding
+    return replace(finding, message=f"{finding.message[:_LONGEST]}…")
 
 
 def progress_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
