@@ -7,7 +7,7 @@ programs.peaks()    # MiB, by program
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from devcluster.garden.box import WEBHOOKS
 from gardener.garden.resources import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES
@@ -21,14 +21,17 @@ from kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS
 _MIB = 2**20
 
 
-def _program(kind: str, group: str) -> Object:
+def _program(kind: str, group: str, **sections: Any) -> Object:
     election = {"leaderElect": False, "resourceNamespace": "garden"}
     head = {"apiVersion": f"{group}.config.gardener.cloud/v1alpha1", "kind": f"{kind}Configuration"}
-    return {**head, "leaderElection": election}
+    return {**head, "leaderElection": election, "logFormat": "json", **sections}
 
 
 CONFIGURATIONS = {
-    "controller manager": _program("ControllerManager", "controllermanager"),
+    # Seeds count as ready, although no gardenlet tells so.
+    "controller manager": _program(
+        "ControllerManager", "controllermanager", controllers={"seed": {"monitorPeriod": "10h"}}
+    ),
     "scheduler": _program("Scheduler", "scheduler"),
 }
 
