@@ -21,8 +21,6 @@ _PACKED_FROM = 16 << 10
 """Bytes as MessagePack; hardly any object of people is larger."""
 _UNPACKED = 1 << 20
 """Bytes of MessagePack of which the objects stay unpacked: those that are read again and again."""
-_VALUES = 10_000
-"""In an object that nests too deeply to be packed."""
 
 
 class TooLargeError(KubeError):
@@ -80,14 +78,9 @@ def bounded(value: Any, *, most: int) -> Any:
 
     Args: most: bytes, as MessagePack, of what is not JSON.
 
-    Raises: TooLargeError.
+    Raises: TooLargeError; RecursionError: it nests too deeply.
     """
-    try:
-        body = _encoder().encode(value)
-    except RecursionError:
-        if _has_many_values(value):
-            raise TooLargeError("it is large, and nests too deeply to be packed") from None
-        return value
+    body = _encoder().encode(value)
     if len(body) <= _PACKED_FROM:
         return value
     if isinstance(value, dict):
@@ -114,15 +107,3 @@ def _decoder() -> "msgspec.msgpack.Decoder[Any]":
 def _parts(value: Any) -> Any:
     """Of a class that is no dataclass."""
     return [getattr(value, name) for name in value.__slots__]
-
-
-def _has_many_values(value: Any) -> bool:
-    left, count = [value], 0
-    while left and count < _VALUES:
-        each = left.pop()
-        count += 1
-        if isinstance(each, dict):
-            left += each.values()
-        elif isinstance(each, list | tuple | set | frozenset):
-            left += each
-    return count >= _VALUES

@@ -96,10 +96,9 @@ def test_an_object_that_can_not_be_understood_concerns_itself_only(odd: str) -> 
 
 def test_an_object_that_nests_too_deeply_to_be_kept_is_known_in_part() -> None:
     store = Store(View(SECRETS, without_managed_fields))
-    # Such a large one is kept as JSON.
     obj: Object = secret(3, "x") | {"spec": {"size": 1, "text": "x" * (20 << 10), "deep": {}}}
     inner = obj["spec"]["deep"]
-    for _ in range(900):
+    for _ in range(1015):
         inner["a"] = {}
         inner = inner["a"]
     with structlog.testing.capture_logs() as logs:
