@@ -144,7 +144,7 @@ def codes(kind: Kind, operation: str, new: Object, old: Object | None) -> set[in
 def test_what_can_be_created_can_be_updated_by_many_clients_and_with_a_status(kind: Kind, share: float) -> None:
     values = round(share * MAX_VALUES_OF_OBJECT)
     bare = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "metadata": {"name": "x"}}
-    obj = {**bare, "more": [0] * values}
+    obj = {**bare, "more": [[]] * (values // 2)}
     created = 413 not in codes(kind, "CREATE", obj, None)
     assert created is (share < 1)
     if created:
@@ -153,7 +153,7 @@ def test_what_can_be_created_can_be_updated_by_many_clients_and_with_a_status(ki
         stored: Object = {**obj, "metadata": meta, "status": {"a": [0] * 20_000}}
         changed = {**stored, "metadata": {**meta, "annotations": {"a": "b"}}}
         assert 413 not in codes(kind, "UPDATE", changed, stored)
-        assert 413 in codes(kind, "UPDATE", {**changed, "grown": [0] * (values // 4)}, stored)
+        assert 413 in codes(kind, "UPDATE", {**changed, "grown": [[]] * (values // 8)}, stored)
 
 
 # --- rights
