@@ -251,7 +251,12 @@ def test_operators_have_the_rights_of_members_everywhere(box: Cluster) -> None:
 
 def test_a_bootstrap_token_is_good_for_asking_for_a_certificate(box: Cluster) -> None:
     identity, secret = "abcdef", "0123456789abcdef"
-    data = {"token-id": identity, "token-secret": secret, "usage-bootstrap-authentication": "true"}
+    data = {
+        "token-id": identity,
+        "token-secret": secret,
+        "usage-bootstrap-authentication": "true",
+        "auth-extra-groups": "system:bootstrappers:gardenlet",
+    }
     token = {"type": "bootstrap.kubernetes.io/token", "metadata": {"name": f"bootstrap-token-{identity}"}}
     box.api.create(SECRETS.path(namespace="kube-system"), {**token, "stringData": data})
     gardenlet = Api(url=box.url, ca=box.ca, token=f"{identity}.{secret}")
