@@ -76,4 +76,5 @@ ENV PATH=/app/bin:$PATH \
 WORKDIR /
 USER 65532:65532
 EXPOSE 8080 8081 10250
-ENTRYPOINT ["python", "-m", "agent"]
+# SIGTERM is kept while Python starts: process 1 would never get it.
+ENTRYPOINT ["env", "--block-signal=TERM", "python", "-m", "agent"]

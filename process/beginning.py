@@ -1,7 +1,9 @@
 """The first moment of a program, before all else is loaded.
 
-Signals are taken: to process 1 of a container, one that nobody has taken yet is not delivered, and the program would be
+Signals are taken: to process 1 of a container, one that it has not taken yet is not delivered, and the program would be
 killed at the end of the grace period. Until `process.runner` has something to stop, a signal ends the program at once.
+Images and manifests start programs with SIGTERM blocked (`env --block-signal`), so that one that comes while Python
+itself starts is kept until here.
 
 Standard streams that were closed are opened anew, to nowhere. Else the first sockets and files would get their numbers,
 and what is written to standard error would be sent to an API server.
@@ -17,6 +19,7 @@ from typing import Never
 def begin() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
     _open_standard_streams()
 
 

@@ -58,6 +58,17 @@ def test_a_signal_ends_a_program_that_is_still_being_loaded(program: str, number
         process.communicate()
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_signal_that_comes_while_python_starts_is_kept(program: str, config: str) -> None:
+    """As images and manifests start a program, with a shell in place of the kernel, which sends it at once."""
+    send_and_start = 'kill -TERM $$; exec "$@"'
+    command = ["sh", "-c", send_and_start, "sh", sys.executable, "-m", program, "--config", config]
+    started = subprocess.run(
+        ["env", "--block-signal=TERM", *command], cwd=PROJECT, capture_output=True, timeout=60, check=False
+    )
+    assert (started.returncode, started.stdout, started.stderr) == (0, b"", b"")
+
+
 def may_unshare() -> bool:
     if shutil.which("unshare") is None:
         return False

@@ -153,8 +153,9 @@ class DeployedPod:
     def start(self, container: str, *arguments: str) -> AgentProcess:
         """To be used as a context manager, which ends it; `arguments` are added to those of the container."""
         found = self.container(container)
-        python, option, program, *command = found["command"]
-        assert (python, option) == ("python", "-m")
+        *start, program = found["command"][:5]
+        command = found["command"][5:]
+        assert start == ["env", "--block-signal=TERM", "python", "-m"]
         environment = {each["name"]: each["value"] for each in found.get("env") or []}
         process = ContainerProcess(
             program,
