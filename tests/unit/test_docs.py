@@ -65,7 +65,8 @@ EXAMPLES = ("service_traffic_distribution", "default_account", "agent/scheduler"
 
 FLAGS_OF_OTHERS = {
     *("--certificate-identity-regexp", "--certificate-oidc-issuer"),  # cosign
-    *("--authorization-config", "--authorization-webhook-config-file"),  # kube-apiserver
+    # kube-apiserver
+    *("--admission-control-config-file", "--authorization-config", "--authorization-webhook-config-file"),
     *("--build-arg", "--output", "--target"),  # docker
     *(
         "--clusterrole",

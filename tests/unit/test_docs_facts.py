@@ -53,7 +53,7 @@ from gardener.managed_resource import (
     warnings,
 )
 from gardener.managed_resource.plan import LIMITS
-from kube import connection, kind_shares, queue, yaml
+from kube import connection, kept, kind_shares, queue, yaml
 from kube.resources import CONFIG_MAPS
 from kube.watch import Timings
 from process import listener, tracing
@@ -260,6 +260,7 @@ FACTS: dict[str, tuple[str, ...]] = {
         f"for more than {kind_shares.patience(MANAGED_RESOURCES):g} s",
         f"of kinds of Kubernetes {kind_shares.patience(CONFIG_MAPS):g} s",
         f"it is deleted after {span(removal._CLAIM_SECONDS)} otherwise",
+        f"of each at most {size(kept._UNPACKED)} is kept",
         f"expires after {span(expiry_of_pod_tokens())} or with the pod",
         f"bound to the pod and expires after {span(expiry_of_pod_tokens())}",
         f"size of a body | {size(review.TOO_LARGE)} |",
