@@ -21,7 +21,7 @@ _NAMESPACE = "benchmark"
 _NOBODY = "nobody"
 _OBJECTS = 10
 _COLUMNS = ("ManagedResources", "command", "CPU s", "to kubectl", "s", "to kubectl")
-_KUBECTL, _PLUGIN = ("kubectl",), (sys.executable, "-m", "kubectl_mr")
+_KUBECTL, _PLUGIN = ("kubectl",), (sys.executable, "-m", "kubectl.mr")
 _KIND = f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
 
 

@@ -114,7 +114,7 @@ def plugin(source: Path, output: Path, *, download: str, homepage: str) -> None:
     print("packing the plugin, which takes a minute", flush=True)
     where = ("--download", download, "--homepage", homepage, "--output", str(output))
     environment = {"PYTHONPATH": str(source)}
-    _run((sys.executable, "-m", "kubectl_mr.krew", *where), cwd=source, environment=environment)
+    _run((sys.executable, "-m", "kubectl.mr.krew", *where), cwd=source, environment=environment)
 
 
 def bill_of_materials(source: Path, output: Path, *, tool: str) -> None:

@@ -10,7 +10,7 @@ from devcluster.errors import DevclusterError
 
 _SECONDS = 60.0
 _COLUMNS = "110"
-_MODULES = {"mr": "kubectl_mr", "gardener": "kubectl_mr.garden"}
+_MODULES = {"mr": "kubectl.mr", "gardener": "kubectl.garden"}
 
 
 def output(cluster: Cluster, command: str, *, code: int = 0) -> str:

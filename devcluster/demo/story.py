@@ -211,7 +211,7 @@ class Story(Demo):
         self._screen.show(f"""\
   export KUBECONFIG={self._cluster.kubeconfig}
   kubectl get managedresources --all-namespaces{missing}
-  {sys.executable} -m kubectl_mr describe {_SHOP}     # or: kubectl mr, where it is installed
+  {sys.executable} -m kubectl.mr describe {_SHOP}     # or: kubectl mr, where it is installed
   kubectl -n shop get all,configmaps
   kubectl -n shop delete deployment storefront     # it comes back
   kubectl -n {_NAMESPACE} delete managedresource vouchers     # its objects go, too

@@ -131,7 +131,7 @@ def forged(attack: Attack) -> str:
             "PYTHONSAFEPATH": "1",
             "PYTHONPATH": str(attack.project),
         }
-        command = [sys.executable, "-m", "kubectl_mr", "rollback", "mr", "-n", attack.name, "--timeout", "10s"]
+        command = [sys.executable, "-m", "kubectl.mr", "rollback", "mr", "-n", attack.name, "--timeout", "10s"]
         environment["KUBECONFIG"] = str(attack.cluster.kubeconfig)
         subprocess.run(command, env=environment, capture_output=True, check=False)
         applied = "applied" if attack.place.find("ConfigMap", "evil") else "not applied"

@@ -18,7 +18,7 @@ from kube.clock import parse_time
 from kube.objects import Object
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, Resource
-from kubectl_mr.garden.__main__ import app
+from kubectl.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -17,7 +17,7 @@ from kit.garden_controllers import run_garden_controller
 from kit.garden_seed_sets import SeedSetPlace
 from kit.world import connected
 from kube.objects import Object, annotations
-from kubectl_mr.seed_sets.__main__ import app
+from kubectl.seed_sets.__main__ import app
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -21,7 +21,7 @@ from kit.garden_shoots import ShootPlace
 from kube.clock import format_micro_time, format_time
 from kube.errors import AlreadyExists, Forbidden
 from kube.resources import LEASES, NAMESPACES, ROLE_BINDINGS
-from kubectl_mr.garden.__main__ import app
+from kubectl.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
 

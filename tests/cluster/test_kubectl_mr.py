@@ -23,7 +23,7 @@ from kit.objects import config_map, deployment, managed_resource, secret
 from kit.rig import Rig
 from kube.objects import Object, annotations, is_deleting
 from kube.resources import SECRETS
-from kubectl_mr.__main__ import app
+from kubectl.mr.__main__ import app
 
 Mr = Callable[..., Result]
 
@@ -93,7 +93,7 @@ def test_names_are_completed_by_the_shell(cluster: Cluster, namespace: str, mr: 
         "COMP_WORDS": words,
         "COMP_CWORD": "4",
     }
-    code = "from kubectl_mr.__main__ import app; app(prog_name='kubectl-mr')"
+    code = "from kubectl.mr.__main__ import app; app(prog_name='kubectl-mr')"
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
     )
@@ -255,7 +255,7 @@ def test_events_of_objects_are_shown_on_demand(rig: Rig, mr: Mr) -> None:
 def test_watching_shows_what_changes_until_it_is_ended(cluster: Cluster, namespace: str, mr: Mr) -> None:
     path = MANAGED_RESOURCES.path(namespace=namespace)
     cluster.api.create(path, managed("first"))
-    command = [sys.executable, "-m", "kubectl_mr", "get", "-w", "-n", namespace]
+    command = [sys.executable, "-m", "kubectl.mr", "get", "-w", "-n", namespace]
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -293,7 +293,7 @@ def test_on_a_terminal_there_are_colors_and_progress_unless_unwanted(rig: Rig, m
 def on_a_terminal(rig: Rig, *arguments: str, **environment: str) -> str:
     """What a person sees."""
     master, slave = os.openpty()
-    command = [sys.executable, "-m", "kubectl_mr", *arguments, "-n", rig.namespace]
+    command = [sys.executable, "-m", "kubectl.mr", *arguments, "-n", rig.namespace]
     base = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     known = {**base, "TERM": "xterm", "COLUMNS": "160", "KUBECONFIG": str(rig.cluster.kubeconfig), **environment}
     with subprocess.Popen(command, env=known, stdin=slave, stdout=slave, stderr=slave):

@@ -26,7 +26,7 @@ from kit.processes.agent import AgentProcess, configuration
 from kit.world import Place
 from kube.errors import NotFound
 from kube.resources import NAMESPACES
-from kubectl_mr.__main__ import app
+from kubectl.mr.__main__ import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "kubectl-mr.md"
 _BLOCK = re.compile(r"^```\n\$ (kubectl mr [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -17,7 +17,7 @@ from kit.managed_resources import install_crd
 from kit.objects import bundle, conditions, config_map, managed_resource, obj, reference, secret
 from kit.world import Place
 from kube.resources import NAMESPACES
-from kubectl_mr.__main__ import COMMANDS, app
+from kubectl.mr.__main__ import COMMANDS, app
 
 TIMES = {"lastUpdateTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 TOLD = {"reason": "R", "message": "Could not", **TIMES}

@@ -16,7 +16,7 @@ from kit.managed_resources import install_crd
 from kit.objects import ROLES, conditions, config_map, managed_resource, obj, reference, secret
 from kit.world import Place
 from kube.objects import uid
-from kubectl_mr.__main__ import COMMANDS, app
+from kubectl.mr.__main__ import COMMANDS, app
 
 EVIL = "x\x1b]0;t\x07\x1b[2J\x9b1m\r✔ forged\n✔ forged\u2028\u202egnp\u2066\u200b\x7fy"
 ROLE = "evil\x1b[2J\rrole\u202e"

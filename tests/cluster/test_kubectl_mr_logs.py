@@ -14,7 +14,7 @@ from kit.objects import managed_resource, obj, pod
 from kit.proxied import proxy_to
 from kit.world import Place
 from kube.objects import Object
-from kubectl_mr.__main__ import app
+from kubectl.mr.__main__ import app
 
 
 def entry(time: str, message: str, about: str, namespace: str) -> str:

@@ -46,7 +46,7 @@ class Shop(Place):
 
 
 def app() -> Any:
-    from kubectl_mr.__main__ import app
+    from kubectl.mr.__main__ import app
 
     return app
 

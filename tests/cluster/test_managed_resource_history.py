@@ -24,8 +24,8 @@ from kit.proxied import proxy_to
 from kit.rig import Agent, Rig
 from kit.world import writes
 from kube.objects import Object, annotations, is_truthy, key, labels, metadata, uid
-from kubectl_mr.__main__ import app
-from kubectl_mr.commands import rollback
+from kubectl.mr.__main__ import app
+from kubectl.mr.commands import rollback
 
 GROUP = "resources.gardener.cloud"
 LIMIT, HISTORY_OF = f"{GROUP}/history-limit", f"{GROUP}/history-of"

@@ -11,7 +11,7 @@ from kit.objects import CONTAINERS, config_map, deployment
 from kit.rig import Agent, Rig
 from kit.world import writes
 from kube.objects import Object
-from kubectl_mr.__main__ import app
+from kubectl.mr.__main__ import app
 
 IGNORE = "resources.gardener.cloud/ignore-differences"
 DATA = "[{kind: ConfigMap, name: c, jsonPointers: [/data/theirs]}]"

@@ -47,7 +47,7 @@ def run(cluster: Cluster, command: str, *, stdin: str = "", directory: Path = PR
     """As on the page, where the plugin is installed."""
     arguments = shlex.split(command)
     if arguments[:2] == ["kubectl", "mr"]:
-        arguments = [sys.executable, "-m", "kubectl_mr", *arguments[2:]]
+        arguments = [sys.executable, "-m", "kubectl.mr", *arguments[2:]]
     done = subprocess.run(
         arguments,
         cwd=directory,

@@ -18,7 +18,7 @@ from kube.errors import NotFound
 from kube.objects import Object, key
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
 from kube.watch import Timings
-from kubectl_mr.transport import PlainTransport
+from kubectl.transport import PlainTransport
 
 WIDGETS = custom_resource("deep.example.com", "Widget")
 LABEL = "deep.example.com/test"

@@ -57,7 +57,7 @@ from kube.objects import Key, Object, metadata, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, Resource
 from kube.transport import Transport
 from kube.watch import Present, Watcher
-from kubectl_mr.transport import PlainTransport
+from kubectl.transport import PlainTransport
 
 PATH = "/configmaps"
 HTML = Answer(name="html", code=200, reason="", message="<html>Log in first</html>", plain=True)

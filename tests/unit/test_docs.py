@@ -38,10 +38,10 @@ from fuzz import garden_kinds
 from gardener import conditions, keys
 from gardener.managed_resource import conditions as applied
 from kit.monitoring_files import COMPUTED, REGISTERED
-from kubectl_mr import __main__ as kubectl_mr_program
-from kubectl_mr import krew
-from kubectl_mr.garden import __main__ as kubectl_gardener_program
-from kubectl_mr.seed_sets import __main__ as kubectl_mss_program
+from kubectl.garden import __main__ as kubectl_gardener_program
+from kubectl.mr import __main__ as kubectl_mr_program
+from kubectl.mr import krew
+from kubectl.seed_sets import __main__ as kubectl_mss_program
 from process.flags import Flags
 from process.metrics import describe_process
 from process.version import DISTRIBUTION
@@ -183,7 +183,7 @@ def test_the_flags_of_the_agent_are_all_explained() -> None:
 
 
 def test_files_and_directories_exist() -> None:
-    tops = "agent|benchmarks|config|devcluster|docs|gardener|kube|kubectl_mr|manifests|process|tests|webhooks"
+    tops = "agent|benchmarks|config|devcluster|docs|gardener|kube|kubectl|manifests|process|tests|webhooks"
     named = {match[0] for text in code(EVERYTHING) for match in re.finditer(rf"(?<![\w./-])({tops})/[\w./-]*", text)}
     assert "manifests/crds" in named
     missing = {path for path in named if not (PROJECT / path).exists()}
@@ -366,7 +366,7 @@ _CODE = (
     "process",
     "agent",
     "webhooks",
-    "kubectl_mr",
+    "kubectl",
     "devcluster",
     "benchmarks",
     "tests/fuzz",

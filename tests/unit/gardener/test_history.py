@@ -30,7 +30,7 @@ from gardener.managed_resource.history_limit import limit_of
 from kit.objects import managed_resource, secret
 from kube.names import dns_subdomain_problems, label_value_problems
 from kube.objects import Key, Object, annotations, key, labels, metadata
-from kubectl_mr.desired import values_of
+from kubectl.mr.desired import values_of
 
 GROUP = "resources.gardener.cloud"
 LONG = f"{'a' * 60}.{'b' * 190}"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from agent.resource_manager.status_page.rendering import environment
 from devcluster.demo.screen import Screen
 from kube.visible import is_visible
-from kubectl_mr import output
-from kubectl_mr.style import RED, Word, rendered, table
+from kubectl import output
+from kubectl.style import RED, Word, rendered, table
 from process.flags import Exit
 from process.printable import LINES, TEXT, printable, printable_json
 
@@ -140,12 +140,12 @@ def test_the_status_page(hostile: str) -> None:
 
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("agent", "benchmarks", "config", "devcluster", "kube", "kubectl_mr", "process", "webhooks")
+PACKAGES = ("agent", "benchmarks", "config", "devcluster", "kube", "kubectl", "process", "webhooks")
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
     "devcluster/build.py",  # how far it is
-    "kubectl_mr/completion.py",  # for a shell
-    "kubectl_mr/krew.py",  # a release's file names
+    "kubectl/completion.py",  # for a shell
+    "kubectl/mr/krew.py",  # a release's file names
 }
 WRITES = re.compile(r"\bprint\(|sys\.std(out|err)(\.buffer)?\.write\(")
 
@@ -155,4 +155,4 @@ def test_all_modules_that_print_escape_or_say_nothing_but_words_of_their_own() -
     writing = {str(file.relative_to(ROOT)) for file in files if WRITES.search(file.read_text())}
     escaping = {name for name in writing if "from process.printable import" in (ROOT / name).read_text()}
     assert writing - escaping == OWN_WORDS
-    assert {name for name in writing if name.startswith("kubectl_mr/")} - OWN_WORDS == {"kubectl_mr/output.py"}
+    assert {name for name in writing if name.startswith("kubectl/")} - OWN_WORDS == {"kubectl/output.py"}

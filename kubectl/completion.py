@@ -1,0 +1,87 @@
+"""Completion in a shell.
+
+kubectl completes `kubectl mr` by a program `kubectl_complete-mr`, which gets the words so far as its arguments; the
+last line that it prints says what the shell is to do with the others. So it is for the other plugins.
+"""
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+_NO_FILES = ":4"
+
+
+def tell_kubectl(app: click.Command, program: str) -> None:
+    *words, incomplete = sys.argv[1:] or [""]
+    for item in ShellComplete(app, {}, program, _variable(program)).get_completions(words, incomplete):
+        # Files are of the type 'file' and have no names.
+        if item.type == "plain":
+            print(item.value)
+    print(_NO_FILES)
+
+
+def _variable(program: str) -> str:
+    """By which the scripts ask it, after click's rule."""
+    return f"_{program.upper().replace('-', '_')}_COMPLETE"
+
+
+# --- of the program itself
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Of the completion of a shell, in the home directory."""
+
+    script: str
+    """With a place for the name of the program."""
+    loaded_by: str = ""
+    """The file of the shell that has to name the script; none: the shell finds it."""
+    before: str = ""
+
+
+_PLACES = {
+    "bash": _Place(".bash_completions/{}.sh", loaded_by=".bashrc"),
+    "zsh": _Place(".zfunc/{}.zsh", loaded_by=".zshrc", before="autoload -Uz compinit && compinit && "),
+    "fish": _Place(".config/fish/completions/{}.fish"),
+}
+
+
+def show(command: click.Command, program: str) -> None:
+    """The script for the shell that $SHELL names. Raises click.UsageError: there is none for it."""
+    click.echo(_script(command, program, _shell()))
+
+
+def install(command: click.Command, program: str) -> None:
+    """The same into a file that the shell loads when it starts; a second time changes nothing."""
+    shell = _shell()
+    place = _PLACES[shell]
+    file = Path.home() / place.script.format(program)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_script(command, program, shell))
+    if place.loaded_by:
+        start = Path.home() / place.loaded_by
+        line = f"{place.before}source {shlex.quote(str(file))}"
+        known = start.read_text() if start.exists() else ""
+        if line not in known.splitlines():
+            start.write_text(f"{known}\n{line}\n")
+    click.echo(f"{shell} completion installed in {file}; it is there in new shells")
+
+
+def _shell() -> str:
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in _PLACES:
+        raise click.UsageError(
+            f"there is no completion for the shell {shell or 'of $SHELL'!r}; there is for {', '.join(_PLACES)}"
+        )
+    return shell
+
+
+def _script(command: click.Command, program: str, shell: str) -> str:
+    made_by = get_completion_class(shell)
+    assert made_by is not None
+    return made_by(command, {}, program, _variable(program)).source()

@@ -1,0 +1,32 @@
+"""The command line of `kubectl gardener`."""
+
+from typing import Never
+
+from kubectl.plugin import Plugin
+
+COMMANDS = {
+    "why": "Tell what an object waits for, what is wrong with it, and what comes next.",
+    "kubeconfig": "Make a kubeconfig for a Shoot, valid for a short time.",
+}
+
+PLUGIN = Plugin("gardener", COMMANDS, package="kubectl.garden.commands")
+
+
+@PLUGIN.group
+def app() -> None:
+    """Ask about what is in a garden, and get access to its Shoots.
+
+    Data goes to stdout, all else to stderr. Exit codes: 0 it was done, 1 it could not be, 2 the command line is wrong.
+    """
+
+
+def main() -> Never:
+    PLUGIN.main(app)
+
+
+def complete() -> None:
+    PLUGIN.complete(app)
+
+
+if __name__ == "__main__":
+    main()

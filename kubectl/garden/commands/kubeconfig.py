@@ -1,0 +1,44 @@
+"""`kubectl gardener kubeconfig`: credentials for a Shoot, of short life."""
+
+from datetime import timedelta
+
+import click
+
+from gardener.garden.resources import SHOOTS
+from kube.clock import format_time
+from kube.objects import Key
+from kubectl import output
+from kubectl.garden.reading import Reader
+from kubectl.options import seconds_of
+from kubectl.session import Session, on_cluster
+from process.garden_api.api import Role, recognized
+
+
+def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from kubectl.object_names import names_of
+
+    return names_of(SHOOTS, ctx.params, incomplete)
+
+
+@click.command
+@click.argument("name", metavar="SHOOT", help="Its name.", shell_complete=_complete_name)
+@click.option("--viewer", is_flag=True, help="One that reads all but Secrets, instead of an administrator's.")
+@click.option(
+    "--expiration",
+    metavar="DURATION",
+    default="1h",
+    show_default=True,
+    help="How long it is valid, from 10m to 24h; a shorter or longer time is made to fit.",
+)
+@on_cluster(target=False)
+async def command(session: Session, *, name: str, viewer: bool, expiration: str) -> None:
+    """The kubeconfig goes to stdout, when it expires to stderr. It holds a private key: write it to a file that nobody
+    else can read. You need the right to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
+    """
+    lifetime = timedelta(seconds=seconds_of(expiration))
+    client = session.source.client
+    shoot = await Reader(client).demand(SHOOTS, Key(session.namespace, name))
+    garden = await recognized(client)
+    made = await garden.kubeconfig(shoot, Role.VIEWER if viewer else Role.ADMIN, lifetime=lifetime)
+    output.write(output.as_written(made.content.decode()).rstrip("\n") + "\n")
+    output.begin(f"expires at {format_time(made.expires)}")

@@ -1,0 +1,83 @@
+"""`kubectl gardener why`: what waits for what."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from gardener.garden.why.finding import Finding, Level, ordered
+from kube.objects import Key
+from kube.resources import Resource
+from kubectl import options, output
+from kubectl.errors import UserError
+from kubectl.garden import kinds
+from kubectl.garden.reading import Reader, explained
+from kubectl.output import Form
+from kubectl.session import Session, on_cluster
+from kubectl.style import BLUE, BOLD, DIM, GREEN, RED, YELLOW, Line, Word, table
+
+_COLORS = {Level.BLOCKED: YELLOW, Level.PROBLEM: RED, Level.NEXT: BLUE, Level.INFO: DIM}
+
+
+def _complete_kind(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in kinds.singulars() if name.startswith(incomplete)]
+
+
+def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from kubectl.object_names import names_of
+
+    resource = kinds.find(ctx.params.get("kind") or "")
+    return [] if resource is None else names_of(resource, ctx.params, incomplete)
+
+
+@click.command
+@click.argument("kind", metavar="KIND", help="Such as shoot, seed, project.", shell_complete=_complete_kind)
+@click.argument("name", metavar="[NAME]", required=False, default="", shell_complete=_complete_name)
+@options.form
+@on_cluster(target=False)
+async def command(session: Session, *, kind: str, name: str, form: Form | None) -> None:
+    """KIND/NAME is one word or two. What is most important comes first: what is blocked, problems, what happens next;
+    after an arrow, what to do about it. Nothing is written. What you may not read is named on stderr.
+    """
+    resource, own = _asked_for(session, kind, name)
+    reader, now = Reader(session.source.client), datetime.now(UTC)
+    findings = ordered(await explained(reader, resource, own, now))
+    if form is None:
+        output.show(lines(resource, own, findings))
+    else:
+        output.show_data(data(resource, own, findings, reader.unread), form)
+    for what in reader.unread:
+        output.warn(f"you may not read {what}, so what depends on that is not told")
+
+
+def _asked_for(session: Session, kind: str, name: str) -> tuple[Resource, Key]:
+    """Raises UserError."""
+    called, slash, rest = kind.partition("/")
+    if bool(rest) == bool(name):
+        told = "names two objects" if rest else "names no object"
+        raise UserError(f"the command line {told}", hint="for example: kubectl gardener why shoot NAME -n NAMESPACE")
+    resource = kinds.demand(called)
+    return resource, Key(session.namespace if resource.namespaced else "", rest if slash else name)
+
+
+def lines(resource: Resource, own: Key, findings: Sequence[Finding]) -> Iterator[Line]:
+    yield [Word(f"{resource.kind} {own}", BOLD)]
+    if not findings:
+        yield [Word("nothing is waited for, and nothing is wrong", GREEN)]
+    yield from table([[Word(each.level, _COLORS[each.level]), each.about, _told(each)] for each in findings])
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.text} → {finding.remedy}" if finding.remedy else finding.text
+
+
+def data(resource: Resource, own: Key, findings: Sequence[Finding], unread: Sequence[str]) -> dict[str, Any]:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        **({"namespace": own.namespace} if own.namespace else {}),
+        "name": own.name,
+        "findings": [each.data() for each in findings],
+        "unread": list(unread),
+    }

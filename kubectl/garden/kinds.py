@@ -1,0 +1,55 @@
+"""What people call the kinds that can be asked about: as kubectl takes them."""
+
+from collections.abc import Mapping, Sequence
+
+from gardener.garden.resources import (
+    CLOUD_PROFILES,
+    CONTROLLER_DEPLOYMENTS,
+    CONTROLLER_REGISTRATIONS,
+    CREDENTIALS_BINDINGS,
+    EXPOSURE_CLASSES,
+    NAMESPACED_CLOUD_PROFILES,
+    PROJECTS,
+    QUOTAS,
+    SECRET_BINDINGS,
+    SEEDS,
+    SHOOTS,
+)
+from kube.resources import Resource
+from kubectl.errors import UserError
+
+SHORT_NAMES: Mapping[Resource, Sequence[str]] = {
+    SHOOTS: (),
+    SEEDS: (),
+    PROJECTS: (),
+    CLOUD_PROFILES: ("cprofile", "cpfl"),
+    NAMESPACED_CLOUD_PROFILES: ("nsprofile", "nscpfl"),
+    EXPOSURE_CLASSES: ("expclass", "expcls"),
+    QUOTAS: ("squota",),
+    SECRET_BINDINGS: ("sb",),
+    CREDENTIALS_BINDINGS: ("cb",),
+    CONTROLLER_DEPLOYMENTS: ("ctrldeploy",),
+    CONTROLLER_REGISTRATIONS: ("ctrlreg",),
+}
+
+
+def singulars() -> list[str]:
+    return [resource.kind.lower() for resource in SHORT_NAMES]
+
+
+def find(name: str) -> Resource | None:
+    """By its singular, plural or short name, with or without the group."""
+    wanted, _, group = name.lower().partition(".")
+    for resource, short in SHORT_NAMES.items():
+        is_called_so = wanted in {resource.kind.lower(), resource.plural, *short}
+        if is_called_so and (not group or f"{resource.group}.".startswith(f"{group}.")):
+            return resource
+    return None
+
+
+def demand(name: str) -> Resource:
+    """Raises UserError, which names all kinds."""
+    found = find(name)
+    if found is None:
+        raise UserError(f"nothing is known of the kind {name!r}", hint=f"ask about: {', '.join(singulars())}")
+    return found

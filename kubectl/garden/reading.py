@@ -1,0 +1,245 @@
+"""An object of a garden and what is around it, as far as the user may read it.
+
+What may not be read is remembered, so that nobody takes silence for an answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import chain
+
+from gardener.garden import lifetimes, profiles, scheduling, users
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.resources import (
+    BACKUP_ENTRIES,
+    CREDENTIALS_BINDINGS,
+    MANAGED_SEEDS,
+    PROJECTS,
+    QUOTAS,
+    SECRET_BINDINGS,
+    SEEDS,
+    SHOOTS,
+)
+from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
+from gardener.garden.seeds import LEASE_NAMESPACE
+from gardener.garden.shoots import seeds_of
+from gardener.garden.why import project as of_project
+from gardener.garden.why import protected
+from gardener.garden.why import seed as of_seed
+from gardener.garden.why import shoot as of_shoot
+from gardener.garden.why.finding import Finding, Users, plural
+from kube.client import Client, Form, Selection
+from kube.errors import Forbidden, KindNotServed, KindUnavailable
+from kube.gone_kinds import demand_gone
+from kube.objects import Key, Object, key, labels, spec, text
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
+from kubectl.errors import UserError, not_found
+
+
+class Reader:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.unread: list[str] = []
+        """What the user may not read."""
+
+    async def demand(self, resource: Resource, own: Key) -> Object:
+        """Raises UserError: there is no such object, or no such kind."""
+        try:
+            found = await self._client.find(resource, own.name, namespace=own.namespace)
+            return found or await self._missing(resource, own)
+        except KindNotServed:
+            raise UserError(
+                f"this cluster does not know {plural(resource.kind)}", hint="is it a garden? Choose it by --context"
+            ) from None
+
+    async def _missing(self, resource: Resource, own: Key) -> Object:
+        known = await self._client.list(resource, Selection(namespace=own.namespace), form=Form.METADATA)
+        where = f"{own.namespace}/" if own.namespace else ""
+        remedy = f"see all of them: kubectl get {resource.plural}{' -A' if own.namespace else ''}"
+        raise not_found(resource.kind, own.name, [key(obj).name for obj in known], where=where, remedy=remedy)
+
+    async def look(self, resource: Resource, own: Key) -> tuple[Object | None, bool]:
+        """The object, if it exists; and whether that is known."""
+        try:
+            return await self._client.find(resource, own.name, namespace=own.namespace), True
+        except Forbidden:
+            self.unread.append(f"{resource.kind} {own}")
+        except KindNotServed:
+            return None, await self._is_gone(resource)
+        return None, False
+
+    async def find(self, resource: Resource, own: Key) -> Object | None:
+        return (await self.look(resource, own))[0]
+
+    async def those(self, resource: Resource, which: Callable[[Object], bool], *, namespace: str = "") -> list[Object]:
+        """The objects of a kind that are asked for, page by page: there may be thousands of others."""
+        found: list[Object] = []
+        try:
+            async for page in self._client.pages(resource, Selection(namespace=namespace)):
+                found += filter(which, page)
+        except Forbidden:
+            where = f"in namespace {namespace}" if namespace else "of all namespaces" if resource.namespaced else ""
+            self.unread.append(f"{plural(resource.kind)} {where}".rstrip())
+        except KindNotServed:
+            await self._is_gone(resource)
+        return found
+
+    async def _is_gone(self, resource: Resource) -> bool:
+        """Whether there are no objects of a kind that is not served."""
+        try:
+            await demand_gone(self._client, resource.api_version, resource.kind)
+        except (Forbidden, KindUnavailable):
+            self.unread.append(f"{plural(resource.kind)}, which are not served")
+            return False
+        return True
+
+
+Explained = Iterable[Finding]
+
+
+async def explained(reader: Reader, resource: Resource, own: Key, now: datetime) -> Explained:
+    """All that is to be told of an object. Raises UserError: it does not exist."""
+    obj = await reader.demand(resource, own)
+    if explain := _EXPLAINED.get(resource):
+        return await explain(reader, obj, now)
+    found = await _users(reader, resource, own)
+    return protected.findings(resource, obj, found, is_complete=not reader.unread, now=now)
+
+
+async def _users(reader: Reader, resource: Resource, own: Key) -> list[Users]:
+    async def of(referring: protected.Referring) -> Users:
+        namespace = own.namespace if referring.is_near else ""
+        found = await reader.those(
+            referring.resource, lambda each: own in referring.references(each), namespace=namespace
+        )
+        return Users(referring.resource, sorted(map(key, found)))
+
+    return list(await asyncio.gather(*map(of, protected.USERS[resource])))
+
+
+# --- Shoots
+
+
+async def _shoot(reader: Reader, shoot: Object, now: datetime) -> Explained:
+    own = key(shoot)
+    profile, seed, managed, quotas = await asyncio.gather(
+        _profile(reader, shoot), _seed_of(reader, shoot), _managed_seed(reader, own), _quotas(reader, shoot)
+    )
+    decision = await _decision(reader, shoot, profile, now) if scheduling.waits(shoot) else None
+    around = of_shoot.Around(profile=profile, seed=seed, managed_seed=managed, quotas=quotas, decision=decision)
+    return of_shoot.findings(shoot, around, now=now)
+
+
+async def _profile(reader: Reader, shoot: Object) -> Object | None:
+    resource, name = profiles.profile_of(spec(shoot))
+    if not name:
+        return None
+    found = await reader.find(resource, Key(key(shoot).namespace if resource.namespaced else "", name))
+    return profiles.offered(resource, found or {}) or None
+
+
+async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: datetime) -> scheduling.Decision | None:
+    """None: what it depends on may not be read."""
+    usage = scheduling.Usage()
+
+    def count(other: Object) -> bool:
+        usage.update(seeds_of(other))
+        return False
+
+    def is_of_scheduler(config_map: Object) -> bool:
+        return labels(config_map).get(PURPOSE) == REGION_CONFIG
+
+    unread = len(reader.unread)
+    seeds, _, config_maps = await asyncio.gather(
+        reader.those(SEEDS, _any),
+        reader.those(SHOOTS, count),
+        reader.those(CONFIG_MAPS, is_of_scheduler, namespace=NAMESPACE),
+    )
+    if len(reader.unread) > unread:
+        return None
+    configs = [scheduling.RegionConfig.of(each) for each in config_maps]
+    garden = scheduling.Garden(
+        seeds=sorted(map(scheduling.SeedInfo.of, seeds), key=lambda each: each.name),
+        usage=usage,
+        now=now,
+        region_configs=configs,
+        # Its configuration can't be read here. Who measures distances says so by a map, mostly.
+        strategy=scheduling.Strategy.MINIMAL_DISTANCE if configs else scheduling.Strategy.SAME_REGION,
+    )
+    return scheduling.decide(shoot, profile, garden)
+
+
+async def _seed_of(reader: Reader, shoot: Object) -> Object | None:
+    name = text(at(shoot, "status", "seedName")) or text(spec(shoot).get("seedName"))
+    return await reader.find(SEEDS, Key("", name)) if name else None
+
+
+async def _managed_seed(reader: Reader, own: Key) -> Key | None:
+    if own.namespace != NAMESPACE:
+        return None
+    found = await reader.those(
+        MANAGED_SEEDS, lambda each: at(each, "spec", "shoot", "name") == own.name, namespace=own.namespace
+    )
+    return next(map(key, found), None)
+
+
+async def _quotas(reader: Reader, shoot: Object) -> list[Object]:
+    named = lifetimes.binding_of(shoot)
+    binding = None if named is None else await reader.find(*named)
+    found = [await reader.find(QUOTAS, own) for own in users.quotas(binding or {})]
+    return [each for each in found if each is not None]
+
+
+# --- Seeds
+
+
+async def _seed(reader: Reader, seed: Object, now: datetime) -> Explained:
+    own = key(seed)
+    (lease, is_known), found = await asyncio.gather(
+        reader.look(LEASES, Key(LEASE_NAMESPACE, own.name)), _users(reader, SEEDS, own)
+    )
+    return of_seed.findings(seed, of_seed.Around(lease=lease, is_lease_known=is_known, users=found), now=now)
+
+
+# --- Projects
+
+
+async def _project(reader: Reader, project: Object, now: datetime) -> Explained:
+    name = of_project.namespace_of(project)
+    namespace, is_known, found, bindings = None, True, list[Users](), list[Object]()
+    if name:
+        namespace, is_known = await reader.look(NAMESPACES, Key("", name))
+        found = [*await _contents(reader, name), *await _used_from_elsewhere(reader, name)]
+        bindings = await reader.those(ROLE_BINDINGS, _any, namespace=name)
+    around = of_project.Around(namespace=namespace, is_namespace_known=is_known, users=found, role_bindings=bindings)
+    return of_project.findings(project, around, now=now)
+
+
+async def _contents(reader: Reader, namespace: str) -> list[Users]:
+    kinds = (SHOOTS, BACKUP_ENTRIES)
+    found = await asyncio.gather(*(reader.those(kind, _any, namespace=namespace) for kind in kinds))
+    return [Users(kind, sorted(map(key, objects))) for kind, objects in zip(kinds, found, strict=True)]
+
+
+async def _used_from_elsewhere(reader: Reader, namespace: str) -> Iterator[Users]:
+    def refers(binding: Object) -> bool:
+        named = chain(users.secrets(binding), users.workload_identities(binding), users.quotas(binding))
+        return any(each.namespace == namespace for each in named)
+
+    kinds = (SECRET_BINDINGS, CREDENTIALS_BINDINGS)
+    bindings = [each for found in await asyncio.gather(*(reader.those(k, refers) for k in kinds)) for each in found]
+    places = sorted({key(each).namespace for each in bindings})
+    shoots = await asyncio.gather(*(reader.those(SHOOTS, _any, namespace=place) for place in places))
+    return of_project.used_from_elsewhere(namespace, chain.from_iterable(shoots), bindings)
+
+
+def _any(_: Object) -> bool:
+    return True
+
+
+_EXPLAINED: Mapping[Resource, Callable[[Reader, Object, datetime], Awaitable[Explained]]] = {
+    SHOOTS: _shoot,
+    SEEDS: _seed,
+    PROJECTS: _project,
+}

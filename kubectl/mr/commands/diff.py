@@ -1,0 +1,76 @@
+"""`kubectl mr diff`: what the agent would change, now or with other manifests."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gardener.overview.states import State, state_of
+from kube.objects import Object
+from kubectl import options, output
+from kubectl.errors import UserError
+from kubectl.mr import files, packing, parameters
+from kubectl.mr.desired import read_contents
+from kubectl.mr.preview import FAILURES, Difference, What, differences, lines, summary
+from kubectl.output import Form
+from kubectl.session import Session, on_cluster
+
+_DIFFERENT, _FAILED = 1, 2
+
+
+@click.command
+@parameters.name
+@parameters.paths
+@parameters.kustomizations
+@options.form
+@on_cluster(error_code=_FAILED)
+async def command(
+    session: Session,
+    *,
+    name: str,
+    paths: Sequence[Path],
+    kustomizations: Sequence[Path],
+    form: Form | None,
+) -> int:
+    """Exit code 0: no difference, 1: differences, 2: something could not be applied, or not be found out.
+
+    With -f or -k it is a preview: what would be created, changed, taken over and removed if NAME held these manifests
+    and no others. It need not exist.
+
+    Values of Secrets are masked. You need the permission to create and update the objects: the API server is asked
+    what it would do, and does nothing.
+    """
+    if paths or kustomizations:
+        managed_resource, secrets = await _made_of(session, name, files.read(paths or (), kustomizations or ()))
+    else:
+        managed_resource, secrets = await _stored(session, name)
+    if state_of(managed_resource) is State.SUSPENDED:
+        output.warn("it is suspended: differences stay until kubectl mr resume")
+    return _show(await differences(session, managed_resource, secrets), form)
+
+
+async def _made_of(session: Session, name: str, texts: list[files.Text]) -> tuple[Object, Sequence[Object]]:
+    """The ManagedResource, as it is or would be created, and the Secrets that it would have."""
+    made = packing.secrets(name, session.namespace, packing.pack(packing.documents_in(texts)), immutable=False)
+    new = packing.managed_resource(name, session.namespace, made, resource_class="", keep_objects=False)
+    return await session.find(session.key(name)) or new, made
+
+
+async def _stored(session: Session, name: str) -> tuple[Object, Sequence[Object]]:
+    managed_resource = await session.managed_resource(name)
+    contents = await read_contents(session.source.client, managed_resource)
+    if contents.missing:
+        raise UserError(f"Secrets are missing: {', '.join(contents.missing)}; nothing is applied without them")
+    return managed_resource, contents.secrets
+
+
+def _show(told: Sequence[Difference], form: output.Form | None) -> int:
+    found = [difference for difference in told if difference.what is not What.UNCHANGED]
+    if form is not None:
+        output.show_data([difference.json() for difference in told], form)
+    else:
+        output.show(lines(told))
+        output.done("no differences") if not found else output.waiting(summary(found))
+    if any(difference.what in FAILURES for difference in found):
+        return _FAILED
+    return _DIFFERENT if found else 0

@@ -1,0 +1,68 @@
+"""`kubectl mr history`: the versions of a ManagedResource that were applied, as far as they are kept."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import click
+
+from gardener import keys
+from gardener.managed_resource.history import CHANGE_CAUSE
+from kube.objects import Object, annotations, key, metadata
+from kubectl import options, output
+from kubectl.mr import parameters
+from kubectl.mr.revisions import applied_digest, current, digest_of, json_of, number_of, read_revisions
+from kubectl.output import Output
+from kubectl.session import Session, on_cluster
+from kubectl.style import GREEN, YELLOW, Line, Word, age, table
+
+_DIGITS = 12
+
+
+@click.command
+@parameters.name
+@options.output
+@on_cluster(target=False)
+async def command(session: Session, *, name: str, form: Output | None) -> None:
+    """The agent keeps them by its setting controllers.managedResource.historyLimit, or if the ManagedResource has the
+    annotation history-limit. What is in them is not shown; you need the permission to list Secrets.
+
+    See kubectl mr rollback --dry-run server for what one of them would change.
+    """
+    managed_resource = await session.managed_resource(name)
+    revisions = await read_revisions(session, managed_resource)
+    applied = current(revisions, managed_resource)
+    if form is Output.NAME:
+        output.show([f"secret/{key(revision).name}"] for revision in revisions)
+    elif form in {Output.JSON, Output.YAML}:
+        output.show_data([json_of(revision, applied=applied) for revision in revisions], form)
+    elif revisions:
+        output.show(lines(revisions, applied, datetime.now(UTC), wide=form is Output.WIDE))
+    if not revisions:
+        output.waiting(f"no applied version of ManagedResource {key(managed_resource)} is kept")
+        if not annotations(managed_resource).get(keys.HISTORY_LIMIT):
+            output.begin(f"to keep the last ten, annotate it: {keys.HISTORY_LIMIT}=10")
+    elif not applied and applied_digest(managed_resource):
+        output.warn(f"what is applied now is none of them; see kubectl mr events {name}")
+
+
+def lines(revisions: Sequence[Object], applied: int, now: datetime, *, wide: bool) -> list[Line]:
+    header = ["REVISION", "AGE", "DIGEST", "SECRETS", *(["KEPT IN"] if wide else []), "CAUSE"]
+    return table(list(_rows(revisions, applied, now, wide=wide)), header=header)
+
+
+def _rows(revisions: Sequence[Object], applied: int, now: datetime, *, wide: bool) -> Iterator[Line]:
+    before = ""
+    for revision in revisions:
+        notes, number = annotations(revision), number_of(revision)
+        cause = notes.get(CHANGE_CAUSE) or ""
+        # The annotation of the ManagedResource stays as it is until somebody writes another one.
+        told = cause if cause != before else ""
+        before = cause
+        yield [
+            Word(f"{number} (applied)", GREEN) if number == applied else str(number),
+            age(metadata(revision).get("creationTimestamp"), now),
+            digest_of(revision)[:_DIGITS],
+            notes.get(keys.SOURCE_SECRETS) or "",
+            *([key(revision).name] if wide else []),
+            Word("not kept: too large", YELLOW) if keys.NOT_KEPT in notes else " ".join(told.split()),
+        ]

@@ -1,0 +1,60 @@
+"""`kubectl mr reconcile`: have a pass at once, and see what comes of it."""
+
+from collections.abc import Sequence
+
+import click
+
+from gardener.keys import OPERATION, OPERATION_RECONCILE
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.states import State, state_of
+from kube.objects import Key, Object, annotations, is_deleting, key
+from kubectl import options, output
+from kubectl.errors import UserError
+from kubectl.mr import parameters
+from kubectl.mr.waiting import Goal, wait_for
+from kubectl.options import seconds_of
+from kubectl.session import Session, on_cluster
+
+
+@click.command
+@parameters.names
+@parameters.all_here
+@parameters.all_namespaces("everywhere")
+@parameters.wait
+@options.timeout("1m")
+@on_cluster()
+async def command(
+    session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, wait: bool, timeout: str
+) -> int:
+    """The agent puts drift right by itself; this is for those who do not want to wait until it tries again."""
+    patience = seconds_of(timeout)
+    chosen: list[Key] = []
+    for found in await session.selected(names, all_here=all_here, everywhere=everywhere):
+        try:
+            if is_deleting(found) and not names:
+                raise UserError(f"ManagedResource {key(found).name} is being deleted")
+            demand_reconcilable(found)
+        except UserError as error:
+            if names:
+                raise
+            output.waiting(f"{error}: left out")
+        else:
+            chosen.append(key(found))
+    for name in chosen:
+        patch = {"metadata": {"annotations": {OPERATION: OPERATION_RECONCILE}}}
+        await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+        output.begin(f"ManagedResource {name}: asked for a pass")
+    return await wait_for(session, chosen, Goal.READY, timeout=patience) if wait else 0
+
+
+def demand_reconcilable(managed_resource: Object) -> None:
+    """Raises UserError if no agent would care."""
+    name = key(managed_resource).name
+    if state_of(managed_resource) is State.SUSPENDED:
+        raise UserError(f"ManagedResource {name} is suspended", hint=f"kubectl mr resume {name}")
+    operation = annotations(managed_resource).get(OPERATION)
+    if operation not in {None, "", OPERATION_RECONCILE}:
+        raise UserError(
+            f"ManagedResource {name} has the annotation {OPERATION}={operation}, which must not be overwritten",
+            hint="it stands for a migration between clusters; wait until that is over",
+        )

@@ -1,0 +1,247 @@
+"""`kubectl mr rollback`: writes what a revision holds back into the Secrets of the ManagedResource.
+
+The agent applies that as it applies any change, and keeps it as a new revision. Several Secrets can't be written at
+once: so that nothing in between is applied, the ManagedResource is suspended meanwhile.
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import click
+
+from gardener import keys
+from gardener.conditions import RESOURCES_APPLIED
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.conditions import IGNORED
+from gardener.managed_resource.history import CHANGE_CAUSE
+from gardener.managed_resource.references import secret_names
+from gardener.responsibility import is_ignored
+from kube.errors import KubeError
+from kube.objects import Key, Object, annotations, condition, is_deleting, key, metadata
+from kube.resources import SECRETS
+from kubectl import options, output
+from kubectl.errors import UserError
+from kubectl.mr import parameters, preview
+from kubectl.mr.desired import values_of
+from kubectl.mr.managers import LAST_APPLIED, manager_of
+from kubectl.mr.revisions import applied_digest, digest_of, number_of, read_kept, read_revisions
+from kubectl.mr.waiting import Goal, wait_for
+from kubectl.options import seconds_of
+from kubectl.session import Session, on_cluster
+from kubectl.style import short_list
+
+_LOOK_SECONDS, _SUSPENDED_SECONDS = 0.2, 30.0
+_RESUMED: dict[str, str | None] = {keys.IGNORE: None, keys.IGNORE_REASON: None}
+
+
+class DryRun(StrEnum):
+    SERVER = "server"
+
+
+@click.command
+@parameters.name
+@click.option(
+    "--to",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Number of the revision; default: the last with other content.",
+)
+@click.option("--dry-run", type=options.OneOf(DryRun), help="Only show what it would do.")
+@parameters.wait
+@options.timeout("5m")
+@on_cluster()
+async def command(session: Session, *, name: str, to: int, dry_run: DryRun | None, wait: bool, timeout: str) -> int:
+    """With --dry-run server nothing is written, and what the agent would do to the objects is shown as by kubectl mr
+    diff. The numbers are those of kubectl mr history.
+
+    Secrets that are immutable, or that somebody else manages, are not written: you are told what to do instead.
+    """
+    patience = seconds_of(timeout)
+    managed_resource = await session.managed_resource(name)
+    if is_deleting(managed_resource):
+        raise UserError(f"ManagedResource {key(managed_resource)} is being deleted")
+    plan = await _plan(session, managed_resource, to)
+    if dry_run:
+        return await _preview(session, managed_resource, plan)
+    if plan.problem is not None:
+        raise plan.problem
+    if not plan.differing:
+        output.done(f"ManagedResource {key(managed_resource)} holds revision {plan.number} already")
+        return 0
+    await _write(session, managed_resource, plan)
+    if not wait:
+        return 0
+    return await wait_for(session, [key(managed_resource)], Goal.READY, timeout=patience, checksum=plan.checksum)
+
+
+# --- what is to be done
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    number: int
+    wanted: Sequence[Object]
+    """The Secrets as they were, in the order of the ManagedResource."""
+    differing: Sequence[tuple[Object | None, Object]]
+    """Those that hold something else now, or do not exist; with what is wanted."""
+    checksum: str
+    """Of their data, when it is applied; empty: not known."""
+    problem: UserError | None
+    """Why they can't be written."""
+
+
+async def _plan(session: Session, managed_resource: Object, to: int) -> Plan:
+    own = key(managed_resource)
+    revisions = await read_revisions(session, managed_resource)
+    holds_newest = bool(revisions) and not to and await _holds(session, managed_resource, revisions[-1])
+    revision = chosen(revisions, own, to, holds_newest=holds_newest)
+    kept = {key(secret).name: secret for secret in await read_kept(session, managed_resource, revision)}
+    names = list(dict.fromkeys(secret_names(managed_resource)))
+    wanted = [_placed(kept[name], own.namespace) for name in (names if set(names) == set(kept) else kept)]
+    found = [(await _live(session, each), each) for each in wanted]
+    differing = [(live, each) for live, each in found if live is None or values_of(live) != values_of(each)]
+    remedy = (
+        f"kubectl mr decode {key(revision).name} -n {own.namespace} | "
+        f"kubectl mr create {own.name} -n {own.namespace} --immutable --update -f -"
+    )
+    problem = problem_of([secret for secret, _ in differing if secret is not None], remedy)
+    if set(names) != set(kept):
+        problem = UserError(
+            f"revision {number_of(revision)} was of the Secrets {short_list(list(kept))}, not of {short_list(names)}",
+            hint=f"write the manifests into a new Secret: {remedy}",
+        )
+    # It depends on the order.
+    checksum = digest_of(revision) if names == list(kept) else ""
+    return Plan(number_of(revision), wanted, differing, checksum, problem)
+
+
+async def _live(session: Session, secret: Object) -> Object | None:
+    return await session.source.client.find(SECRETS, key(secret).name, namespace=key(secret).namespace)
+
+
+async def _holds(session: Session, managed_resource: Object, revision: Object) -> bool:
+    """Whether its Secrets hold what they held in a revision, so that going back means to go further."""
+    if keys.NOT_KEPT in annotations(revision):
+        return digest_of(revision) == applied_digest(managed_resource)
+    namespace = key(revision).namespace
+    kept = [_placed(secret, namespace) for secret in await read_kept(session, managed_resource, revision)]
+    if {key(secret).name for secret in kept} != set(secret_names(managed_resource)):
+        return False
+    found = [(await _live(session, each), each) for each in kept]
+    return all(live is not None and values_of(live) == values_of(each) for live, each in found)
+
+
+def _placed(secret: Object, namespace: str) -> Object:
+    return {**secret, "metadata": {**metadata(secret), "namespace": namespace}}
+
+
+def chosen(revisions: Sequence[Object], own: Key, to: int, *, holds_newest: bool) -> Object:
+    """The revision of this number; if that is 0, the last one with another content than the Secrets have.
+
+    Raises UserError: there is none.
+    """
+    if not revisions:
+        raise UserError(
+            f"no applied version of ManagedResource {own} is kept", hint=f"kubectl mr history {own.name} tells more"
+        )
+    known = ", ".join(str(number_of(each)) for each in revisions)
+    if to:
+        candidates = [each for each in revisions if number_of(each) == to]
+    elif holds_newest:
+        candidates = [each for each in revisions if digest_of(each) != digest_of(revisions[-1])]
+    else:
+        candidates = list(revisions)
+    if not candidates:
+        text = f"there is no revision {to}" if to else "there is no revision with another content"
+        raise UserError(text, hint=f"there are: {known}")
+    return candidates[-1]
+
+
+def problem_of(secrets: Sequence[Object], remedy: str) -> UserError | None:
+    """Why these Secrets must not be written by hand."""
+    for secret in secrets:
+        name = key(secret)
+        if manager := manager_of(secret):
+            return UserError(
+                f"Secret {name} is managed by {manager}, which would write it again",
+                hint="roll back where it is managed; kubectl mr rollback --dry-run server shows what that would change",
+            )
+        if secret.get("immutable"):
+            return UserError(f"Secret {name} is immutable", hint=f"write the manifests into a new Secret: {remedy}")
+    return None
+
+
+async def _preview(session: Session, managed_resource: Object, plan: Plan) -> int:
+    if plan.problem is not None:
+        output.warn(f"it can't be done: {plan.problem.lines[0]}")
+        output.begin(plan.problem.hint)
+    told = await preview.differences(session, managed_resource, plan.wanted)
+    output.show(preview.lines(told))
+    output.waiting(preview.summary(told)) if told else output.done("no differences")
+    return 1 if any(difference.what in preview.FAILURES for difference in told) else 0
+
+
+# --- doing it
+
+
+async def _write(session: Session, managed_resource: Object, plan: Plan) -> None:
+    own, cause = key(managed_resource), f"rollback to revision {plan.number}"
+    notes = annotations(managed_resource)
+    suspends = len(plan.differing) > 1 and not is_ignored(managed_resource)
+    # It may be suspended by an attempt that came to nothing.
+    resumes = suspends or (is_ignored(managed_resource) and notes.get(keys.IGNORE_REASON) == cause)
+    if suspends:
+        await _suspend(session, own, cause)
+    try:
+        await _annotate(session, own, {CHANGE_CAUSE: cause})
+        for live, wanted in plan.differing:
+            await _restore(session, live, wanted)
+            output.done(f"Secret {key(wanted)} holds what it held in revision {plan.number}")
+    except KubeError as error:
+        if resumes:
+            again = f"kubectl mr rollback {own.name} --to {plan.number}"
+            hint = f"it stays suspended: {again} tries it again; else kubectl mr resume {own.name}"
+            raise UserError(f"not all Secrets could be written: {error}", hint=hint) from error
+        raise
+    if is_ignored(managed_resource) and not resumes:
+        output.warn(f"it is suspended: nothing is applied until kubectl mr resume {own.name}")
+        return
+    asked: dict[str, str | None] = {} if notes.get(keys.OPERATION) else {keys.OPERATION: keys.OPERATION_RECONCILE}
+    await _annotate(session, own, asked | (_RESUMED if resumes else {}))
+
+
+async def _restore(session: Session, live: Object | None, wanted: Object) -> None:
+    """Raises KubeError; Conflict, if the Secret was written since it was looked at."""
+    data = {name: base64.b64encode(value).decode() for name, value in values_of(wanted).items()}
+    if live is None:
+        await session.source.client.create(SECRETS, {**wanted, "type": "Opaque", "stringData": {}, "data": data})
+        return
+    await session.source.client.replace(SECRETS, {**live, "data": data})
+    if LAST_APPLIED in annotations(live):
+        output.warn(f"Secret {key(live)} was written by kubectl apply: change the file, too, or it will be undone")
+
+
+async def _suspend(session: Session, own: Key, reason: str) -> None:
+    """Return when the agent leaves it alone. Raises UserError: none does."""
+    await _annotate(session, own, {keys.IGNORE: "true", keys.IGNORE_REASON: reason})
+    deadline = time.monotonic() + _SUSPENDED_SECONDS
+    while time.monotonic() < deadline:
+        found = await session.demand(own)
+        if (condition(found, RESOURCES_APPLIED) or {}).get("reason") == IGNORED:
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
+    await _annotate(session, own, _RESUMED)
+    raise UserError(
+        f"nothing was written: no agent has left ManagedResource {own} alone within {_SUSPENDED_SECONDS:.0f} s",
+        hint="kubectl mr check tells which agent is missing",
+    )
+
+
+async def _annotate(session: Session, own: Key, notes: Mapping[str, str | None]) -> None:
+    patch = {"metadata": {"annotations": notes}}
+    await session.source.client.patch(MANAGED_RESOURCES, own.name, patch, namespace=own.namespace)

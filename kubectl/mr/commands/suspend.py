@@ -1,0 +1,57 @@
+"""`kubectl mr suspend`: the annotation that says hands off, with who, why and since when beside it."""
+
+import getpass
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import click
+
+from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.overview.states import suspension
+from gardener.responsibility import is_ignored
+from kube.client import Client
+from kube.clock import format_time
+from kube.errors import KubeError
+from kube.objects import key
+from kube.resources import Resource
+from kubectl import output
+from kubectl.mr import parameters
+from kubectl.session import Session, on_cluster
+
+_REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
+
+
+@click.command
+@parameters.names
+@parameters.all_here
+@parameters.all_namespaces("everywhere")
+@click.option("--reason", "-r", required=True, metavar="TEXT", help="Why; others will want to know.")
+@on_cluster(target=False)
+async def command(session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, reason: str) -> None:
+    """Nothing is done to the objects, even if others change them. Deleting a suspended ManagedResource deletes them."""
+    found = await session.selected(names, all_here=all_here, everywhere=everywhere)
+    notes = {
+        IGNORE: "true",
+        IGNORE_REASON: reason,
+        IGNORED_BY: await _own_name(session.source.client),
+        IGNORED_SINCE: format_time(datetime.now(UTC)),
+    }
+    for managed_resource in found:
+        name = key(managed_resource)
+        if not names and is_ignored(managed_resource):
+            output.waiting(f"ManagedResource {name} is suspended already, {suspension(managed_resource)}")
+            continue
+        patch = {"metadata": {"annotations": notes}}
+        await session.source.client.patch(MANAGED_RESOURCES, name.name, patch, namespace=name.namespace)
+        output.done(f"ManagedResource {name} is suspended; when you are done: kubectl mr resume {name.name}")
+
+
+async def _own_name(client: Client) -> str:
+    """As the API server knows who asks; else as this computer does."""
+    try:
+        review = await client.create(_REVIEWS, {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind})
+        name = ((review.get("status") or {}).get("userInfo") or {}).get("username")
+    except KubeError:
+        name = None
+    return name or getpass.getuser()

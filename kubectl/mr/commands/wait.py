@@ -1,0 +1,34 @@
+"""`kubectl mr wait`: until ManagedResources are ready, or gone."""
+
+from collections.abc import Sequence
+
+import click
+
+from kube.objects import key
+from kubectl import options
+from kubectl.mr import parameters
+from kubectl.mr.waiting import Goal, wait_for
+from kubectl.options import seconds_of
+from kubectl.session import Session, demand_selection, on_cluster
+
+
+@click.command
+@parameters.names
+@parameters.all_here
+@parameters.all_namespaces("everywhere")
+@click.option(
+    "--for", "goal", type=options.OneOf(Goal), default=Goal.READY.value, show_default=True, help="What to wait for."
+)
+@options.timeout("5m")
+@on_cluster()
+async def command(
+    session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, goal: Goal, timeout: str
+) -> int:
+    """Tells what is still missing, and which objects block a deletion and why. Exit code 1 if it took too long."""
+    patience = seconds_of(timeout)
+    demand_selection(names, all_here=all_here, everywhere=everywhere)
+    if names:
+        wanted = [session.key(name) for name in names]  # that are perhaps gone already
+    else:
+        wanted = [key(obj) for obj in await session.selected((), all_here=all_here, everywhere=everywhere)]
+    return await wait_for(session, wanted, goal, timeout=patience)

@@ -1,0 +1,100 @@
+"""Objects as they are in the target cluster, and their health by the rules of the health controller."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gardener.managed_resource.references import key_of_reference
+from gardener.overview.objects import Health, HealthStatus, Live, health_status
+from kube.client import Selection
+from kube.errors import Forbidden, KindNotServed, KubeError
+from kube.objects import Object, key, metadata, uid
+from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
+from kubectl.session import Cluster, gathered
+from kubectl.style import BLUE, GREEN, RED, YELLOW, Word
+
+_AT_ONCE = 16
+
+
+async def read_all(cluster: Cluster, references: Iterable[Object]) -> list[Live]:
+    """The objects behind references, in their order."""
+    return await gathered(partial(read, cluster), references, at_once=_AT_ONCE)
+
+
+async def read(cluster: Cluster, reference: Object) -> Live:
+    try:
+        obj = await read_object(cluster, reference)
+    except KindNotServed as error:
+        return Live(reference, None, HealthStatus(Health.MISSING, str(error)))
+    except Forbidden:
+        return Live(reference, None, HealthStatus(Health.UNKNOWN, "you may not read it"))
+    except KubeError as error:
+        return Live(reference, None, HealthStatus(Health.UNKNOWN, str(error)))
+    return Live(reference, obj, health_status(obj) if obj else HealthStatus(Health.MISSING))
+
+
+async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object | None:
+    """None if there is none. Raises KubeError."""
+    resource = await cluster.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
+    namespace = (reference.get("namespace") or "") if resource.namespaced else ""
+    return await cluster.client.find(resource, reference.get("name") or "", namespace=namespace)
+
+
+def by_key(found: Iterable[Live]) -> dict[str, Live]:
+    return {key_of_reference(live.reference): live for live in found}
+
+
+# --- health as a word in colour
+
+_HEALTH = {
+    Health.HEALTHY: GREEN,
+    Health.PROGRESSING: BLUE,
+    Health.UNHEALTHY: RED,
+    Health.MISSING: RED,
+    Health.DELETING: YELLOW,
+    Health.UNKNOWN: YELLOW,
+}
+
+
+def health_word(status: HealthStatus) -> Word:
+    return Word(status.health.value, _HEALTH[status.health])
+
+
+# --- what objects own
+
+OWNERS = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"})
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """An object that another one has made."""
+
+    name: str
+    uid: str
+    status: HealthStatus
+    is_idle: bool
+    """An old ReplicaSet, kept for a roll-back."""
+
+
+async def owned_objects(cluster: Cluster, namespaces: Iterable[str]) -> dict[str, list[Owned]]:
+    """ReplicaSets, Jobs and Pods in these namespaces, by the uid of their owner. Only what is shown is kept."""
+    found: dict[str, list[Owned]] = {}
+    for namespace in sorted(set(namespaces)):
+        for resource in (REPLICA_SETS, JOBS, PODS):
+            for obj in await _listed(cluster, resource, namespace):
+                for owner in metadata(obj).get("ownerReferences") or []:
+                    found.setdefault(owner.get("uid") or "", []).append(_owned(obj))
+    return found
+
+
+async def _listed(cluster: Cluster, resource: Resource, namespace: str) -> Sequence[Object]:
+    try:
+        return await cluster.client.list(resource, Selection(namespace=namespace))
+    except Forbidden:
+        return ()
+
+
+def _owned(obj: Object) -> Owned:
+    idle = obj["kind"] == "ReplicaSet" and not (obj.get("spec") or {}).get("replicas")
+    return Owned(f"{obj['kind']}/{key(obj).name}", uid(obj), health_status(obj), idle)

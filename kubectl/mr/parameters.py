@@ -1,0 +1,73 @@
+"""The parameters that commands about ManagedResources share, beyond those of all plugins."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from gardener.kinds import MANAGED_RESOURCES
+from kubectl.options import FILE, OneOf
+from kubectl.output import Form
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of ManagedResources, for the shell; nothing if they can't be had at once."""
+    from kubectl.object_names import names_of
+
+    return names_of(MANAGED_RESOURCES, ctx.params, incomplete)
+
+
+# --- which ManagedResources
+
+name = click.argument("name", help="The ManagedResource.", shell_complete=complete_name)
+names = click.argument(
+    "names", nargs=-1, metavar="[NAME]...", help="The ManagedResources.", shell_complete=complete_name
+)
+all_here = click.option("--all", "all_here", is_flag=True, help="All ManagedResources of the namespace.")
+
+
+def all_namespaces(parameter: str) -> Callable[[F], F]:
+    return click.option("--all-namespaces", "-A", parameter, is_flag=True, help="All namespaces.")
+
+
+# --- manifests
+
+paths = click.option(
+    "--filename",
+    "-f",
+    "paths",
+    type=FILE,
+    multiple=True,
+    metavar="DIR|FILE",
+    help="Manifests; may be given several times, - is standard input.",
+)
+
+
+def required_paths(metavar: str) -> Callable[[F], F]:
+    return click.option(
+        "--filename",
+        "-f",
+        "paths",
+        type=FILE,
+        multiple=True,
+        required=True,
+        metavar=metavar,
+        help="Manifests; may be given several times.",
+    )
+
+
+kustomizations = click.option(
+    "--kustomize",
+    "-k",
+    "kustomizations",
+    type=FILE,
+    multiple=True,
+    metavar="DIR",
+    help="Manifests that a kustomization builds.",
+)
+form_of_objects = click.option(
+    "--output", "-o", "form", type=OneOf(Form), default=Form.YAML.value, show_default=True, help="The form of output."
+)
+wait = click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until they are ready.")

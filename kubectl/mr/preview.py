@@ -1,0 +1,278 @@
+"""What the agent would do to objects, found out by dry runs of its own writes.
+
+Each object is merged as the agent would merge it, and the API server tells what it would become, defaults and webhooks
+included, and what it warns of. So there are no differences where there is nothing to do. What would be removed, and
+what stays, is decided by the agent's rules.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gardener.keys import ADOPT, FIELD_MANAGER, KEEP_OBJECT, ORIGIN
+from gardener.kinds import MANAGED_RESOURCES
+from gardener.managed_resource.adoption import adoption_problem
+from gardener.managed_resource.changes import Change, changes
+from gardener.managed_resource.difference import dropped_fields
+from gardener.managed_resource.inventory import InventoryDiff, only_announced
+from gardener.managed_resource.merge import MergeError
+from gardener.managed_resource.messages import held_text, strict_text
+from gardener.managed_resource.plan import Wanted
+from gardener.managed_resource.references import key_of_reference
+from gardener.managed_resource.remedies import with_remedy
+from gardener.managed_resource.removal_rules import Disposition, disposition
+from gardener.managed_resource.warnings import FieldValidationError, dropped_texts, field_validation
+from gardener.overview.objects import listed_in, short_name
+from gardener.responsibility import parse_origin
+from kube.client import Client
+from kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
+from kube.objects import Key, Object, annotations, group_of, is_deleting, key
+from kube.write_mode import FieldValidation, WriteMode
+from kubectl.errors import UserError
+from kubectl.mr.changes import described
+from kubectl.mr.desired import Merging, autoscaled, plan_of
+from kubectl.mr.live import read_object
+from kubectl.session import Session, gathered
+from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Line, Word, counted
+
+_AT_ONCE = 8
+_DEFINITION, _NAMESPACE = "CustomResourceDefinition", "Namespace"
+_LACKS_RIGHTS = " cannot "
+"""As authorizers say it; admission uses other words."""
+
+
+class What(StrEnum):
+    """What would become of an object."""
+
+    UNCHANGED = "unchanged"
+    """Only the API server warns of something."""
+    CHANGED = "changed"
+    CREATED = "created"
+    TAKEN_OVER = "takenOver"
+    """It exists, and is no object of this ManagedResource."""
+    REMOVED = "removed"
+    RELEASED = "released"
+    """It stays, and is not managed any more."""
+    REFUSED = "refused"
+    """It can't be applied."""
+    UNKNOWN = "unknown"
+
+
+FAILURES = frozenset({What.REFUSED, What.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    name: str
+    what: What
+    changes: Sequence[Change] = ()
+    reason: str = ""
+    """What the problem is, or why it is taken over or stays."""
+    warnings: Sequence[str] = ()
+
+    def json(self) -> Object:
+        told: Object = {"name": self.name, "what": self.what}
+        if self.changes:
+            told["changes"] = [change.json() for change in self.changes]
+        if self.warnings:
+            told["warnings"] = list(self.warnings)
+        field = "problem" if self.what in FAILURES else "reason"
+        return told | ({field: self.reason} if self.reason else {})
+
+
+async def differences(session: Session, managed_resource: Object, secrets: Sequence[Object]) -> list[Difference]:
+    """What a pass over the ManagedResource would do if these were its Secrets; empty: nothing.
+
+    Raises:
+        UserError: no pass would do anything.
+        KubeError: it could not be found out.
+    """
+    if is_deleting(managed_resource):
+        raise UserError("it is being deleted", hint="what is left of it: kubectl mr describe")
+    try:
+        validation = field_validation(managed_resource)
+    except FieldValidationError as error:
+        raise UserError(f"nothing is applied: {error}") from error
+    plan = await plan_of(managed_resource, secrets, session.target.discovery)
+    wanted = plan.wanted()
+    look = _Look(
+        session,
+        managed_resource,
+        Merging(managed_resource, await autoscaled(session.target)),
+        validation,
+        InventoryDiff.of(managed_resource, plan),
+        frozenset(each.key.name.partition(".")[2] for each in wanted if each.reference.get("kind") == _DEFINITION),
+        frozenset(each.key.name for each in wanted if each.reference.get("kind") == _NAMESPACE),
+    )
+    problems = [Difference("document", What.REFUSED, reason=error) for error in plan.decode_errors]
+    found = await gathered(look.at_wanted, wanted, at_once=_AT_ONCE)
+    leaving = [*look.inventory.unwanted, *look.inventory.released]
+    found += await gathered(look.at_unwanted, leaving, at_once=_AT_ONCE)
+    return [*problems, *(difference for difference in found if difference)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """At the objects of one ManagedResource."""
+
+    session: Session
+    managed_resource: Object
+    merging: Merging
+    validation: FieldValidation
+    inventory: InventoryDiff
+    defined: frozenset[str]
+    """The groups of kinds that the ManagedResource itself defines."""
+    namespaces: frozenset[str]
+    """That it has, and that may have to be created."""
+
+    async def at_wanted(self, wanted: Wanted) -> Difference | None:
+        name = short_name(wanted.reference)
+        if wanted.resource is None and group_of(wanted.reference.get("apiVersion") or "") in self.defined:
+            return Difference(name, What.CREATED)
+        if wanted.resource is None or wanted.problem:
+            return Difference(name, What.REFUSED, reason=wanted.problem)
+        try:
+            return await self._compared(name, wanted)
+        except (BadRequest, Forbidden, Invalid, NotFound, MergeError, _NotOursError) as error:
+            if isinstance(error, Forbidden) and _LACKS_RIGHTS in str(error):
+                reason = f"{error}; the dry run needs the permission to create and update"
+                return Difference(name, What.UNKNOWN, reason=reason)
+            return Difference(name, What.REFUSED, reason=with_remedy(str(error), error))
+        except KubeError as error:
+            return Difference(name, What.UNKNOWN, reason=str(error))
+
+    async def _compared(self, name: str, wanted: Wanted) -> Difference | None:
+        live = await read_object(self.session.target, wanted.reference)
+        if live is not None and wanted.is_ignored:
+            return None
+        former = await self._former(live, wanted) if live is not None else ""
+        would_be, warnings = await self._dry_run(wanted, live)
+        if live is None:
+            return Difference(name, What.CREATED, warnings=warnings)
+        found = list(changes(live, would_be))
+        if former:
+            return Difference(name, What.TAKEN_OVER, found, reason=former, warnings=warnings)
+        if not found and not warnings:
+            return None
+        return Difference(name, What.CHANGED if found else What.UNCHANGED, found, warnings=warnings)
+
+    async def _former(self, live: Object, wanted: Wanted) -> str:
+        """Whose the live object is so far; empty if it is this ManagedResource's. Raises _NotOursError."""
+        origin = annotations(live).get(ORIGIN) or ""
+        if not origin:
+            if wanted.name in self.inventory.previous:
+                return ""
+            of_managed_resource = annotations(self.managed_resource).get(ADOPT) or ""
+            refused = adoption_problem(wanted.object(), resource=wanted.text, of_managed_resource=of_managed_resource)
+            if refused:
+                raise _NotOursError(refused)
+            return "it exists without an owner"
+        owner = _owner(origin)
+        if owner == key(self.managed_resource):
+            return ""
+        if await self._is_held(owner, wanted.name):
+            raise _NotOursError(held_text(wanted.text, origin, is_certain=True))
+        return f"it was of ManagedResource {origin}"
+
+    async def _is_held(self, owner: Key | None, name: str) -> bool:
+        """Whether that is another ManagedResource that exists, and lists the object."""
+        if owner is None or owner == key(self.managed_resource):
+            return False
+        holder = await self.session.source.client.find(MANAGED_RESOURCES, owner.name, namespace=owner.namespace)
+        return holder is not None and name in map(key_of_reference, listed_in(holder))
+
+    async def _dry_run(self, wanted: Wanted, live: Object | None) -> tuple[Object, Sequence[str]]:
+        """What a write of the agent would make of it, and what is to be told of that."""
+        assert wanted.resource is not None
+        merged = self.merging.merged(wanted, live)
+        mode = WriteMode(self.validation, dry_run=True, field_manager=FIELD_MANAGER)
+        warned: list[str] = []
+        client: Client = self.session.target.client
+        write = client.create if live is None else client.replace
+        try:
+            would_be = await write(wanted.resource, merged, mode=mode, warnings=warned)
+        except NotFound:
+            if live is not None or wanted.key.namespace not in self.namespaces:
+                raise
+            return merged, ()
+        dropped = dropped_texts(wanted.reference, warned, dropped_fields(merged, would_be))
+        if dropped and self.validation is FieldValidation.STRICT:
+            raise BadRequest(400, message=strict_text(dropped))
+        return would_be, [*warned, *dropped]
+
+    async def at_unwanted(self, reference: Object) -> Difference | None:
+        name = short_name(reference)
+        try:
+            live = await read_object(self.session.target, reference)
+            if live is None:
+                return None
+            if reference in self.inventory.released:
+                return Difference(name, What.RELEASED, reason="its annotation sets the mode Ignore")
+            return await self._removal(reference, name, live)
+        except KubeError as error:
+            return Difference(name, What.UNKNOWN, reason=str(error))
+
+    async def _removal(self, reference: Object, name: str, live: Object) -> Difference | None:
+        origin, object_key = annotations(live).get(ORIGIN) or "", key_of_reference(reference)
+        is_held = await self._is_held(_owner(origin), object_key)
+        found = disposition(
+            live,
+            origin=str(key(self.managed_resource)),
+            held_by_other=lambda _: is_held,
+            garbage_collector=True,
+            is_ours_unstamped=object_key not in only_announced(self.managed_resource),
+        )
+        return Difference(name, What.REMOVED) if found is Disposition.DELETE else _left(name, found, origin)
+
+
+def _owner(origin: str) -> Key | None:
+    try:
+        return parse_origin(origin).key
+    except ValueError:
+        return None
+
+
+def _left(name: str, found: Disposition, origin: str) -> Difference | None:
+    reasons = {
+        Disposition.KEEP: f"it has the annotation {KEEP_OBJECT}",
+        Disposition.COLLECTED: "the garbage collector removes it when nothing refers to it any more",
+        Disposition.HANDED_OVER: f"it is of ManagedResource {origin} now",
+    }
+    return Difference(name, What.RELEASED, reason=reasons[found]) if found in reasons else None
+
+
+class _NotOursError(Exception):
+    """Another ManagedResource has the object, or it is not to be taken over."""
+
+
+# --- words
+
+_WORDS = {
+    What.CHANGED: Word("would be changed", BLUE),
+    What.CREATED: Word("would be created", GREEN),
+    What.TAKEN_OVER: Word("would be taken over", YELLOW),
+    What.REMOVED: Word("would be removed", RED),
+    What.RELEASED: Word("would be left as it is, and not managed any more", YELLOW),
+    What.REFUSED: Word("cannot be applied", RED),
+    What.UNKNOWN: Word("cannot be compared", RED),
+}
+
+
+def lines(found: Iterable[Difference]) -> Iterator[Line]:
+    for difference in found:
+        if difference.what is not What.UNCHANGED:
+            yield [Word("► ", BLUE), f"{difference.name} ", _WORDS[difference.what]]
+        if difference.reason:
+            yield ["  ", Word(difference.reason, DIM)]
+        for change in difference.changes:
+            yield from described(change)
+        yield from ([Word("⚠ ", YELLOW), f"{difference.name}: {text}"] for text in difference.warnings)
+
+
+_COUNTED = {**_WORDS, What.RELEASED: "would be left"}
+
+
+def summary(found: Sequence[Difference]) -> str:
+    counts = {what: sum(difference.what is what for difference in found) for what in _COUNTED}
+    told = ", ".join(f"{count} {_COUNTED[what]}" for what, count in counts.items() if count)
+    return f"{counted(len(found), 'object')}: {told}"

@@ -1,0 +1,189 @@
+"""Waiting with something to look at: what is still missing, and which object blocks a deletion, and why.
+
+On a terminal the picture is drawn anew; elsewhere a line is written when there is something new. The ManagedResource is
+read once a second, and its objects as long as they are what it waits for.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from gardener.keys import OPERATION, OPERATION_RECONCILE
+from gardener.managed_resource.conditions import is_observed
+from gardener.overview.objects import Health, Live, as_told, listed_in
+from gardener.overview.states import State, brief, message_of, state_of, warnings_of
+from kube.errors import Unreachable
+from kube.objects import Key, Object, annotations
+from kubectl import output
+from kubectl.mr.live import health_word, read_all
+from kubectl.mr.words import state_word
+from kubectl.session import Session, gathered
+from kubectl.style import Line, counted, rendered, shortened
+
+_INTERVAL = 1.0
+_SHOWN = 5
+"""Objects of one ManagedResource."""
+_PICTURED = 10
+"""ManagedResources that are drawn at once."""
+_AT_ONCE = 16
+_WIDTH = 160
+
+
+class Goal(StrEnum):
+    READY = "ready"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is known of one ManagedResource at a moment."""
+
+    name: str
+    reached: bool
+    line: Line
+    """In one line."""
+    blocking: Sequence[Line] = ()
+    hopeless: str = ""
+    """Why waiting any longer makes no sense."""
+    warnings: str = ""
+    """What was warned of when it was applied."""
+
+
+async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeout: float, checksum: str = "") -> int:
+    """Exit code 0 when all are there; 1 when it took too long, or can't come true.
+
+    Args: checksum: of the data that has to be applied, if that is known: the agent may not have seen it yet.
+    """
+    deadline = time.monotonic() + timeout
+    found: dict[Key, Progress] = {}
+    left = list(wanted)
+    with _display() as draw:
+        while True:
+            found |= zip(
+                left, await gathered(partial(_progress, session, goal, checksum), left, at_once=_AT_ONCE), strict=True
+            )
+            draw(list(found.values()))
+            left = [key for key in left if not found[key].reached]
+            if not left or any(found[key].hopeless for key in left) or time.monotonic() >= deadline:
+                break
+            await asyncio.sleep(min(_INTERVAL, max(deadline - time.monotonic(), 0)))
+    for progress in found.values():
+        if progress.reached:
+            output.done(f"{progress.name} is {goal}")
+            if progress.warnings:
+                output.warn(f"{progress.name}: {progress.warnings}")
+        else:
+            why = progress.hopeless or f"not {goal} after {timeout:g} s"
+            output.failed(f"{progress.name}: {why}; {rendered(progress.line, colors=False)}")
+            for line in progress.blocking:
+                output.waiting(rendered(line, colors=False))
+    return 1 if left else 0
+
+
+async def _progress(session: Session, goal: Goal, checksum: str, wanted: Key) -> Progress:
+    name = wanted.name if wanted.namespace == session.namespace else str(wanted)
+    try:
+        managed_resource = await (session.find(wanted) if goal is Goal.DELETED else session.demand(wanted))
+        if managed_resource is None:
+            return Progress(name, reached=True, line=["gone"])
+        listed = listed_in(managed_resource) if _needs_objects(managed_resource) else []
+        found = as_told(managed_resource, await read_all(session.target, listed))
+    except Unreachable as error:
+        return Progress(name, reached=False, line=[f"the API server does not answer: {error}"])
+    return progress_of(name, managed_resource, found, goal, checksum=checksum)
+
+
+def _needs_objects(managed_resource: Object) -> bool:
+    return state_of(managed_resource) in {State.PROGRESSING, State.UNHEALTHY, State.DELETING}
+
+
+def progress_of(
+    name: str, managed_resource: Object, found: Sequence[Live], goal: Goal, *, checksum: str = ""
+) -> Progress:
+    """What one state and its objects mean for a goal."""
+    state = state_of(managed_resource)
+    text = brief(message_of(managed_resource))
+    line: Line = [state_word(state), f": {shortened(text, _WIDTH)}" if text else ""]
+    if goal is Goal.DELETED:
+        left = [live for live in found if live.object is not None]
+        hopeless = "" if state is State.DELETING else "it is not being deleted"
+        line = [state_word(state), f", {counted(len(left), 'object')} left" if state is State.DELETING else ""]
+        return Progress(name, reached=False, line=line, blocking=_lines(left), hopeless=hopeless)
+    is_passed = is_observed(managed_resource) and not is_asked_for(managed_resource)
+    is_applied = checksum in {"", (managed_resource.get("status") or {}).get("secretsDataChecksum")}
+    reached = state is State.READY and is_passed and is_applied
+    hopeless = {State.SUSPENDED: "it is suspended", State.DELETING: "it is being deleted"}.get(state, "")
+    waited = [live for live in found if live.status.health is not Health.HEALTHY]
+    warnings = warnings_of(managed_resource)
+    return Progress(name, reached=reached, line=line, blocking=_lines(waited), hopeless=hopeless, warnings=warnings)
+
+
+def is_asked_for(managed_resource: Object) -> bool:
+    """Whether a pass was asked for, and no agent has begun with it."""
+    return annotations(managed_resource).get(OPERATION) == OPERATION_RECONCILE
+
+
+def _lines(found: Sequence[Live]) -> list[Line]:
+    lines: list[Line] = [
+        [
+            f"{live.name} ",
+            health_word(live.status),
+            f": {shortened(live.status.message, _WIDTH)}" if live.status.message else "",
+        ]
+        for live in found[:_SHOWN]
+    ]
+    return lines if len(found) <= _SHOWN else [*lines, [f"and {len(found) - _SHOWN} more"]]
+
+
+# --- drawing
+
+Draw = Callable[[Sequence[Progress]], None]
+
+
+def picture(found: Sequence[Progress]) -> list[Line]:
+    lines: list[Line] = []
+    for progress in found[:_PICTURED]:
+        lines.append([f"{progress.name} ", *progress.line])
+        lines += [["  ", *line] for line in progress.blocking]
+    return lines if len(found) <= _PICTURED else [*lines, [f"and {len(found) - _PICTURED} more"]]
+
+
+@contextmanager
+def _display() -> Iterator[Draw]:
+    if sys.stderr.isatty():
+        with _drawn_anew() as draw:
+            yield draw
+        return
+    last: list[str] = []
+
+    def tell(found: Sequence[Progress]) -> None:
+        lines = [rendered(line, colors=False) for line in picture([p for p in found if not p.reached])]
+        if lines != last:
+            for line in lines:
+                output.waiting(line)
+            last[:] = lines
+
+    yield tell
+
+
+@contextmanager
+def _drawn_anew() -> Iterator[Draw]:
+    from rich.console import Console, Group
+    from rich.live import Live as Picture
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+    console = Console(stderr=True, no_color=not output.has_colors(sys.stderr), highlight=False)
+    with Picture(console=console, transient=True, refresh_per_second=8) as picture_on_screen:
+
+        def draw(found: Sequence[Progress]) -> None:
+            waited = [progress for progress in found if not progress.reached] or found
+            lines = [rendered(line, colors=output.has_colors(sys.stderr)) for line in picture(waited)]
+            picture_on_screen.update(Group(Spinner("dots", text="waiting"), *(Text.from_ansi(line) for line in lines)))
+
+        yield draw

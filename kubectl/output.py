@@ -1,0 +1,125 @@
+"""Where words go: data to stdout, all else to stderr; colours only on a terminal.
+
+Nothing else in this package writes to either. Text for people is escaped by `process.printable`; JSON and YAML are the
+values as they are, in characters that a terminal shows.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, TextIO
+
+import orjson
+import yaml
+
+from kube.yaml import Dumper
+from kubectl.style import BLUE, GREEN, RED, YELLOW, Line, Word, rendered
+from process.printable import LINES, TEXT, printable, printable_json
+
+
+class Output(StrEnum):
+    """Of what is shown as a table."""
+
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+class Form(StrEnum):
+    """Of what is shown as text."""
+
+    JSON = "json"
+    YAML = "yaml"
+
+
+# --- data
+
+
+def show(lines: Iterable[Line]) -> None:
+    """Text on stdout."""
+    colors = has_colors(sys.stdout)
+    for line in lines:
+        sys.stdout.write(rendered(line, colors=colors) + "\n")
+    sys.stdout.flush()
+
+
+def show_data(data: Any, form: str) -> None:
+    """One value as JSON or YAML."""
+    write(as_json(data) if form == Form.JSON else as_yaml([data]))
+
+
+def show_objects(objects: Sequence[Any], form: Form) -> None:
+    """As a List in JSON, or as documents of YAML."""
+    if form is Form.JSON:
+        write(as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
+    else:
+        write("".join(f"---\n{as_yaml([obj])}" for obj in objects))
+
+
+def write(text: str) -> None:
+    """What `as_json`, `as_yaml` or `as_written` has made."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def as_json(data: Any) -> str:
+    return printable_json(orjson.dumps(data, option=orjson.OPT_INDENT_2)).decode() + "\n"
+
+
+def as_yaml(documents: Iterable[Any]) -> str:
+    text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=1000, allow_unicode=True)
+    return printable(text, keep=LINES)
+
+
+def as_written(text: str) -> str:
+    """A text of somebody: as it is, unless a terminal is to show it."""
+    return printable(text, keep=TEXT) if sys.stdout.isatty() else text
+
+
+class _Dumper(Dumper):
+    """Quotes what has to be escaped, too."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        if printable(text, keep=LINES) == text:
+            return super().represent_text(text)
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+# --- progress
+
+
+def begin(text: str) -> None:
+    _say(Word("►", BLUE), text)
+
+
+def waiting(text: str) -> None:
+    _say(Word("◎", BLUE), text)
+
+
+def done(text: str) -> None:
+    _say(Word("✔", GREEN), text)
+
+
+def warn(text: str) -> None:
+    _say(Word("⚠", YELLOW), text)
+
+
+def failed(text: str, *details: str) -> None:
+    _say(Word("✗", RED), text, *details)
+
+
+def crashed(program: str, error: BaseException) -> None:
+    failed(f"this is a defect of {program}:", *"".join(traceback.format_exception(error)).rstrip("\n").split("\n"))
+
+
+def _say(mark: Word, text: str, *details: str) -> None:
+    for line in ([mark, " ", text], *(["  ", detail] for detail in details)):
+        sys.stderr.write(rendered(line, colors=has_colors(sys.stderr)) + "\n")
+    sys.stderr.flush()
+
+
+def has_colors(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,33 @@
+"""The command line of `kubectl mss`."""
+
+from typing import Never
+
+from kubectl.plugin import Plugin
+
+COMMANDS = {
+    "history": "List the revisions of a ManagedSeedSet's templates, or show one.",
+    "undo": "Go back to former templates.",
+    "status": "Tell whether all replicas are as they are to be, or wait for that.",
+}
+
+PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets.commands")
+
+
+@PLUGIN.group
+def app() -> None:
+    """See how updates of ManagedSeedSets go, and take them back.
+
+    Data goes to stdout, all else to stderr. Exit codes: 0 it was done, 1 it could not be, 2 the command line is wrong.
+    """
+
+
+def main() -> Never:
+    PLUGIN.main(app)
+
+
+def complete() -> None:
+    PLUGIN.complete(app)
+
+
+if __name__ == "__main__":
+    main()

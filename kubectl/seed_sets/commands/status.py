@@ -1,0 +1,38 @@
+"""`kubectl mss status`: how far a set is, at once or until it is ready."""
+
+import asyncio
+import time
+
+import click
+
+from kube.objects import key
+from kubectl import options, output
+from kubectl.options import seconds_of
+from kubectl.seed_sets import reading
+from kubectl.session import Session, on_cluster
+
+_INTERVAL = 1.0
+
+
+@click.command
+@reading.name
+@click.option("--watch", is_flag=True, help="Wait until all replicas are ready and updated.")
+@options.timeout("1h")
+@on_cluster(target=False)
+async def command(session: Session, *, name: str, watch: bool, timeout: str) -> int:
+    """The exit code is 0 if all replicas are ready and updated, as far as the partition wants them to be, and 1 if they
+    are not.
+    """
+    deadline, last = time.monotonic() + seconds_of(timeout), ""
+    while True:
+        seed_set = await reading.seed_set_of(session, name)
+        is_done, told = reading.progress_of(seed_set)
+        if told != last:
+            output.show([[f"{key(seed_set)}: {told}"]])
+            last = told
+        if is_done or not watch:
+            return int(not is_done)
+        if time.monotonic() >= deadline:
+            output.failed(f"not ready after {timeout}")
+            return 1
+        await asyncio.sleep(_INTERVAL)

@@ -1,0 +1,47 @@
+"""`kubectl mss undo`: former templates become those of the set, in one write. The controller manager finds the
+revision that they were, and updates the replicas as after any change.
+"""
+
+import click
+
+from gardener.garden.managed_seed_set.revisions import CHANGE_CAUSE, templates_in, templates_of
+from gardener.garden.resources import MANAGED_SEED_SETS
+from kube.objects import Object, annotations, key, metadata, spec
+from kubectl import output
+from kubectl.errors import UserError
+from kubectl.seed_sets import reading
+from kubectl.session import Session, on_cluster
+
+
+@click.command
+@reading.name
+@click.option(
+    "--to-revision", "to", type=click.IntRange(min=1), metavar="N", help="Which one; default: that before the newest."
+)
+@on_cluster(target=False)
+async def command(session: Session, *, name: str, to: int | None) -> None:
+    """The numbers are those of kubectl mss history. Nothing but the templates changes, and the cause of the change,
+    which is that of the revision again.
+    """
+    seed_set = await reading.seed_set_of(session, name)
+    revisions = await reading.revisions_of(session, seed_set)
+    if to is None and len(revisions) == 1:
+        raise UserError(f"there is no revision before the newest, {reading.number_of(revisions[0])}")
+    revision = revisions[-2] if to is None else reading.of_number(revisions, to)
+    told = f"ManagedSeedSet {key(seed_set)} has the templates of revision {reading.number_of(revision)}"
+    if templates_of(seed_set) == templates_in(revision):
+        output.done(f"{told} already")
+        return
+    await session.source.client.replace(MANAGED_SEED_SETS, with_templates(seed_set, revision))
+    output.done(f"{told} again; kubectl mss status {name} --watch waits for the replicas")
+
+
+def with_templates(seed_set: Object, revision: Object) -> Object:
+    notes = {name: text for name, text in annotations(seed_set).items() if name != CHANGE_CAUSE}
+    if (cause := annotations(revision).get(CHANGE_CAUSE)) is not None:
+        notes[CHANGE_CAUSE] = cause
+    return {
+        **seed_set,
+        "metadata": {**metadata(seed_set), "annotations": notes},
+        "spec": {**spec(seed_set), **templates_in(revision)},
+    }

@@ -1,0 +1,74 @@
+"""A ManagedSeedSet and its revisions, and what its status says."""
+
+from collections.abc import Sequence
+
+import click
+
+from gardener.garden.managed_seed_set.pending import Pending
+from gardener.garden.managed_seed_set.revisions import owned
+from gardener.garden.resources import MANAGED_SEED_SETS
+from gardener.garden.shoots import is_current
+from kube.client import Selection
+from kube.clock import format_time
+from kube.objects import Key, Object, condition, integer, key, mapping, spec, text
+from kube.paths import mapping_at
+from kube.resources import CONTROLLER_REVISIONS
+from kubectl.errors import UserError
+from kubectl.garden.reading import Reader
+from kubectl.session import Session
+
+
+def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from kubectl.object_names import names_of
+
+    return names_of(MANAGED_SEED_SETS, ctx.params, incomplete)
+
+
+name = click.argument("name", help="The ManagedSeedSet.", shell_complete=_complete_name)
+
+
+async def seed_set_of(session: Session, name: str) -> Object:
+    """Raises UserError: there is none."""
+    return await Reader(session.source.client).demand(MANAGED_SEED_SETS, Key(session.namespace, name))
+
+
+async def revisions_of(session: Session, seed_set: Object) -> list[Object]:
+    """The oldest first. Raises UserError: none are kept."""
+    pages = session.source.client.pages(CONTROLLER_REVISIONS, Selection(key(seed_set).namespace))
+    found = owned(seed_set, [each async for page in pages for each in page])
+    if not found:
+        raise UserError(
+            f"no revision of ManagedSeedSet {key(seed_set)} is kept",
+            hint="the controller manager keeps them if spec.updateStrategy.rollingUpdate is there, if empty",
+        )
+    return found
+
+
+def number_of(revision: Object) -> int:
+    return integer(revision.get("revision"))
+
+
+def of_number(revisions: Sequence[Object], number: int) -> Object:
+    """Raises UserError: it is not among them."""
+    for revision in revisions:
+        if number_of(revision) == number:
+            return revision
+    known = ", ".join(str(number_of(each)) for each in revisions)
+    raise UserError(f"there is no revision {number}", hint=f"there are: {known}")
+
+
+def progress_of(seed_set: Object) -> tuple[bool, str]:
+    """Whether all replicas are as they are to be, and how it stands."""
+    status, wanted = mapping(seed_set.get("status")), integer(spec(seed_set).get("replicas"))
+    if not is_current(seed_set):
+        return False, "the controller manager has not seen the last change yet"
+    there, ready = (integer(status.get(field)) for field in ("replicas", "readyReplicas"))
+    counts = f"{there} of {wanted} replicas are there, {ready} are ready"
+    if mapping_at(spec(seed_set), "updateStrategy").get("rollingUpdate") is not None:
+        counts += f", {integer(status.get('updatedReplicas'))} are updated"
+    if (pending := Pending.of(status)) is not None:
+        return False, f"{counts}; replica {pending.name}: {pending.reason} since {format_time(pending.since)}"
+    said = condition(seed_set, "Progressing")
+    if said is not None and said.get("reason") != "Idle":
+        return False, f"{counts}; {text(said.get('reason'))}: {text(said.get('message'))}"
+    return there == ready == wanted, counts

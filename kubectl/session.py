@@ -1,0 +1,291 @@
+"""From flags to a cluster, and from errors to words that help and an exit code.
+
+    @on_cluster()       makes a function for click of one that gets a session; its result is the exit code
+    run(where, work)    does the same once, for a command that may also do without a cluster
+
+A kubeconfig on a person's computer may run plugins and name files: it is trusted.
+"""
+
+import asyncio
+import contextlib
+import functools
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gardener.kinds import MANAGED_RESOURCES
+from kube.client import Client, Form, Selection
+from kube.connection import load_kubeconfig
+from kube.errors import Forbidden, KindNotServed, KubeError, Unauthorized, Unreachable
+from kube.kubeconfig import ConfigurationError, read_kubeconfig
+from kube.objects import Key, Object, key, mappings
+from kubectl import options, output
+from kubectl.errors import UserError, not_found
+from kubectl.transport import PlainTransport
+
+if TYPE_CHECKING:
+    from kube.discovery import Discovery
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_USER_AGENT = "kubectl-mr"
+_DEFAULT_NAMESPACE = "default"
+PAGE = 250
+"""How many ManagedResources are listed at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Which cluster and namespace the flags name."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    target: Path | None = None
+    """Of the cluster that the objects are applied to, if it is another one."""
+    user: str | None = None
+    """To impersonate, in both clusters."""
+    groups: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    client: Client
+
+    @functools.cached_property
+    def discovery(self) -> "Discovery":
+        from kube.discovery import Discovery  # only here: `get` needs none
+
+        return Discovery(self.client)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    source: Cluster
+    target: Cluster
+    namespace: str
+
+    async def managed_resource(self, name: str) -> Object:
+        """Raises UserError that tells similar names."""
+        return await self.demand(self.key(name))
+
+    async def demand(self, wanted: Key) -> Object:
+        """Raises UserError that tells similar names."""
+        return await self.find(wanted) or await self._missing(wanted)
+
+    async def find(self, wanted: Key) -> Object | None:
+        try:
+            return await self.source.client.find(MANAGED_RESOURCES, wanted.name, namespace=wanted.namespace)
+        except KindNotServed:
+            raise KindMissing from None
+
+    async def selected(self, names: Sequence[str], *, all_here: bool, everywhere: bool) -> list[Object]:
+        """Those that are named, or all of the namespace, or of all namespaces.
+
+        Raises: click.BadParameter: both are asked for, or neither is.
+        """
+        demand_selection(names, all_here=all_here, everywhere=everywhere)
+        if names:
+            return [await self.managed_resource(name) for name in names]
+        pages = self.pages("" if everywhere else self.namespace)
+        return [item async for page in pages for item in page]
+
+    async def _missing(self, wanted: Key) -> Object:
+        selection = Selection(namespace=wanted.namespace)
+        known = await self.source.client.list(MANAGED_RESOURCES, selection, form=Form.METADATA)
+        names = [key(obj).name for obj in known]
+        remedy = "look at all of them: kubectl mr get -A"
+        raise not_found("ManagedResource", wanted.name, names, where=f"{wanted.namespace}/", remedy=remedy)
+
+    async def pages(self, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
+        """ManagedResources, so that thousands cost no more memory than a page. Raises KindMissing."""
+        selection = Selection(namespace=namespace, label_selector=selector)
+        try:
+            async for page in self.source.client.pages(MANAGED_RESOURCES, selection, limit=PAGE):
+                yield page
+        except KindNotServed:
+            raise KindMissing from None
+
+    def key(self, name: str) -> Key:
+        return Key(self.namespace, name)
+
+
+def demand_selection(names: Sequence[str], *, all_here: bool, everywhere: bool) -> None:
+    """Raises click.BadParameter: both names and all are asked for, or neither is."""
+    if bool(names) == (all_here or everywhere):
+        raise click.BadParameter("either names, or --all, or -A for all namespaces", param_hint="NAME")
+
+
+class KindMissing(UserError):
+    def __init__(self) -> None:
+        super().__init__(
+            "this cluster does not know ManagedResources",
+            hint="is it the right --context? If so, install the CustomResourceDefinition; see kubectl mr check",
+        )
+
+
+async def gathered(work: Callable[[A], Awaitable[R]], of: Iterable[A], *, at_once: int) -> list[R]:
+    """The results of the work on each, in their order, on so many at once."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(each: A) -> R:
+        async with slots:
+            return await work(each)
+
+    return await asyncio.gather(*(one(each) for each in of))
+
+
+Work = Callable[[Session], Awaitable[int | None]]
+
+
+def run(where: Where, work: Work, *, error_code: int = 1) -> None:
+    """Do the work and end the process with its exit code; failures end it with `error_code`."""
+
+    async def connected() -> int:
+        async with open_session(where) as session:
+            return await work(session) or 0
+
+    end(guarded(lambda: asyncio.run(connected()), error_code=error_code))
+
+
+def on_cluster(
+    *, target: bool = True, error_code: int = 1
+) -> Callable[[Callable[..., Awaitable[int | None]]], Callable[..., None]]:
+    """Makes of what gets a session a function for click, with the options that name the cluster.
+
+    Args:
+        target: whether the cluster that the objects are applied to may be another one.
+        error_code: the exit code of failures.
+    """
+    flags = options.all_of((*options.cluster, options.target) if target else options.cluster)
+
+    def decorated(work: Callable[..., Awaitable[int | None]]) -> Callable[..., None]:
+        @functools.wraps(work)
+        def command(**given: Any) -> None:
+            where = Where(**{field.name: given.pop(field.name) for field in fields(Where) if field.name in given})
+            run(where, functools.partial(work, **given), error_code=error_code)
+
+        return flags(command)
+
+    return decorated
+
+
+def run_offline(work: Callable[[], int | None]) -> None:
+    """The same for work that needs no cluster."""
+    end(guarded(lambda: work() or 0, error_code=1))
+
+
+def end(code: int) -> None:
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def guarded(work: Callable[[], int], *, error_code: int) -> int:
+    """The exit code of the work; what a user can do something about is told on stderr."""
+    try:
+        return work()
+    except (UserError, ConfigurationError, KubeError) as error:
+        output.failed(*_described(error))
+        if hint := _hint(error):
+            output.begin(hint)
+        return error_code
+    except KeyboardInterrupt:
+        return 130
+
+
+def _described(error: Exception) -> Sequence[str]:
+    return error.lines if isinstance(error, UserError) else [str(error) or type(error).__name__]
+
+
+def _hint(error: Exception) -> str:
+    match error:
+        case UserError():
+            return error.hint
+        case Unauthorized():
+            return "the cluster does not accept the credentials of the kubeconfig; they may have expired"
+        case Forbidden():
+            return "ask for this permission, or use another --context"
+        case Unreachable():
+            return "is the API server reachable from here? Try: kubectl cluster-info"
+    return ""
+
+
+@contextlib.asynccontextmanager
+async def open_session(where: Where) -> AsyncIterator[Session]:
+    if where.groups and not where.user:
+        raise UserError("--as-group needs a user", hint="name one by --as")
+    file, context = chosen_kubeconfig(where)
+    async with contextlib.AsyncExitStack() as stack:
+        source = await _cluster(stack, where, file, context.name)
+        target = source if where.target is None else await _cluster(stack, where, where.target, None)
+        yield Session(source, target, where.namespace or context.namespace or _DEFAULT_NAMESPACE)
+
+
+async def _cluster(stack: contextlib.AsyncExitStack, where: Where, file: Path, context: str | None) -> Cluster:
+    connection = load_kubeconfig(file, context=context, trusted=True)
+    transport = await stack.enter_async_context(PlainTransport(connection))
+    client = Client(transport, user_agent=_USER_AGENT)
+    if where.user:
+        client = client.impersonating(where.user, where.groups)
+    return Cluster(client)
+
+
+# --- kubeconfigs
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    name: str
+    namespace: str
+
+
+def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
+    """The file that has the context, of those that the flag or $KUBECONFIG name. Raises UserError: there is none."""
+    files = [where.kubeconfig] if where.kubeconfig else candidates(os.environ.get("KUBECONFIG", ""))
+    present = [file for file in files if file.is_file()]
+    if not present:
+        tried = ", ".join(str(file) for file in files)
+        raise UserError(f"there is no kubeconfig: {tried}", hint="name one by --kubeconfig, or in $KUBECONFIG")
+    known: list[str] = []
+    for file in present:
+        document = _read(file)
+        names = {str(entry.get("name")): entry for entry in mappings(document.get("contexts"))}
+        known += names
+        name = where.context or str(document.get("current-context") or "")
+        if name in names:
+            return file, _context(document, name, names[name], is_told_whom=bool(where.user))
+    if where.context:
+        raise UserError(
+            f"no context {where.context!r} in the kubeconfig", hint=f"there are: {', '.join(known) or 'none'}"
+        )
+    raise UserError(
+        "the kubeconfig has no current context", hint=f"name one by --context: {', '.join(known) or 'none'}"
+    )
+
+
+def candidates(variable: str) -> list[Path]:
+    files = [Path(part) for part in variable.split(os.pathsep) if part]
+    return files or [Path.home() / ".kube" / "config"]
+
+
+def _context(document: Any, name: str, entry: Any, *, is_told_whom: bool) -> Context:
+    inner = entry.get("context") or {}
+    users = {str(user.get("name")): user.get("user") or {} for user in mappings(document.get("users"))}
+    if users.get(str(inner.get("user") or ""), {}).get("as") and not is_told_whom:
+        # Going on would mean to act as somebody else than was meant.
+        raise UserError(
+            f"the context {name!r} impersonates another user, which is not supported", hint="impersonate by --as"
+        )
+    return Context(name, str(inner.get("namespace") or ""))
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        return read_kubeconfig(file, trusted=True) if file.stat().st_size else {}
+    except (OSError, ConfigurationError) as error:
+        raise UserError(str(error)) from error
