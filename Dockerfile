@@ -37,6 +37,7 @@ RUN sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt > backend.txt \
 COPY pyproject.toml README.md LICENSE ./
 COPY kube kube
 COPY gardener gardener
+COPY gardenapi gardenapi
 COPY config config
 COPY process process
 COPY agent agent

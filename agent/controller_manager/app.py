@@ -6,10 +6,10 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.controllers import CONTROLLERS
 from agent.controller_manager.metrics import GardenCollector
 from config.controller_manager.schema import ControllerManagerConfiguration
+from gardenapi.api import recognized
 from kube.loop import ControlLoop
 from process.composition import Composition
 from process.controllers import Controllers
-from process.garden_api.api import recognized
 from process.runner import Groups
 
 

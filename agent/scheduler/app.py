@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from agent.scheduler.context import Context
 from agent.scheduler.controllers import CONTROLLERS
 from config.scheduler.schema import SchedulerConfiguration
+from gardenapi.api import recognized
 from kube.loop import ControlLoop
 from process.composition import Composition
 from process.controllers import Controllers
-from process.garden_api.api import recognized
 from process.runner import Groups
 
 

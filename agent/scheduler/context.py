@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from config.scheduler.schema import SchedulerConfiguration
+from gardenapi.api import GardenApi
 from kube.clock import utc_now
 from kube.events import EventRecorder
 from process.clusters import Cluster
-from process.garden_api.api import GardenApi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

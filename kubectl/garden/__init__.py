@@ -1,6 +1,6 @@
 """`kubectl gardener`: a garden for people.
 
-What is told is decided in `gardener.garden.why`, access to Shoots by `process.garden_api`; here it is read and shown.
+What is told is decided in `gardener.garden.why`, access to Shoots by `gardenapi`; here it is read and shown.
 
 commands/    a module a command
 kinds        what people call the kinds that can be asked about

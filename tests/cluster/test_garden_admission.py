@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gardenapi.api import PlainApi, recognized
 from gardener.garden import resources
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
@@ -12,7 +13,6 @@ from kit.world import connected
 from kube.errors import Forbidden, Invalid
 from kube.objects import Object
 from kube.resources import NAMESPACES, SECRETS
-from process.garden_api.api import PlainApi, recognized
 
 pytestmark = pytest.mark.timeout(600)
 

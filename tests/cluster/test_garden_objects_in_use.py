@@ -19,6 +19,7 @@ from agent.controller_manager.namespaced_cloud_profile.controller import declare
 from agent.controller_manager.quota.controller import declare as quota
 from agent.controller_manager.secret_binding.controller import declare as secret_binding
 from config.controller_manager.schema import ControllerManagerConfiguration
+from gardenapi.api import recognized
 from gardener.garden.resources import (
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
@@ -46,7 +47,6 @@ from kube.loop import ControlLoop
 from kube.objects import Object, finalizers
 from kube.resources import Resource
 from kube.watch import ListEnds
-from process.garden_api.api import recognized
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -15,6 +15,7 @@ from config.controller_manager.controllers import Controllers
 from config.controller_manager.schema import ControllerManagerConfiguration
 from devcluster.cluster import Cluster
 from devcluster.garden.objects import CONTROLLER_MANAGER_ACCOUNT, NAMESPACE
+from gardenapi.api import recognized
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
@@ -26,7 +27,6 @@ from kube.loop import ControlLoop
 from kube.objects import Object, key, resource_version
 from kube.resources import Resource
 from kube.watch import Timings
-from process.garden_api.api import recognized
 
 Declare: TypeAlias = Callable[[Context], ControlLoop]
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_MANAGER_ACCOUNT}"

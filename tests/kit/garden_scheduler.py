@@ -11,6 +11,7 @@ from agent.scheduler.context import Context
 from agent.scheduler.shoot.controller import declare
 from config.scheduler.schema import SchedulerConfiguration, Schedulers, Shoot
 from devcluster.garden.objects import NAMESPACE, SCHEDULER_ACCOUNT
+from gardenapi.api import recognized
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
 from gardener.garden.resources import SEEDS, SHOOTS
 from kit.controllers import cluster_of, loops_at_work
@@ -21,7 +22,6 @@ from kube.events import EventRecorder
 from kube.loop import ControlLoop
 from kube.objects import Object, spec, text
 from kube.paths import mapping_at
-from process.garden_api.api import recognized
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{SCHEDULER_ACCOUNT}"
 

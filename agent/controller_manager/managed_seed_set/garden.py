@@ -10,6 +10,7 @@ from datetime import datetime
 from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.confirmed_deletion import delete_confirmed
 from agent.controller_manager.seed_usage import is_used
+from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
 from gardener.garden.managed_seed_set.objects import owner_reference
@@ -34,7 +35,6 @@ from kube.objects import (
 )
 from kube.resources import Resource
 from kube.write_mode import WriteMode
-from process.garden_api.api import GardenApi
 
 _STATUS_ATTEMPTS = 5
 

@@ -20,6 +20,7 @@ from agent.scheduler.shoot import metrics
 from agent.scheduler.shoot.assumed import Assumed
 from agent.scheduler.shoot.views import BY_SEED
 from agent.scheduler.shoot.waiting import Waiting
+from gardenapi.api import GardenApi
 from gardener.garden.profiles import profile_of
 from gardener.garden.resources import SHOOTS
 from gardener.garden.scheduling import (
@@ -52,7 +53,6 @@ from kube.errors import (
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, key, metadata, spec
 from kube.resources import Resource
-from process.garden_api.api import GardenApi
 
 _REPORTER = "shoot-scheduler"
 LONGEST_WAIT = 300.0

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import click
 
+from gardenapi.api import Role, recognized
 from gardener.garden.resources import SHOOTS
 from kube.clock import format_time
 from kube.objects import Key
@@ -11,7 +12,6 @@ from kubectl import output
 from kubectl.garden.reading import Reader
 from kubectl.options import seconds_of
 from kubectl.session import Session, on_cluster
-from process.garden_api.api import Role, recognized
 
 
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -140,7 +140,7 @@ def test_the_status_page(hostile: str) -> None:
 
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("agent", "benchmarks", "config", "devcluster", "kube", "kubectl", "process", "webhooks")
+PACKAGES = ("agent", "benchmarks", "config", "devcluster", "gardenapi", "kube", "kubectl", "process", "webhooks")
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
     "devcluster/build.py",  # how far it is

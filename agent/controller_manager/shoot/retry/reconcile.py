@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from agent.controller_manager.shoot.retry.rules import MOST_RETRIES, due, is_over
+from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.garden.resources import SHOOTS
 from gardener.garden.shoots import met_rate_limit
@@ -18,7 +19,6 @@ from kube.cache import Store
 from kube.controller import Done, RequeueAfter, Result
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, metadata
-from process.garden_api.api import GardenApi
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from devcluster.pki import Authority
+from gardenapi.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
+from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener.garden.resources import SHOOTS
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.objects import Object
-from process.garden_api.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
-from process.garden_api.kubeconfigs import CannotIssue, issue
 
 SHOOT: Object = {
     "metadata": {"name": "s", "namespace": "garden-dev", "resourceVersion": "7", "generation": 3},

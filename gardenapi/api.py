@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import orjson
 
+from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener import keys
 from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
 from kube import served
@@ -18,7 +19,6 @@ from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, Resource
-from process.garden_api.kubeconfigs import CannotIssue, issue
 
 AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
 _BINDING = f"{SHOOTS.plural}/binding"
