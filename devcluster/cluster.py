@@ -26,10 +26,11 @@ from devcluster.components import ADMINISTRATORS, APISERVER, CONTROLLER_MANAGER,
 from devcluster.errors import DevclusterError
 from devcluster.kubeconfig import client_certificate, kubeconfig, token_credentials
 from devcluster.local import wait_until
-from devcluster.pki import Authority, CertificateFiles, signing_key, write_private
+from devcluster.pki import Authority, CertificateFiles, write_private
 from devcluster.state import directory, is_alive, locked, start_lock, sweep
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, condition, key
+from kube.x509 import make_signing_key
 
 _START_SECONDS, _END_SECONDS = 180.0, 60.0
 """On a machine that does much else; on one at rest 4 and 1."""
@@ -260,7 +261,7 @@ class Cluster:
         authority = Authority.create("devcluster")
         authority.key_pair().write(files.pki, "ca")
         authority.issue_server(components.SERVING_NAMES).write(files.pki, "apiserver")
-        write_private(files.service_account_key, signing_key())
+        write_private(files.service_account_key, make_signing_key())
         files.audit_policy.write_text(components.AUDIT_POLICY)
         files.admission.write_text(components.admission_configuration(files))
         shown = client_certificate(authority.issue_client(components.WEBHOOK_CLIENT))

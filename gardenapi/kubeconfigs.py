@@ -2,25 +2,16 @@
 
 import base64
 import binascii
-import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
 from kube.objects import Object, text
+from kube.x509 import Pair, UnusablePair, make_client, read_pair
 
-PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=1)
 _SLACK = timedelta(minutes=5)
 """How far the clock of the API server may be behind."""
-_LONGEST_NAME = 64
-"""Of a subject in a certificate."""
 _ISSUER = "service-account-issuer"
 """An address that is no API server."""
 
@@ -59,12 +50,12 @@ def issue(
         raise CannotIssue("its API server has no advertised address")
     if not cluster:
         raise CannotIssue("the certificates of its API server are not known")
-    issuer, signing = _loaded(authority)
-    end = issuer.not_valid_after_utc
+    issuer = _loaded(authority)
+    end = issuer.certificate.not_valid_after_utc
     if end <= now:
         raise CannotIssue("its authority for clients has expired")
     expires = min(now + min(max(lifetime, SHORTEST), LONGEST), end)
-    certificate, key = _client_certificate(issuer, signing, user=user, group=group, now=now, expires=expires)
+    client = make_client(issuer, user, [group], now=now, lifetime=expires - now, slack=_SLACK)
     ca = base64.b64encode(cluster.encode()).decode()
     contexts = {f"{name}-{known}": url for known, url in servers.items()}
     config = {
@@ -80,8 +71,8 @@ def issue(
             {
                 "name": name,
                 "user": {
-                    "client-certificate-data": base64.b64encode(certificate).decode(),
-                    "client-key-data": base64.b64encode(key).decode(),
+                    "client-certificate-data": base64.b64encode(client.certificate_pem).decode(),
+                    "client-key-data": base64.b64encode(client.key_pem).decode(),
                 },
             }
         ],
@@ -89,47 +80,11 @@ def issue(
     return json.dumps(config).encode(), expires
 
 
-def _client_certificate(
-    issuer: x509.Certificate, signing: PrivateKey, *, user: str, group: str, now: datetime, expires: datetime
-) -> tuple[bytes, bytes]:
-    """Certificate and key, PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = [
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
-        x509.NameAttribute(NameOID.COMMON_NAME, _common_name(user)),
-    ]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name(subject))
-        .issuer_name(issuer.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SLACK)
-        .not_valid_after(expires)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .sign(signing, hashes.SHA256())
-    )
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    return certificate.public_bytes(encoding), key.private_bytes(encoding, form, serialization.NoEncryption())
-
-
-def _common_name(user: str) -> str:
-    """The name; of a longer one than fits, the begin and what tells it from others."""
-    if len(user) <= _LONGEST_NAME:
-        return user
-    digest = hashlib.sha256(user.encode()).hexdigest()[:16]
-    return f"{user[: _LONGEST_NAME - 17]}#{digest}"
-
-
-def _loaded(authority: Object) -> tuple[x509.Certificate, PrivateKey]:
+def _loaded(authority: Object) -> Pair:
     try:
-        pem = {name: base64.b64decode(text(authority.get(name)), validate=True) for name in ("ca.crt", "ca.key")}
-        certificate = x509.load_pem_x509_certificate(pem["ca.crt"])
-        key = serialization.load_pem_private_key(pem["ca.key"], password=None)
-    except (binascii.Error, ValueError, TypeError, UnsupportedAlgorithm):
+        pem = [base64.b64decode(text(authority.get(name)), validate=True) for name in ("ca.crt", "ca.key")]
+        return read_pair(*pem)
+    except binascii.Error:
         raise CannotIssue("its authority for clients is missing or not readable") from None
-    if not isinstance(key, PrivateKey):
-        raise CannotIssue("its authority for clients has a key of another kind than RSA and ECDSA")
-    if key.public_key() != certificate.public_key():
-        raise CannotIssue("its authority for clients has a key that does not belong to its certificate")
-    return certificate, key
+    except UnusablePair as error:
+        raise CannotIssue(f"its authority for clients {error}") from None

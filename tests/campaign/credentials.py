@@ -18,7 +18,7 @@ from devcluster.pki import write_private
 from kit.processes.webhooks import HOST, MountedSecret, make_certificate
 from kit.webhook_installation import CA_SECRET, NAMESPACE, SECRETS
 from kube.errors import NotFound
-from webhooks.certificates.pairs import load_pair, make_serving
+from kube.x509 import load_pair, make_serving
 
 _LIFETIME_SECONDS = 3600
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

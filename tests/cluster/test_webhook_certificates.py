@@ -27,8 +27,8 @@ from kit.world import Place, World
 from kube.client import Client
 from kube.objects import Object, annotations, metadata
 from kube.resources import SECRETS
+from kube.x509 import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.keeper import PUBLISHED_AT, CannotKeep, Keeper, Wanted
-from webhooks.certificates.pairs import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.rules import SETTLED
 from webhooks.certificates.watching import keep
 from webhooks.configurations.install import install

@@ -16,7 +16,7 @@ from kit.world import Place
 from kube.client import Client
 from kube.errors import NotFound
 from kube.objects import Object, metadata
-from webhooks.certificates.pairs import make_ca
+from kube.x509 import make_ca
 from webhooks.certificates.rules import CA_LIFETIME
 from webhooks.configurations import command
 from webhooks.configurations.install import install

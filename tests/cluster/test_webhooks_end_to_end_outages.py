@@ -44,8 +44,8 @@ from kube.client import Client
 from kube.clock import format_time
 from kube.errors import ApiError, ServerFailure
 from kube.objects import Object, annotations
+from kube.x509 import is_signed_by, load_certificates, make_ca, make_serving
 from webhooks.certificates.keeper import BUNDLE, CA, CA_KEY, PUBLISHED_AT
-from webhooks.certificates.pairs import is_signed_by, load_certificates, make_ca, make_serving
 from webhooks.configurations.objects import MUTATING
 
 pytestmark = pytest.mark.timeout(600)

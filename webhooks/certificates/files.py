@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from webhooks.certificates.pairs import Pair
+from kube.x509 import Pair
 
 CERTIFICATE = "tls.crt"
 KEY = "tls.key"

@@ -16,8 +16,8 @@ from kube.clock import format_time, parse_time
 from kube.errors import Conflict, KubeError
 from kube.objects import Object, annotations, labels, metadata
 from kube.resources import SECRETS, Resource
+from kube.x509 import Pair, load_certificates, load_pair, make_ca, make_serving, pem
 from webhooks.certificates import files
-from webhooks.certificates.pairs import Pair, load_certificates, load_pair, make_ca, make_serving, pem
 from webhooks.certificates.rules import (
     CA_LIFETIME,
     SERVING_LIFETIME,

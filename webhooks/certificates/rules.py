@@ -11,9 +11,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cryptography import x509
-
-from webhooks.certificates.pairs import Pair, is_signed_by, names_of
+from kube.x509 import Certificate, Pair, is_signed_by, names_of
 
 CA_LIFETIME = datetime.timedelta(days=365)
 SERVING_LIFETIME = datetime.timedelta(days=90)
@@ -26,7 +24,7 @@ _MOST_CAS = 4
 class State:
     ca: Pair | None = None
     """The newest; None if there is none that can be used."""
-    bundle: tuple[x509.Certificate, ...] = ()
+    bundle: tuple[Certificate, ...] = ()
     published_at: datetime.datetime | None = None
     """When the bundle with the newest CA had come into all configurations."""
     serving: Pair | None = None
@@ -40,12 +38,12 @@ class State:
 class MakeCa:
     """Put a new CA into the bundle, beside these."""
 
-    beside: tuple[x509.Certificate, ...]
+    beside: tuple[Certificate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetBundle:
-    certificates: tuple[x509.Certificate, ...]
+    certificates: tuple[Certificate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class Issue:
 Step = MakeCa | SetBundle | Publish | NotePublished | Issue
 
 
-def renewal_of(certificate: x509.Certificate) -> datetime.datetime:
+def renewal_of(certificate: Certificate) -> datetime.datetime:
     since, until = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return until - (until - since) / 3
 
@@ -94,7 +92,7 @@ def _must_be_issued(state: State, ca: Pair, names: Sequence[str], now: datetime.
     return state.published_at is not None and state.published_at + SETTLED <= now
 
 
-def _is_due(serving: x509.Certificate, ca: Pair, names: Sequence[str], now: datetime.datetime) -> bool:
+def _is_due(serving: Certificate, ca: Pair, names: Sequence[str], now: datetime.datetime) -> bool:
     is_as_wanted = names_of(serving) == set(names) and is_signed_by(serving, ca.certificate)
     return not is_as_wanted or renewal_of(serving) <= now
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from config.errors import ConfigError
 from kube.client import Client
@@ -21,6 +19,7 @@ from kube.files import read_bounded
 from kube.kubeconfig import ConfigurationError
 from kube.objects import Object
 from kube.resources import SECRETS
+from kube.x509 import load_certificates, pem
 from process.printable import printable
 from webhooks.configurations import setting as settings
 from webhooks.configurations.install import install
@@ -181,11 +180,10 @@ async def bundle_of(client: Client, namespace: str, name: str) -> bytes:
 
 def certificates(content: bytes, *, of: str) -> bytes:
     """Nothing but the certificates in it: a private key that came along must not go into a configuration."""
-    try:
-        found = x509.load_pem_x509_certificates(content)
-    except ValueError as error:
-        raise _Problem(f"{of} holds no certificates as PEM") from error
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in found)
+    found = load_certificates(content)
+    if not found:
+        raise _Problem(f"{of} holds no certificates as PEM")
+    return pem(*found)
 
 
 def _namespaced_name(text: str) -> tuple[str, str]:

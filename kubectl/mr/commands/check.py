@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import click
-from cryptography import x509
 
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
@@ -17,6 +16,7 @@ from kube.clock import parse_time
 from kube.errors import ApiError, Forbidden, KindNotServed, KubeError, NotFound
 from kube.objects import Object, annotations, condition, key
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
+from kube.x509 import load_certificates
 from kubectl import options, output
 from kubectl.mr import parameters, webhook_entries
 from kubectl.mr.agents import LEASE, leases_in
@@ -270,9 +270,8 @@ def bundle_finding(names: Sequence[str], bundle: bytes, now: datetime) -> Findin
         return Finding(
             Level.WARNING, f"{where}: there is none", "right only if a public authority signs the certificate"
         )
-    try:
-        certificates = x509.load_pem_x509_certificates(bundle)
-    except ValueError:
+    certificates = load_certificates(bundle)
+    if not certificates:
         return Finding(Level.BAD, f"{where} holds no certificates", "write the webhook configurations anew")
     last = max(certificate.not_valid_after_utc for certificate in certificates)
     if last < now:

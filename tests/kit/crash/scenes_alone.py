@@ -19,8 +19,8 @@ from kube.election import ElectionSettings, LeaderElector, new_identity
 from kube.events import EventRecorder
 from kube.objects import Object, annotations
 from kube.resources import CONFIG_MAPS, LEASES, SECRETS
+from kube.x509 import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.keeper import PUBLISHED_AT, Keeper, Wanted
-from webhooks.certificates.pairs import is_signed_by, load_certificates, load_pair
 from webhooks.certificates.rules import SETTLED
 from webhooks.configurations.install import install
 from webhooks.configurations.objects import MUTATING, VALIDATING, CaBundle, Service, name_of

@@ -8,6 +8,7 @@ import pytest
 from gardener.keys import CLASS
 from gardener.overview.states import State
 from kube.objects import Object
+from kube.x509 import make_ca
 from kubectl.mr.commands.check import (
     Level,
     bundle_finding,
@@ -20,7 +21,6 @@ from kubectl.mr.commands.check import (
 )
 from kubectl.mr.webhook_entries import by_address, entries_of
 from kubectl.style import rendered
-from webhooks.certificates.pairs import make_ca
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

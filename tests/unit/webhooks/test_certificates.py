@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from webhooks.certificates import command, files, pairs, rules
-from webhooks.certificates.pairs import Pair, is_signed_by, load_certificates, load_pair, make_ca, names_of
+from kube.x509 import Pair, is_signed_by, load_certificates, load_pair, make_ca, make_serving, names_of, pem
+from webhooks.certificates import command, files, rules
 from webhooks.certificates.rules import (
     Issue,
     MakeCa,
@@ -40,7 +40,7 @@ def ca_of(day: datetime.datetime) -> Pair:
 
 
 def serving_of(ca: Pair, day: datetime.datetime, names: Sequence[str] = NAMES) -> Pair:
-    return pairs.make_serving(ca, names, now=day, lifetime=rules.SERVING_LIFETIME)
+    return make_serving(ca, names, now=day, lifetime=rules.SERVING_LIFETIME)
 
 
 OLD = ca_of(NOW - 250 * DAY)
@@ -70,6 +70,7 @@ def test_a_client_that_knows_the_ca_trusts_the_server_under_each_name(name: str)
 def test_certificates_can_do_what_they_are_for_and_nothing_else() -> None:
     ca, serving = NEW.certificate, serving_of(NEW, NOW).certificate
     assert isinstance(serving.public_key(), ec.EllipticCurvePublicKey)
+    assert isinstance(NEW.key, ec.EllipticCurvePrivateKey)
     assert isinstance(NEW.key.curve, ec.SECP256R1)
     assert ca.extensions.get_extension_for_class(x509.BasicConstraints).value == x509.BasicConstraints(True, 0)
     assert not serving.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -106,7 +107,7 @@ def test_what_does_not_make_a_pair_counts_as_none(certificate: bytes | None, key
 
 def test_what_is_stored_can_be_read_again() -> None:
     assert load_pair(NEW.certificate_pem, NEW.key_pem) is not None
-    assert load_certificates(pairs.pem(NEW.certificate, OLD.certificate)) == (NEW.certificate, OLD.certificate)
+    assert load_certificates(pem(NEW.certificate, OLD.certificate)) == (NEW.certificate, OLD.certificate)
     assert load_certificates(b"nothing") == load_certificates(None) == ()
     assert is_signed_by(serving_of(NEW, NOW).certificate, NEW.certificate)
     assert not is_signed_by(serving_of(NEW, NOW).certificate, OLD.certificate)

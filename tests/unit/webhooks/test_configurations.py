@@ -19,7 +19,7 @@ from config.resource_manager.webhooks import Webhooks
 from kit.webhooks.mutating import state_of
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
 from kube.objects import Object, matches_label_selector
-from webhooks.certificates.pairs import make_ca
+from kube.x509 import make_ca
 from webhooks.configurations import command, setting
 from webhooks.configurations.install import difference, install
 from webhooks.configurations.objects import CaBundle, CertManager, Service, Url

@@ -1,0 +1,229 @@
+"""X.509: authorities, and the certificates of servers and clients that they sign.
+
+Made keys are ECDSA on P-256: a whole cluster's worth takes milliseconds. Texts are PEM. This module, and
+`kube/signing_requests.py` for what others ask to have signed, are the only ones that import `cryptography`.
+"""
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+Certificate = x509.Certificate
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+_SLACK = timedelta(hours=1)
+"""How far the clocks of those who check a certificate may be behind."""
+_LONGEST_NAME = 64
+"""Of a subject."""
+
+
+class UnusablePair(ValueError):
+    """A certificate and a key that can't be used together; the text continues a sentence about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    certificate: Certificate
+    key: PrivateKey
+
+    @property
+    def certificate_pem(self) -> bytes:
+        return pem(self.certificate)
+
+    @property
+    def key_pem(self) -> bytes:
+        return _key_pem(self.key)
+
+    def __repr__(self) -> str:
+        return f"Pair({self.certificate.serial_number:x})"
+
+
+# --- reading
+
+
+def pem(*certificates: Certificate) -> bytes:
+    return b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates)
+
+
+def read_pair(certificate: bytes, key: bytes) -> Pair:
+    """Raises UnusablePair."""
+    try:
+        loaded = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, password=None)
+        public = loaded.public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise UnusablePair("is missing or not readable") from None
+    if not isinstance(private, PrivateKey):
+        raise UnusablePair("has a key of another kind than RSA and ECDSA")
+    if private.public_key() != public:
+        raise UnusablePair("has a key that does not belong to its certificate")
+    return Pair(loaded, private)
+
+
+def load_pair(certificate: bytes | None, key: bytes | None) -> Pair | None:
+    """A pair as it is made here; None if it is missing, broken, or has a key of another kind than ECDSA."""
+    try:
+        pair = read_pair(certificate or b"", key or b"")
+    except UnusablePair:
+        return None
+    return pair if isinstance(pair.key, ec.EllipticCurvePrivateKey) else None
+
+
+def load_certificates(bundle: bytes | None) -> tuple[Certificate, ...]:
+    """The certificates of a PEM text; none if it is missing or broken."""
+    try:
+        return tuple(x509.load_pem_x509_certificates(bundle or b""))
+    except ValueError:
+        return ()
+
+
+def names_of(certificate: Certificate) -> set[str]:
+    """DNS names and IP addresses of a server."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return set()
+    addresses: Iterable[object] = found.get_values_for_type(x509.IPAddress)
+    return {*found.get_values_for_type(x509.DNSName), *map(str, addresses)}
+
+
+def is_signed_by(certificate: Certificate, ca: Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+# --- making
+
+
+def make_signing_key() -> bytes:
+    """A private key for the tokens of service accounts, as SEC 1: an API server does not verify with PKCS #8."""
+    return _key_pem(ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.TraditionalOpenSSL)
+
+
+def make_ca(name: str, *, now: datetime, lifetime: timedelta) -> Pair:
+    """An authority that may sign certificates of servers and clients, and no other authorities.
+
+    The time in its name distinguishes it from its predecessors.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([_common_name(f"{name} {now:%Y-%m-%dT%H:%M:%SZ}"[-_LONGEST_NAME:])])
+    builder = (
+        _certificate(subject, subject, key, now - _SLACK, now + lifetime)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
+    )
+    return Pair(builder.sign(key, hashes.SHA256()), key)
+
+
+def make_serving(ca: Pair, names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
+    """A certificate for a server with these DNS names and IP addresses. It does not outlive its authority."""
+    subject = x509.Name([_common_name(names[0][:_LONGEST_NAME])])
+    usage = ExtendedKeyUsageOID.SERVER_AUTH
+    return _issued(ca, subject, usage, since=now - _SLACK, until=now + lifetime, names=names)
+
+
+def make_client(
+    ca: Pair, user: str, groups: Iterable[str] = (), *, now: datetime, lifetime: timedelta, slack: timedelta = _SLACK
+) -> Pair:
+    """A certificate that an API server accepts for a user in groups. It does not outlive its authority.
+
+    A user's name that is too long for a certificate is cut, and ends with a hash that distinguishes it. `slack` is how
+    far the clock of the API server may be behind.
+    """
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    subject = x509.Name([*organizations, _common_name(_fitting(user))])
+    return _issued(ca, subject, ExtendedKeyUsageOID.CLIENT_AUTH, since=now - slack, until=now + lifetime)
+
+
+def _issued(
+    ca: Pair,
+    subject: x509.Name,
+    usage: x509.ObjectIdentifier,
+    *,
+    since: datetime,
+    until: datetime,
+    names: Sequence[str] = (),
+) -> Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        _certificate(subject, ca.certificate.subject, key, since, min(until, ca.certificate.not_valid_after_utc))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(_authority(ca), critical=False)
+    )
+    if names:
+        alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
+        builder = builder.add_extension(alternatives, critical=False)
+    return Pair(builder.sign(ca.key, hashes.SHA256()), key)
+
+
+def _certificate(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, since: datetime, until: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(since)
+        .not_valid_after(until)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _authority(ca: Pair) -> x509.AuthorityKeyIdentifier:
+    """By the identifier that the authority has: not all compute it from the key in the same way."""
+    try:
+        own = ca.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except (x509.ExtensionNotFound, ValueError):
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key())
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _common_name(name: str) -> x509.NameAttribute[str]:
+    return x509.NameAttribute(NameOID.COMMON_NAME, name)
+
+
+def _fitting(user: str) -> str:
+    if len(user) <= _LONGEST_NAME:
+        return user
+    digest = hashlib.sha256(user.encode()).hexdigest()[:16]
+    return f"{user[: _LONGEST_NAME - 17]}#{digest}"
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _key_pem(key: PrivateKey, form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
