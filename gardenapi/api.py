@@ -13,18 +13,16 @@ from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener import keys
 from gardener.garden.resources import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
 from kube import served
+from kube.access_reviews import attributes, is_allowed, self_review
 from kube.client import Client
 from kube.clock import parse_time
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Object, integer, is_deleting, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, Resource
+from kube.resources import CONFIG_MAPS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
 
 AUTHENTICATION = "authentication.gardener.cloud/v1alpha1"
 _BINDING = f"{SHOOTS.plural}/binding"
-_ACCESS_REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
-)
 _REVIEWS = Resource("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
@@ -188,25 +186,12 @@ class PlainApi(GardenApi):
 
     async def _demand(self, namespace: str, name: str, role: Role) -> str:
         """The name of the user, who may have such a kubeconfig. Raises Forbidden."""
-        attributes = {
-            "verb": "create",
-            "group": SHOOTS.group,
-            "resource": SHOOTS.plural,
-            "subresource": role.subresource,
-            "namespace": namespace,
-            "name": name,
-        }
-        asked = await self._client.create(
-            _ACCESS_REVIEWS, _review(_ACCESS_REVIEWS) | {"spec": {"resourceAttributes": attributes}}
-        )
-        if at(asked, "status", "allowed") is not True:
+        asked = attributes("create", SHOOTS, subresource=role.subresource, namespace=namespace, name=name)
+        if not is_allowed(await self._client.create(SELF_SUBJECT_ACCESS_REVIEWS, self_review(asked))):
             message = f'you may not create {SHOOTS.plural}/{role.subresource} for "{namespace}/{name}"'
             raise Forbidden(403, message=message, reason="Forbidden")
-        return text(at(await self._client.create(_REVIEWS, _review(_REVIEWS)), "status", "userInfo", "username"))
-
-
-def _review(resource: Resource) -> Object:
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+        body: Object = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}}
+        return text(at(await self._client.create(_REVIEWS, body), "status", "userInfo", "username"))
 
 
 async def recognized(client: Client) -> GardenApi:

@@ -9,8 +9,9 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 
+from kube.access_reviews import attributes, is_allowed, review
 from kube.client import Client, Form, Selection
-from kube.objects import Object, key, mapping
+from kube.objects import Object, key
 from kube.resources import SUBJECT_ACCESS_REVIEWS
 from webhooks.admission import Errored, Refusal, User
 from webhooks.garden.write import Limit, Right
@@ -65,8 +66,7 @@ class Access:
         if self._clock() < until:
             return allowed
         async with self._turn_of(user.name):
-            review = await self._client.create(SUBJECT_ACCESS_REVIEWS, _review(user, right))
-        allowed = mapping(review.get("status")).get("allowed") is True
+            allowed = is_allowed(await self._client.create(SUBJECT_ACCESS_REVIEWS, _review(user, right)))
         self._remember(question, allowed)
         return allowed
 
@@ -113,23 +113,8 @@ def _question(user: User, right: Right) -> _Question:
 
 
 def _review(user: User, right: Right) -> Object:
-    attributes = {
-        "verb": right.verb,
-        "group": right.resource.group,
-        "version": right.resource.version,
-        "resource": right.resource.plural,
-        "subresource": right.subresource,
-        "namespace": right.namespace,
-        "name": right.name,
-    }
-    spec: Object = {
-        "user": user.name,
-        "groups": list(user.groups),
-        "resourceAttributes": {name: value for name, value in attributes.items() if value},
-    }
-    if user.uid:
-        spec["uid"] = user.uid
-    if user.extra:
-        spec["extra"] = {name: list(values) for name, values in user.extra.items()}
-    resource = SUBJECT_ACCESS_REVIEWS
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
+    asked = attributes(
+        right.verb, right.resource, subresource=right.subresource, namespace=right.namespace, name=right.name
+    )
+    asked["version"] = right.resource.version
+    return review(asked, user=user.name, groups=user.groups, uid=user.uid, extra=user.extra)

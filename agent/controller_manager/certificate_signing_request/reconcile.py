@@ -8,6 +8,7 @@ import structlog
 
 from agent.controller_manager.certificate_signing_request import rules
 from gardener.garden.resources import SEEDS
+from kube.access_reviews import is_allowed
 from kube.cache import Store, without_managed_fields
 from kube.client import Client
 from kube.clock import parse_time
@@ -78,10 +79,8 @@ class Reconciler:
 
     async def _check_right(self, csr: Object) -> None:
         """Raises ReconcileError: the right may still be given."""
-        kind = SUBJECT_ACCESS_REVIEWS
-        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": rules.review(csr)}
-        answer = await self.client.create(kind, body)
-        if at(answer, "status", "allowed") is not True:
+        answer = await self.client.create(SUBJECT_ACCESS_REVIEWS, rules.review(csr))
+        if not is_allowed(answer):
             reason = text(at(answer, "status", "reason"))
             raise ReconcileError(f"recognized CSR but SubjectAccessReview was not allowed: {reason}")
 

@@ -15,7 +15,10 @@ from datetime import timedelta
 
 from gardener import keys
 from gardener.garden.domains import NAMESPACE
+from kube import access_reviews
+from kube.access_reviews import attributes
 from kube.objects import Object, mapping, spec, text, texts
+from kube.resources import CERTIFICATE_SIGNING_REQUESTS
 from kube.signing_requests import Asked, SigningRequest
 
 USAGES = frozenset({"client auth", "digital signature", "key encipherment"})
@@ -64,21 +67,15 @@ def token_id(name: str) -> str:
 
 
 def review(csr: Object) -> Object:
-    """The spec of the SubjectAccessReview: whether whoever made the request may have it approved like this."""
+    """The SubjectAccessReview: whether whoever made the request may have it approved like this."""
     said = spec(csr)
-    who = {
-        "user": text(said.get("username")),
-        "uid": text(said.get("uid")),
-        "groups": texts(said.get("groups")),
-        "extra": mapping(said.get("extra")),
-    }
-    attributes = {
-        "group": "certificates.k8s.io",
-        "resource": "certificatesigningrequests",
-        "subresource": "seedclient",
-        "verb": "create",
-    }
-    return {**{field: value for field, value in who.items() if value}, "resourceAttributes": attributes}
+    return access_reviews.review(
+        attributes("create", CERTIFICATE_SIGNING_REQUESTS, subresource="seedclient"),
+        user=text(said.get("username")),
+        groups=texts(said.get("groups")),
+        uid=text(said.get("uid")),
+        extra=mapping(said.get("extra")),
+    )
 
 
 def _alternative_names(asked: Asked) -> list[str]:

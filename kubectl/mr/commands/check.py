@@ -12,10 +12,11 @@ from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.overview.states import State, state_of, warnings_of
 from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS, class_of, handles
+from kube.access_reviews import attributes, is_allowed, self_review
 from kube.clock import parse_time
 from kube.errors import ApiError, Forbidden, KindNotServed, KubeError, NotFound
 from kube.objects import Object, annotations, condition, key
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, SELF_SUBJECT_ACCESS_REVIEWS
 from kube.x509 import load_certificates
 from kubectl import options, output
 from kubectl.mr import parameters, webhook_entries
@@ -25,9 +26,6 @@ from kubectl.session import KindMissing, Session, on_cluster
 from kubectl.style import BLUE, GREEN, RED, YELLOW, Line, Word, counted, short_list
 
 _DEFINITION = f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
-_REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
-)
 _NEEDED = (("list", MANAGED_RESOURCES), ("patch", MANAGED_RESOURCES), ("get", SECRETS))
 _SOON = timedelta(days=14)
 
@@ -133,10 +131,8 @@ def definition_finding(definition: Object) -> Finding:
 async def _permissions(look: _Look) -> list[Finding]:
     missing, namespace = [], look.namespace
     for verb, resource in _NEEDED:
-        attributes = {"verb": verb, "group": resource.group, "resource": resource.plural, "namespace": namespace}
-        review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": {"resourceAttributes": attributes}}
-        answer = await look.session.source.client.create(_REVIEWS, review)
-        if not (answer.get("status") or {}).get("allowed"):
+        review = self_review(attributes(verb, resource, namespace=namespace))
+        if not is_allowed(await look.session.source.client.create(SELF_SUBJECT_ACCESS_REVIEWS, review)):
             missing.append(f"{verb} {resource.plural}")
     if missing:
         text = f"you may not {', '.join(missing)} {_in(namespace)}"

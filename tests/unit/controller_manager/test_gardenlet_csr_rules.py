@@ -75,7 +75,7 @@ def test_usages_are_these_three_and_no_others(usages: list[str]) -> None:
 def test_the_review_is_about_whoever_made_the_request() -> None:
     csr = request()
     csr["spec"] |= {"uid": "u", "extra": {"k": ["v"]}}
-    asked = review(csr)
+    asked = review(csr)["spec"]
     assert (asked["user"], asked["uid"], asked["groups"], asked["extra"]) == (
         "system:bootstrap:abcdef",
         "u",
