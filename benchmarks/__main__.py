@@ -33,8 +33,8 @@ from benchmarks import (
     tokens,
     webhooks,
 )
-from devcluster.errors import DevclusterError
 from kube.errors import KubeError
+from localprocesses.errors import LocalProcessError
 from process.logging import configure_logging
 from process.printable import printable
 
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     except Exception as error:
         first = _first(error)
-        if not isinstance(first, DevclusterError | KubeError | TimeoutError):
+        if not isinstance(first, LocalProcessError | KubeError | TimeoutError):
             raise
         print(printable(f"error: {str(first) or type(first).__name__}"), file=sys.stderr)
         return 1

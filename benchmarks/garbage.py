@@ -13,13 +13,13 @@ from benchmarks.program import Agent
 from benchmarks.report import Table, number
 from benchmarks.workload import create_namespace, each_of, install_definition
 from devcluster.cluster import Cluster
-from devcluster.local import wait_until
 from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references.annotate import inject_annotations
 from gardener.references.keys import Name
 from kube.client import Client, Form, Selection
 from kube.clock import parse_time
 from kube.objects import Object, metadata
+from localprocesses.local import wait_until
 
 _NAMESPACES = 10
 _YOUNG = 100

@@ -30,12 +30,12 @@ from benchmarks.webhooks import COLUMNS, compared, demand_wrk
 from benchmarks.workload import each_of
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
 from devcluster.garden import objects
-from devcluster.local import HOST, wait_until
 from gardener.garden.resources import SEEDS, SHOOTS
 from kube.client import Client
 from kube.objects import Object, condition
+from localprocesses.errors import LocalProcessError
+from localprocesses.local import HOST, wait_until
 from webhooks.configurations.objects import CaBundle, Url
 from webhooks.configurations.registrations import configurations
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
@@ -269,7 +269,7 @@ def _loads(cluster: Cluster) -> list[Load]:
 
 
 def _demand_acceptance(server: Process, loads: list[Load], certificate: Path) -> None:
-    """A refusal might cost less. Raises DevclusterError."""
+    """A refusal might cost less. Raises LocalProcessError."""
     context = ssl.create_default_context(cafile=str(certificate))
     connection = http.client.HTTPSConnection(HOST, server.port, context=context, timeout=_PATIENCE_SECONDS)
     with contextlib.closing(connection):
@@ -277,7 +277,7 @@ def _demand_acceptance(server: Process, loads: list[Load], certificate: Path) ->
             connection.request("POST", load.path, load.body, {"Content-Type": "application/json"})
             response = orjson.loads(connection.getresponse().read())["response"]
             if not response["allowed"]:
-                raise DevclusterError(f"{load.webhook}: {response['status']}")
+                raise LocalProcessError(f"{load.webhook}: {response['status']}")
 
 
 # --- kubectl apply

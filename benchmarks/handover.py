@@ -23,7 +23,7 @@ from benchmarks.report import Table, number
 from benchmarks.workload import managed_resource
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.local import wait_until
+from localprocesses.local import wait_until
 
 _NAMESPACE = "default"
 _SECRETS = f"/api/v1/namespaces/{_NAMESPACE}/secrets"

@@ -14,12 +14,12 @@ from benchmarks.program import USER_AGENT, Agent, Program
 from benchmarks.workload import install_crd
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
-from devcluster.local import wait_until
 from kube.cache import Caches
 from kube.client import Client
 from kube.connection import load_kubeconfig
 from kube.transport import Transport
+from localprocesses.errors import LocalProcessError
+from localprocesses.local import wait_until
 
 QUIET_SECONDS = 3.0
 """Until what follows a phase is over, such as health checks and events."""
@@ -99,7 +99,7 @@ class News:
         pause: float = 0.0,
         explain: Callable[[], str] = str,
     ) -> float:
-        """Returns the moment; DevclusterError, with the explanation, if it never comes.
+        """Returns the moment; LocalProcessError, with the explanation, if it never comes.
 
         There are at least `pause` seconds between two looks at it, for where it takes long to find out.
         """
@@ -111,7 +111,7 @@ class News:
                         await asyncio.wait_for(self._news.wait(), _NO_NEWS_SECONDS)
                     await asyncio.sleep(pause)
         except TimeoutError:
-            raise DevclusterError(f"waited {within:.0f} s in vain for {what}{explain()}") from None
+            raise LocalProcessError(f"waited {within:.0f} s in vain for {what}{explain()}") from None
         return time.monotonic()
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
-from devcluster.local import HOST, free_ports, is_good, wait_until
-from devcluster.pki import serving_pair
+from localprocesses.errors import LocalProcessError
+from localprocesses.local import HOST, free_ports, is_good, wait_until
+from localprocesses.pki import serving_pair
 
 USER_AGENT = "gardener-resource-manager/"
 _START_SECONDS = 180.0
@@ -110,9 +110,9 @@ class Process:
             return connection.connect_ex((HOST, self.port)) == 0
 
     def check(self) -> None:
-        """Raises DevclusterError if it does not run."""
+        """Raises LocalProcessError if it does not run."""
         if self._running.poll() is not None:
-            raise DevclusterError(f"{self._command[0]} ended with {self._running.returncode}; {self.log_end()}")
+            raise LocalProcessError(f"{self._command[0]} ended with {self._running.returncode}; {self.log_end()}")
 
     def stop(self) -> None:
         """As a kubelet would."""
@@ -181,7 +181,7 @@ class Process:
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None:
-            raise DevclusterError(f"{self._command[0]} was not started")
+            raise LocalProcessError(f"{self._command[0]} was not started")
         return self._process
 
     def _proc(self, file: str) -> str:

@@ -15,9 +15,9 @@ from benchmarks.observer import observing
 from benchmarks.program import PATIENT_ELECTION, Agent
 from benchmarks.workload import Workload, create_namespace, each_of
 from devcluster.audit import Audit
-from devcluster.errors import DevclusterError
 from kube.cache import View
 from kube.resources import NAMESPACES, NODES, SERVICES
+from localprocesses.errors import LocalProcessError
 
 _NAMESPACE = "benchmark"
 _SECTIONS = {"leaderElection": PATIENT_ELECTION}
@@ -180,7 +180,7 @@ async def _point(
             meter.start()
             rest = await meter.stop("rest", quiet=bounds.rest)
         again = await meter.restart(passes=passes, controller=controller, within=bounds.most)
-    except (DevclusterError, TimeoutError) as error:
+    except (LocalProcessError, TimeoutError) as error:
         return Missed(count, str(error) or f"longer than {bounds.most * 1.5:.0f} s")
     return _result(created, rest, again, count=count, objects=objects)
 

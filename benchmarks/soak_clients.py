@@ -14,7 +14,7 @@ import aiohttp
 
 from benchmarks.reviews import Load
 from benchmarks.soak_load import Step
-from devcluster.local import HOST
+from localprocesses.local import HOST
 
 _REQUEST_PERIOD = 0.1
 _BAD_PERIOD = 1.75

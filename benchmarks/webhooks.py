@@ -19,7 +19,7 @@ from benchmarks.program import Process, admission_server, bare_server, make_cert
 from benchmarks.report import Table, number
 from benchmarks.reviews import NAMESPACE, SERVICE_ACCOUNT, SPREAD_NAMESPACE_ANNOTATIONS, WEBHOOKS, Load, loads
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
+from localprocesses.errors import LocalProcessError
 
 COLUMNS = (
     *("webhook", "at once", "requests/s", "CPU us (bare)", "ratio"),
@@ -66,9 +66,9 @@ async def measure(*, seconds: float, rounds: int) -> Table:
 
 
 def demand_wrk() -> None:
-    """Raises DevclusterError if it is missing."""
+    """Raises LocalProcessError if it is missing."""
     if shutil.which("wrk") is None:
-        raise DevclusterError("wrk is missing, which makes the load; it is a package of Debian: apt-get install wrk")
+        raise LocalProcessError("wrk is missing, which makes the load; it is a package of Debian: apt-get install wrk")
 
 
 def prepare(cluster: Cluster) -> None:
@@ -132,7 +132,7 @@ def _round(server: Process, load: Load, script: Path, *, connections: int, secon
     cpu = server.cpu_seconds() - before
     found = re.search(r"(\d+) requests in", done.stdout)
     if done.returncode or found is None or not int(found[1]) or "Non-2xx" in done.stdout:
-        raise DevclusterError(f"load on {load.path} failed: {done.stdout}{done.stderr}")
+        raise LocalProcessError(f"load on {load.path} failed: {done.stdout}{done.stderr}")
     rate = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
     return Round(
         rate=float(rate[1]) if rate else 0.0,
@@ -145,5 +145,5 @@ def _round(server: Process, load: Load, script: Path, *, connections: int, secon
 def _milliseconds(output: str, name: str) -> float:
     found = re.search(rf"{name}\s+([\d.]+)(us|ms|s)", output)
     if found is None:
-        raise DevclusterError(f"wrk tells no latency: {output}")
+        raise LocalProcessError(f"wrk tells no latency: {output}")
     return float(found[1]) * _UNITS[found[2]]

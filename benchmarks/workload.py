@@ -14,11 +14,11 @@ import orjson
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.local import wait_until
 from gardener.kinds import MANAGED_RESOURCES
 from kube.client import Client
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS, Resource
+from localprocesses.local import wait_until
 
 _AT_ONCE = 50
 _CRD = Path(__file__).parents[1] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"

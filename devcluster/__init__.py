@@ -8,7 +8,6 @@ a container engine or the network (but for the first build).
     with Cluster(nodes=2) as cluster: ...     # devcluster.cluster: as long as the block
     def test_it(cluster, namespace): ...      # devcluster.pytest_plugin: one for the whole test run
 
-From the bottom up: `assets` and `build` provide the binaries, `pki` the certificates, `components` the command
-lines, `supervisor` is the process that holds the components, `cluster` puts them together. `api` and `audit` are
+The processes and all that they need come from `localprocesses`; `cluster` puts them together. `api` and `audit` are
 what tests need beside.
 """

@@ -6,14 +6,14 @@ import sys
 import time
 from collections.abc import Sequence
 
-from devcluster import assets, versions
 from devcluster.cluster import Cluster
 from devcluster.demo import stage
 from devcluster.demo.garden import GardenDemo
 from devcluster.demo.story import Story
-from devcluster.errors import DevclusterError
 from devcluster.garden.box import Garden
 from kube.errors import KubeError
+from localprocesses import assets, versions
+from localprocesses.errors import LocalProcessError
 from process.printable import LINES, printable
 
 _EXAMPLES = """
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
-    except (DevclusterError, KubeError) as error:
+    except (LocalProcessError, KubeError) as error:
         print(printable(f"error: {error}", keep=LINES), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _up(options: argparse.Namespace) -> int:
     if options.demo_data and not options.garden:
-        raise DevclusterError("--demo-data needs --garden")
+        raise LocalProcessError("--demo-data needs --garden")
     wanted = options.kubernetes_version
     assets.find_or_build(wanted)
     was_up = Cluster.running(options.name) is not None
@@ -56,7 +56,7 @@ def _up(options: argparse.Namespace) -> int:
     cluster = Cluster(name=options.name, nodes=nodes, owner=0, release=wanted).start()
     found = cluster.api.get("/version")["gitVersion"]
     if was_up and wanted and found != f"v{wanted}":
-        raise DevclusterError(
+        raise LocalProcessError(
             f"the cluster {options.name!r} is up already, with Kubernetes {found}; take it down first, or choose "
             "another --name"
         )
@@ -103,12 +103,12 @@ def _kubeconfig(options: argparse.Namespace) -> int:
 def _exec(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
-        raise DevclusterError("name the command to run: python -m devcluster exec -- kubectl get nodes")
+        raise LocalProcessError("name the command to run: python -m devcluster exec -- kubectl get nodes")
     environment = {**os.environ, "KUBECONFIG": str(_running(options.name).kubeconfig)}
     try:
         os.execvpe(command[0], command, environment)  # noqa: S606 - the user's own words, without a shell
     except OSError as error:
-        raise DevclusterError(f"{command[0]}: {error.strerror}") from error
+        raise LocalProcessError(f"{command[0]}: {error.strerror}") from error
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -124,7 +124,7 @@ def _demo(options: argparse.Namespace) -> int:
 def _running(name: str) -> Cluster:
     cluster = Cluster.running(name)
     if cluster is None:
-        raise DevclusterError(f"the cluster {name!r} is not up; start it by: python -m devcluster up --name {name}")
+        raise LocalProcessError(f"the cluster {name!r} is not up; start it by: python -m devcluster up --name {name}")
     return cluster
 
 
@@ -175,7 +175,7 @@ def _name(text: str) -> str:
 def _release(text: str) -> str:
     try:
         return versions.release(text)
-    except DevclusterError as error:
+    except LocalProcessError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 

@@ -22,7 +22,7 @@ from typing import IO, Any
 import orjson
 
 from devcluster.api import Api
-from devcluster.errors import DevclusterError
+from localprocesses.errors import LocalProcessError
 
 _SETTLE_SECONDS = 60.0
 
@@ -111,7 +111,7 @@ class Audit:
         deadline = time.monotonic() + _SETTLE_SECONDS
         while not self._read(until=path):
             if time.monotonic() > deadline:
-                raise DevclusterError(f"{self._log}: a call did not show up within {_SETTLE_SECONDS:.0f} s")
+                raise LocalProcessError(f"{self._log}: a call did not show up within {_SETTLE_SECONDS:.0f} s")
             time.sleep(0.005)
 
     def _read(self, *, until: str) -> bool:

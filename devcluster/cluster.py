@@ -1,6 +1,6 @@
 """A cluster: starts the components in order, waits until they are ready, and hands out access.
 
-A `Cluster` object is a view of a state directory (devcluster.state). Whoever starts it decides how long it lives:
+A `Cluster` object is a view of a state directory (localprocesses.state). Whoever starts it decides how long it lives:
 as long as an owner process (the default: this one), or until `stop`. Others find it with `Cluster.running`.
 """
 
@@ -18,19 +18,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from devcluster import components, supervisor
 from devcluster.api import Api
-from devcluster.assets import Assets, find_or_build
 from devcluster.audit import Audit
-from devcluster.components import ADMINISTRATORS, APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
-from devcluster.errors import DevclusterError
-from devcluster.kubeconfig import client_certificate, kubeconfig, token_credentials
-from devcluster.local import wait_until
-from devcluster.pki import Authority, CertificateFiles, write_private
-from devcluster.state import directory, is_alive, locked, start_lock, sweep
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, condition, key
 from kube.x509 import make_signing_key
+from localprocesses import components, supervisor
+from localprocesses.assets import Assets, find_or_build
+from localprocesses.components import ADMINISTRATORS, APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER, Files
+from localprocesses.errors import LocalProcessError
+from localprocesses.kubeconfig import client_certificate, kubeconfig, token_credentials
+from localprocesses.local import wait_until
+from localprocesses.pki import Authority, CertificateFiles, write_private
+from localprocesses.state import directory, is_alive, locked, start_lock, sweep
 
 _START_SECONDS, _END_SECONDS = 180.0, 60.0
 """On a machine that does much else; on one at rest 4 and 1."""
@@ -121,7 +121,7 @@ class Cluster:
     def start(self) -> Self:
         """Returns when API server, controllers and nodes are ready; if it runs already, when the nodes are.
 
-        Raises DevclusterError if it does not come up; then nothing is left running.
+        Raises LocalProcessError if it does not come up; then nothing is left running.
         """
         self._assets = find_or_build(self._release)  # may take minutes: before anything is held
         sweep()
@@ -209,7 +209,7 @@ class Cluster:
     def add_nodes(self, count: int) -> None:
         """Makes sure that the nodes 0 to `count`-1 exist and are ready."""
         if count and not self._assets.kwok:
-            raise DevclusterError("nodes need the program kwok; KUBEBUILDER_ASSETS names a directory without it")
+            raise LocalProcessError("nodes need the program kwok; KUBEBUILDER_ASSETS names a directory without it")
         for index in range(count):
             try:
                 self.api.create("/api/v1/nodes", components.node(index))
@@ -282,7 +282,7 @@ class Cluster:
 
     def _remove_remains(self) -> None:
         if is_alive(self.state):
-            with suppress(DevclusterError):  # it ends already, and takes no requests any more
+            with suppress(LocalProcessError):  # it ends already, and takes no requests any more
                 supervisor.ask(self.state, "shutdown")
             what = f"the supervisor of {self.state} to end"
             wait_until(lambda: not is_alive(self.state), what=what, within=_END_SECONDS)
@@ -306,7 +306,7 @@ class Cluster:
             if component["exit"] is not None:
                 log = self._files.log(name)
                 end = "\n  ".join(log.read_text(errors="replace").splitlines()[-10:])
-                raise DevclusterError(f"{name} ended with {component['exit']}; the end of its log:\n  {end}")
+                raise LocalProcessError(f"{name} ended with {component['exit']}; the end of its log:\n  {end}")
 
     def _is_ready(self) -> bool:
         status, _ = self.api.raw("GET", "/readyz")
@@ -331,7 +331,7 @@ class Cluster:
         try:
             found: dict[str, str] = json.loads(self._files.access.read_text())
         except FileNotFoundError:
-            raise DevclusterError(f"the cluster {self.name!r} does not run") from None
+            raise LocalProcessError(f"the cluster {self.name!r} does not run") from None
         return found
 
     @cached_property
@@ -353,5 +353,5 @@ def _asked(etcd: http.client.HTTPConnection, path: str, question: Object) -> Obj
     response = etcd.getresponse()
     answer: Object = json.loads(response.read())
     if response.status != 200:
-        raise DevclusterError(f"etcd answers {path} with {response.status}: {answer}")
+        raise LocalProcessError(f"etcd answers {path} with {response.status}: {answer}")
     return answer

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from devcluster import supervisor
 from devcluster.cluster import Cluster
-from devcluster.components import Files
-from devcluster.errors import DevclusterError
-from devcluster.local import HOST, free_ports, is_good, wait_until
+from localprocesses import supervisor
+from localprocesses.components import Files
+from localprocesses.errors import LocalProcessError
+from localprocesses.local import HOST, free_ports, is_good, wait_until
 
 _READY_SECONDS = 60.0
 _COMMAND_SECONDS = 60.0
@@ -62,7 +62,7 @@ class Program:
         self.config_file.write_text(json.dumps(self._config, indent=2))
 
     def start(self) -> None:
-        """Returns when /readyz is good; raises DevclusterError when it never is."""
+        """Returns when /readyz is good; raises LocalProcessError when it never is."""
         # The user's own clusters are none of the demo's business.
         environment = ["env", "-u", "TARGET_KUBECONFIG", f"KUBECONFIG={self._kubeconfig}"]
         command = [sys.executable, "-m", self._module, "--config", str(self.config_file)]
@@ -71,7 +71,7 @@ class Program:
         wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
 
     def run(self, command: str, *arguments: str) -> None:
-        """A command of the administrator, with the same file; raises DevclusterError when it fails."""
+        """A command of the administrator, with the same file; raises LocalProcessError when it fails."""
         environment = {name: value for name, value in os.environ.items() if name != "TARGET_KUBECONFIG"}
         try:
             done = subprocess.run(
@@ -83,15 +83,15 @@ class Program:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise DevclusterError(f"{self.name} {command} takes longer than {_COMMAND_SECONDS:.0f} s") from error
+            raise LocalProcessError(f"{self.name} {command} takes longer than {_COMMAND_SECONDS:.0f} s") from error
         if done.returncode:
-            raise DevclusterError(f"{self.name} {command} failed: {done.stderr or done.stdout}")
+            raise LocalProcessError(f"{self.name} {command} failed: {done.stderr or done.stdout}")
 
     def check(self) -> None:
-        """Raises DevclusterError if it does not run any more."""
+        """Raises LocalProcessError if it does not run any more."""
         code = self._cluster.component_states()[self.name]["exit"]
         if code is not None:
-            raise DevclusterError(f"the {self.name} ended with {code}; {self.log_end()}")
+            raise LocalProcessError(f"the {self.name} ended with {code}; {self.log_end()}")
 
     def _is_ready(self) -> bool:
         self.check()
@@ -103,5 +103,5 @@ class Program:
 
     def stop(self) -> None:
         """Gives it time to say goodbye; what does not use it is ended with the cluster."""
-        with contextlib.suppress(DevclusterError):
+        with contextlib.suppress(LocalProcessError):
             supervisor.ask(self._cluster.state, "stop", name=self.name, kill=False)

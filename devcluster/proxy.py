@@ -60,9 +60,9 @@ from devcluster.faults import (
     each_twice,
     first_lines,
 )
-from devcluster.kubeconfig import kubeconfig, token_credentials
-from devcluster.pki import Authority, write_private
 from kube.transport import AbortingResponse
+from localprocesses.kubeconfig import kubeconfig, token_credentials
+from localprocesses.pki import Authority, write_private
 from process.listener import Listener
 
 _HOST = "127.0.0.1"

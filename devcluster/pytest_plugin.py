@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from devcluster.assets import find_or_build
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.local import wait_until
+from localprocesses.assets import find_or_build
+from localprocesses.local import wait_until
 
 _NODES = 3
 _ROLES = ("source", "target")

@@ -15,8 +15,8 @@ from itertools import takewhile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from devcluster import assets, versions
-from devcluster.errors import DevclusterError
+from localprocesses import assets, versions
+from localprocesses.errors import LocalProcessError
 
 _PROJECT = Path(__file__).parents[1]
 _REPORTS = _PROJECT / "build" / "matrix"
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         releases = [versions.release(text) for text in arguments or oldest_middle_newest()]
         directories = {release: assets.find_or_build(release).apiserver.parent for release in releases}
-    except DevclusterError as error:
+    except LocalProcessError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     all_good = True

@@ -9,9 +9,9 @@ from pathlib import Path
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.local import HOST, free_ports
 from devcluster.program import Program
 from kube.objects import Object, key
+from localprocesses.local import HOST, free_ports
 
 BAKERY, TREASURES = (Path(__file__).parent / name for name in ("bakery.yaml", "treasures.yaml"))
 NAMESPACE = "bakery"

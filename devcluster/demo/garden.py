@@ -9,17 +9,17 @@ from typing import Any
 
 import yaml
 
-from devcluster import assets
 from devcluster.demo.controllers import ControllerScenes
 from devcluster.demo.seeds import SeedScenes
 from devcluster.demo.stage import shown
-from devcluster.errors import DevclusterError
 from devcluster.garden import objects
 from devcluster.garden.box import Garden
 from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, SHOOTS
 from kube.objects import Object, annotations, key, labels
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from localprocesses import assets
+from localprocesses.errors import LocalProcessError
 
 SHOOT, BROKEN = (Path(__file__).with_name(name) for name in ("shoot.yaml", "broken-shoot.yaml"))
 EXPLAINED = ("spec.maintenance", "spec.maintenance.timeWindow")
@@ -65,7 +65,7 @@ class GardenDemo(ControllerScenes, SeedScenes):
         given = _read(BROKEN)
         status, answer = self._api.raw("POST", SHOOTS.path(namespace=key(given).namespace), given)
         if status not in {403, 422}:
-            raise DevclusterError(f"{shown(BROKEN)} was answered with {status}, not refused: {answer}")
+            raise LocalProcessError(f"{shown(BROKEN)} was answered with {status}, not refused: {answer}")
         self._screen.show(refusal(json.loads(answer)))
 
     def _explain(self, path: str) -> None:

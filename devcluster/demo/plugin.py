@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
+from localprocesses.errors import LocalProcessError
 
 _SECONDS = 60.0
 _COLUMNS = "110"
@@ -14,7 +14,7 @@ _MODULES = {"mr": "kubectl.mr", "gardener": "kubectl.garden"}
 
 
 def output(cluster: Cluster, command: str, *, code: int = 0) -> str:
-    """What a command prints, such as `kubectl mr get`; raises DevclusterError if it ends with another code."""
+    """What a command prints, such as `kubectl mr get`; raises LocalProcessError if it ends with another code."""
     _, plugin, *arguments = shlex.split(command)
     try:
         done = subprocess.run(
@@ -27,7 +27,7 @@ def output(cluster: Cluster, command: str, *, code: int = 0) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise DevclusterError(f"{command} takes longer than {_SECONDS:.0f} s") from error
+        raise LocalProcessError(f"{command} takes longer than {_SECONDS:.0f} s") from error
     if done.returncode != code:
-        raise DevclusterError(f"{command} ended with {done.returncode}: {done.stdout}")
+        raise LocalProcessError(f"{command} ended with {done.returncode}: {done.stdout}")
     return done.stdout.rstrip()

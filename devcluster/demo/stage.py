@@ -12,12 +12,12 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.demo import plugin
 from devcluster.demo.screen import Screen
-from devcluster.errors import DevclusterError
 from devcluster.garden import objects
-from devcluster.local import wait_until
 from devcluster.program import Program
 from kube.objects import Object
 from kube.resources import Resource
+from localprocesses.errors import LocalProcessError
+from localprocesses.local import wait_until
 
 _PATIENCE_SECONDS = 60.0
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -40,7 +40,7 @@ class Demo:
         """What is to be done each second as long as it stays up."""
 
     def stay(self) -> None:
-        """Returns never; raises DevclusterError when a program ends."""
+        """Returns never; raises LocalProcessError when a program ends."""
         self._screen.heading("Everything stays up until Ctrl-C.")
         while True:
             for program in self._programs:
@@ -111,7 +111,7 @@ class Demo:
         seconds: float = _PATIENCE_SECONDS,
         explain: Callable[[], str] = str,
     ) -> None:
-        """Returns once it holds; raises DevclusterError when a program ends, or when it takes too long."""
+        """Returns once it holds; raises LocalProcessError when a program ends, or when it takes too long."""
 
         def holds_by_now() -> bool:
             for program in self._programs:
@@ -128,10 +128,10 @@ class Demo:
 def run(demo: type[Demo], *, name: str, once: bool) -> None:
     """Shows everything, then stays until Ctrl-C, or not with `once`. Nothing is left running in any case.
 
-    Raises DevclusterError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
+    Raises LocalProcessError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
     """
     if Cluster.running(name):
-        raise DevclusterError(f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another --name")
+        raise LocalProcessError(f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another --name")
     try:
         # Both mean the same here; they are set since a shell lets its background jobs ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):

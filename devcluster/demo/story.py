@@ -6,7 +6,6 @@ import time
 from functools import partial
 from typing import NamedTuple
 
-from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.demo import admission, identity
 from devcluster.demo.admission import Webhooks
@@ -14,13 +13,14 @@ from devcluster.demo.bundles import GROUP, Bundle, bundles, custom_resource_defi
 from devcluster.demo.identity import Identity
 from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo, shown
-from devcluster.local import HOST, free_ports, is_good
 from devcluster.program import Program
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource.conditions import IGNORED
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
+from localprocesses import assets
+from localprocesses.local import HOST, free_ports, is_good
 
 _NAMESPACE = "garden"
 _EVENTS = f"/api/v1/namespaces/{_NAMESPACE}/events"

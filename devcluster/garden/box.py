@@ -9,11 +9,11 @@ from functools import partial
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.objects import ADMISSION_ACCOUNT, NAMESPACE
-from devcluster.local import HOST, free_ports, wait_until
 from devcluster.program import Program
 from gardener.garden.resources import PROJECTS
 from kube.errors import ApiError
 from kube.objects import Object
+from localprocesses.local import HOST, free_ports, wait_until
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 
 WEBHOOKS = "webhooks"
@@ -32,7 +32,7 @@ class Garden:
         return server is not None and server["exit"] is None
 
     def install(self) -> Program:
-        """Returns the admission server when API servers ask it. Raises DevclusterError, KubeError."""
+        """Returns the admission server when API servers ask it. Raises LocalProcessError, KubeError."""
         for obj in objects.roles():
             self._apply(obj)
         server = Admission(self._cluster)

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from devcluster.cluster import Cluster
-from devcluster.pki import serving_pair
 from kit.eventually import eventually
 from kit.kinds import custom_resource, definition, definition_path, serve
 from kit.managed_resources import install_crd
@@ -24,6 +23,7 @@ from kit.objects import bundle, config_map, managed_resource, obj
 from kit.processes.agent import AgentProcess, configuration
 from kit.world import Place, find_at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from localprocesses.pki import serving_pair
 
 _NAMESPACE = "kinds"
 _MANAGED_RESOURCES, _OBJECTS = 10, 20

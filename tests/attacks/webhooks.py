@@ -18,10 +18,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster.kubeconfig import kubeconfig, token_credentials
-from devcluster.pki import Authority
 from kit.processes.agent import PROJECT
 from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, WebhookProcess, trusting
+from localprocesses.kubeconfig import kubeconfig, token_credentials
+from localprocesses.pki import Authority
 
 WEBHOOKS = {"seccompProfile": {"enabled": True}, "kubernetesServiceHost": {"enabled": True, "host": "api.example.com"}}
 SERVICE_HOST = "/webhooks/kubernetes-service-host"

@@ -15,8 +15,8 @@ from random import SystemRandom
 from campaign.plan import Plan, make_plan
 from campaign.report import Report
 from campaign.run import Limits, load_now, patience_now, run
-from devcluster.errors import DevclusterError
 from kube.errors import KubeError
+from localprocesses.errors import LocalProcessError
 
 _QUICK_SECONDS, _QUICK_HASTE, _QUICK_REST = 15.0, 2.0, 6.0
 _AROUND = 210.0
@@ -89,7 +89,7 @@ def _play(plan: Plan, limits: Limits, report: Report, *, seconds: float) -> str:
         return "interrupted"
     except TimeoutError:
         return f"it did not end within {seconds:.0f} s"
-    except (DevclusterError, KubeError, OSError, AssertionError, ExceptionGroup) as error:
+    except (LocalProcessError, KubeError, OSError, AssertionError, ExceptionGroup) as error:
         return repr(error)
     return ""
 

@@ -19,8 +19,8 @@ from campaign.replicas import Replica
 from campaign.report import Report, Violation
 from campaign.stage import LEASE, SECOND, Stage, standing
 from campaign.strikes import Acts
-from devcluster.errors import DevclusterError
 from kube.errors import KubeError
+from localprocesses.errors import LocalProcessError
 
 _SETTLE_SECONDS = 150.0
 _MOST_VIOLATIONS = 25
@@ -216,6 +216,6 @@ class _Run:
         for problem in problems[:_MOST_VIOLATIONS]:
             told: list[str] = []
             if problem.place is not None:
-                with contextlib.suppress(DevclusterError, OSError):
+                with contextlib.suppress(LocalProcessError, OSError):
                     told = calls.story(self.stage.clusters, problem.place)
             self.report.violations.append(Violation(problem, when, told))

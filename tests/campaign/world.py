@@ -17,12 +17,12 @@ from campaign.model import Edit, Model, apply_all, empty
 from campaign.moves import Moves
 from campaign.oracles import Snapshot
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
 from kit.kinds import definition
 from kube.client import Client, Selection
 from kube.errors import AlreadyExists, Conflict, KindNotServed, KubeError, NotFound
 from kube.objects import Object, condition
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, NAMESPACES, PODS, SECRETS
+from localprocesses.errors import LocalProcessError
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ class World:
         while True:
             try:
                 return await asyncio.to_thread(call)
-            except (KubeError, DevclusterError) as error:
+            except (KubeError, LocalProcessError) as error:
                 self._count(error)
                 await asyncio.sleep(_PAUSE_SECONDS)
 

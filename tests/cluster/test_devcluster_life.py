@@ -12,9 +12,9 @@ import pytest
 
 from devcluster import __main__ as command_line
 from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
-from devcluster.state import directory, locked, start_lock, sweep
 from kit.eventually import eventually
+from localprocesses.errors import LocalProcessError
+from localprocesses.state import directory, locked, start_lock, sweep
 
 pytestmark = pytest.mark.usefixtures("devcluster_run")
 PROJECT = Path(__file__).resolve().parents[2]
@@ -139,10 +139,10 @@ def test_two_names_live_side_by_side_on_the_command_line(name: str) -> None:
 
 
 def test_two_checkouts_have_their_own_clusters(tmp_path: Path) -> None:
-    for package in ("devcluster", "kube"):
+    for package in ("devcluster", "localprocesses", "kube"):
         # What is compiled may be written anew at this moment.
         shutil.copytree(PROJECT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    script = "from devcluster.state import directory; print(directory('default'))"
+    script = "from localprocesses.state import directory; print(directory('default'))"
     command = [sys.executable, "-c", script]
     here, there = (
         subprocess.run(command, check=True, capture_output=True, text=True, cwd=checkout).stdout.strip()
@@ -170,7 +170,7 @@ def test_a_component_that_fails_is_named_with_the_end_of_its_log(
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     cluster = Cluster(name=name)
-    with pytest.raises(DevclusterError, match=r"kube-apiserver ended with 3; the end of its log:\n  no such luck"):
+    with pytest.raises(LocalProcessError, match=r"kube-apiserver ended with 3; the end of its log:\n  no such luck"):
         cluster.start()
     eventually(lambda: not processes_of(cluster))
     assert not cluster.state.exists()

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.kubeconfig import kubeconfig
 from kube.client import Client
 from kube.connection import Connection, load_kubeconfig
 from kube.errors import Unreachable
 from kube.kubeconfig import ConfigurationError
 from kube.resources import NAMESPACES
 from kube.transport import Transport
+from localprocesses.kubeconfig import kubeconfig
 
 CREDENTIAL = """{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}"""
 

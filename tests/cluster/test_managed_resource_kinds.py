@@ -11,13 +11,13 @@ from functools import partial
 
 import pytest
 
-from devcluster.pki import serving_pair
 from kit.kinds import custom_resource, definition
 from kit.objects import bundle, config_map, obj
 from kit.rig import Rig
 from kube.errors import KubeError, NotFound, TooManyRequests
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from localprocesses.pki import serving_pair
 
 _SOON = 12.0
 """Seconds; less than until the next regular pass."""

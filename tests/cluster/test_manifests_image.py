@@ -202,7 +202,7 @@ def test_the_image_is_for_nobody_and_holds_no_tools(image: str) -> None:
     (below,) = json.loads(podman("image", "inspect", base()))
     print(f"size: {found['Size'] / 1e6:.0f} MB, of which the base is {below['Size'] / 1e6:.0f} MB")
     limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
-    missing = "import importlib.util as u; print([m for m in ('pip', 'setuptools', 'devcluster') if u.find_spec(m)])"
+    missing = "import importlib.util as u; print([m for m in ('pip', 'setuptools', 'devcluster', 'localprocesses') if u.find_spec(m)])"
     assert podman("run", "--rm", *limits, "--entrypoint=python", image, "-I", "-c", missing) == "[]"
 
 

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.pki import Authority
 from devcluster.proxy import FaultProxy
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
@@ -20,6 +19,7 @@ from kit.processes.webhooks import WebhookProcess
 from kit.proxied import proxy_to
 from kit.rig import Rig
 from kube.errors import NotFound
+from localprocesses.pki import Authority
 
 
 def write_kubeconfig(directory: Path, proxy: FaultProxy, token: str) -> Path:

@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from devcluster.cluster import Cluster
-from devcluster.pki import Authority, KeyPair
 from kit.processes.webhooks import (
     HOST,
     POD_REVIEW,
@@ -29,6 +28,7 @@ from kit.processes.webhooks import (
     make_certificate,
     trusting,
 )
+from localprocesses.pki import Authority, KeyPair
 
 COULD_NOT_READ = "Could not read the TLS certificate, keeping the one in use"
 

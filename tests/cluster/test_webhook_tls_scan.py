@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from devcluster.cluster import Cluster
-from devcluster.pki import Authority
 from kit.processes.webhooks import HOST, POD_REVIEW, SECCOMP, SECCOMP_PROFILE, WebhookProcess, trusting
 from kube.x509 import make_ca, make_serving, pem
+from localprocesses.pki import Authority
 
 SSL3, TLS10, TLS11, TLS12, TLS13 = 0x0300, 0x0301, 0x0302, 0x0303, 0x0304
 HANDSHAKE = 22

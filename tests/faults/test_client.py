@@ -28,8 +28,6 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.kubeconfig import kubeconfig
-from devcluster.pki import Authority
 from devcluster.proxy import FaultProxy
 from kit.objects import obj
 from kube import answers
@@ -58,6 +56,8 @@ from kube.resources import CONFIG_MAPS, NAMESPACES, Resource
 from kube.transport import Transport
 from kube.watch import Present, Watcher
 from kubectl.transport import PlainTransport
+from localprocesses.kubeconfig import kubeconfig
+from localprocesses.pki import Authority
 
 PATH = "/configmaps"
 HTML = Answer(name="html", code=200, reason="", message="<html>Log in first</html>", plain=True)

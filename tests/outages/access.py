@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from devcluster.pki import Authority
 from kit.proxied import proxy_to
+from localprocesses.pki import Authority
 from outages.stage import NAME, Outcome, Stage
 
 

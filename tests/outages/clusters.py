@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from devcluster.components import APISERVER, ETCD
+from localprocesses.components import APISERVER, ETCD
 from outages.stage import Outcome, Stage
 
 

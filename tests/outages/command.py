@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from devcluster.errors import DevclusterError
 from kube.errors import KubeError
+from localprocesses.errors import LocalProcessError
 from outages import access, admission, clusters, machine
 from outages.access import Names
 from outages.stage import NAME, NotRecovered, Outcome, Stage, working
@@ -115,7 +115,7 @@ def play(outage: Outage) -> tuple[bool, str]:
             told, good = ["not tried", str(error)], True
         except NotRecovered as error:
             told = ["**not at all**", str(error)]
-        except (DevclusterError, KubeError, OSError, AssertionError, TimeoutError, ExceptionGroup) as error:
+        except (LocalProcessError, KubeError, OSError, AssertionError, TimeoutError, ExceptionGroup) as error:
             told = ["?", f"the program failed: {error!r}"]
     return good, printable(f"| {' | '.join([outage.what, outage.lasted, *told])} |")
 

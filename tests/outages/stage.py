@@ -20,7 +20,6 @@ import yaml
 from campaign.replicas import Clock, Replica
 from devcluster.api import Api
 from devcluster.cluster import Cluster
-from devcluster.pki import write_private
 from devcluster.proxy import FaultProxy
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES
@@ -32,6 +31,7 @@ from kube.clock import parse_time
 from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.objects import Object, condition
 from kube.resources import CONFIG_MAPS, LEASES, SECRETS
+from localprocesses.pki import write_private
 
 NAMESPACE = "outages"
 NAME = "kubernetes.default.svc"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.api import Api
-from devcluster.pki import Authority
+from localprocesses.pki import Authority
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -183,7 +183,7 @@ def test_the_flags_of_the_agent_are_all_explained() -> None:
 
 
 def test_files_and_directories_exist() -> None:
-    tops = "agent|benchmarks|config|devcluster|docs|gardenapi|gardener|kube|kubectl|manifests|process|tests|webhooks"
+    tops = "agent|benchmarks|config|devcluster|docs|gardenapi|gardener|kube|kubectl|localprocesses|manifests|process|tests|webhooks"
     named = {match[0] for text in code(EVERYTHING) for match in re.finditer(rf"(?<![\w./-])({tops})/[\w./-]*", text)}
     assert "manifests/crds" in named
     missing = {path for path in named if not (PROJECT / path).exists()}
@@ -368,6 +368,7 @@ _CODE = (
     "agent",
     "webhooks",
     "kubectl",
+    "localprocesses",
     "devcluster",
     "benchmarks",
     "tests/fuzz",

@@ -127,7 +127,18 @@ def test_a_dry_run_makes_all_files_and_says_what_it_would_do(
     wheel, source = f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"
     assert {path.name for path in output.iterdir()} == {wheel, source, layout, bill, sums}
     subprocess.run(["sha256sum", "--check", "--strict", sums], cwd=output, check=True, capture_output=True)
-    packages = {"agent", "config", "devcluster", "gardenapi", "gardener", "kube", "kubectl", "process", "webhooks"}
+    packages = {
+        "agent",
+        "config",
+        "devcluster",
+        "gardenapi",
+        "gardener",
+        "kube",
+        "kubectl",
+        "localprocesses",
+        "process",
+        "webhooks",
+    }
     with zipfile.ZipFile(output / wheel) as archive:
         assert {name.split("/")[0] for name in archive.namelist()} == {*packages, f"{stem}.dist-info"}
     with tarfile.open(output / source) as archived:
@@ -160,7 +171,19 @@ _REGISTRIES = re.compile(
     r"\b(?:docker\.io|ghcr\.io|gcr\.io|quay\.io|registry\.k8s\.io|pkg\.dev|azurecr\.io|public\.ecr\.aws)\b"
     r"|\bregistry\.(?!example\b)[\w.-]+/"
 )
-_OWN = ("manifests", "docs", "release", "devcluster", ".github", "webhooks", "agent", "config", "gardenapi", "kubectl")
+_OWN = (
+    "manifests",
+    "docs",
+    "release",
+    "devcluster",
+    ".github",
+    "webhooks",
+    "agent",
+    "config",
+    "gardenapi",
+    "kubectl",
+    "localprocesses",
+)
 
 
 def test_no_registry_is_named_but_a_placeholder() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agent.resource_manager.controllers import CONTROLLERS
 from config.resource_manager import decode
-from devcluster.pki import Authority
+from localprocesses.pki import Authority
 
 HEAD = {"apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1", "kind": "ResourceManagerConfiguration"}
 OPTIONAL = (

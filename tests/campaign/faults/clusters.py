@@ -9,10 +9,10 @@ from campaign import manifests
 from campaign.manifests import Place
 from campaign.model import FLEETING
 from campaign.stage import Stage
-from devcluster.errors import DevclusterError
 from kit.kinds import definition
 from kube.errors import KubeError, NotFound
 from kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS
+from localprocesses.errors import LocalProcessError
 
 _GONE_SECONDS = 90.0
 _CATCH_UP_SECONDS = 8.0
@@ -44,7 +44,7 @@ async def _again(start: object) -> None:
         try:
             await asyncio.to_thread(start)
             return
-        except DevclusterError as error:
+        except LocalProcessError as error:
             if "runs already" in str(error):
                 return
             await asyncio.sleep(1)
@@ -66,7 +66,7 @@ async def compacted(stage: Stage, *, cluster: str) -> AsyncIterator[str]:
     """Etcd forgets the past, and with the API server's memory gone, nobody can watch on from where he was."""
     try:
         revision = str(await asyncio.to_thread(stage.clusters[cluster].compact))
-    except (OSError, DevclusterError) as error:
+    except (OSError, LocalProcessError) as error:
         revision = f"nothing: {error}"
     async with apiserver_restarted(stage, cluster=cluster, kill=True):
         yield f"up to {revision}"

@@ -21,9 +21,9 @@ from typing import Any, Self
 
 import aiohttp
 
-from devcluster.pki import serving_pair
 from kit.eventually import PATIENCE, soon
 from kit.processes.agent import HEAD, AgentProcess, free_port
+from localprocesses.pki import serving_pair
 
 HOST = "127.0.0.1"
 SECCOMP = "/webhooks/seccomp-profile"

@@ -11,12 +11,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from devcluster.pki import Authority
 from gardenapi.api import AggregatedApi, GardenApi, NoKubeconfig, PlainApi, Role, recognized
 from gardenapi.kubeconfigs import CannotIssue, issue
 from gardener.garden.resources import SHOOTS
 from kube.errors import Forbidden, KindNotServed, KubeError, Unreachable
 from kube.objects import Object
+from localprocesses.pki import Authority
 
 SHOOT: Object = {
     "metadata": {"name": "s", "namespace": "garden-dev", "resourceVersion": "7", "generation": 3},

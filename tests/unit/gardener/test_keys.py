@@ -5,7 +5,18 @@ from pathlib import Path
 from gardener.keys import GROUP
 
 PROJECT = Path(__file__).parents[3]
-PRODUCT = ("kube", "gardener", "gardenapi", "config", "process", "agent", "webhooks", "kubectl", "devcluster")
+PRODUCT = (
+    "kube",
+    "gardener",
+    "gardenapi",
+    "config",
+    "process",
+    "agent",
+    "webhooks",
+    "localprocesses",
+    "kubectl",
+    "devcluster",
+)
 
 
 def test_one_module_knows_the_group_of_labels_and_annotations() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from devcluster.pki import Authority
 from kit.clock import FakeClock
 from kit.kubeconfigs import kubeconfig as document
 from kit.kubeconfigs import written
 from kube.connection import Connection, Fixed, Plugin, Rotation, TokenFile, in_cluster, load_kubeconfig
 from kube.kubeconfig import ConfigurationError, read_kubeconfig
+from localprocesses.pki import Authority
 
 VALID_FIELDS = "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"
 EXEC = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "plugin"}}

@@ -16,8 +16,8 @@ import pytest
 import uvloop
 from aiohttp import web
 
-from devcluster.pki import Authority
 from kit.http import ask, get, serving
+from localprocesses.pki import Authority
 from process import listener
 from process.server import HttpServer, _Connection
 

@@ -140,10 +140,21 @@ def test_the_status_page(hostile: str) -> None:
 
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("agent", "benchmarks", "config", "devcluster", "gardenapi", "kube", "kubectl", "process", "webhooks")
+PACKAGES = (
+    "agent",
+    "benchmarks",
+    "config",
+    "devcluster",
+    "gardenapi",
+    "kube",
+    "kubectl",
+    "localprocesses",
+    "process",
+    "webhooks",
+)
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
-    "devcluster/build.py",  # how far it is
+    "localprocesses/build.py",  # how far it is
     "kubectl/completion.py",  # for a shell
     "kubectl/mr/krew.py",  # a release's file names
 }

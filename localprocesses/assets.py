@@ -10,9 +10,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster import build
-from devcluster.errors import DevclusterError
-from devcluster.versions import NEWEST
+from localprocesses import build
+from localprocesses.errors import LocalProcessError
+from localprocesses.versions import NEWEST
 
 _VARIABLE = "KUBEBUILDER_ASSETS"
 _FIRST_WITH_GATEWAY = (3, 6)
@@ -58,7 +58,7 @@ def _in_directory(directory: Path, *, source: str) -> Assets:
     def required(name: str) -> Path:
         path = optional(name)
         if path is None:
-            raise DevclusterError(
+            raise LocalProcessError(
                 f"{source}: there is no program {name} in it; name a directory with etcd and kube-apiserver, or "
                 f"unset {_VARIABLE} to have them built"
             )

@@ -28,8 +28,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from devcluster.errors import DevclusterError
-from devcluster.state import alive_lock
+from localprocesses.errors import LocalProcessError
+from localprocesses.state import alive_lock
 
 SOCKET = "control.sock"
 _TERMINATION_SECONDS = 2.0
@@ -159,7 +159,7 @@ def launch(state: Path, *, owner: int) -> None:
     log = state / "logs" / "supervisor.log"
     with log.open("ab") as output:
         subprocess.run(
-            [sys.executable, "-P", "-m", "devcluster.supervisor", str(state), str(owner)],
+            [sys.executable, "-P", "-m", "localprocesses.supervisor", str(state), str(owner)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -171,10 +171,10 @@ def launch(state: Path, *, owner: int) -> None:
         try:
             ask(state, "status")
             return
-        except DevclusterError:
+        except LocalProcessError:
             if time.monotonic() > deadline:
                 text = log.read_text(errors="replace").strip()
-                raise DevclusterError(f"the supervisor did not start:\n{text}") from None
+                raise LocalProcessError(f"the supervisor did not start:\n{text}") from None
             time.sleep(0.01)
 
 
@@ -188,9 +188,9 @@ def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:
             with connection.makefile("rb") as answers:
                 answer: dict[str, Any] = json.loads(answers.readline() or b'{"error": "it ended meanwhile"}')
         except OSError as error:
-            raise DevclusterError(f"the cluster in {state} does not run: {error}") from error
+            raise LocalProcessError(f"the cluster in {state} does not run: {error}") from error
     if "error" in answer:
-        raise DevclusterError(f"the supervisor refused '{op}': {answer['error']}")
+        raise LocalProcessError(f"the supervisor refused '{op}': {answer['error']}")
     return answer
 
 

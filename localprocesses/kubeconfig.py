@@ -4,8 +4,8 @@ import base64
 
 import yaml
 
-from devcluster.pki import KeyPair
 from kube.objects import Object
+from localprocesses.pki import KeyPair
 
 
 def kubeconfig(*, name: str, url: str, ca: str, user: Object) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from devcluster.assets import Assets
+from localprocesses.assets import Assets
 
 AUDIENCES = ("https://kubernetes.default.svc", "gardener")
 SERVICE_CIDR = "10.96.0.0/16"

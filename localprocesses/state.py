@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devcluster.errors import DevclusterError
+from localprocesses.errors import LocalProcessError
 
 
 def checkout_id() -> str:
@@ -30,7 +30,7 @@ def root() -> Path:
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
     if path.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise DevclusterError(
+        raise LocalProcessError(
             f"{path} has to be a directory that only you can enter, since it holds keys; remove it and try again"
         )
     return path

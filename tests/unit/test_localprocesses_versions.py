@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 import pytest
 
 import matrix
-from devcluster import versions
-from devcluster.assets import Assets
-from devcluster.components import Files, etcd
-from devcluster.errors import DevclusterError
+from localprocesses import versions
+from localprocesses.assets import Assets
+from localprocesses.components import Files, etcd
+from localprocesses.errors import LocalProcessError
 
 PROJECT = Path(__file__).resolve().parents[2]
-GO_MOD = (PROJECT / "devcluster" / "controlplane" / "go.mod").read_text()
+GO_MOD = (PROJECT / "localprocesses" / "controlplane" / "go.mod").read_text()
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_a_version_stands_for_a_release(text: str, release: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "1.27", "1.27.9", "1.99", "1.30.", "1.30.4.1", "latest", "1.30-rc.1"])
 def test_another_version_is_refused(text: str) -> None:
-    with pytest.raises(DevclusterError, match=r"none of the Kubernetes versions 1\.28 to 1\.36, such as 1\.28"):
+    with pytest.raises(LocalProcessError, match=r"none of the Kubernetes versions 1\.28 to 1\.36, such as 1\.28"):
         versions.release(text)
 
 

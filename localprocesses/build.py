@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from devcluster.errors import DevclusterError
-from devcluster.state import locked
-from devcluster.versions import NEWEST, go_mod
+from localprocesses.errors import LocalProcessError
+from localprocesses.state import locked
+from localprocesses.versions import NEWEST, go_mod
 
 MODULE = Path(__file__).with_name("controlplane")
 _SOURCES = ("go.mod", "go.sum", "main.go", "kwok/main.go")
@@ -57,7 +57,7 @@ class Module:
 def cached_or_built(release: str = NEWEST) -> Path:
     """The directory with all programs; builds them if need be, which takes minutes and tells so on stderr.
 
-    Raises DevclusterError if Go is missing, too old, or fails.
+    Raises LocalProcessError if Go is missing, too old, or fails.
     """
     cache = cache_directory()
     target = cache / _fingerprint(release)
@@ -100,7 +100,7 @@ def _locked_with_notice(lock: Path) -> Iterator[None]:
 def _build(target: Path, release: str, kwok: Path | None) -> None:
     """Args: kwok: one that is built already; None: it is built, too."""
     if shutil.which("go") is None:
-        raise DevclusterError(f"Go is not installed. {_REMEDY}")
+        raise LocalProcessError(f"Go is not installed. {_REMEDY}")
     scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
         with Progress(release, sys.stderr.isatty()) as progress, _module(release, progress) as module:
@@ -160,7 +160,7 @@ def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str
             process.kill()
             raise
         if process.wait():
-            raise DevclusterError(f"'go {arguments[0]}' failed:\n  " + "\n  ".join(messages) + f"\n{_REMEDY}")
+            raise LocalProcessError(f"'go {arguments[0]}' failed:\n  " + "\n  ".join(messages) + f"\n{_REMEDY}")
         output.seek(0)
         return output.read().splitlines()
 

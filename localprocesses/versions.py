@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from devcluster.errors import DevclusterError
+from localprocesses.errors import LocalProcessError
 
 NEWEST = "1.36.3"
 """As in `controlplane/go.mod`."""
@@ -33,12 +33,12 @@ _WITHOUT_VERSION = "v0.0.0"
 def release(text: str) -> str:
     """From `1.30` or `1.30.4`, with or without a `v`, to the release to build, as `1.30.14`.
 
-    Raises: DevclusterError: it is no version, or none of those that are supported.
+    Raises: LocalProcessError: it is no version, or none of those that are supported.
     """
     found = _VERSION.fullmatch(text)
     if found is None or found[1] not in PATCHES:
         oldest, *_, newest = PATCHES
-        raise DevclusterError(f"{text!r} is none of the Kubernetes versions {oldest} to {newest}, such as {oldest}")
+        raise LocalProcessError(f"{text!r} is none of the Kubernetes versions {oldest} to {newest}, such as {oldest}")
     return f"{found[1]}{found[2]}" if found[2] else PATCHES[found[1]]
 
 

@@ -5,7 +5,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from devcluster.errors import DevclusterError
+from localprocesses.errors import LocalProcessError
 
 HOST = "127.0.0.1"
 
@@ -36,11 +36,11 @@ def wait_until(
     pause: float = 0.05,
     explain: Callable[[], str] = str,
 ) -> float:
-    """Returns the moment, as `time.monotonic` counts; DevclusterError with the explanation after `within` seconds."""
+    """Returns the moment, as `time.monotonic` counts; LocalProcessError with the explanation after `within` seconds."""
     deadline = time.monotonic() + within
     while not holds():
         if time.monotonic() > deadline:
             reasons = filter(None, [f"waited {within:.0f} s in vain for {what}", explain()])
-            raise DevclusterError("\n".join(reasons))
+            raise LocalProcessError("\n".join(reasons))
         time.sleep(pause)
     return time.monotonic()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import assets, build
-from devcluster.errors import DevclusterError
+from localprocesses import assets, build
+from localprocesses.errors import LocalProcessError
 
 PROJECT = Path(__file__).resolve().parents[2]
 WAITS = "waiting for another process"
@@ -90,7 +90,7 @@ def test_a_release_that_is_named_is_built_whatever_directory_is_named(
 
 
 def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> None:
-    script = "from devcluster.assets import find_or_build; print(find_or_build().etcd)"
+    script = "from localprocesses.assets import find_or_build; print(find_or_build().etcd)"
     command = [sys.executable, "-c", script]
     hold, messages = tmp_path / "hold", tmp_path / "messages"
     hold.touch()
@@ -113,13 +113,13 @@ def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> No
 
 def test_a_missing_go_is_said_with_the_remedy(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(go.parent / "nothing"))
-    with pytest.raises(DevclusterError, match=r"Go is not installed.*1\.26 or newer.*KUBEBUILDER_ASSETS"):
+    with pytest.raises(LocalProcessError, match=r"Go is not installed.*1\.26 or newer.*KUBEBUILDER_ASSETS"):
         assets.find_or_build()
 
 
 def test_what_go_complains_of_is_shown_and_nothing_is_kept(go: Path) -> None:
     go.write_text("#!/bin/sh\necho 'go: go.mod requires go >= 1.26.0 (running go 1.19)' >&2\nexit 1\n")
-    with pytest.raises(DevclusterError, match=r"'go list' failed:\n  go: go.mod requires go >= 1.26.0[^\n]*\n.*Go"):
+    with pytest.raises(LocalProcessError, match=r"'go list' failed:\n  go: go.mod requires go >= 1.26.0[^\n]*\n.*Go"):
         assets.find_or_build()
     assert [path.suffix for path in build.cache_directory().iterdir()] == [".lock"]
 
@@ -138,7 +138,7 @@ def test_a_named_directory_is_used_and_may_lack_what_is_optional(
 def test_a_named_directory_without_the_api_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     (tmp_path / "etcd").touch(mode=0o755)
-    with pytest.raises(DevclusterError, match=r"KUBEBUILDER_ASSETS=.*no program kube-apiserver in it; name a"):
+    with pytest.raises(LocalProcessError, match=r"KUBEBUILDER_ASSETS=.*no program kube-apiserver in it; name a"):
         assets.find_or_build()
 
 
