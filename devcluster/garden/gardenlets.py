@@ -168,7 +168,7 @@ class Gardenlets:
 
 def _operation(kind: str, state: str) -> Object:
     moment = format_time(datetime.now(UTC))
-    return {"type": kind, "state": state, "progress": 100, "description": "d", "lastUpdateTime": moment}
+    return {"type": kind, "state": state, "progress": 100, "description": f"{kind} {state}, without a cluster behind it.", "lastUpdateTime": moment}
 
 
 def _capacity(managed_seed: Object) -> Object:
@@ -177,5 +177,5 @@ def _capacity(managed_seed: Object) -> Object:
 
 def _true(condition_type: str) -> Object:
     moment = format_time(datetime.now(UTC))
-    told = {"status": "True", "reason": "R", "message": "m", "lastTransitionTime": moment, "lastUpdateTime": moment}
-    return {"type": condition_type, **told}
+    why = {"reason": "GardenletOfThisComputer", "message": "Set without a cluster behind it."}
+    return {"type": condition_type, "status": "True", **why, "lastTransitionTime": moment, "lastUpdateTime": moment}

@@ -432,5 +432,9 @@ def test_what_the_status_says_in_the_end(before: Object, changed: bool, after: O
 @pytest.mark.parametrize(
     "damaged", [{}, {"spec": None}, {"spec": {"kubernetes": [], "provider": {"workers": [1, {}]}}}]
 )
-def test_a_damaged_shoot_is_no_panic(damaged: Object) -> None:
-    plan(damaged, {}, now=NOW, restarts=Restarts())
+def test_of_a_damaged_shoot_nothing_is_updated_and_the_plan_says_so(damaged: Object) -> None:
+    drawn = planned(damaged, {})
+    assert drawn.control_plane is not None
+    assert not drawn.control_plane.succeeded
+    assert drawn.updates == [drawn.control_plane]
+    assert drawn.maintained["spec"] == (damaged.get("spec") or {})

@@ -287,13 +287,16 @@ def test_null_labels_and_annotations_are_empty() -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from(["x", "x.br"]))
-def test_decoding_never_raises(data: bytes, key: str) -> None:
-    decode(data, key=key)
+def test_decoding_never_raises_and_errors_name_the_key(data: bytes, key: str) -> None:
+    result = decode(data, key=key)
+    assert all(isinstance(item.object, dict) for item in result.objects)
+    assert all((item.secret, item.data_key) == (SECRET, key) for item in (*result.objects, *result.errors))
 
 
 @given(st.text(alphabet='{}[]":,ab1 \n-#x', max_size=60))
 def test_decoding_ends_for_what_looks_like_json(text: str) -> None:
-    decode(text)
+    found = [index for index, _ in outcomes(decode(text))]
+    assert found == sorted(set(found))
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=10)

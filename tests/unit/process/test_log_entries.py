@@ -22,7 +22,7 @@ class Log:
         self._stream = io.TextIOWrapper(self._bytes, encoding="utf-8")
 
     def configure(self, **settings: Any) -> Self:
-        configure_logging(stream=self._stream, clock=lambda: self.now, **settings)
+        configure_logging(**{"stream": self._stream, "clock": lambda: self.now, **settings})
         return self
 
     @property
@@ -246,10 +246,13 @@ def test_loggers_of_structlog_with_a_positional_name_take_the_same_way(log: Log)
 
 
 def test_a_reader_of_the_log_that_went_away_does_not_stop_the_work(log: Log) -> None:
+    log.configure(stream=(closed := io.TextIOWrapper(io.BytesIO())))
+    closed.close()
+    get_logger("x").info("lost")
+    logging.getLogger("y").warning("lost as well")
     log.configure()
-    log._stream.close()
-    get_logger("x").info("nobody hears this")
-    logging.getLogger("y").info("nor this")
+    get_logger("x").info("read again")
+    assert [entry["msg"] for entry in log.entries] == ["read again"]
 
 
 def test_in_a_second_the_first_hundred_of_a_message_are_written_then_every_hundredth(log: Log) -> None:
