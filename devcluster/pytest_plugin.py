@@ -21,6 +21,7 @@ from devcluster.cluster import Cluster
 from localprocesses.assets import find_or_build
 from localprocesses.local import wait_until
 
+CONTROL_PLANE = "control_plane"
 _NODES = 3
 _ROLES = ("source", "target")
 
@@ -45,6 +46,7 @@ _WORKER_INPUT = "devcluster_owner"
 def pytest_configure(config: pytest.Config) -> None:
     from_controller = getattr(config, "workerinput", {})
     config.stash[_RUN] = RunClusters(owner=from_controller.get(_WORKER_INPUT, os.getpid()))
+    config.addinivalue_line("markers", f"{CONTROL_PLANE}: set for tests that need a cluster, by their fixtures")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -53,11 +55,23 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput[_WORKER_INPUT] = os.getpid()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` chooses among them."""
+    for item in items:
+        if _needs_cluster(item):
+            item.add_marker(CONTROL_PLANE)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if any("devcluster_run" in getattr(item, "fixturenames", ()) for item in session.items):
+    if any(map(_needs_cluster, session.items)):
         capture = session.config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled():
             find_or_build()
+
+
+def _needs_cluster(item: pytest.Item) -> bool:
+    return "devcluster_run" in getattr(item, "fixturenames", ())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -19,6 +19,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -32,6 +33,8 @@ from localprocesses.errors import LocalProcessError
 from localprocesses.state import alive_lock
 
 SOCKET = "control.sock"
+CPU_FILE = "DEVCLUSTER_CPU_FILE"
+"""The variable with a file to which each supervisor appends the seconds of CPU of its cluster when it ends."""
 _TERMINATION_SECONDS = 2.0
 _OWNER_SECONDS = 1.0
 """Between looks whether the owner lives."""
@@ -64,6 +67,7 @@ class Supervisor:
                 process.kill()
         for process in self._components.values():
             await process.wait()
+        _note_cpu()
         shutil.rmtree(self._state, ignore_errors=True)
 
     def _watch_owner(self) -> None:
@@ -125,6 +129,13 @@ class Supervisor:
                 process.kill()
         await process.wait()
         del self._components[name]
+
+
+def _note_cpu() -> None:
+    if file := os.environ.get(CPU_FILE):
+        usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        with contextlib.suppress(OSError), Path(file).open("a") as costs:
+            costs.write(f"{sum(usage.ru_utime + usage.ru_stime for usage in usages):.2f}\n")
 
 
 def _exists(pid: int) -> bool:

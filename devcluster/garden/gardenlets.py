@@ -167,8 +167,13 @@ class Gardenlets:
 
 
 def _operation(kind: str, state: str) -> Object:
-    moment = format_time(datetime.now(UTC))
-    return {"type": kind, "state": state, "progress": 100, "description": f"{kind} {state}, without a cluster behind it.", "lastUpdateTime": moment}
+    return {
+        "type": kind,
+        "state": state,
+        "progress": 100,
+        "description": f"{kind} {state}, without a cluster behind it.",
+        "lastUpdateTime": format_time(datetime.now(UTC)),
+    }
 
 
 def _capacity(managed_seed: Object) -> Object:
