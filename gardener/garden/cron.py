@@ -8,6 +8,11 @@ If both days are restricted, one of them suffices.
 
 Expressions are about what clocks show in a time zone, that of the moment which is passed in. Nothing happens in an hour
 that daylight saving skips; in one that comes twice, it happens twice.
+
+Libraries of Python do something else. By cronsim 2.8 and croniter 7.0, `30 2 * * *` in Berlin happens on 2024-03-31, at
+03:00. cronsim, given a field for seconds, does not, but leaves out `0 2 * * *` on Lord Howe on 2024-04-07, where clocks
+change by half an hour. Both take what the original refuses (7 for Sunday, `L`) and refuse what it takes: `@every`, days
+that never come; cronsim also `?` and `@daily`.
 """
 
 import re

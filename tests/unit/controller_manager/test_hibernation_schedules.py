@@ -49,6 +49,7 @@ def found(obj: dict[str, Any], now: datetime, deadline: timedelta = DEADLINE) ->
         ("0 0 * * *", "America/Santiago", "2024-09-07T12:00-04:00", "2024-09-09T00:00-03:00"),
         # A change of half an hour, and a zone that is three quarters of an hour off.
         ("15 2 * * *", "Australia/Lord_Howe", "2024-10-05T12:00+10:30", "2024-10-07T02:15+11:00"),
+        ("0 2 * * *", "Australia/Lord_Howe", "2024-04-06T12:00+11:00", "2024-04-07T02:00+10:30"),
         ("0 0 * * *", "Asia/Kathmandu", "2024-10-05T12:00+05:45", "2024-10-06T00:00+05:45"),
         # A day that was left out.
         ("0 12 * * *", "Pacific/Apia", "2011-12-29T12:00-10:00", "2011-12-31T12:00+14:00"),
