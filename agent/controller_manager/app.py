@@ -16,7 +16,7 @@ from process.runner import Groups
 def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
     """Raises: OSError: the address of a server is taken."""
     config, garden = base.config, base.clusters["garden"]
-    CONTROLLERS.load(config)
+    declared = CONTROLLERS.load(config)
 
     async def control_loops() -> Sequence[ControlLoop]:
         context = Context(
@@ -26,7 +26,7 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
             recorder=base.recorders["garden"],
             clock=garden.clock,
         )
-        return [declare(context) for declare in CONTROLLERS.load(config)]
+        return [declare(context) for declare in declared]
 
     return base.groups(
         metrics=[GardenCollector(garden.caches.stores)],

@@ -13,7 +13,7 @@ from typing import Any
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_SEED,
     BY_STATE,
     CLOUD_PROFILES_VIEW,

@@ -8,7 +8,7 @@ work            bootstrap, then the control loops
 from collections.abc import Sequence
 
 from agent.resource_manager.bootstrap import cluster_identity
-from agent.resource_manager.changes import KEPT, RecentChanges
+from agent.resource_manager.common.changes import KEPT, RecentChanges
 from agent.resource_manager.context import Context, Metrics
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
 from agent.resource_manager.definition import DefinitionCheck
@@ -29,7 +29,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
     """Raises: OSError: the address of a server is taken."""
     keep_large_apart()
     config = base.config
-    CONTROLLERS.load(config)
+    declared = CONTROLLERS.load(config)
     base.describe_leader({keys.CLASS: config.controllers.resource_class})
     rules = rules_of(config.controllers.health)
     source, target = base.clusters["source"], base.clusters["target"]
@@ -52,7 +52,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
             changes=changes,
             metrics=metrics,
         )
-        return compose_controllers(context, source_objects=source_objects, lister=lister)
+        return compose_controllers(context, declared, source_objects=source_objects, lister=lister)
 
     servers: list[HttpServer] = []
     if page.port:

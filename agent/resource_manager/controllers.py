@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from agent.resource_manager.common.managed_resource_metrics import Sources
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.controller import declare_health, declare_progress
 from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
 from agent.resource_manager.managed_resource.source import Source
-from agent.resource_manager.managed_resource_metrics import Sources
 from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.table import Declare, Table
-from config.resource_manager import COMPONENT
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener import keys
 from gardener.kinds import MANAGED_RESOURCES
@@ -30,81 +29,24 @@ def watch_source(source: Cluster) -> Source:
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
 
-CONTROLLERS = Table[ResourceManagerConfiguration, Context]()
+CONTROLLERS = Table[ResourceManagerConfiguration, Context](
+    "agent.resource_manager",
+    {
+        "csr_approver.controller": lambda config: config.controllers.csr_approver.enabled,
+        "garbage_collector.controller": lambda config: config.controllers.garbage_collector.enabled,
+        "istio_cluster_configuration.controller": lambda config: config.controllers.istio_cluster_configuration.enabled,
+        "network_policy": lambda config: config.controllers.network_policy.enabled,
+        "node.agent_reconciliation_delay.controller": (
+            lambda config: config.controllers.node_agent_reconciliation_delay.enabled
+        ),
+        "node.critical_components.controller": lambda config: config.controllers.node_critical_components.enabled,
+        # It has no switch of its own: it is of use to the webhook alone.
+        "node.high_availability_config.controller": lambda config: config.webhooks.high_availability_config.enabled,
+        "token_invalidator.controller": lambda config: config.controllers.token_invalidator.enabled,
+        "token_requestor": lambda config: config.controllers.token_requestor.enabled,
+    },
+)
 """Those that can be switched off."""
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.csr_approver.enabled)
-def csr_approver() -> Declare[Context]:
-    from agent.resource_manager.csr_approver.controller import declare
-
-    return declare
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.garbage_collector.enabled)
-def garbage_collector() -> Declare[Context]:
-    from agent.resource_manager.garbage_collector.controller import declare
-
-    return declare
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.istio_cluster_configuration.enabled)
-def istio_cluster_configuration() -> Declare[Context]:
-    from agent.resource_manager.istio_cluster_configuration.controller import declare
-
-    return declare
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.network_policy.enabled)
-def network_policy() -> Declare[Context]:
-    from agent.shared.network_policy.controller import declare
-
-    return lambda context: declare(
-        context.config.controllers.network_policy, cluster=context.target, recorder=context.target_recorder
-    )
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.node_agent_reconciliation_delay.enabled)
-def node_agent_reconciliation_delay() -> Declare[Context]:
-    from agent.resource_manager.node.agent_reconciliation_delay.controller import declare
-
-    return declare
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.node_critical_components.enabled)
-def node_critical_components() -> Declare[Context]:
-    from agent.resource_manager.node.critical_components.controller import declare
-
-    return declare
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.token_invalidator.enabled)
-def token_invalidator() -> Declare[Context]:
-    from agent.resource_manager.token_invalidator.controller import declare
-
-    return declare
-
-
-@CONTROLLERS.enabled_by(lambda config: config.controllers.token_requestor.enabled)
-def token_requestor() -> Declare[Context]:
-    from agent.shared.token_requestor.controller import declare
-
-    return lambda context: declare(
-        context.config.controllers.token_requestor,
-        source=context.source,
-        target=context.target,
-        recorder=context.recorder,
-        kubeconfig=COMPONENT.connections(context.config)["target"].kubeconfig,
-        metrics=context.metrics.tokens,
-    )
-
-
-# It has no switch of its own: it is of use to the webhook alone.
-@CONTROLLERS.enabled_by(lambda config: config.webhooks.high_availability_config.enabled)
-def node_high_availability_config() -> Declare[Context]:
-    from agent.resource_manager.node.high_availability_config.controller import declare
-
-    return declare
 
 
 def status_writer(context: Context, managed_resources: Store[Object]) -> StatusWriter:
@@ -118,11 +60,11 @@ def status_writer(context: Context, managed_resources: Store[Object]) -> StatusW
 
 
 def compose_controllers(
-    context: Context, *, source_objects: Source, lister: Lister | None = None
+    context: Context, declared: Sequence[Declare[Context]], *, source_objects: Source, lister: Lister | None = None
 ) -> Sequence[ControlLoop]:
-    """The control loops that the configuration switches on; called when this process begins to lead.
+    """The control loops of ManagedResources and those of the table; called when this process begins to lead.
 
-    Args: lister: of the status page, which can ask them from then on.
+    `declared` are those of the table that are switched on. The lister, of the status page, can ask them from then on.
     """
     controllers = context.config.controllers
     managed_by = controllers.managed_resource.managed_by_label_value
@@ -151,9 +93,4 @@ def compose_controllers(
                 pods_of=progress.check.pods_of,
             )
         )
-    return [
-        managed.loop,
-        health.loop,
-        progress.loop,
-        *(declare(context) for declare in CONTROLLERS.load(context.config)),
-    ]
+    return [managed.loop, health.loop, progress.loop, *(declare(context) for declare in declared)]

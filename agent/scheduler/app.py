@@ -15,12 +15,12 @@ from process.runner import Groups
 def compose(base: Composition[SchedulerConfiguration]) -> Groups:
     """Raises: OSError: the address of a server is taken."""
     config, garden = base.config, base.clusters["garden"]
-    CONTROLLERS.load(config)
+    declared = CONTROLLERS.load(config)
 
     async def control_loops() -> Sequence[ControlLoop]:
         api = await recognized(garden.client)
         recorder = base.recorders["garden"]
         context = Context(config=config, garden=garden, api=api, recorder=recorder, clock=garden.clock)
-        return [declare(context) for declare in CONTROLLERS.load(config)]
+        return [declare(context) for declare in declared]
 
     return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)])

@@ -1,14 +1,7 @@
 """Which control loops there are: what a leader runs."""
 
 from agent.scheduler.context import Context
-from agent.table import Declare, Table
+from agent.table import Table, always
 from config.scheduler.schema import SchedulerConfiguration
 
-CONTROLLERS = Table[SchedulerConfiguration, Context]()
-
-
-@CONTROLLERS.always
-def shoot() -> Declare[Context]:
-    from agent.scheduler.shoot.controller import declare
-
-    return declare
+CONTROLLERS = Table[SchedulerConfiguration, Context]("agent.scheduler", {"shoot.controller": always})

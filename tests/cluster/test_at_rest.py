@@ -31,7 +31,7 @@ async def at_work_in(client: Client, namespace: str) -> AsyncIterator[ManagedWor
     settings = ManagedResource(sync_period=PERIOD, managed_by_label_value=namespace)
     context = context_of(cluster, Controllers(managed_resource=settings, health=Health(sync_period=PERIOD)))
     source = Source(client=client, caches=cluster.caches, memory=1 << 20)
-    loops = compose_controllers(context, source_objects=source)[: len(CONTROLLERS)]
+    loops = compose_controllers(context, (), source_objects=source)
     async with at_work(context, *loops, release_shared=source.close):
         yield world
 

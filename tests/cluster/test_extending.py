@@ -51,7 +51,7 @@ def copy(tmp_path: Path) -> Path:
 
 def test_the_controller_of_the_documentation_works(copy: Path, cluster: Cluster, namespace: str) -> None:
     section = (PROJECT / "docs" / "extending.md").read_text().split("## A controller")[1].split("## A program")[0]
-    block, setting, reconcile, controller, entry, test = re.findall(
+    block, setting, reconcile, controller, line, test = re.findall(
         r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL
     )
     schema = copy / "config" / "resource_manager" / "controllers.py"
@@ -63,8 +63,9 @@ def test_the_controller_of_the_documentation_works(copy: Path, cluster: Cluster,
     (package / "__init__.py").touch()
     (package / "reconcile.py").write_text(reconcile)
     (package / "controller.py").write_text(controller)
-    with (copy / "agent" / "resource_manager" / "controllers.py").open("a") as table:
-        table.write(f"\n\n{entry}")
+    table = copy / "agent" / "resource_manager" / "controllers.py"
+    before, marker, last = table.read_text().partition("    {\n")
+    table.write_text(f"{before}{marker}        {line}{last}")
     (copy / "test_default_account.py").write_text(test)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(cluster.kubeconfig), namespace],

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.controller_manager.api import SHOOTS_VIEW
 from agent.controller_manager.bastion import rules
 from agent.controller_manager.bastion.controller import declare
 from agent.controller_manager.bastion.reconcile import Reconciler
+from agent.controller_manager.common.api import SHOOTS_VIEW
 from config.controller_manager.controllers import Bastion, Controllers
 from gardener import keys
 from gardener.garden.resources import BASTIONS, SHOOTS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.project.main.controller import declare
-from agent.controller_manager.project.main.rbac import controlling_project
+from agent.controller_manager.project.lifecycle.controller import declare
+from agent.controller_manager.project.lifecycle.rbac import controlling_project
 from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration
 from config.shared import LabelSelector
 from gardener.garden.resources import PROJECTS, SHOOTS

@@ -18,9 +18,9 @@ from typing import Any
 import yaml
 
 from agent.controller_manager.metrics import GardenCollector
+from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
 from agent.resource_manager.csr_approver import metrics as csr_metrics
 from agent.resource_manager.garbage_collector import metrics as garbage_metrics
-from agent.resource_manager.managed_resource_metrics import ManagedResourceCollector
 from agent.scheduler.shoot import metrics as scheduler_metrics
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 import yaml as yaml_documents
 
-from agent.resource_manager import changes
+from agent.resource_manager.common import changes
 from agent.resource_manager.garbage_collector import reconcile as garbage_collector
 from agent.resource_manager.health import conditions as health_conditions
 from agent.resource_manager.health import evaluation

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.resource_manager.service_events import events_text, field_selector
+from agent.resource_manager.common.service_events import events_text, field_selector
 from kube.clock import short_duration
 from kube.objects import Object
 

@@ -7,10 +7,10 @@ Shoots     that are deleted or move: their Bastions
 from datetime import timedelta
 from functools import partial
 
-from agent.controller_manager.api import SHOOTS_VIEW
 from agent.controller_manager.bastion import rules
 from agent.controller_manager.bastion.reconcile import Reconciler
 from agent.controller_manager.bastion.rules import Bastion
+from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from gardener.garden.resources import BASTIONS
 from kube.cache import Change, Store, View

@@ -5,15 +5,15 @@ Its NamespacedCloudProfiles are named first, then its Shoots; those of a Namespa
 
 from functools import partial
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_CLOUD_PROFILE,
     BY_PARENT,
     CLOUD_PROFILES_VIEW,
     NAMESPACED_CLOUD_PROFILES_VIEW,
     SHOOTS_VIEW,
 )
+from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from agent.controller_manager.protection import Protection, Users, enqueue_unprotected
 from gardener.garden.resources import CLOUD_PROFILES
 from gardener.garden.users import reason
 from kube.loop import ControlLoop

@@ -5,9 +5,13 @@ Of ControllerDeployments only metadata are watched; they may contain whole chart
 
 from functools import partial
 
-from agent.controller_manager.api import BY_DEPLOYMENT, CONTROLLER_DEPLOYMENTS_VIEW, CONTROLLER_REGISTRATIONS_VIEW
+from agent.controller_manager.common.api import (
+    BY_DEPLOYMENT,
+    CONTROLLER_DEPLOYMENTS_VIEW,
+    CONTROLLER_REGISTRATIONS_VIEW,
+)
+from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from agent.controller_manager.protection import Protection, Users, enqueue_unprotected
 from gardener.garden.resources import CONTROLLER_DEPLOYMENTS
 from gardener.garden.users import reason
 from gardener.keys import DEPLOYMENT_FINALIZER

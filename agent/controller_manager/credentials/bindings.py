@@ -1,7 +1,7 @@
 """The bindings of both kinds, as the control loops of what they refer to watch them."""
 
-from agent.controller_manager.api import CREDENTIALS_BINDINGS_VIEW, SECRET_BINDINGS_VIEW
-from agent.controller_manager.protection import look
+from agent.controller_manager.common.api import CREDENTIALS_BINDINGS_VIEW, SECRET_BINDINGS_VIEW
+from agent.controller_manager.common.protection import look
 from gardener.garden.bindings import Bound
 from gardener.garden.users import References, provider_types
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE

@@ -6,7 +6,7 @@ bindings of both kinds        that come, change or go: what they refer to
 
 from functools import partial
 
-from agent.controller_manager.api import BY_SECRET, BY_WORKLOAD_IDENTITY, SECRETS_VIEW, WORKLOAD_IDENTITIES_VIEW
+from agent.controller_manager.common.api import BY_SECRET, BY_WORKLOAD_IDENTITY, SECRETS_VIEW, WORKLOAD_IDENTITIES_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.credentials.bindings import Bindings
 from agent.controller_manager.credentials.reconcile import Reconciler

@@ -1,6 +1,6 @@
 """One pass over a CredentialsBinding: kept while it is in use; credentials of an unknown kind are complained about."""
 
-from agent.controller_manager.protection import Protection
+from agent.controller_manager.common.protection import Protection
 from gardener.garden.users import credentials_reference, secrets, workload_identities
 from kube.cache import Store
 from kube.controller import Result, TerminalError

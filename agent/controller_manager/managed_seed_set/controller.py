@@ -6,7 +6,7 @@ Seed, or leaves it, concerns the set of that Seed: it may have waited for one th
 
 from collections.abc import Callable, Hashable, Iterator
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_NAMESPACE,
     MANAGED_SEED_SETS_VIEW,
     MANAGED_SEEDS_VIEW,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
-from agent.controller_manager.confirmed_deletion import delete_confirmed
-from agent.controller_manager.seed_usage import is_used
+from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
+from agent.controller_manager.common.confirmed_deletion import delete_confirmed
+from agent.controller_manager.common.seed_usage import is_used
 from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of

@@ -7,16 +7,16 @@ Shoots                    that refer to another one than before: both
 
 from functools import partial
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_NAMESPACED_CLOUD_PROFILE,
     BY_PARENT,
     CLOUD_PROFILES_VIEW,
     NAMESPACED_CLOUD_PROFILES_VIEW,
     SHOOTS_VIEW,
 )
+from agent.controller_manager.common.protection import Protection, Users
 from agent.controller_manager.context import Context
 from agent.controller_manager.namespaced_cloud_profile.reconcile import Reconciler
-from agent.controller_manager.protection import Protection, Users
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from gardener.garden.users import reason
 from kube.cache import Change, Store

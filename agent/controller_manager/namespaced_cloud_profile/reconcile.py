@@ -1,6 +1,6 @@
 """One pass over a NamespacedCloudProfile: its status says what Shoots choose from."""
 
-from agent.controller_manager.protection import Protection
+from agent.controller_manager.common.protection import Protection
 from gardener.garden import profiles
 from gardener.garden.resources import NAMESPACED_CLOUD_PROFILES
 from gardener.garden.users import parents

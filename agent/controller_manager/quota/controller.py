@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from agent.controller_manager.api import BY_QUOTA, CREDENTIALS_BINDINGS_VIEW, QUOTAS_VIEW, SECRET_BINDINGS_VIEW
+from agent.controller_manager.common.api import BY_QUOTA, CREDENTIALS_BINDINGS_VIEW, QUOTAS_VIEW, SECRET_BINDINGS_VIEW
+from agent.controller_manager.common.protection import Protection, Users
 from agent.controller_manager.context import Context
-from agent.controller_manager.protection import Protection, Users
 from agent.controller_manager.quota.reconcile import Reconciler
 from gardener.garden.resources import QUOTAS
 from gardener.garden.users import listed

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_TARGET,
     CLOUD_PROFILES_VIEW,
     MANAGED_SEED_SETS_VIEW,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.controller_manager.api import BY_NAMESPACE, BY_SCHEDULING, BY_SEED, BY_TARGET, WAITING, target_of
-from agent.controller_manager.seed_usage import is_used
+from agent.controller_manager.common.api import BY_NAMESPACE, BY_SCHEDULING, BY_SEED, BY_TARGET, WAITING, target_of
+from agent.controller_manager.common.seed_usage import is_used
 from gardener.garden import scheduling
 from gardener.garden.managed_seed_set.membership import membership_of
 from gardener.garden.managed_seed_set.replicas import Replica

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.controller_manager.api import target_of
+from agent.controller_manager.common.api import target_of
 from agent.controller_manager.seed_autoscaler.garden import Garden
 from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
 from gardener import keys

@@ -10,7 +10,7 @@ alone for a while.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from agent.resource_manager.service_events import HEADING
+from agent.resource_manager.common.service_events import HEADING
 from gardener import conditions
 from gardener.health.findings import Finding
 from kube.clock import parse_time

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.resource_manager.common.service_events import warnings_about
 from agent.resource_manager.health.conditions import EVENTS_KEPT_FOR
-from agent.resource_manager.service_events import warnings_about
 from gardener.health.findings import Finding
 from kube.client import Client
 from kube.objects import Key

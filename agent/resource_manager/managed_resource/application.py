@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from agent.resource_manager.changes import Action
+from agent.resource_manager.common.changes import Action
 from agent.resource_manager.managed_resource.change_set import ChangeSet
 from agent.resource_manager.managed_resource.invalid_update import (
     PropagationPolicyError,

@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 
+from agent.resource_manager.common.service_events import warnings_about
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.dependencies import Dependencies
@@ -29,7 +30,6 @@ from agent.resource_manager.managed_resource.scaling import Autoscalers
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.triggers import first_priority, needs_reconcile
-from agent.resource_manager.service_events import warnings_about
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
 from kube.cache import Change

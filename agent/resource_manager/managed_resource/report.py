@@ -13,7 +13,7 @@ from functools import partial
 
 import structlog
 
-from agent.resource_manager.changes import RecentChanges
+from agent.resource_manager.common.changes import RecentChanges
 from agent.resource_manager.managed_resource.change_set import ChangeSet, news_text
 from agent.resource_manager.managed_resource.record import Record
 from gardener.managed_resource import conditions

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from agent.controller_manager.project.main.controller import declare as declare_main
+from agent.controller_manager.project.lifecycle.controller import declare as declare_lifecycle
 from agent.controller_manager.project.stale.controller import declare as declare_stale
 from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration
 from config.shared import LabelSelector
@@ -46,7 +46,7 @@ _HOLD = "test.example.com/hold"
 
 
 class ProjectScene(GardenScene):
-    declare = (declare_main,)
+    declare = (declare_lifecycle,)
     settings = _settings(_QUOTAS)
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:

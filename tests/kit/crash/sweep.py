@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from agent.resource_manager.controllers import compose_controllers, watch_source
+from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
 from devcluster.faults import Fault, Request, Rules, Silence
@@ -300,7 +300,7 @@ class AgentScene(Scene):
         cluster = cluster_of(client, *self.namespaces)
         config = decode(orjson.dumps(configuration)).config
         context = replace(context_of(cluster, config.controllers), config=config)
-        loops = compose_controllers(context, source_objects=watch_source(cluster))
+        loops = compose_controllers(context, CONTROLLERS.load(config), source_objects=watch_source(cluster))
         for loop in loops:
             queue = loop.controller.queue
             queue._max_backoff = min(queue._max_backoff, self.longest_back_off)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.controller_manager.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
 from agent.controller_manager.seed.extensions_check.watched import Watched
 from kube.cache import Change, Store
 from kube.objects import Key, Object

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     PROJECTS_VIEW,
     QUOTAS_VIEW,
     SEED_AUTOSCALERS_VIEW,

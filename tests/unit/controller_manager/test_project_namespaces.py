@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.project.main.namespace import (
+from agent.controller_manager.project.lifecycle.namespace import (
     RELEASED,
     WAITING,
     namespace_of,

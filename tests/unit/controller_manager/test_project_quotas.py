@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.project.main.quota import change_of, configured, limits_only, new_quota
+from agent.controller_manager.project.lifecycle.quota import change_of, configured, limits_only, new_quota
 from config.controller_manager.controllers import QuotaConfiguration
 from config.shared import LabelSelector, LabelSelectorRequirement
 from kube.objects import Object

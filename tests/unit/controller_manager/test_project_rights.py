@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.controller_manager.project.main.rbac import Present, Wanted, wanted_bindings, wanted_roles
-from agent.controller_manager.project.main.rights import KINDS, Rights
+from agent.controller_manager.project.lifecycle.rbac import Present, Wanted, wanted_bindings, wanted_roles
+from agent.controller_manager.project.lifecycle.rights import KINDS, Rights
 from kube.cache import Store, View
 from kube.objects import Object
 from kube.resources import Resource

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager import api
+from agent.controller_manager.common import api
+from agent.controller_manager.common.api import BACKUP_ENTRIES_VIEW
 from agent.controller_manager.project.stale.usage import Usage
-from agent.controller_manager.project.views import BACKUP_ENTRIES_VIEW
 from gardener.garden.resources import (
     BACKUP_ENTRIES,
     CREDENTIALS_BINDINGS,

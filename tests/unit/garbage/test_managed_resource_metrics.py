@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agent.resource_manager.managed_resource_metrics import ManagedResourceCollector, Sources
+from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector, Sources
 from kube.objects import Key
 
 T1, T2 = "2025-01-01T12:00:00Z", "2025-01-01T12:05:00Z"

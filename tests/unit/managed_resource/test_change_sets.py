@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.changes import Action
+from agent.resource_manager.common.changes import Action
 from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
 from gardener.managed_resource.conditions import warnings_in
 from gardener.managed_resource.warnings import ObjectWarnings

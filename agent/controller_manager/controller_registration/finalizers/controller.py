@@ -1,14 +1,14 @@
 """The controllers that keep ControllerRegistrations and Seeds as long as they have ControllerInstallations."""
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_REGISTRATION,
     BY_SEED,
     CONTROLLER_INSTALLATIONS_VIEW,
     CONTROLLER_REGISTRATIONS_VIEW,
     SEEDS_VIEW,
 )
+from agent.controller_manager.common.protection import Protection, Users, enqueue_unprotected
 from agent.controller_manager.context import Context
-from agent.controller_manager.protection import Protection, Users, enqueue_unprotected
 from gardener.garden.users import reason
 from gardener.keys import REGISTRATION_FINALIZER
 from kube.cache import View

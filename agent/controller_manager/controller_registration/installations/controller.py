@@ -13,7 +13,7 @@ Namespaces                the Seed
 from collections.abc import Iterable
 from functools import partial
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BACKUP_BUCKETS_VIEW,
     BY_DEPLOYMENT,
     CONTROLLER_INSTALLATIONS_VIEW,

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from agent.controller_manager.api import BY_NAMESPACE
+from agent.controller_manager.common.api import BY_NAMESPACE
 from agent.controller_manager.controller_registration.installations.counted import Counted
 from agent.controller_manager.controller_registration.installations.needs import ShootNeeds, needs_of_shoot
 from gardener import keys

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from agent.controller_manager.api import BY_NAMESPACE, BY_SEED
+from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.controller_registration.installations.demand import Demand, seeds_of
 from agent.controller_manager.controller_registration.installations.desired import (
     REGISTRATION_HASH,

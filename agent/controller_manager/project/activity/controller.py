@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
+    BACKUP_ENTRIES_VIEW,
     BY_NAMESPACE,
     CREDENTIALS_BINDINGS_VIEW,
     PROJECTS_VIEW,
@@ -26,7 +27,6 @@ from agent.controller_manager.api import (
 from agent.controller_manager.context import Context
 from agent.controller_manager.project.activity.reconcile import Moments, Reconciler
 from agent.controller_manager.project.activity.rules import of_credentials, of_objects, of_quotas
-from agent.controller_manager.project.views import BACKUP_ENTRIES_VIEW
 from gardener.garden import users
 from gardener.garden.resources import PROJECTS
 from kube.cache import Change

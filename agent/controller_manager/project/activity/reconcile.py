@@ -3,7 +3,7 @@
 from contextlib import suppress
 from datetime import datetime
 
-from agent.controller_manager.api import namespace_of_project
+from agent.controller_manager.common.api import namespace_of_project
 from agent.controller_manager.project.activity.rules import is_news
 from gardener.garden.resources import PROJECTS
 from kube.cache import Store

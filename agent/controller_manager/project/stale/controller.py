@@ -8,7 +8,7 @@ What may use a Project is watched, but leads to no pass: `project-activity` tell
 
 from functools import partial
 
-from agent.controller_manager.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW
+from agent.controller_manager.common.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.project.stale.reconcile import Reconciler
 from agent.controller_manager.project.stale.rules import AUTO_DELETE, LAST_ACTIVITY, SINCE, is_exempt

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.controller_manager.confirmed_deletion import delete_confirmed
+from agent.controller_manager.common.confirmed_deletion import delete_confirmed
 from agent.controller_manager.project.stale.rules import AUTO_DELETE, SINCE, Decision, decide, is_exempt
 from agent.controller_manager.project.stale.usage import Usage
 from config.controller_manager.controllers import Project

@@ -10,7 +10,8 @@ It is looked up in caches; before a Project is deleted, once more in what the AP
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
+    BACKUP_ENTRIES_VIEW,
     BY_CREDENTIALS_BINDING,
     BY_NAMESPACE,
     BY_QUOTA,
@@ -24,7 +25,6 @@ from agent.controller_manager.api import (
     SHOOTS_VIEW,
     WORKLOAD_IDENTITIES_VIEW,
 )
-from agent.controller_manager.project.views import BACKUP_ENTRIES_VIEW
 from gardener import keys
 from gardener.garden import users
 from gardener.garden.credentials import Credentials

@@ -4,11 +4,11 @@ BackupBuckets   that come, go, or have another error: their Seed
 Seeds           whose condition somebody else has changed
 """
 
-from agent.controller_manager.api import BACKUP_BUCKETS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.api import BACKUP_BUCKETS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.seed_conditions import SeedConditions, condition_changed
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.backup_buckets_check.reconcile import Reconciler
 from agent.controller_manager.seed.backup_buckets_check.rules import error_of, seed_of
-from agent.controller_manager.seed.status import SeedConditions, condition_changed
 from gardener.conditions import BACKUP_BUCKETS_READY
 from gardener.garden.resources import SEEDS
 from kube.cache import Change

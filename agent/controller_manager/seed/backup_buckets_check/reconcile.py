@@ -1,8 +1,8 @@
 """One pass over a Seed: its condition says how its BackupBuckets are."""
 
-from agent.controller_manager.api import BY_SEED
+from agent.controller_manager.common.api import BY_SEED
+from agent.controller_manager.common.seed_conditions import SeedConditions
 from agent.controller_manager.seed.backup_buckets_check.rules import condition_of
-from agent.controller_manager.seed.status import SeedConditions
 from gardener.conditions import BACKUP_BUCKETS_READY
 from kube.cache import Store
 from kube.controller import Done, Result

@@ -4,11 +4,11 @@ ControllerInstallations   that come, go, or have another condition: their Seed
 Seeds                     whose condition somebody else has changed
 """
 
-from agent.controller_manager.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.seed_conditions import SeedConditions
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.extensions_check.reconcile import Reconciler
 from agent.controller_manager.seed.extensions_check.watched import Watched
-from agent.controller_manager.seed.status import SeedConditions
 from gardener.garden.resources import SEEDS
 from kube.loop import ControlLoop, enqueue_mapped
 

@@ -4,7 +4,7 @@ What ControllerInstallations said before there was their Seed is not said about 
 in it. Versions tell what was before; those of one API group can be compared.
 """
 
-from agent.controller_manager.api import BY_SEED
+from agent.controller_manager.common.api import BY_SEED
 from agent.controller_manager.seed.extensions_check.rules import said
 from gardener.conditions import EXTENSIONS_READY
 from kube.cache import Change, Store

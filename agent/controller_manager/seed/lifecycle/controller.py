@@ -9,7 +9,7 @@ Shoots        of lost Seeds, that do not say so yet
 from datetime import datetime
 from functools import partial
 
-from agent.controller_manager.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.common.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.lifecycle import rules
 from agent.controller_manager.seed.lifecycle.reconcile import Reconciler

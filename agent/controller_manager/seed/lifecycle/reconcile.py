@@ -13,10 +13,10 @@ from functools import partial
 
 import structlog
 
-from agent.controller_manager.api import BY_SEED
+from agent.controller_manager.common.api import BY_SEED
+from agent.controller_manager.common.seed_conditions import SeedConditions
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.lifecycle import rules
-from agent.controller_manager.seed.status import SeedConditions
 from config.controller_manager.controllers import Seed as Settings
 from gardener import keys
 from gardener.garden.domains import NAMESPACE

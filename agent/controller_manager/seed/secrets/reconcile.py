@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 
 import structlog
 
-from agent.controller_manager.api import BY_NAMESPACE
+from agent.controller_manager.common.api import BY_NAMESPACE
 from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
 from gardener import keys
 from gardener.garden.domains import NAMESPACE

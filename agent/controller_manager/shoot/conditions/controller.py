@@ -8,7 +8,7 @@ Seeds          that come, go or get other conditions
 from collections.abc import Iterator
 from functools import partial
 
-from agent.controller_manager.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
+from agent.controller_manager.common.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.conditions.reconcile import Reconciler, conditions
 from gardener.garden.domains import NAMESPACE

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.controller_manager.api import BY_SHOOT
+from agent.controller_manager.common.api import BY_SHOOT
 from agent.controller_manager.shoot.conditions.rules import merged
 from gardener.garden.resources import SHOOTS
 from kube.cache import Store

@@ -5,7 +5,7 @@ It looks at once if the schedules change, and when the cluster may be hibernated
 
 from datetime import timedelta
 
-from agent.controller_manager.api import SHOOTS_VIEW
+from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.hibernation.reconcile import Reconciler
 from gardener.garden.hibernation import is_possible, schedules

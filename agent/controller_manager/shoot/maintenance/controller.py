@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from datetime import datetime
 
-from agent.controller_manager.api import CLOUD_PROFILES_VIEW, NAMESPACED_CLOUD_PROFILES_VIEW, SHOOTS_VIEW
+from agent.controller_manager.common.api import CLOUD_PROFILES_VIEW, NAMESPACED_CLOUD_PROFILES_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.maintenance.reconcile import Reconciler
 from gardener.garden.maintenance.plan import Restarts

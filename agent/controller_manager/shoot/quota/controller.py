@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
-from agent.controller_manager.api import (
+from agent.controller_manager.common.api import (
     BY_CREDENTIALS_BINDING,
     BY_QUOTA,
     BY_SECRET_BINDING,

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.controller_manager.api import BY_NAMESPACE
-from agent.controller_manager.confirmed_deletion import delete_confirmed
+from agent.controller_manager.common.api import BY_NAMESPACE
+from agent.controller_manager.common.confirmed_deletion import delete_confirmed
 from agent.controller_manager.shoot.quota import rules
 from gardener import keys
 from gardener.garden import dual_approval, lifetimes, users

@@ -6,7 +6,7 @@ Secrets and ConfigMaps  that change: the Shoots that refer to them
 
 from functools import partial
 
-from agent.controller_manager.api import BY_PROTECTED, BY_REFERENCE, SECRETS_VIEW, SHOOTS_VIEW, protected_in
+from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE, SECRETS_VIEW, SHOOTS_VIEW, protected_in
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.reference.reconcile import Reconciler
 from agent.controller_manager.shoot.reference.rules import concerns

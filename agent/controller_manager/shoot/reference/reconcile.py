@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from agent.controller_manager.api import BY_PROTECTED, BY_REFERENCE
-from agent.controller_manager.protection import look
+from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE
+from agent.controller_manager.common.protection import look
 from gardener import keys
 from gardener.garden.credentials import Credentials
 from gardener.garden.resources import SHOOTS

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from agent.controller_manager.api import SHOOTS_VIEW
+from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.retry.reconcile import Reconciler
 from agent.controller_manager.shoot.retry.rules import progress

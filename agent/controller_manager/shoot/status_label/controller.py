@@ -1,6 +1,6 @@
 """The controller `shoot-statuslabel`: keeps the labels of Shoots that follow from their status."""
 
-from agent.controller_manager.api import SHOOTS_VIEW
+from agent.controller_manager.common.api import SHOOTS_VIEW
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.status_label.reconcile import Reconciler
 from agent.controller_manager.shoot.status_label.rules import needed_labels

@@ -4,9 +4,9 @@ a delay.
 
 from functools import partial
 
+from agent.resource_manager.common.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
 from agent.resource_manager.context import Context
 from agent.resource_manager.node.agent_reconciliation_delay.reconcile import QUIET_SECONDS, Reconciler, State
-from agent.resource_manager.node.nodes import ALL_NODES, NODES_VIEW, NodeMetadata
 from kube.cache import Change
 from kube.loop import ControlLoop, Queue
 from kube.queue import CHANGE

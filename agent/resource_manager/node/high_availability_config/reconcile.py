@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from agent.resource_manager.node.nodes import NodeMetadata
+from agent.resource_manager.common.nodes import NodeMetadata
 from gardener.keys import HIGH_AVAILABILITY_CONSIDER, HIGH_AVAILABILITY_SKIP
 from kube.cache import Caches, Store
 from kube.client import Client, Form, Selection

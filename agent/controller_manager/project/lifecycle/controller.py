@@ -11,14 +11,14 @@ Shoots           that are gone: the Project of the namespace, if it waits for th
 from collections.abc import Iterator
 from functools import partial
 
-from agent.controller_manager.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW, SHOOTS_VIEW
+from agent.controller_manager.common.api import BY_NAMESPACE, NAMESPACES_VIEW, PROJECTS_VIEW, SHOOTS_VIEW
 from agent.controller_manager.context import Context
-from agent.controller_manager.project.main import quota
-from agent.controller_manager.project.main.events import Events
-from agent.controller_manager.project.main.rbac import Present, controlling_project
-from agent.controller_manager.project.main.reconcile import Reconciler
-from agent.controller_manager.project.main.rights import BY_PROJECT, KINDS
-from agent.controller_manager.project.main.stores import Stores
+from agent.controller_manager.project.lifecycle import quota
+from agent.controller_manager.project.lifecycle.events import Events
+from agent.controller_manager.project.lifecycle.rbac import Present, controlling_project
+from agent.controller_manager.project.lifecycle.reconcile import Reconciler
+from agent.controller_manager.project.lifecycle.rights import BY_PROJECT, KINDS
+from agent.controller_manager.project.lifecycle.stores import Stores
 from gardener.garden.resources import PROJECTS
 from gardener.keys import GARDENER_FINALIZER
 from kube.cache import Change, Store, View

@@ -7,7 +7,7 @@ stay, since operators raise them for single Projects.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent.controller_manager.project.main.namespace import owner_reference, with_owner
+from agent.controller_manager.project.lifecycle.namespace import owner_reference, with_owner
 from config.controller_manager.controllers import QuotaConfiguration
 from config.shared import LabelSelector
 from kube.objects import Object, annotations, labels, mapping, mappings, matches_label_selector, metadata, spec

@@ -10,6 +10,7 @@ from gardener.garden.credentials import Credentials
 from gardener.garden.garden_secrets import SELECTOR, GardenSecret
 from gardener.garden.resources import (
     BACKUP_BUCKETS,
+    BACKUP_ENTRIES,
     CLOUD_PROFILES,
     CONTROLLER_DEPLOYMENTS,
     CONTROLLER_INSTALLATIONS,
@@ -180,6 +181,9 @@ _OF_BINDINGS = (
 _OF_CREDENTIALS = ((BY_NAMESPACE, _namespace_of_credentials),)
 
 BACKUP_BUCKETS_VIEW = View(BACKUP_BUCKETS, without_managed_fields, indexes=((BY_SEED, _seed),))
+BACKUP_ENTRIES_VIEW = View(
+    BACKUP_ENTRIES, without_managed_fields, form=Form.METADATA, indexes=((BY_NAMESPACE, namespace_of),)
+)
 CLOUD_PROFILES_VIEW = View(CLOUD_PROFILES, without_managed_fields, indexes=(_held(GARDENER_FINALIZER),), packs=False)
 CONTROLLER_DEPLOYMENTS_VIEW = View(
     CONTROLLER_DEPLOYMENTS, without_managed_fields, form=Form.METADATA, indexes=(_held(DEPLOYMENT_FINALIZER),)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.controller_manager.project.main.rbac import Present
+from agent.controller_manager.project.lifecycle.rbac import Present
 from kube.cache import Store
 from kube.objects import Object
 from kube.resources import Resource

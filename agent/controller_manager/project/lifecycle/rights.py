@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 
-from agent.controller_manager.project.main.rbac import Present, Wanted, wanted_bindings, wanted_roles
+from agent.controller_manager.project.lifecycle.rbac import Present, Wanted, wanted_bindings, wanted_roles
 from kube.cache import Store
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound

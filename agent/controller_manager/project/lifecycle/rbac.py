@@ -9,7 +9,7 @@ are nobody else's.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agent.controller_manager.project.main.namespace import owner_reference
+from agent.controller_manager.project.lifecycle.namespace import owner_reference
 from gardener import keys
 from gardener.garden.members import (
     ADMIN,

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from agent.controller_manager.api import BY_NAMESPACE
-from agent.controller_manager.project.main import events, quota
-from agent.controller_manager.project.main.events import Events
-from agent.controller_manager.project.main.namespace import (
+from agent.controller_manager.common.api import BY_NAMESPACE
+from agent.controller_manager.project.lifecycle import events, quota
+from agent.controller_manager.project.lifecycle.events import Events
+from agent.controller_manager.project.lifecycle.namespace import (
     RELEASED,
     WAITING,
     namespace_of,
@@ -24,8 +24,8 @@ from agent.controller_manager.project.main.namespace import (
     release,
     taking,
 )
-from agent.controller_manager.project.main.rights import Rights
-from agent.controller_manager.project.main.stores import Stores
+from agent.controller_manager.project.lifecycle.rights import Rights
+from agent.controller_manager.project.lifecycle.stores import Stores
 from config.controller_manager.controllers import QuotaConfiguration
 from gardener.garden import users
 from gardener.garden.resources import PROJECTS, SHOOTS

@@ -1,0 +1,1 @@
+"""What controllers of the controller manager share; it knows none of them."""

@@ -1,0 +1,1 @@
+"""What controllers of the resource manager share; it knows none of them."""

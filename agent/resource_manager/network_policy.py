@@ -1,0 +1,10 @@
+"""The controller `networkpolicy`, which other programs have as well: of the target cluster."""
+
+from agent.resource_manager.context import Context
+from agent.shared.network_policy import controller
+from kube.loop import ControlLoop
+
+
+def declare(context: Context) -> ControlLoop:
+    settings = context.config.controllers.network_policy
+    return controller.declare(settings, cluster=context.target, recorder=context.target_recorder)

@@ -1,0 +1,46 @@
+"""Tables name controllers by their paths, which no type checker sees."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from agent.controller_manager import controllers as controller_manager
+from agent.controller_manager.context import Context as ControllerManagerContext
+from agent.resource_manager import controllers as resource_manager
+from agent.resource_manager.context import Context as ResourceManagerContext
+from agent.scheduler import controllers as scheduler
+from agent.scheduler.context import Context as SchedulerContext
+from agent.table import Table, always
+from kube.loop import ControlLoop
+
+PROJECT = Path(__file__).parents[3]
+PROGRAMS = (
+    (controller_manager.CONTROLLERS, ControllerManagerContext),
+    (resource_manager.CONTROLLERS, ResourceManagerContext),
+    (scheduler.CONTROLLERS, SchedulerContext),
+)
+NOT_SWITCHED = {"health.controller", "managed_resource.controller"}
+"""What ManagedResources always have."""
+
+
+@pytest.mark.parametrize(("table", "context"), PROGRAMS)
+def test_every_line_names_what_declares_a_control_loop(table: Table[Any, Any], context: type) -> None:
+    declared = Table[None, Any](table.package, _all(table)).load(None)
+    assert len(declared) == len(table.controllers)
+    for declare in declared:
+        assert get_type_hints(declare).items() >= {"context": context, "return": ControlLoop}.items()
+
+
+def _all(table: Table[Any, Any]) -> Mapping[str, Any]:
+    return dict.fromkeys(table.controllers, always)
+
+
+@pytest.mark.parametrize(("table", "context"), PROGRAMS)
+def test_every_controller_has_its_line(table: Table[Any, Any], context: type) -> None:
+    directory = PROJECT / table.package.replace(".", "/")
+    modules = {
+        ".".join(module.relative_to(directory).with_suffix("").parts) for module in directory.rglob("controller.py")
+    }
+    assert modules - NOT_SWITCHED <= {path.partition(":")[0] for path in table.controllers}
