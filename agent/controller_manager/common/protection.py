@@ -22,6 +22,7 @@ from kube.events import EventType
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.loop import ControlLoop, EventHandler, enqueue, enqueue_mapped
 from kube.objects import Key, Object, finalizers, is_deleting, key, uid
+from kube.repeats import Repeats
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -110,13 +111,13 @@ class Protection:
         self._held_by = held_by
         self._event = event
         self._reporter = reporter
-        self._told: dict[Key, tuple[str, str]] = {}
-        """Of objects that are held: uid, and what was said last."""
+        self._reported: Repeats[tuple[str, str]] = Repeats()
+        """Of objects that are held: uid, and by what."""
 
     async def reconcile(self, name: Key) -> Result:
         obj = self._store.get(name)
         if obj is None or not is_deleting(obj):
-            self._told.pop(name, None)
+            self._reported.forget(name)
         if obj is not None:
             await (self._release(obj) if is_deleting(obj) else self._ensure(obj))
         return Done()
@@ -129,22 +130,20 @@ class Protection:
         if self._finalizer not in finalizers(obj):
             return
         name = key(obj)
-        if name not in self._told or not self._held_by(name):
+        if not self._reported.reported(name) or not self._held_by(name):
             for users in self._users:
                 await users.look(self._client, name)
         if reason := self._held_by(name):
             self._tell(obj, reason)
             return
         left = await remove_finalizer(self._client, self._resource, obj, self._finalizer)
-        self._told.pop(name, None)
+        self._reported.forget(name)
         if left is not None:
             self._store.observe(left)
 
     def _tell(self, obj: Object, reason: str) -> None:
-        name, message = key(obj), (uid(obj), reason)
-        if self._told.get(name) == message:
+        if not self._reported.news(key(obj), [(uid(obj), reason)]):
             return
-        self._told[name] = message
         log.info("The deletion waits for users", reason=reason)
         if self._event is not None:
             self._recorder.event(obj, self._event, REASON, reason, reporter=self._reporter)

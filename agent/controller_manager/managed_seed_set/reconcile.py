@@ -12,7 +12,6 @@ from datetime import datetime
 from agent.controller_manager.managed_seed_set.actions import UpdateRejected, carry_out
 from agent.controller_manager.managed_seed_set.garden import Garden, SetIsGone
 from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, templates_to_make
-from agent.controller_manager.managed_seed_set.telling import Teller
 from config.controller_manager.controllers import ManagedSeedSet
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership
@@ -27,10 +26,12 @@ from gardener.garden.users import listed
 from kube.conditions import conditions_of
 from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
 from kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, refusal_of
-from kube.events import EventRecorder
+from kube.events import EventRecorder, EventType
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, integer, is_deleting, key, mapping, selector_text, spec
+from kube.repeats import Repeats
 
+_REPORTER = "managedseedset-controller"
 _NUMBERED = frozenset({Action.CREATE_SHOOT, Action.DELETE_MANAGED_SEED, Action.DELETE_SHOOT})
 """What is done because there are too few or too many."""
 _NEWS_SECONDS = 1.0
@@ -52,53 +53,52 @@ class Reconciler:
     settings: ManagedSeedSet
     recorder: EventRecorder
     clock: Callable[[], datetime]
-    _tellers: dict[Key, Teller] = field(default_factory=dict)
+    _reported: Repeats[tuple[Key, str, str, int]] = field(default_factory=Repeats)
 
     async def reconcile(self, own: Key) -> Result:
         seed_set = self.garden.sets.get(own)
         if seed_set is None:
-            self._tellers.pop(own, None)
+            self._reported.forget(own)
             return Done()
         if not is_deleting(seed_set):
             seed_set = await ensure_finalizer(self.garden.client, MANAGED_SEED_SETS, seed_set, keys.GARDENER_FINALIZER)
             self.garden.sets.observe(seed_set)
         elif keys.GARDENER_FINALIZER not in finalizers(seed_set):
             return Done()
-        teller = self._tellers.setdefault(own, Teller(self.recorder))
-        teller.begin()
+        self._reported.begin(own)
         try:
-            return await self._pass(seed_set, teller)
+            return await self._pass(seed_set)
         except SetIsGone:
             return Done()
         except _Behind:
-            teller.suspend()
+            self._reported.suspend(own)
             return Requeue()
         except _Cordoned:
-            teller.suspend()
+            self._reported.suspend(own)
             return RequeueAfter(_NEWS_SECONDS)
         except (KubeError, ReconcileError, ValueError) as error:
             if is_conflict(error):
-                teller.suspend()
+                self._reported.suspend(own)
                 return Requeue()
             reason = "UpdateRejected" if isinstance(error, UpdateRejected) else "ReconcileError"
-            teller.tell(seed_set, "Warning", reason, refusal_of(error))
+            self._event(seed_set, seed_set, "Warning", reason, refusal_of(error))
             what = "deletion" if is_deleting(seed_set) else "creation or update"
             raise ReconcileError(f"could not reconcile ManagedSeedSet {own} {what}: {error}") from error
 
-    async def _pass(self, seed_set: Object, teller: Teller) -> Result:
+    async def _pass(self, seed_set: Object) -> Result:
         membership = await self._members(seed_set)
         history = None
         if is_kept(seed_set) and not is_deleting(seed_set):
             history = await self.keeper.keep(seed_set)
             membership = await self._marked(seed_set, membership, history)
         situation = self._situation(seed_set, [self.garden.replica(shoot) for shoot in membership.owned], history)
-        _tell_odd(teller, seed_set, membership, situation.replicas)
+        self._warn(seed_set, membership, situation.replicas)
         decision = await self._decide(seed_set, membership, situation)
         if isinstance(decision, Idle) and is_deleting(seed_set):
             return await self._leave(seed_set)
         if isinstance(decision, Step):
             if decision.action is not Action.WAIT or _is_new(decision, situation):
-                teller.tell(seed_set, "Normal", decision.event, decision.message, number=decision.retries)
+                self._event(seed_set, seed_set, "Normal", decision.event, decision.message, number=decision.retries)
             try:
                 seed_set = await self._carry_out(seed_set, situation, decision, history)
             except (KubeError, ReconcileError) as error:
@@ -228,8 +228,25 @@ class Reconciler:
             self.garden.sets.observe(left)
         return Done()
 
+    # --- Events
 
-# --- telling
+    def _warn(self, seed_set: Object, membership: Membership, replicas: Sequence[Replica]) -> None:
+        if membership.foreign:
+            names = listed(sorted(key(shoot) for shoot in membership.foreign))
+            message = f"Shoots that match the selector but do not belong to the set are ignored: {names}"
+            self._event(seed_set, seed_set, "Warning", "ForeignObjectMatchesSelector", message)
+        for obj in _objects(replicas):
+            try:
+                priority_of(obj)
+            except ValueError as error:
+                self._event(seed_set, obj, "Warning", "InvalidPriority", str(error))
+
+    def _event(
+        self, seed_set: Object, about: Object, type_: EventType, reason: str, message: str, *, number: int = 0
+    ) -> None:
+        """Args: number: distinguishes Events that are the same otherwise."""
+        if self._reported.is_new(key(seed_set), (key(about), reason, message, number)):
+            self.recorder.event(about, type_, reason, message, reporter=_REPORTER)
 
 
 def _is_new(step: Step, situation: Situation) -> bool:
@@ -243,18 +260,6 @@ def _refusal(error: Exception, step: Step) -> str:
     if isinstance(error, UpdateRejected):
         return str(error)
     return f"{step.message} was refused: {refusal_of(error)}" if isinstance(error, (Forbidden, Invalid)) else ""
-
-
-def _tell_odd(teller: Teller, seed_set: Object, membership: Membership, replicas: Sequence[Replica]) -> None:
-    if membership.foreign:
-        names = listed(sorted(key(shoot) for shoot in membership.foreign))
-        message = f"Shoots that match the selector but do not belong to the set are ignored: {names}"
-        teller.tell(seed_set, "Warning", "ForeignObjectMatchesSelector", message)
-    for obj in _objects(replicas):
-        try:
-            priority_of(obj)
-        except ValueError as error:
-            teller.tell(obj, "Warning", "InvalidPriority", str(error))
 
 
 def _objects(replicas: Sequence[Replica]) -> Iterator[Object]:

@@ -27,6 +27,7 @@ from kube.errors import AlreadyExists, KubeError, NotFound
 from kube.events import EventRecorder
 from kube.giving_way import GivingWay
 from kube.objects import Key, Object
+from kube.repeats import Repeats
 
 LIMIT_EXCEEDED = "LimitExceeded"
 
@@ -49,20 +50,20 @@ class Reconciler:
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client = client
         self._recorder = recorder
-        self._left_out: dict[Key, frozenset[Key]] = {}
+        self._left_out: Repeats[Key] = Repeats()
         self.stores: Stores
         """Set when the kinds are served; there are no keys before that."""
 
     @property
     def limited(self) -> int:
         """How many DestinationRules are left out."""
-        return sum(map(len, self._left_out.values()))
+        return sum(map(len, self._left_out.all()))
 
     async def reconcile(self, key: Key) -> Result:
         await self.stores.synced()
         source = self.stores.namespaces.get(key)
         if source is None or source.is_terminating:
-            self._left_out.pop(key, None)
+            self._left_out.forget(key)
             return Done()  # its filters go with it
         namespaces = self.stores.namespaces.items()
         ingress = sorted(key.name for key, found in namespaces if found.is_ingress and not found.is_terminating)
@@ -87,15 +88,10 @@ class Reconciler:
 
     def _tell(self, source: Key, left_out: Sequence[DestinationRule]) -> None:
         """Of what was not left out the last time."""
-        known = self._left_out.pop(source, frozenset())
-        for rule in left_out:
-            if rule.key not in known:
-                message = (
-                    f"The DestinationRules of a namespace lead to {MOST_PATCHES} ports of Services at most; delete some"
-                )
-                self._recorder.event(rule.reference(), "Warning", LIMIT_EXCEEDED, message, reporter=NAME)
-        if left_out:
-            self._left_out[source] = frozenset(rule.key for rule in left_out)
+        message = f"The DestinationRules of a namespace lead to {MOST_PATCHES} ports of Services at most; delete some"
+        rules = {rule.key: rule for rule in left_out}
+        for name in self._left_out.news(source, rules):
+            self._recorder.event(rules[name].reference(), "Warning", LIMIT_EXCEEDED, message, reporter=NAME)
 
     async def _write(self, name: Key, body: Object) -> None:
         present = self.stores.filters.get(name)

@@ -38,6 +38,7 @@ from kube.controller import ReconcileError
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, key, labels, resource_version, uid
+from kube.repeats import Repeats
 from kube.resources import SECRETS
 
 HISTORY_FAILED, NOT_KEPT = "HistoryFailed", "VersionNotKept"
@@ -90,7 +91,7 @@ class History:
     _store: Store[_Kept] | None = field(default=None, init=False)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     """Contents may be large."""
-    _told: dict[Key, str] = field(default_factory=dict, init=False)
+    _reported: Repeats[str] = field(default_factory=Repeats, init=False)
     """What could not be kept lately, and why."""
     _written: dict[Key, list[Listed]] = field(default_factory=dict, init=False)
     """What was last to be listed in the status."""
@@ -124,7 +125,7 @@ class History:
         kept = [each for each in kept if each.secret in present]
         self._written[key(managed_resource)] = kept
         if kept == listed_in(managed_resource):
-            self._told.pop(key(managed_resource), None)
+            self._reported.forget(key(managed_resource))
             return {}
         return {REVISIONS: [each.entry() for each in kept]}
 
@@ -139,7 +140,7 @@ class History:
 
     def forget(self, name: Key) -> None:
         """A ManagedResource is gone; so are its revisions, by their owner."""
-        self._told.pop(name, None)
+        self._reported.forget(name)
         self._written.pop(name, None)
 
     async def close(self) -> None:
@@ -222,8 +223,7 @@ class History:
             return  # somebody has labelled it: the watch tells its version, and the next pass prunes it
 
     def _tell(self, managed_resource: Object, reason: str, text: str) -> None:
-        if self._told.get(key(managed_resource)) != text:
-            self._told[key(managed_resource)] = text
+        if self._reported.news(key(managed_resource), [text]):
             log.warning("The history is not complete", error=text)
             self.recorder.event(managed_resource, "Warning", reason, text)
 

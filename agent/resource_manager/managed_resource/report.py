@@ -33,6 +33,7 @@ from kube.inputs import Inputs
 from kube.limiter import Allowance
 from kube.objects import Key, Object, key, metadata
 from kube.queue import RESYNC
+from kube.repeats import Repeats
 
 APPLIED_WITH_WARNINGS = "AppliedWithWarnings"
 """Reason of an Event; the condition keeps that of success."""
@@ -55,15 +56,11 @@ _REPAIR_EVENTS_BURST, _REPAIR_EVENTS_PER_SECOND = 10, 0.2
 class _History:
     """Of the last passes over a ManagedResource."""
 
-    reported: str = ""
-    """The failure that was last reported by an Event."""
     failing_since: float | None = None
     tried: tuple[int, Basis] | None = None
     """Of which generation, and of what its plan was made."""
     removing_since: float | None = None
     """Since when all objects are to go."""
-    held_back: frozenset[str] = frozenset()
-    """What was told of removals that wait for others."""
     stuck_since: float | None = None
     """Since when every removal that is left fails."""
     applied_at: float | None = None
@@ -89,11 +86,15 @@ class Reporter:
         self._recent = recent
         self._sync_period = sync_period
         self._histories: dict[Key, _History] = {}
+        self._failures: Repeats[str] = Repeats()
+        self._held_back: Repeats[str] = Repeats()
         self._repair_events = Allowance(burst=_REPAIR_EVENTS_BURST, per_second=_REPAIR_EVENTS_PER_SECOND)
         self._log = structlog.get_logger()
 
     def forget(self, name: Key) -> None:
         self._histories.pop(name, None)
+        self._failures.forget(name)
+        self._held_back.forget(name)
 
     def applied_at(self, name: Key) -> float | None:
         """Seconds since 1970 when everything was last found or made as it should be."""
@@ -167,7 +168,8 @@ class Reporter:
         self._warn(managed_resource, changes.warnings)
         if outcome.status == "True":
             history = self._history(changes.owner)
-            history.reported, history.failing_since, history.applied_at = "", None, time.time()
+            self._failures.forget(changes.owner)
+            history.failing_since, history.applied_at = None, time.time()
             if not changes.looked_at:
                 return self._next_regular(unless=partial(self._is_as_it_was, changes.owner))
         else:
@@ -217,10 +219,9 @@ class Reporter:
 
         Args: at_once: it does not go away by trying again, and is not logged by the controller.
         """
-        lasts = not self._is_transient(key(managed_resource))
-        history = self._history(key(managed_resource))
-        if history.reported != failure.message and (at_once or lasts):
-            history.reported = failure.message
+        name = key(managed_resource)
+        lasts = not self._is_transient(name)
+        if (at_once or lasts) and self._failures.news(name, [failure.message]):
             if at_once:
                 self._log.info("Not everything was done", reason=failure.reason, error=failure.message)
             self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
@@ -241,12 +242,10 @@ class Reporter:
 
     def held_back(self, managed_resource: Object, changes: ChangeSet) -> None:
         """Tell of removals that the claims of others hold back, once."""
-        history, texts = self._history(changes.owner), changes.held_back()
-        if news := [text for text in texts if text not in history.held_back]:
+        if news := self._held_back.news(changes.owner, changes.held_back()):
             text = news_text(news)
             self._log.info("Removals are held back", reasons=text)
             self._recorder.event(managed_resource, "Warning", REMOVAL_HELD_BACK, text)
-        history.held_back = frozenset(texts)
 
     def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
         """How far the removal of all objects is. Most go at once; those that do not are told of at the next look."""

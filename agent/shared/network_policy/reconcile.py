@@ -34,6 +34,7 @@ from kube.giving_way import GivingWay
 from kube.objects import Key, Object
 from kube.paths import pointer_step
 from kube.queue import RESYNC
+from kube.repeats import Repeats
 from kube.resources import NETWORK_POLICIES
 
 REPORTER = "networkpolicy-controller"
@@ -105,14 +106,14 @@ class Reconciler:
         self._recorder = recorder
         self._others_wait = others_wait
         self._now = now
-        self._warned: dict[Key, frozenset[Note]] = {}
+        self._warned: Repeats[Note] = Repeats()
         self._failed: dict[Key, set[Key]] = {}
         """Policies of a Service that could not be written; they come after its others."""
 
     @property
     def limited(self) -> int:
         """How many Services ask for more than they may have."""
-        return sum(any(reason == LIMIT_EXCEEDED for reason, _ in notes) for notes in self._warned.values())
+        return sum(any(reason == LIMIT_EXCEEDED for reason, _ in notes) for notes in self._warned.all())
 
     async def reconcile(self, key: Key) -> Result:
         """Raises an ExceptionGroup of what went wrong with single policies."""
@@ -122,7 +123,7 @@ class Reconciler:
         is_known = self._gateways.are_known(key)
         desired = await self._desired(key, service, existing)
         if service is None or desired is None:
-            self._warned.pop(key, None)
+            self._warned.forget(key)
             deletions = {name: partial(self._delete, name, policy) for name, policy in existing.items()}
             return await self._write(key, service, deletions, began=began) or Done()
         writes: dict[Key, Write] = {
@@ -186,10 +187,9 @@ class Reconciler:
 
     def _warn(self, service: Service, notes: frozenset[Note]) -> None:
         """Warn of what was not warned of in the passes before."""
-        for reason, message in sorted(notes - self._warned.get(service.key, frozenset())):
+        for reason, message in sorted(self._warned.news(service.key, notes)):
             log.info("A Service needs attention", reason=reason, message=clip(message))
             self._event(service, "Warning", reason, message)
-        self._warned[service.key] = notes
 
     def _event(self, service: Service, type_: EventType, reason: str, message: str) -> None:
         self._recorder.event(service.reference(), type_, reason, message, reporter=REPORTER)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from kube.events import EventRecorder, EventType
 from kube.objects import Key, Object, key
+from kube.repeats import Repeats
 
 REPORTER = "project-controller"
 
@@ -17,21 +18,19 @@ DELETION_FAILED = "NamespaceDeletionFailed"
 class Events:
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
-        self._warned: dict[Key, frozenset[tuple[str, str]]] = {}
+        self._warned: Repeats[tuple[str, str]] = Repeats()
 
     def tell(self, project: Object, reason: str, message: str) -> None:
         self._write(project, "Normal", reason, message)
 
     def warn(self, project: Object, reason: str, messages: Iterable[str]) -> None:
         """Warn of what the pass before has not warned of."""
-        warnings = frozenset((reason, message) for message in messages)
-        for new in sorted(warnings - self._warned.get(key(project), frozenset())):
+        for new in sorted(self._warned.news(key(project), ((reason, message) for message in messages))):
             self._write(project, "Warning", *new)
-        self._warned[key(project)] = warnings
 
     def forget(self, own: Key) -> None:
         """The Project is as it is to be, or gone."""
-        self._warned.pop(own, None)
+        self._warned.forget(own)
 
     def _write(self, project: Object, type_: EventType, reason: str, message: str) -> None:
         self._recorder.event(project, type_, reason, message, reporter=REPORTER)

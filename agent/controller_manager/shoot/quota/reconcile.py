@@ -22,6 +22,7 @@ from kube.controller import Done, ReconcileError, RequeueAfter, Result, Terminal
 from kube.errors import NotFound
 from kube.events import EventRecorder
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, metadata
+from kube.repeats import Repeats
 from kube.resources import Resource
 
 REASON = "ClusterLifetimeExpiring"
@@ -45,13 +46,13 @@ class Reconciler:
     clock: Callable[[], datetime]
     dry_run: bool
     """Nothing is deleted or announced."""
-    announced: dict[Key, tuple[datetime, timedelta]] = field(default_factory=dict)
+    announced: Repeats[tuple[datetime, timedelta]] = field(default_factory=Repeats)
     """The end, and how long before it that was announced last."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
         if shoot is None or is_deleting(shoot):
-            self.announced.pop(key, None)
+            self.announced.forget(key)
             return Done()
         allowed = await self._lifetime(shoot, self._cached)
         if allowed is None:
@@ -124,9 +125,8 @@ class Reconciler:
 
     def _announce(self, key: Key, shoot: Object, until: datetime, now: datetime) -> None:
         before = rules.announcement(shoot, until, now)
-        if before is None or self.dry_run or self.announced.get(key) == (until, before):
+        if before is None or self.dry_run or not self.announced.news(key, [(until, before)]):
             return
-        self.announced[key] = (until, before)
         told = f"The lifetime of the cluster ends in less than {_UNITS[before]}, at {format_time(until)};"
         remedy = f"it is deleted then, unless the annotation {keys.SHOOT_EXPIRATION} is set to a later time"
         self.recorder.event(shoot, "Warning", REASON, f"{told} {remedy}", reporter=_REPORTER)

@@ -1,0 +1,40 @@
+"""Events of an object do not repeat from pass to pass."""
+
+from kube.objects import Key
+from kube.repeats import Repeats
+
+OWN, OTHER = Key("garden", "n"), Key("garden", "o")
+
+
+def test_what_the_pass_before_has_reported_is_no_news() -> None:
+    repeats: Repeats[tuple[str, int]] = Repeats()
+
+    def told(*messages: str, number: int = 0, is_suspended: bool = False) -> list[str]:
+        repeats.begin(OWN)
+        found = [message for message in messages if repeats.is_new(OWN, (message, number))]
+        if is_suspended:
+            repeats.suspend(OWN)
+        return found
+
+    assert told("a", "b", "a") == ["a", "b"]
+    assert told("a") == []
+    assert told("b", "a") == ["b"]
+    assert told("a", number=1) == ["a"]
+    assert told("c", is_suspended=True) == ["c"]
+    assert told("a", number=1) == []
+    assert told() == []
+    assert told("a", number=1) == ["a"]
+
+
+def test_news_of_a_pass_are_in_its_order_and_of_its_object() -> None:
+    repeats: Repeats[str] = Repeats()
+    assert repeats.news(OWN, ["b", "a", "b"]) == ["b", "a"]
+    assert repeats.news(OTHER, ["b"]) == ["b"]
+    assert repeats.news(OWN, ["c", "a"]) == ["c"]
+    assert set(repeats.reported(OWN)) == {"a", "c"}
+    assert sorted(map(len, repeats.all())) == [1, 2]
+    repeats.forget(OWN)
+    assert not repeats.reported(OWN)
+    assert repeats.news(OWN, ["a"]) == ["a"]
+    assert repeats.news(OWN, []) == []
+    assert [*repeats.all()] == [{"b"}]
