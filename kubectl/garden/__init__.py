@@ -1,8 +1,9 @@
 """`kubectl gardener`: a garden for people.
 
-What is told is decided in `gardener.garden.why`, access to Shoots by `gardenapi`; here it is read and shown.
+    commands/    a module a command
+    kinds        what people call the kinds that can be asked about
+    reading      an object and what is around it
+    why/         what an object waits for, and what is wrong with it: pure
 
-commands/    a module a command
-kinds        what people call the kinds that can be asked about
-reading      an object and what is around it
+Access to Shoots comes from `gardenapi`.
 """

@@ -23,11 +23,6 @@ from gardener.garden.resources import (
 from gardener.garden.scheduling.regions import PURPOSE, REGION_CONFIG
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.garden.shoots import seeds_of
-from gardener.garden.why import project as of_project
-from gardener.garden.why import protected
-from gardener.garden.why import seed as of_seed
-from gardener.garden.why import shoot as of_shoot
-from gardener.garden.why.finding import Finding, Users, plural
 from kube.client import Client, Form, Selection
 from kube.errors import Forbidden, KindNotServed, KindUnavailable
 from kube.gone_kinds import demand_gone
@@ -35,6 +30,11 @@ from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
 from kubectl.errors import UserError, not_found
+from kubectl.garden.why import project as of_project
+from kubectl.garden.why import protected
+from kubectl.garden.why import seed as of_seed
+from kubectl.garden.why import shoot as of_shoot
+from kubectl.garden.why.finding import Finding, Users, plural
 
 
 class Reader:

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from gardener.garden.why.finding import Finding, Level, ordered
 from kube.objects import Key
 from kube.resources import Resource
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.garden import kinds
 from kubectl.garden.reading import Reader, explained
+from kubectl.garden.why.finding import Finding, Level, ordered
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
 from kubectl.style import BLUE, BOLD, DIM, GREEN, RED, YELLOW, Line, Word, table

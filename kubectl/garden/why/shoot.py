@@ -11,19 +11,6 @@ from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.resources import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.garden.scheduling import Decision, Filter, waits
 from gardener.garden.shoots import FAILED, SUCCEEDED, last_errors, last_operation, met_rate_limit
-from gardener.garden.why import seed as seeds
-from gardener.garden.why.finding import (
-    Finding,
-    Level,
-    Users,
-    about_it,
-    command,
-    conditions,
-    deletion_begun,
-    one_line,
-    other_finalizers,
-    when,
-)
 from kube.clock import format_time, time_or_none
 from kube.objects import (
     Key,
@@ -40,6 +27,19 @@ from kube.objects import (
     texts,
 )
 from kube.paths import at, mapping_at
+from kubectl.garden.why import seed as seeds
+from kubectl.garden.why.finding import (
+    Finding,
+    Level,
+    Users,
+    about_it,
+    command,
+    conditions,
+    deletion_begun,
+    one_line,
+    other_finalizers,
+    when,
+)
 
 _ERROR, _PENDING = "Error", "Pending"
 _SOON = timedelta(days=7)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from gardener.garden.scheduling import Decision, Exclusion, Filter
-from gardener.garden.why.finding import Finding, Level, ordered
-from gardener.garden.why.shoot import Around, findings
 from kube.objects import Key, Object
+from kubectl.garden.why.finding import Finding, Level, ordered
+from kubectl.garden.why.shoot import Around, findings
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 HOUR_AGO = "2026-01-10T11:00:00Z"

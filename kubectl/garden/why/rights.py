@@ -7,9 +7,9 @@ when their membership ends.
 from collections.abc import Iterable, Iterator
 
 from gardener.garden.members import Identity, identity, members
-from gardener.garden.why.finding import Finding, Level, Users, command
 from kube.objects import Key, Object, controller_of, key, mapping, mappings, spec, text, uid
 from kube.resources import ROLE_BINDINGS, SERVICE_ACCOUNTS
+from kubectl.garden.why.finding import Finding, Level, Users, command
 
 _MOST_TOLD = 20
 _MOST_SUBJECTS = 5

@@ -7,19 +7,6 @@ from datetime import datetime
 from gardener import keys
 from gardener.garden import users as references
 from gardener.garden.resources import PROJECTS, QUOTAS, SHOOTS, WORKLOAD_IDENTITIES
-from gardener.garden.why import rights
-from gardener.garden.why.finding import (
-    Finding,
-    Level,
-    Users,
-    about_it,
-    command,
-    deletion_begun,
-    one_line,
-    other_finalizers,
-    together,
-    when,
-)
 from kube.clock import time_or_none
 from kube.objects import (
     Key,
@@ -36,6 +23,19 @@ from kube.objects import (
 )
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS
+from kubectl.garden.why import rights
+from kubectl.garden.why.finding import (
+    Finding,
+    Level,
+    Users,
+    about_it,
+    command,
+    deletion_begun,
+    one_line,
+    other_finalizers,
+    together,
+    when,
+)
 
 _HINDERED = ("NamespaceDeletion", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
 """How conditions of a namespace begin that tell what its deletion waits for, if they are True."""

@@ -8,7 +8,11 @@ from gardener import conditions as types
 from gardener import keys
 from gardener.garden.resources import CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
-from gardener.garden.why.finding import (
+from kube.clock import time_or_none
+from kube.objects import Object, condition, finalizers, is_deleting, key, mappings, spec
+from kube.paths import at
+from kube.resources import Resource
+from kubectl.garden.why.finding import (
     Finding,
     Level,
     Users,
@@ -20,10 +24,6 @@ from gardener.garden.why.finding import (
     together,
     when,
 )
-from kube.clock import time_or_none
-from kube.objects import Object, condition, finalizers, is_deleting, key, mappings, spec
-from kube.paths import at
-from kube.resources import Resource
 
 _LATE = timedelta(minutes=1)
 """Gardenlets renew their Leases every few seconds."""

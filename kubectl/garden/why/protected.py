@@ -26,7 +26,9 @@ from gardener.garden.resources import (
     SHOOTS,
 )
 from gardener.garden.shoots import seeds_of
-from gardener.garden.why.finding import (
+from kube.objects import Key, Object, finalizers, is_deleting, spec, text
+from kube.resources import Resource
+from kubectl.garden.why.finding import (
     Finding,
     Level,
     Users,
@@ -37,8 +39,6 @@ from gardener.garden.why.finding import (
     together,
     when,
 )
-from kube.objects import Key, Object, finalizers, is_deleting, spec, text
-from kube.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from gardener.garden.resources import (
     QUOTAS,
     SHOOTS,
 )
-from gardener.garden.why import project, protected, seed
-from gardener.garden.why.finding import Finding, Level, Users, named, ordered, plural
 from kube.objects import Key, Object
 from kube.resources import SECRETS
 from kubectl.errors import UserError
 from kubectl.garden import kinds
+from kubectl.garden.why import project, protected, seed
+from kubectl.garden.why.finding import Finding, Level, Users, named, ordered, plural
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 HOUR_AGO = "2026-01-10T11:00:00Z"
