@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kube.clock import parse_time
-from kube.objects import text
+from kube.objects import Object, mapping, mappings, text
 
 # --- of ManagedResources
 RESOURCES_APPLIED = "ResourcesApplied"
 RESOURCES_HEALTHY = "ResourcesHealthy"
 RESOURCES_PROGRESSING = "ResourcesProgressing"
+RESOURCES_GOOD = {RESOURCES_APPLIED: "True", RESOURCES_HEALTHY: "True", RESOURCES_PROGRESSING: "False"}
+"""The statuses of a ManagedResource that is as it should be."""
 READY = "Ready"
 """Sums up the others, if the configuration asks for it."""
 
@@ -27,15 +29,19 @@ SEED_SYSTEM_COMPONENTS_HEALTHY = "SeedSystemComponentsHealthy"
 SEED_REGISTERED = "SeedRegistered"
 
 # --- of Shoots
+API_SERVER_AVAILABLE = "APIServerAvailable"
+CONTROL_PLANE_HEALTHY = "ControlPlaneHealthy"
+OBSERVABILITY_COMPONENTS_HEALTHY = "ObservabilityComponentsHealthy"
 EVERY_NODE_READY = "EveryNodeReady"
+SYSTEM_COMPONENTS_HEALTHY = "SystemComponentsHealthy"
 SHOOT_CONDITIONS = (
-    "APIServerAvailable",
-    "ControlPlaneHealthy",
-    "ObservabilityComponentsHealthy",
+    API_SERVER_AVAILABLE,
+    CONTROL_PLANE_HEALTHY,
+    OBSERVABILITY_COMPONENTS_HEALTHY,
     EVERY_NODE_READY,
-    "SystemComponentsHealthy",
+    SYSTEM_COMPONENTS_HEALTHY,
 )
-"""Of workerless Shoots all but `EVERY_NODE_READY`."""
+"""The gardenlet writes them. Of workerless Shoots all but `EVERY_NODE_READY`."""
 HIBERNATION_POSSIBLE = "HibernationPossible"
 """A constraint, as the next one is."""
 MAINTENANCE_PRECONDITIONS_SATISFIED = "MaintenancePreconditionsSatisfied"
@@ -46,6 +52,12 @@ INSTALLED = "Installed"
 HEALTHY = "Healthy"
 PROGRESSING = "Progressing"
 REQUIRED = "Required"
+
+
+def constraint(shoot: Mapping[str, Any], type_: str) -> Object | None:
+    """What stands in the way of an operation on a Shoot."""
+    listed = mappings(mapping(shoot.get("status")).get("constraints"))
+    return next((each for each in listed if each.get("type") == type_), None)
 
 
 def softened(status: str, old: Mapping[str, Any] | None, *, threshold: float, now: datetime) -> str:

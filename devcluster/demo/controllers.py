@@ -11,6 +11,7 @@ from devcluster.demo import actors
 from devcluster.demo.stage import Demo
 from devcluster.program import Program
 from gardener import keys
+from gardener.conditions import API_SERVER_AVAILABLE, GARDENLET_READY
 from gardener.garden.resources import CLOUD_PROFILES, PROJECTS, SEEDS, SHOOTS
 from kube.objects import Object, condition, key, mapping, text
 from kube.paths import at
@@ -115,12 +116,12 @@ class ControllerScenes(Demo):
         actors.report_once(self._cluster, MEADOW)
         self._patch(SHOOTS, {"spec": {"seedName": MEADOW}}, *_TULIP)
         with self._screen.step("waiting for what becomes of a Seed that reports once") as step:
-            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, MEADOW, "GardenletReady") == "Unknown")
+            self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, MEADOW, GARDENLET_READY) == "Unknown")
             self._wait_for(
                 "its Shoots to say so",
-                lambda: self._status(SHOOTS, name, "APIServerAvailable", namespace) == "Unknown",
+                lambda: self._status(SHOOTS, name, API_SERVER_AVAILABLE, namespace) == "Unknown",
             )
-            found = mapping(condition(self._get(SHOOTS, name, namespace), "APIServerAvailable"))
+            found = mapping(condition(self._get(SHOOTS, name, namespace), API_SERVER_AVAILABLE))
             step.outcome = f"its Shoot says so, too: APIServerAvailable is Unknown, {found.get('message')}"
         self._show_table("kubectl get seeds", SEEDS.path())
 

@@ -15,7 +15,7 @@ from devcluster.demo.screen import Screen
 from devcluster.demo.stage import Demo, shown
 from devcluster.program import Program
 from gardener import keys
-from gardener.conditions import RESOURCES_APPLIED
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_GOOD
 from gardener.managed_resource.conditions import IGNORED
 from kube.errors import ApiError, Forbidden
 from kube.objects import Object, condition
@@ -25,7 +25,6 @@ from localprocesses.local import HOST, free_ports, is_good
 _NAMESPACE = "garden"
 _EVENTS = f"/api/v1/namespaces/{_NAMESPACE}/events"
 _MANAGED_RESOURCES = f"{GROUP}/namespaces/{_NAMESPACE}/managedresources"
-_GOOD = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
 
 
 class ManualChange(NamedTuple):
@@ -278,7 +277,7 @@ class Story(Demo):
 def _bad_conditions(managed_resource: Object) -> list[str]:
     """What is not yet as it should be, for people."""
     texts = []
-    for kind, wanted in _GOOD.items():
+    for kind, wanted in RESOURCES_GOOD.items():
         found = condition(managed_resource, kind) or {"status": "not there", "message": ""}
         if found["status"] != wanted:
             texts.append(f"{kind} is {found['status']}. {found['message']}".strip())

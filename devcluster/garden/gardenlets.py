@@ -10,7 +10,15 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
-from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
+from gardener.conditions import (
+    GARDENLET_READY,
+    HEALTHY,
+    INSTALLED,
+    PROGRESSING,
+    SEED_REGISTERED,
+    SEED_SYSTEM_COMPONENTS_HEALTHY,
+    VALID,
+)
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.managed_seeds import seed_template_path
 from gardener.garden.resources import CONTROLLER_INSTALLATIONS, MANAGED_SEEDS, SEEDS, SHOOTS
@@ -104,7 +112,7 @@ class Gardenlets:
             await self._patch(MANAGED_SEEDS, managed_seed, {"metadata": {"finalizers": [_FINALIZER]}})
             return
         if not is_current(managed_seed):
-            await self._report(MANAGED_SEEDS, managed_seed, {"conditions": [_true("SeedRegistered")]})
+            await self._report(MANAGED_SEEDS, managed_seed, {"conditions": [_true(SEED_REGISTERED)]})
         elif seed is None:
             await self._register(managed_seed)
 
@@ -114,7 +122,7 @@ class Gardenlets:
         ):
             return
         await self._renew_lease(seed)
-        conditions = [_true(GARDENLET_READY), _true("SeedSystemComponentsHealthy")]
+        conditions = [_true(GARDENLET_READY), _true(SEED_SYSTEM_COMPONENTS_HEALTHY)]
         found = {"conditions": conditions, "lastOperation": _operation("Reconcile", "Succeeded")}
         await self._report(SEEDS, seed, {**found, "capacity": capacity, "allocatable": capacity})
 

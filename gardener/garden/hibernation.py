@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from gardener.conditions import HIBERNATION_POSSIBLE, constraint
 from gardener.garden.cron import Cron, Every, parse_cron
 from gardener.garden.shoots import has_failed
 from kube.clock import parse_time
@@ -64,8 +65,7 @@ def schedules(shoot: Object) -> list[Object]:
 
 def is_possible(shoot: Object) -> bool:
     """Whether nothing in the cluster stands in the way of going to sleep, or waking up, as far as it is known."""
-    constraints = mappings(at(shoot, "status", "constraints"))
-    found = next((each for each in constraints if each.get("type") == "HibernationPossible"), {})
+    found = constraint(shoot, HIBERNATION_POSSIBLE) or {}
     return text(found.get("status")) in {"", "True"}
 
 

@@ -16,13 +16,12 @@ from typing import NamedTuple
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from gardener.conditions import RESOURCES_APPLIED, RESOURCES_GOOD
 from kube.clock import parse_time
 from kube.objects import Key, Object, condition
 
 _PREFIX = "resource_manager_managed_resource"
 _OWN = ("namespace", "name")
-_GOOD = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
-"""The conditions that there are series of, with their good status."""
 _IGNORED = "ManagedResourceIgnored"
 
 
@@ -59,18 +58,20 @@ class State(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        return not self.repairs and all(self.statuses[type_] == good for type_, good in _GOOD.items())
+        return not self.repairs and all(self.statuses[type_] == good for type_, good in RESOURCES_GOOD.items())
 
 
 def state_of(key: Key, managed_resource: Object, sources: Sources) -> State:
-    applied = condition(managed_resource, "ResourcesApplied") or {}
+    applied = condition(managed_resource, RESOURCES_APPLIED) or {}
     is_ignored = applied.get("reason") == _IGNORED
     is_applied = applied.get("status") == "True" and not is_ignored
     changed = _changed_at(applied)
     known = sources.last_applied(key)
     return State(
         key=key,
-        statuses={type_: (condition(managed_resource, type_) or {}).get("status") or "Unknown" for type_ in _GOOD},
+        statuses={
+            type_: (condition(managed_resource, type_) or {}).get("status") or "Unknown" for type_ in RESOURCES_GOOD
+        },
         objects=len((managed_resource.get("status") or {}).get("resources") or ()),
         unhealthy=sources.unhealthy(key),
         progressing=sources.progressing(key),
@@ -116,7 +117,7 @@ def _sums(states: Sequence[State] | None, *, without_series: int = 0) -> Iterabl
     dropped = GaugeMetricFamily(f"{_PREFIX}s_without_series", "ManagedResources that only count in sums.")
     if states is not None:
         found = Counter(item for state in states for item in state.statuses.items())
-        for type_, status in sorted({*found, *_GOOD.items()}):
+        for type_, status in sorted({*found, *RESOURCES_GOOD.items()}):
             by_condition.add_metric((type_, status), found[type_, status])
         for name in ("objects", "unhealthy", "progressing"):
             label = "all" if name == "objects" else name

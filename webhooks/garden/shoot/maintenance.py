@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from gardener.conditions import HIBERNATION_POSSIBLE, constraint
 from gardener.garden.cron import Cron, parse_cron
 from gardener.garden.windows import LONGEST, SHORTEST, parse_window
 from kube.clock import format_duration
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.objects import Object, text, texts
 from kube.paths import at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.findings import Denial, Finding
@@ -145,10 +146,11 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
     if is_to_hibernate(write.old_spec) or not is_to_hibernate(write.spec):
         return
     path = "spec.hibernation.enabled"
-    constraints = mappings(status(write.old).get("constraints"))
-    possible = next((mapping(each) for each in constraints if each.get("type") == "HibernationPossible"), None)
+    possible = constraint(write.old, HIBERNATION_POSSIBLE)
     if possible is not None and possible.get("status") != "True":
-        told = f"'HibernationPossible' constraint is '{text(possible.get('status'))}': {text(possible.get('message'))}"
+        told = (
+            f"'{HIBERNATION_POSSIBLE}' constraint is '{text(possible.get('status'))}': {text(possible.get('message'))}"
+        )
         yield Denial(told, path)
     for what in ("etcdEncryptionKey", "serviceAccountKey"):
         phase = rotation_phase(write.old, what)

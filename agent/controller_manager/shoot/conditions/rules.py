@@ -2,18 +2,10 @@
 
 from collections.abc import Sequence
 
+from gardener.conditions import SHOOT_CONDITIONS
 from kube.objects import Object
 
-OWN = frozenset(
-    {
-        "APIServerAvailable",
-        "ControlPlaneHealthy",
-        "ObservabilityComponentsHealthy",
-        "EveryNodeReady",
-        "SystemComponentsHealthy",
-    }
-)
-"""Of every Shoot; the gardenlet writes them."""
+OWN = frozenset(SHOOT_CONDITIONS)
 
 
 def merged(present: Sequence[Object], of_seed: Sequence[Object]) -> list[Object]:

@@ -1,5 +1,6 @@
 """Shoot: a Kubernetes cluster that Gardener makes and runs."""
 
+from gardener import conditions
 from gardener.garden.definitions import AGE, Column, Definition
 from gardener.garden.kinds.common import DNS_LABEL
 from gardener.garden.kinds.shoot.spec import SPEC
@@ -44,11 +45,11 @@ SHOOT = Definition(
         Column("Status", r".metadata.labels.shoot\.gardener\.cloud/status"),
         Column("Purpose", ".spec.purpose", priority=1),
         Column("Gardener Version", ".status.gardener.version", priority=1),
-        _condition("APIServer", "APIServerAvailable"),
-        _condition("Control", "ControlPlaneHealthy"),
-        _condition("Observability", "ObservabilityComponentsHealthy"),
-        _condition("Nodes", "EveryNodeReady"),
-        _condition("System", "SystemComponentsHealthy"),
+        _condition("APIServer", conditions.API_SERVER_AVAILABLE),
+        _condition("Control", conditions.CONTROL_PLANE_HEALTHY),
+        _condition("Observability", conditions.OBSERVABILITY_COMPONENTS_HEALTHY),
+        _condition("Nodes", conditions.EVERY_NODE_READY),
+        _condition("System", conditions.SYSTEM_COMPONENTS_HEALTHY),
         AGE,
     ),
 )
