@@ -19,10 +19,10 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
+from agent.controller_manager.seed_autoscaler.rules.decision import Memory, decide
+from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS, Observation, SeedLoad
+from agent.controller_manager.seed_autoscaler.rules.settings import Settings
 from benchmarks.report import Table, number
-from gardener.garden.seed_autoscaler.decision import Memory, decide
-from gardener.garden.seed_autoscaler.loads import SHOOTS, Observation, SeedLoad
-from gardener.garden.seed_autoscaler.settings import Settings
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _HOUR, _DAY = 3600.0, 86400.0

@@ -31,8 +31,8 @@ from agent.controller_manager.common.api import (
     SHOOTS_VIEW,
     STALE,
 )
+from agent.controller_manager.seed_autoscaler.rules.loads import amount_of
 from gardener.conditions import IN_PROGRESS
-from gardener.garden.seed_autoscaler.loads import amount_of
 from kube.cache import Store, View
 from kube.clock import time_or_none
 from kube.objects import (

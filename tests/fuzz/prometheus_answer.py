@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from agent.controller_manager.seed_autoscaler.rules.prometheus import error_of, fresh, samples_of
 from fuzz import driver
-from gardener.garden.seed_autoscaler.prometheus import error_of, fresh, samples_of
 
 
 def seeds() -> Iterator[bytes]:

@@ -4,10 +4,10 @@ A kind that several controllers need has one view here, so that they share one w
 Indexes find the users of an object; unless it is said otherwise, by its key (see `gardener.garden.users`).
 """
 
+from agent.controller_manager.common.rules.credentials import Credentials
+from agent.controller_manager.common.rules.garden_secrets import SELECTOR, GardenSecret
 from gardener.conditions import GARDENLET_READY
 from gardener.garden import users
-from gardener.garden.credentials import Credentials
-from gardener.garden.garden_secrets import SELECTOR, GardenSecret
 from gardener.garden.resources import (
     BACKUP_BUCKETS,
     BACKUP_ENTRIES,

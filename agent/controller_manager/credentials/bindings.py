@@ -2,7 +2,7 @@
 
 from agent.controller_manager.common.api import CREDENTIALS_BINDINGS_VIEW, SECRET_BINDINGS_VIEW
 from agent.controller_manager.common.protection import look
-from gardener.garden.bindings import Bound
+from agent.controller_manager.common.rules.bindings import Bound
 from gardener.garden.users import References, provider_types
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
 from kube.cache import Caches, Change

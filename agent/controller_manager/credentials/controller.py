@@ -7,12 +7,12 @@ bindings of both kinds        that come, change or go: what they refer to
 from functools import partial
 
 from agent.controller_manager.common.api import BY_SECRET, BY_WORKLOAD_IDENTITY, SECRETS_VIEW, WORKLOAD_IDENTITIES_VIEW
+from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.context import Context
 from agent.controller_manager.credentials.bindings import Bindings
 from agent.controller_manager.credentials.reconcile import Reconciler
 from agent.controller_manager.credentials.rules import needed_changes
 from gardener.garden import users
-from gardener.garden.credentials import Credentials
 from gardener.garden.users import References
 from kube.cache import Change, View
 from kube.loop import ControlLoop, enqueue

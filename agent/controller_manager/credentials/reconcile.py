@@ -7,9 +7,9 @@ back what has gone.
 
 import structlog
 
+from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.credentials.bindings import Bindings
 from agent.controller_manager.credentials.rules import needed_changes
-from gardener.garden.credentials import Credentials
 from kube.cache import Store
 from kube.client import Client
 from kube.controller import Done, Result

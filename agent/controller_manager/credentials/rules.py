@@ -9,8 +9,8 @@ one. Others put the same finalizer, or users the label, on Secrets that no bindi
 
 from itertools import chain
 
-from gardener.garden.bindings import Bound, changes_of_labels, reference_labels
-from gardener.garden.credentials import Credentials
+from agent.controller_manager.common.rules.bindings import Bound, changes_of_labels, reference_labels
+from agent.controller_manager.common.rules.credentials import Credentials
 from gardener.garden.users import provider_types
 from gardener.keys import CREDENTIALS_FINALIZER, PROVIDER_LABEL_PREFIX
 from kube.objects import Object

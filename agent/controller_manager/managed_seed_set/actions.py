@@ -2,11 +2,11 @@
 
 from agent.controller_manager.managed_seed_set.garden import Garden
 from agent.controller_manager.managed_seed_set.history import kept_templates, templates_to_make
-from gardener.garden.managed_seed_set.merging import updated
-from gardener.garden.managed_seed_set.objects import managed_seed_of, shoot_of
+from agent.controller_manager.managed_seed_set.rules.history import History
+from agent.controller_manager.managed_seed_set.rules.merging import updated
+from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
+from agent.controller_manager.managed_seed_set.rules.steps import Action, Step
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica
-from gardener.garden.managed_seed_set.revisions import History
-from gardener.garden.managed_seed_set.steps import Action, Step
 from gardener.garden.resources import MANAGED_SEEDS, SHOOTS
 from kube.controller import ReconcileError
 from kube.errors import Forbidden, Invalid, refusal_of

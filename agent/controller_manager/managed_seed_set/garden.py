@@ -10,12 +10,12 @@ from datetime import datetime
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
 from agent.controller_manager.common.confirmed_deletion import delete_confirmed
 from agent.controller_manager.common.seed_usage import is_used
+from agent.controller_manager.managed_seed_set.rules.objects import owner_reference
+from agent.controller_manager.managed_seed_set.rules.steps import Scheduled
 from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership, membership_of
-from gardener.garden.managed_seed_set.objects import owner_reference
 from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Health, Replica, health_of
-from gardener.garden.managed_seed_set.steps import Scheduled
 from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SEEDS, SHOOTS
 from kube.cache import Store
 from kube.client import Client, Form, Selection

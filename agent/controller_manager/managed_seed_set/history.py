@@ -5,8 +5,14 @@ They are read when they are needed, which is seldom: so there is no watch on tho
 
 from dataclasses import dataclass
 
+from agent.controller_manager.managed_seed_set.rules.history import (
+    History,
+    equal,
+    new_revision,
+    next_number,
+    outlived,
+)
 from gardener.garden.managed_seed_set import revisions
-from gardener.garden.managed_seed_set.revisions import History
 from kube.client import Client, Selection
 from kube.controller import ReconcileError
 from kube.errors import AlreadyExists, NotFound
@@ -32,7 +38,7 @@ class Keeper:
         status, templates = mapping(seed_set.get("status")), revisions.templates_of(seed_set)
         collisions = status.get("collisionCount")
         known = await self._all(seed_set)
-        found, number = revisions.equal(known, templates), revisions.next_number(known)
+        found, number = equal(known, templates), next_number(known)
         if found is None:
             found, collisions = await self._create(seed_set, templates, number=number, collisions=collisions)
             known.append(found)
@@ -47,7 +53,7 @@ class Keeper:
     async def forget(self, seed_set: Object, history: History, live: set[str]) -> None:
         """Removes those of the past that are too many. Args: live: names of revisions that are not past."""
         limit = integer(spec(seed_set).get("revisionHistoryLimit"))
-        for each in revisions.outlived(history.revisions, live, limit=limit):
+        for each in outlived(history.revisions, live, limit=limit):
             own, version = key(each), text(metadata(each).get("resourceVersion"))
             try:
                 await self.client.delete(
@@ -65,7 +71,7 @@ class Keeper:
     ) -> tuple[Object, int | None]:
         """The new revision, and how often a name was taken."""
         for _ in range(_MOST_COLLISIONS):
-            wanted = revisions.new_revision(seed_set, templates, number=number, collisions=collisions)
+            wanted = new_revision(seed_set, templates, number=number, collisions=collisions)
             try:
                 return await self.client.create(CONTROLLER_REVISIONS, wanted), collisions
             except AlreadyExists:

@@ -12,15 +12,23 @@ from datetime import datetime
 from agent.controller_manager.managed_seed_set.actions import UpdateRejected, carry_out
 from agent.controller_manager.managed_seed_set.garden import Garden, SetIsGone
 from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, templates_to_make
+from agent.controller_manager.managed_seed_set.rules.history import History, rollout_of
+from agent.controller_manager.managed_seed_set.rules.objects import shoot_of
+from agent.controller_manager.managed_seed_set.rules.status import UNTRACKED, after, counted, of_revisions, with_said
+from agent.controller_manager.managed_seed_set.rules.steps import (
+    Action,
+    Decision,
+    Idle,
+    NoneDeletable,
+    Situation,
+    Step,
+    decide,
+)
 from config.controller_manager.controllers import ManagedSeedSet
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership
-from gardener.garden.managed_seed_set.objects import shoot_of
 from gardener.garden.managed_seed_set.pending import Pending
 from gardener.garden.managed_seed_set.replicas import Replica, ordinal_of, priority_of
-from gardener.garden.managed_seed_set.revisions import History, rollout_of
-from gardener.garden.managed_seed_set.status import UNTRACKED, after, counted, of_revisions, with_said
-from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, NoneDeletable, Situation, Step, decide
 from gardener.garden.resources import MANAGED_SEED_SETS
 from gardener.garden.users import listed
 from kube.conditions import conditions_of

@@ -1,7 +1,7 @@
 """One pass over a Quota: it is kept while bindings refer to it, and has labels of their kinds."""
 
 from agent.controller_manager.common.protection import Protection, Users
-from gardener.garden.bindings import REFERENCE_LABELS, changes_of_labels, reference_labels
+from agent.controller_manager.common.rules.bindings import REFERENCE_LABELS, changes_of_labels, reference_labels
 from gardener.garden.resources import QUOTAS
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
 from kube.cache import Store

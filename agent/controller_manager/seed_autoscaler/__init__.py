@@ -1,1 +1,1 @@
-"""ManagedSeedSets get as many replicas as their SeedAutoscalers want; see `gardener.garden.seed_autoscaler`."""
+"""ManagedSeedSets get as many replicas as their SeedAutoscalers want, by `rules`."""

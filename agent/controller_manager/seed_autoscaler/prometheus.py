@@ -12,8 +12,8 @@ from functools import cached_property
 
 import structlog
 
+from agent.controller_manager.seed_autoscaler.rules.prometheus import Measurement, Samples, error_of, fresh, samples_of
 from config.controller_manager.controllers import SeedResource
-from gardener.garden.seed_autoscaler.prometheus import Measurement, Samples, error_of, fresh, samples_of
 from kube.http import aiohttp
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10.0)

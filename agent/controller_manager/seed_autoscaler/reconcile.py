@@ -11,12 +11,12 @@ from datetime import datetime
 from agent.controller_manager.common.api import target_of
 from agent.controller_manager.seed_autoscaler.garden import Garden
 from agent.controller_manager.seed_autoscaler.prometheus import Prometheus
+from agent.controller_manager.seed_autoscaler.rules.decision import ABLE, ACTIVE, Decision, Memory, decide, impossible
+from agent.controller_manager.seed_autoscaler.rules.loads import Observation
+from agent.controller_manager.seed_autoscaler.rules.observing import observe, obstacle
+from agent.controller_manager.seed_autoscaler.rules.settings import Settings
+from agent.controller_manager.seed_autoscaler.rules.status import status_after
 from gardener import keys
-from gardener.garden.seed_autoscaler.decision import ABLE, ACTIVE, Decision, Memory, decide, impossible
-from gardener.garden.seed_autoscaler.loads import Observation
-from gardener.garden.seed_autoscaler.observing import observe, obstacle
-from gardener.garden.seed_autoscaler.settings import Settings
-from gardener.garden.seed_autoscaler.status import status_after
 from gardener.garden.users import listed
 from kube.clock import time_or_none
 from kube.conditions import Condition

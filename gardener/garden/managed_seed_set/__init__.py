@@ -1,1 +1,1 @@
-"""ManagedSeedSets: what their replicas are, and what is done next for them."""
+"""ManagedSeedSets: what their replicas are, wait for and have been."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.project.activity.reconcile import Moments
 from agent.controller_manager.project.activity.rules import is_news, of_credentials, of_objects, of_quotas
-from gardener.garden.credentials import Credentials
 from kube.clock import format_time
 from kube.objects import Object
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.seed.backup_buckets_check import rules as backup_buckets
 from agent.controller_manager.seed.extensions_check import rules as extensions
 from agent.controller_manager.seed.lifecycle import rules as lifecycle
 from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
-from gardener.garden.garden_secrets import GardenSecret
 from gardener.garden.resources import SHOOTS
 from kit.garden_objects import garden_object
 from kube.conditions import Condition

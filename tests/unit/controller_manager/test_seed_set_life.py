@@ -10,9 +10,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from agent.controller_manager.managed_seed_set.rules.steps import (
+    Action,
+    Decision,
+    Idle,
+    Rollout,
+    Situation,
+    Step,
+    decide,
+)
 from gardener.garden.managed_seed_set.pending import Pending
 from gardener.garden.managed_seed_set.replicas import Replica, name_of, ordinal_of
-from gardener.garden.managed_seed_set.steps import Action, Decision, Idle, Rollout, Situation, Step, decide
 from kit.seed_sets import managed_seed, seed, shoot
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

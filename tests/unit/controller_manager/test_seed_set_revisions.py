@@ -8,23 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardener.garden.managed_seed_set.merging import merged, updated
-from gardener.garden.managed_seed_set.objects import managed_seed_of, shoot_of
-from gardener.garden.managed_seed_set.replicas import Replica
-from gardener.garden.managed_seed_set.revisions import (
+from agent.controller_manager.managed_seed_set.rules.history import (
     History,
     equal,
     new_revision,
     next_number,
     outlived,
-    owned,
     revision_hash,
     rollout_of,
-    templates_in,
-    templates_of,
 )
-from gardener.garden.managed_seed_set.status import of_revisions, with_said
-from gardener.garden.managed_seed_set.steps import Decision, Idle, NoneDeletable, Situation, decide
+from agent.controller_manager.managed_seed_set.rules.merging import merged, updated
+from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
+from agent.controller_manager.managed_seed_set.rules.status import of_revisions, with_said
+from agent.controller_manager.managed_seed_set.rules.steps import Decision, Idle, NoneDeletable, Situation, decide
+from gardener.garden.managed_seed_set.replicas import Replica
+from gardener.garden.managed_seed_set.revisions import owned, templates_in, templates_of
 from kit.seed_sets import managed_seed, ready, seed, shoot
 from kube.objects import Object
 

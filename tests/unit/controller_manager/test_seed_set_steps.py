@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.managed_seed_set.pending import Pending, Reason
-from gardener.garden.managed_seed_set.replicas import Replica
-from gardener.garden.managed_seed_set.steps import (
+from agent.controller_manager.managed_seed_set.rules.steps import (
     Action,
     Decision,
     Idle,
@@ -20,6 +18,8 @@ from gardener.garden.managed_seed_set.steps import (
     Step,
     decide,
 )
+from gardener.garden.managed_seed_set.pending import Pending, Reason
+from gardener.garden.managed_seed_set.replicas import Replica
 from kit.seed_sets import managed_seed, ready, seed, shoot
 from kube.objects import Object
 

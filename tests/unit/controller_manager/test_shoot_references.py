@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.shoot.reference.rules import concerns
-from gardener.garden.credentials import Credentials
 from gardener.garden.shoots import is_abandoned, references
 from kube.objects import Key, Object, finalizers
 from kube.resources import CONFIG_MAPS, SECRETS, Resource

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardener.garden.seed_autoscaler.decision import Decision, Memory, decide
-from gardener.garden.seed_autoscaler.history import History
-from gardener.garden.seed_autoscaler.loads import Observation, SeedLoad, amount_of
-from gardener.garden.seed_autoscaler.observing import unit_of
-from gardener.garden.seed_autoscaler.pending import new_seed
-from gardener.garden.seed_autoscaler.settings import Direction, Metric, Settings
+from agent.controller_manager.seed_autoscaler.rules.decision import Decision, Memory, decide
+from agent.controller_manager.seed_autoscaler.rules.history import History
+from agent.controller_manager.seed_autoscaler.rules.loads import Observation, SeedLoad, amount_of
+from agent.controller_manager.seed_autoscaler.rules.observing import unit_of
+from agent.controller_manager.seed_autoscaler.rules.pending import new_seed
+from agent.controller_manager.seed_autoscaler.rules.settings import Direction, Metric, Settings
 from kube.objects import Object
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden.seed_autoscaler.prometheus import error_of, fresh, samples_of
+from agent.controller_manager.seed_autoscaler.rules.prometheus import error_of, fresh, samples_of
 from kit.prometheus import vector
 from kube.objects import Object
 

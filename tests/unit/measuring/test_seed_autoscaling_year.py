@@ -2,8 +2,8 @@
 
 import pytest
 
+from agent.controller_manager.seed_autoscaler.rules.settings import Settings
 from benchmarks.seed_autoscaling import World, courses, mixed, settings_of
-from gardener.garden.seed_autoscaler.settings import Settings
 
 
 @pytest.mark.parametrize("demand", [mixed, courses])

@@ -23,6 +23,7 @@ from agent.controller_manager.common.api import (
     SEEDS_VIEW,
     SHOOTS_VIEW,
 )
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.context import Context
 from agent.controller_manager.controller_registration.installations import changes
 from agent.controller_manager.controller_registration.installations.demand import Demand, Entry
@@ -32,7 +33,6 @@ from agent.controller_manager.controller_registration.installations.desired impo
 )
 from agent.controller_manager.controller_registration.installations.reconcile import Reconciler, Stores
 from gardener.garden import seeds as garden_seeds
-from gardener.garden.garden_secrets import GardenSecret
 from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_DEPLOYMENTS, SEEDS
 from kube.cache import Change, View
 from kube.loop import ControlLoop, enqueue, enqueue_mapped

@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from agent.controller_manager.common.api import BY_NAMESPACE
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.controller_registration.installations.counted import Counted
 from agent.controller_manager.controller_registration.installations.needs import ShootNeeds, needs_of_shoot
 from gardener import keys
 from gardener.garden.domains import NAMESPACE, Domain
-from gardener.garden.garden_secrets import GardenSecret
 from kube.cache import Change, Store
 from kube.objects import Key, Object, spec, text
 from kube.paths import at

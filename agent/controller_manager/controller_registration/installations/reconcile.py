@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from agent.controller_manager.common.api import BY_NAMESPACE, BY_SEED
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.controller_registration.installations.demand import Demand, seeds_of
 from agent.controller_manager.controller_registration.installations.desired import (
     REGISTRATION_HASH,
@@ -32,7 +33,6 @@ from agent.controller_manager.controller_registration.installations.needs import
 )
 from gardener.garden import seeds as garden_seeds
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.garden_secrets import GardenSecret
 from gardener.garden.resources import BACKUP_ENTRIES, CONTROLLER_INSTALLATIONS, SHOOTS
 from kube.cache import Store
 from kube.client import Client, Selection

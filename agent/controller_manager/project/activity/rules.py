@@ -10,7 +10,7 @@ A binding of another namespace counts where the credentials or Quotas are that i
 
 from datetime import datetime, timedelta
 
-from gardener.garden.credentials import Credentials
+from agent.controller_manager.common.rules.credentials import Credentials
 from kube.clock import parse_time
 from kube.objects import Object, metadata, text
 

@@ -25,9 +25,9 @@ from agent.controller_manager.common.api import (
     SHOOTS_VIEW,
     WORKLOAD_IDENTITIES_VIEW,
 )
+from agent.controller_manager.common.rules.credentials import Credentials
 from gardener import keys
 from gardener.garden import users
-from gardener.garden.credentials import Credentials
 from kube.cache import Caches, Store, listed
 from kube.client import Client
 from kube.loop import ControlLoop

@@ -8,9 +8,9 @@ Namespaces   of Seeds, if they go or have been changed
 from functools import partial
 
 from agent.controller_manager.common.api import GARDEN_SECRETS_VIEW, NAMESPACES_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.context import Context
 from agent.controller_manager.seed.secrets.reconcile import Reconciler
-from gardener.garden.garden_secrets import GardenSecret
 from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import seed_of
 from kube.cache import Change, Store

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Iterable, Mapping
 import structlog
 
 from agent.controller_manager.common.api import BY_NAMESPACE
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret
 from agent.controller_manager.seed.secrets.rules import copy_of, has_to_be_made_anew, updated
 from gardener import keys
 from gardener.garden.domains import NAMESPACE
-from gardener.garden.garden_secrets import GardenSecret
 from gardener.garden.resources import SEEDS
 from gardener.garden.seeds import namespace_of
 from kube.cache import Store

@@ -1,6 +1,6 @@
 """What the copy of a Secret is like."""
 
-from gardener.garden.garden_secrets import GardenSecret, copied
+from agent.controller_manager.common.rules.garden_secrets import GardenSecret, copied
 from kube.objects import Object, metadata
 from kube.resources import SECRETS
 

@@ -7,10 +7,10 @@ Secrets and ConfigMaps  that change: the Shoots that refer to them
 from functools import partial
 
 from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE, SECRETS_VIEW, SHOOTS_VIEW, protected_in
+from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.context import Context
 from agent.controller_manager.shoot.reference.reconcile import Reconciler
 from agent.controller_manager.shoot.reference.rules import concerns
-from gardener.garden.credentials import Credentials
 from gardener.garden.resources import SHOOTS
 from kube.cache import Change, Store, View
 from kube.client import Form

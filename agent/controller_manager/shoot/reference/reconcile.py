@@ -9,8 +9,8 @@ from functools import partial
 
 from agent.controller_manager.common.api import BY_PROTECTED, BY_REFERENCE
 from agent.controller_manager.common.protection import look
+from agent.controller_manager.common.rules.credentials import Credentials
 from gardener import keys
-from gardener.garden.credentials import Credentials
 from gardener.garden.resources import SHOOTS
 from gardener.garden.shoots import is_abandoned, references
 from kube.cache import Store

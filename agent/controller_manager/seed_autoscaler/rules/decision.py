@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from gardener.garden.seed_autoscaler.demand import Demand, Measured, demand
-from gardener.garden.seed_autoscaler.history import History
-from gardener.garden.seed_autoscaler.loads import Observation
-from gardener.garden.seed_autoscaler.settings import Settings
+from agent.controller_manager.seed_autoscaler.rules.demand import Demand, Measured, demand
+from agent.controller_manager.seed_autoscaler.rules.history import History
+from agent.controller_manager.seed_autoscaler.rules.loads import Observation
+from agent.controller_manager.seed_autoscaler.rules.settings import Settings
 from kube.clock import format_time
 from kube.conditions import Condition
 

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agent.controller_manager.common.rules.bindings import REFERENCE_LABELS
 from gardener import keys
-from gardener.garden.bindings import REFERENCE_LABELS
 from kube.objects import Key, Object, finalizers, is_deleting, key, labels, metadata, text
 
 

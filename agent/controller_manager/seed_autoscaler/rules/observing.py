@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
 
+from agent.controller_manager.seed_autoscaler.rules.decision import ABLE
+from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS, Amounts, Observation, SeedLoad, amount_of
+from agent.controller_manager.seed_autoscaler.rules.prometheus import Measurement
 from gardener import keys
 from gardener.garden.managed_seed_set.replicas import Replica, removal_order
 from gardener.garden.managed_seeds import DEFAULT_CAPACITY
-from gardener.garden.seed_autoscaler.decision import ABLE
-from gardener.garden.seed_autoscaler.loads import SHOOTS, Amounts, Observation, SeedLoad, amount_of
-from gardener.garden.seed_autoscaler.prometheus import Measurement
 from kube.conditions import Condition
 from kube.objects import Object, annotations, integer, is_deleting, is_truthy, mapping, metadata, spec, text
 from kube.paths import at, mapping_at

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import orjson
 
-from gardener.garden.seed_autoscaler.loads import Amounts, reckoned
+from agent.controller_manager.seed_autoscaler.rules.loads import Amounts, reckoned
 from kube.objects import Object, mapping, mappings, text
 from kube.paths import at
 from kube.visible import is_visible

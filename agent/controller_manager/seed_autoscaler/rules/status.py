@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from gardener.garden.seed_autoscaler.decision import Decision
-from gardener.garden.seed_autoscaler.demand import Measured, percent, plain
-from gardener.garden.seed_autoscaler.loads import Observation
+from agent.controller_manager.seed_autoscaler.rules.decision import Decision
+from agent.controller_manager.seed_autoscaler.rules.demand import Measured, percent, plain
+from agent.controller_manager.seed_autoscaler.rules.loads import Observation
 from kube.clock import format_time
 from kube.conditions import conditions_of, with_conditions
 from kube.objects import Object, integer, metadata

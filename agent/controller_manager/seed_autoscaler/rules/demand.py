@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
-from gardener.garden.seed_autoscaler.loads import SHOOTS, Observation, SeedLoad
-from gardener.garden.seed_autoscaler.settings import Metric, Settings
+from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS, Observation, SeedLoad
+from agent.controller_manager.seed_autoscaler.rules.settings import Metric, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

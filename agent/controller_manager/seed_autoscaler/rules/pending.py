@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import floor
 
+from agent.controller_manager.seed_autoscaler.rules.loads import SHOOTS
+from agent.controller_manager.seed_autoscaler.rules.observing import unit_of
 from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
 from gardener.garden.managed_seeds import facts, seed_template_path
 from gardener.garden.scheduling import Garden, SeedInfo, decide, is_told_of_failure, waits
-from gardener.garden.seed_autoscaler.loads import SHOOTS
-from gardener.garden.seed_autoscaler.observing import unit_of
 from gardener.garden.shoots import zones_of_workers
 from kube.clock import time_or_none
 from kube.objects import Object, key, mapping, metadata, spec

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 
+from agent.controller_manager.seed_autoscaler.rules.loads import amount_of
 from gardener.garden.kinds.seed_autoscaler import SEED_AUTOSCALER
-from gardener.garden.seed_autoscaler.loads import amount_of
 from gardener.garden.structural import with_defaults
 from kube.objects import Object, integer, mapping, mappings, spec, text
 from kube.paths import at, mapping_at
