@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from agent.controller_manager.cloud_profile.controller import declare as cloud_profile
+from agent.controller_manager.cloud_profile import declare as cloud_profile
 from agent.controller_manager.context import Context
-from agent.controller_manager.controller_deployment.controller import declare as controller_deployment
-from agent.controller_manager.controller_registration.finalizers.controller import (
+from agent.controller_manager.controller_deployment import declare as controller_deployment
+from agent.controller_manager.controller_registration.finalizers import (
     declare_registrations,
     declare_seeds,
 )
-from agent.controller_manager.credentials_binding.controller import declare as credentials_binding
-from agent.controller_manager.exposure_class.controller import declare as exposure_class
-from agent.controller_manager.namespaced_cloud_profile.controller import declare as namespaced_cloud_profile
-from agent.controller_manager.quota.controller import declare as quota
-from agent.controller_manager.secret_binding.controller import declare as secret_binding
+from agent.controller_manager.credentials_binding import declare as credentials_binding
+from agent.controller_manager.exposure_class import declare as exposure_class
+from agent.controller_manager.namespaced_cloud_profile import declare as namespaced_cloud_profile
+from agent.controller_manager.quota import declare as quota
+from agent.controller_manager.secret_binding import declare as secret_binding
 from config.controller_manager.schema import ControllerManagerConfiguration
 from gardenapi.api import recognized
 from gardener.garden.resources import (

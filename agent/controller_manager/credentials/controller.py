@@ -6,16 +6,65 @@ bindings of both kinds        that come, change or go: what they refer to
 
 from functools import partial
 
-from agent.controller_manager.common.api import BY_SECRET, BY_WORKLOAD_IDENTITY, SECRETS_VIEW, WORKLOAD_IDENTITIES_VIEW
+import structlog
+
+from agent.controller_manager.common.api import (
+    BY_SECRET,
+    BY_WORKLOAD_IDENTITY,
+    CREDENTIALS_BINDINGS_VIEW,
+    SECRET_BINDINGS_VIEW,
+    SECRETS_VIEW,
+    WORKLOAD_IDENTITIES_VIEW,
+)
+from agent.controller_manager.common.protection import look
+from agent.controller_manager.common.rules.bindings import Bound
 from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.context import Context
-from agent.controller_manager.credentials.bindings import Bindings
-from agent.controller_manager.credentials.reconcile import Reconciler
 from agent.controller_manager.credentials.rules import needed_changes
 from gardener.garden import users
-from gardener.garden.users import References
-from kube.cache import Change, View
-from kube.loop import ControlLoop, enqueue
+from gardener.garden.users import References, provider_types
+from gardener.keys import CREDENTIALS_BINDING_REFERENCE, SECRET_BINDING_REFERENCE
+from kube.cache import Caches, Change, Store, View
+from kube.client import Client
+from kube.controller import Done, Result
+from kube.errors import NotFound
+from kube.loop import ControlLoop, enqueue, enqueue_mapped
+from kube.objects import Key, Object, metadata
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Bindings:
+    """All of both kinds, watched by a control loop of what they refer to.
+
+    Args: index: the one by `references`, of bindings of both kinds.
+    """
+
+    def __init__(self, loop: ControlLoop, caches: Caches, references: References, *, index: str) -> None:
+        def keys(change: Change[Object]) -> set[Key]:
+            (old, old_types), (new, new_types) = (_said(obj, references) for obj in (change.old, change.new))
+            return old ^ new if old_types == new_types else old | new
+
+        handler = enqueue_mapped(keys)
+        self._index = index
+        self._references = references
+        self._stores = {
+            SECRET_BINDING_REFERENCE: loop.watch(caches, SECRET_BINDINGS_VIEW, handler),
+            CREDENTIALS_BINDING_REFERENCE: loop.watch(caches, CREDENTIALS_BINDINGS_VIEW, handler),
+        }
+
+    def of(self, name: Key) -> Bound[Object]:
+        """All that refer to an object."""
+        return {label: store.values_by_index(self._index, name) for label, store in self._stores.items()}
+
+    async def look(self, client: Client, name: Key) -> None:
+        """Have the caches know of those that refer to an object now. Raises KubeError."""
+        for store in self._stores.values():
+            await look(client, store, lambda binding: name in self._references(binding))
+
+
+def _said(binding: Object | None, references: References) -> tuple[set[Key], list[str]]:
+    return (set(), []) if binding is None else (set(references(binding)), provider_types(binding))
 
 
 def declare_secrets(context: Context) -> ControlLoop:
@@ -42,3 +91,40 @@ def _is_to_change(bindings: Bindings, change: Change[Credentials]) -> bool:
     if new is None or (not change.initial and old is not None and old.labels == new.labels):
         return False
     return bool(needed_changes(new, bindings.of(change.key)))
+
+
+class Reconciler:
+    """One pass over the credentials that bindings refer to: labels and finalizer are one write.
+
+    Bindings of both kinds may refer to them, in all namespaces; only this reconciler decides about them, from the
+    bindings that there are. Before credentials in deletion are let go, the API server is asked for these: nothing
+    brings back what has gone.
+
+    Args: credentials: Secrets, or WorkloadIdentities.
+    """
+
+    def __init__(self, *, client: Client, credentials: Store[Credentials], bindings: Bindings) -> None:
+        self._client = client
+        self._credentials = credentials
+        self._bindings = bindings
+
+    async def reconcile(self, key: Key) -> Result:
+        found = self._credentials.get(key)
+        if found is not None and found.is_deleting and "finalizers" in needed_changes(found, self._bindings.of(key)):
+            await self._bindings.look(self._client, key)
+        bindings = self._bindings.of(key)
+        if found is None:
+            if any(bindings.values()):
+                log.info("Bindings refer to credentials that do not exist")
+            return Done()  # their coming leads to a pass
+        if changes := needed_changes(found, bindings):
+            await self._change(key, {**changes, "resourceVersion": str(self._credentials.version(key))})
+        return Done()
+
+    async def _change(self, key: Key, meta: dict[str, object]) -> None:
+        resource = self._credentials.view.resource
+        try:
+            answer = await self._client.patch(resource, key.name, {"metadata": meta}, namespace=key.namespace)
+        except NotFound:
+            return
+        self._credentials.observe({"metadata": metadata(answer)})

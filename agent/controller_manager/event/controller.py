@@ -4,14 +4,19 @@ It runs only if the configuration says how long. The API server deletes Events a
 be longer.
 """
 
-from datetime import timedelta
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from agent.controller_manager.context import Context
-from agent.controller_manager.event.reconcile import Reconciler
 from agent.controller_manager.event.rules import last_seen
 from config.controller_manager.controllers import Event
-from kube.cache import View
+from kube.cache import Store, View
+from kube.client import Client
+from kube.controller import Done, RequeueAfter, Result
+from kube.errors import NotFound
 from kube.loop import ControlLoop, enqueue, exists
+from kube.objects import Key
 from kube.resources import EVENTS
 
 _EVENTS_VIEW = View(EVENTS, last_seen, streams=True)
@@ -23,3 +28,28 @@ def declare(context: Context) -> ControlLoop:
     events = loop.watch(garden.caches, _EVENTS_VIEW, enqueue(when=exists))
     lifetime = timedelta(seconds=settings.ttl_non_shoot_events)
     return loop.reconciled_by(Reconciler(client=garden.client, events=events, lifetime=lifetime, clock=context.clock))
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """One pass over an Event: it is deleted, or looked at again when it is old enough."""
+
+    client: Client
+    events: Store[datetime | None]
+    lifetime: timedelta
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, key: Key) -> Result:
+        seen = self.events.get(key)
+        if seen is None:
+            return Done()
+        left = (seen + self.lifetime - self.clock()).total_seconds()
+        if left > 0:
+            return RequeueAfter(left)
+        try:
+            # One that is repeated at this moment stays.
+            version = str(self.events.version(key))
+            await self.client.delete(EVENTS, key.name, namespace=key.namespace, resource_version=version)
+        except NotFound:
+            pass
+        return Done()

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.controller_manager.managed_seed_set.actions import UpdateRejected, carry_out
 from agent.controller_manager.managed_seed_set.garden import Garden, SetIsGone
-from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, templates_to_make
+from agent.controller_manager.managed_seed_set.history import Keeper, is_kept, kept_templates, templates_to_make
 from agent.controller_manager.managed_seed_set.rules.history import History, rollout_of
-from agent.controller_manager.managed_seed_set.rules.objects import shoot_of
+from agent.controller_manager.managed_seed_set.rules.merging import updated
+from agent.controller_manager.managed_seed_set.rules.objects import managed_seed_of, shoot_of
 from agent.controller_manager.managed_seed_set.rules.status import UNTRACKED, after, counted, of_revisions, with_said
 from agent.controller_manager.managed_seed_set.rules.steps import (
     Action,
@@ -28,8 +28,8 @@ from config.controller_manager.controllers import ManagedSeedSet
 from gardener import keys
 from gardener.garden.managed_seed_set.membership import Membership
 from gardener.garden.managed_seed_set.pending import Pending
-from gardener.garden.managed_seed_set.replicas import Replica, ordinal_of, priority_of
-from gardener.garden.resources import MANAGED_SEED_SETS
+from gardener.garden.managed_seed_set.replicas import REVISION_LABEL, Replica, ordinal_of, priority_of
+from gardener.garden.resources import MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS
 from gardener.garden.users import listed
 from kube.conditions import conditions_of
 from kube.controller import Done, ReconcileError, Requeue, RequeueAfter, Result, is_conflict
@@ -52,6 +52,10 @@ class _Behind(Exception):
 
 class _Cordoned(Exception):
     """A Seed is cordoned since a moment ago: what is on it is looked at when everybody has heard of it."""
+
+
+class _UpdateRejected(ReconcileError):
+    """The API server refuses what an object would be by the new templates."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -88,7 +92,7 @@ class Reconciler:
             if is_conflict(error):
                 self._reported.suspend(own)
                 return Requeue()
-            reason = "UpdateRejected" if isinstance(error, UpdateRejected) else "ReconcileError"
+            reason = "UpdateRejected" if isinstance(error, _UpdateRejected) else "ReconcileError"
             self._event(seed_set, seed_set, "Warning", reason, refusal_of(error))
             what = "deletion" if is_deleting(seed_set) else "creation or update"
             raise ReconcileError(f"could not reconcile ManagedSeedSet {own} {what}: {error}") from error
@@ -196,7 +200,7 @@ class Reconciler:
         if step.action is Action.CREATE_SHOOT:
             return await self._create_shoot(seed_set, situation, step, history)
         replica = next(each for each in situation.replicas if each.name == step.name)
-        await carry_out(self.garden, seed_set, replica, step, history)
+        await _execute(self.garden, seed_set, replica, step, history)
         return seed_set
 
     async def _create_shoot(
@@ -265,7 +269,7 @@ def _is_new(step: Step, situation: Situation) -> bool:
 
 def _refusal(error: Exception, step: Step) -> str:
     """What the API server says against the step; empty: it was something else."""
-    if isinstance(error, UpdateRejected):
+    if isinstance(error, _UpdateRejected):
         return str(error)
     return f"{step.message} was refused: {refusal_of(error)}" if isinstance(error, (Forbidden, Invalid)) else ""
 
@@ -275,3 +279,38 @@ def _objects(replicas: Sequence[Replica]) -> Iterator[Object]:
         yield replica.shoot
         if replica.managed_seed is not None:
             yield replica.managed_seed
+
+
+async def _execute(garden: Garden, seed_set: Object, replica: Replica, step: Step, history: History | None) -> None:
+    """All but the creation of a Shoot, of which the status has to know before. Raises: KubeError; ReconcileError."""
+    match step.action:
+        case Action.RETRY_SHOOT:
+            await garden.retry(replica.shoot)
+        case Action.CREATE_MANAGED_SEED:
+            templates, revision = templates_to_make(seed_set, history, replica.revisions[0])
+            await garden.create_managed_seed(managed_seed_of(seed_set, step.name, templates, revision))
+        case Action.UPDATE_SHOOT | Action.UPDATE_MANAGED_SEED if history is not None:
+            await _update(garden, seed_set, replica, step, history)
+        case Action.DELETE_MANAGED_SEED if replica.managed_seed is not None:
+            await garden.delete_managed_seed(replica.managed_seed)
+        case Action.DELETE_SHOOT:
+            await garden.delete_shoot(replica.shoot)
+
+
+async def _update(garden: Garden, seed_set: Object, replica: Replica, step: Step, history: History) -> None:
+    """Raises _UpdateRejected."""
+    is_shoot = step.action is Action.UPDATE_SHOOT or replica.managed_seed is None
+    live = replica.shoot if is_shoot or replica.managed_seed is None else replica.managed_seed
+    make = shoot_of if is_shoot else managed_seed_of
+    templates, revision = templates_to_make(seed_set, history, history.update if is_shoot else replica.revisions[0])
+    before = kept_templates(history, replica.revisions[0 if is_shoot else 1])
+    wanted = updated(
+        live,
+        None if before is None else make(seed_set, step.name, before),
+        make(seed_set, step.name, templates),
+        own_labels={REVISION_LABEL: revision},
+    )
+    try:
+        await garden.replace(SHOOTS if is_shoot else MANAGED_SEEDS, wanted)
+    except (Invalid, Forbidden) as error:
+        raise _UpdateRejected(f"{step.message} was refused: {refusal_of(error)}") from error

@@ -16,9 +16,8 @@ from agent.controller_manager.context import Context
 from agent.controller_manager.project.lifecycle import quota
 from agent.controller_manager.project.lifecycle.events import Events
 from agent.controller_manager.project.lifecycle.rbac import Present, controlling_project
-from agent.controller_manager.project.lifecycle.reconcile import Reconciler
+from agent.controller_manager.project.lifecycle.reconcile import Reconciler, Stores
 from agent.controller_manager.project.lifecycle.rights import BY_PROJECT, KINDS
-from agent.controller_manager.project.lifecycle.stores import Stores
 from gardener.garden.resources import PROJECTS
 from gardener.keys import GARDENER_FINALIZER
 from kube.cache import Change, Store, View

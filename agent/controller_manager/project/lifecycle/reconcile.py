@@ -8,8 +8,9 @@ off before the API server itself says that the namespace is not among that.
 What cannot be put right is told by an Event and the phase `Failed`; a conflict with another writer is neither.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NoReturn
 
 from agent.controller_manager.common.api import BY_NAMESPACE
@@ -24,22 +25,34 @@ from agent.controller_manager.project.lifecycle.namespace import (
     release,
     taking,
 )
+from agent.controller_manager.project.lifecycle.rbac import Present
 from agent.controller_manager.project.lifecycle.rights import Rights
-from agent.controller_manager.project.lifecycle.stores import Stores
 from config.controller_manager.controllers import QuotaConfiguration
 from gardener.garden import users
 from gardener.garden.resources import PROJECTS, SHOOTS
 from gardener.keys import GARDENER_FINALIZER
+from kube.cache import Store
 from kube.client import Client, Form, Selection
 from kube.controller import Done, ReconcileError, Result, TerminalError, failure_of, is_conflict
 from kube.errors import AlreadyExists, Conflict, KubeError, NotFound, refusal_of
 from kube.finalizers import ensure_finalizer, remove_finalizer
 from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, spec, text, uid
 from kube.paths import at
-from kube.resources import NAMESPACES, RESOURCE_QUOTAS
+from kube.resources import NAMESPACES, RESOURCE_QUOTAS, Resource
 from kube.status import StatusWriter
 
 PENDING, READY, FAILED, TERMINATING = "Pending", "Ready", "Failed", "Terminating"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """What is watched: Projects, and what is made for them."""
+
+    projects: Store[Object]
+    namespaces: Store[Object]
+    quotas: Store[Object]
+    shoots: Store[Object]
+    rights: Mapping[Resource, Store[Present | None]]
 
 
 class Reconciler:

@@ -4,16 +4,16 @@ BackupBuckets   that come, go, or have another error: their Seed
 Seeds           whose condition somebody else has changed
 """
 
-from agent.controller_manager.common.api import BACKUP_BUCKETS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.api import BACKUP_BUCKETS_VIEW, BY_SEED, SEEDS_VIEW
 from agent.controller_manager.common.seed_conditions import SeedConditions, condition_changed
 from agent.controller_manager.context import Context
-from agent.controller_manager.seed.backup_buckets_check.reconcile import Reconciler
-from agent.controller_manager.seed.backup_buckets_check.rules import error_of, seed_of
+from agent.controller_manager.seed.backup_buckets_check.rules import condition_of, error_of, seed_of
 from gardener.conditions import BACKUP_BUCKETS_READY
 from gardener.garden.resources import SEEDS
-from kube.cache import Change
+from kube.cache import Change, Store
+from kube.controller import Done, Result
 from kube.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.objects import Key, Object
+from kube.objects import Key, Object, condition
 
 
 def declare(context: Context) -> ControlLoop:
@@ -39,3 +39,21 @@ def _matters(change: Change[Object]) -> bool:
 def _seeds(change: Change[Object]) -> list[Key]:
     names = {seed_of(bucket) for bucket in (change.old, change.new) if bucket is not None} - {""}
     return [Key("", name) for name in sorted(names)]
+
+
+class Reconciler:
+    """One pass over a Seed: its condition says how its BackupBuckets are."""
+
+    def __init__(self, *, seeds: Store[Object], buckets: Store[Object], conditions: SeedConditions) -> None:
+        self._seeds = seeds
+        self._buckets = buckets
+        self._conditions = conditions
+
+    async def reconcile(self, key: Key) -> Result:
+        seed = self._seeds.get(key)
+        if seed is None:
+            return Done()
+        buckets = self._buckets.values_by_index(BY_SEED, key.name)
+        if not buckets and condition(seed, BACKUP_BUCKETS_READY) is None:
+            return Done()  # it never had any
+        return await self._conditions.soften_and_write(seed, condition_of(buckets))

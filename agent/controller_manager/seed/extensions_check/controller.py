@@ -4,13 +4,17 @@ ControllerInstallations   that come, go, or have another condition: their Seed
 Seeds                     whose condition somebody else has changed
 """
 
-from agent.controller_manager.common.api import CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
+from agent.controller_manager.common.api import BY_SEED, CONTROLLER_INSTALLATIONS_VIEW, SEEDS_VIEW
 from agent.controller_manager.common.seed_conditions import SeedConditions
 from agent.controller_manager.context import Context
-from agent.controller_manager.seed.extensions_check.reconcile import Reconciler
+from agent.controller_manager.seed.extensions_check.rules import condition_of
 from agent.controller_manager.seed.extensions_check.watched import Watched
+from gardener.conditions import EXTENSIONS_READY
 from gardener.garden.resources import SEEDS
+from kube.cache import Store
+from kube.controller import Done, Result
 from kube.loop import ControlLoop, enqueue_mapped
+from kube.objects import Key, Object, condition
 
 
 def declare(context: Context) -> ControlLoop:
@@ -29,3 +33,21 @@ def declare(context: Context) -> ControlLoop:
     loop.watch(caches, CONTROLLER_INSTALLATIONS_VIEW, enqueue_mapped(watched.by_installation))
     conditions = SeedConditions(context, seeds, thresholds=settings.condition_thresholds)
     return loop.reconciled_by(Reconciler(seeds=seeds, installations=installations, conditions=conditions))
+
+
+class Reconciler:
+    """One pass over a Seed: its condition says how its ControllerInstallations are."""
+
+    def __init__(self, *, seeds: Store[Object], installations: Store[Object], conditions: SeedConditions) -> None:
+        self._seeds = seeds
+        self._installations = installations
+        self._conditions = conditions
+
+    async def reconcile(self, key: Key) -> Result:
+        seed = self._seeds.get(key)
+        if seed is None:
+            return Done()
+        installations = self._installations.values_by_index(BY_SEED, key.name)
+        if not installations and condition(seed, EXTENSIONS_READY) is None:
+            return Done()  # it never had any
+        return await self._conditions.soften_and_write(seed, condition_of(installations))

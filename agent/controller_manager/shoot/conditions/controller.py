@@ -6,16 +6,21 @@ Seeds          that come, go or get other conditions
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
-from agent.controller_manager.common.api import MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
+from agent.controller_manager.common.api import BY_SHOOT, MANAGED_SEEDS_VIEW, SEEDS_VIEW, SHOOTS_VIEW, managed_shoot
 from agent.controller_manager.context import Context
-from agent.controller_manager.shoot.conditions.reconcile import Reconciler, conditions
+from agent.controller_manager.shoot.conditions.rules import merged
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.resources import SHOOTS
 from kube.cache import Change, Store
+from kube.client import Client
+from kube.controller import Done, ReconcileError, Result
+from kube.errors import NotFound
 from kube.loop import ControlLoop, Queue, enqueue_mapped
-from kube.objects import Key, Object
+from kube.objects import Key, Object, mappings, metadata
+from kube.paths import at
 from kube.queue import CHANGE, RESYNC
 
 _SETTLING_SECONDS = 0.5
@@ -46,10 +51,54 @@ def _shoots_of(change: Change[Object]) -> set[Key]:
 def _has_other_conditions(change: Change[Object]) -> bool:
     if change.old is None or change.new is None:
         return True
-    return conditions(change.old) != conditions(change.new)
+    return _conditions(change.old) != _conditions(change.new)
 
 
 def _shoot_of_seed(managed_seeds: Store[Object], change: Change[Object]) -> Iterator[Key]:
     managed_seed = managed_seeds.get(Key(NAMESPACE, change.key.name))
     if managed_seed is not None:
         yield managed_shoot(managed_seed)
+
+
+def _conditions(obj: Object) -> list[Object]:
+    return mappings(at(obj, "status", "conditions"))
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Reconciler:
+    """One pass over a Shoot: its conditions, and those of the Seed that runs on it."""
+
+    client: Client
+    shoots: Store[Object]
+    managed_seeds: Store[Object]
+    seeds: Store[Object]
+
+    async def reconcile(self, key: Key) -> Result:
+        shoot = self.shoots.get(key)
+        if shoot is None:
+            return Done()
+        present = _conditions(shoot)
+        wanted = merged(present, self._conditions_of_seed(key))
+        if wanted != present:
+            await self._write(shoot, key, wanted)
+        return Done()
+
+    def _conditions_of_seed(self, shoot: Key) -> list[Object]:
+        """Of the Seed that runs on the Shoot; none if there is no such Seed."""
+        managed_seeds = self.managed_seeds.keys_by_index(BY_SHOOT, shoot)
+        if len(managed_seeds) > 1:
+            raise ReconcileError(f"found more than one ManagedSeed objects for shoot {shoot}")
+        seeds = (self.seeds.get(Key("", key.name)) for key in managed_seeds)
+        return [condition for seed in seeds if seed is not None for condition in _conditions(seed)]
+
+    async def _write(self, shoot: Object, key: Key, wanted: list[Object]) -> None:
+        # The gardenlet writes the same list: after a conflict it is computed anew.
+        body = {
+            "metadata": {"resourceVersion": metadata(shoot)["resourceVersion"]},
+            "status": {"conditions": wanted or None},
+        }
+        try:
+            written = await self.client.patch(SHOOTS, key.name, body, namespace=key.namespace, subresource="status")
+        except NotFound:
+            return
+        self.shoots.observe(written)

@@ -1,1 +1,0 @@
-"""Keeps CloudProfiles that NamespacedCloudProfiles or Shoots refer to."""

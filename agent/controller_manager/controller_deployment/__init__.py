@@ -1,1 +1,0 @@
-"""Keeps ControllerDeployments that ControllerRegistrations refer to."""

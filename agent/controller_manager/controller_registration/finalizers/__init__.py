@@ -1,1 +1,0 @@
-"""Keeps ControllerRegistrations and Seeds as long as they have ControllerInstallations."""

@@ -1,1 +1,0 @@
-"""Keeps ExposureClasses that Shoots refer to."""

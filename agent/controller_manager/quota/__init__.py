@@ -1,1 +1,0 @@
-"""Keeps Quotas that bindings refer to, and labels them."""

@@ -1,1 +1,0 @@
-"""Keeps SecretBindings that Shoots refer to; see `credentials` for what becomes of the Secrets."""
