@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from gardener.garden import resources
+from kit.objects import specified
 from kube.objects import Object
 from kube.resources import Resource
 
@@ -126,3 +127,12 @@ def garden_object(resource: Resource, name: str = "thing", *, namespace: str = "
         "metadata": {"name": name, **place, **metadata},
         **copy.deepcopy(_FIELDS[resource]),
     }
+
+
+def shoot(name: str = "garden-dev/s", *, whole: bool = False, status: Object | None = None, **fields: Any) -> Object:
+    """A Shoot for rules that are tested without a cluster; only `whole` ones have more than what is said.
+
+    Args: fields: those that are not of the metadata are the spec's.
+    """
+    made = specified(resources.SHOOTS, name, copy.deepcopy(_SHOOT) if whole else {}, fields)
+    return made if status is None else {**made, "status": status}

@@ -66,7 +66,7 @@ def obj(kind: Kind, name: str = "", **fields: Any) -> Object:
     return {"apiVersion": api_version, "kind": kind, "metadata": {**named, **metadata}, **others}
 
 
-def _specified(kind: Kind, name: str, defaults: Object, fields: Mapping[str, Any]) -> Object:
+def specified(kind: Kind, name: str, defaults: Object, fields: Mapping[str, Any]) -> Object:
     """Fields that are not of the metadata are the spec's."""
     metadata = {field: value for field, value in fields.items() if field in _METADATA}
     spec = {field: value for field, value in fields.items() if field not in _METADATA}
@@ -138,7 +138,7 @@ def reference(kind: str, name: str, **fields: Any) -> Object:
 
 def service(name: str, *, ports: Iterable[Object] = ({"port": 80},), **fields: Any) -> Object:
     """Args: fields: of the spec."""
-    return _specified(SERVICES, name, {"ports": list(ports)}, fields)
+    return specified(SERVICES, name, {"ports": list(ports)}, fields)
 
 
 def service_warning(name: str, message: str) -> Object:
@@ -150,7 +150,7 @@ def service_warning(name: str, message: str) -> Object:
 
 def pod(name: str, **fields: Any) -> Object:
     """No kubelet is waited for when it is deleted. Args: fields: of the spec."""
-    return _specified(PODS, name, {"containers": CONTAINERS, "terminationGracePeriodSeconds": 0}, fields)
+    return specified(PODS, name, {"containers": CONTAINERS, "terminationGracePeriodSeconds": 0}, fields)
 
 
 def unscheduled_pod(name: str, **fields: Any) -> Object:
@@ -172,7 +172,7 @@ def workload(
         "metadata": {"labels": {**selected, **(pod_labels or {})}},
         "spec": {"containers": CONTAINERS, **(pod or {})},
     }
-    return _specified(kind, name, {"selector": {"matchLabels": selected}, "template": template}, fields)
+    return specified(kind, name, {"selector": {"matchLabels": selected}, "template": template}, fields)
 
 
 def deployment(name: str, *, replicas: int = 0, **fields: Any) -> Object:

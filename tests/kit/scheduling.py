@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gardener.garden.resources import CLOUD_PROFILES, SEEDS, SHOOTS
-from kit.garden_objects import garden_object
+from gardener.garden.resources import CLOUD_PROFILES, SEEDS
+from kit.garden_objects import garden_object, shoot
 from kube.objects import Object
 
 REGION, PROVIDER, PROFILE = "europe", "local", "profile"
@@ -37,19 +37,20 @@ def seed(name: str, *, room: str | int | None = None, region: str = REGION, prov
     return {**obj, "status": ready_status(room=room)}
 
 
-def shoot(name: str = "s", *, namespace: str = "garden-p", on: str = "", **spec: Any) -> Object:
+def schedulable(name: str = "s", *, namespace: str = "garden-p", on: str = "", **spec: Any) -> Object:
     """Args: on: the Seed; empty: it waits for the scheduler."""
-    obj = garden_object(SHOOTS, name, namespace=namespace)
-    networking = {"type": "calico", "nodes": "10.250.0.0/16", "pods": "100.96.0.0/11", "services": "100.64.0.0/13"}
-    obj["spec"] = {
-        **obj["spec"],
+    defaults: Object = {
         "cloudProfile": {"kind": CLOUD_PROFILES.kind, "name": PROFILE},
         "region": REGION,
-        "networking": networking,
+        "networking": {
+            "type": "calico",
+            "nodes": "10.250.0.0/16",
+            "pods": "100.96.0.0/11",
+            "services": "100.64.0.0/13",
+        },
         **({"seedName": on} if on else {}),
-        **spec,
     }
-    return obj
+    return shoot(f"{namespace}/{name}", whole=True, **defaults | spec)
 
 
 def toleration(text: str) -> Object:

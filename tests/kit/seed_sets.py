@@ -10,7 +10,9 @@ from kube.resources import Resource
 REVISION = "r1"
 
 
-def shoot(name: str, operation: str = "Create Succeeded", *, health: str | None = "healthy", **options: Any) -> Object:
+def replica_shoot(
+    name: str, operation: str = "Create Succeeded", *, health: str | None = "healthy", **options: Any
+) -> Object:
     """Args: operation: type and state of the last one; empty: none."""
     kind, _, state = operation.partition(" ")
     status = {"lastOperation": {"type": kind, "state": state}} if operation else {}
@@ -33,7 +35,7 @@ def seed(name: str, *, conditions: dict[str, str] | None = None, **options: Any)
 def ready(name: str, *, revision: str = REVISION, **options: Any) -> Replica:
     """Args: options: of its ManagedSeed."""
     return Replica(
-        shoot=shoot(name, revision=revision),
+        shoot=replica_shoot(name, revision=revision),
         managed_seed=managed_seed(name, revision=revision, **options),
         seed=seed(name),
     )

@@ -2,7 +2,7 @@
 
 Paths of fields have `__` for each dot:
 
-assert create(shoot(purpose="production", kubernetes__version="1.30")).spec["kubernetes"]["version"] == "1.30.5"
+assert create(submitted(purpose="production", kubernetes__version="1.30")).spec["kubernetes"]["version"] == "1.30.5"
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from typing import Any
 from gardener.garden import resources
 from gardener.garden.kinds import definition
 from gardener.garden.structural import with_defaults
+from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked, Outcome
 from kube import resources as kubernetes
 from kube.objects import Object
@@ -153,24 +154,22 @@ def worker(name: str = "w", **fields: Any) -> Object:
     return with_fields({"name": name, "minimum": 1, "maximum": 2, "machine": {"type": "small"}}, **fields)
 
 
-def shoot(name: str = "a", **fields: Any) -> Object:
+def submitted(name: str = "a", **fields: Any) -> Object:
     """Args: fields: paths below `spec`, and `meta__...` below `metadata`."""
-    obj: Object = {
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "cloudProfile": {"kind": "CloudProfile", "name": "local"},
-            "region": "r",
-            "secretBindingName": "sb",
-            "provider": {"type": "local", "workers": [worker()]},
-            "networking": {"type": "calico"},
-            "kubernetes": {"version": "1.30.5"},
-        },
-    }
+    obj = shoot(
+        f"{NAMESPACE}/{name}",
+        cloudProfile={"kind": "CloudProfile", "name": "local"},
+        region="r",
+        secretBindingName="sb",
+        provider={"type": "local", "workers": [worker()]},
+        networking={"type": "calico"},
+        kubernetes={"version": "1.30.5"},
+    )
     return with_fields(obj, **_placed(fields))
 
 
 def workerless(name: str = "a", **fields: Any) -> Object:
-    return shoot(name, **{"provider__workers": None, "networking__type": None, "secretBindingName": None, **fields})
+    return submitted(name, **{"provider__workers": None, "networking__type": None, "secretBindingName": None, **fields})
 
 
 def _placed(fields: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +191,7 @@ def create(obj: Object, *more: Object) -> Outcome:
 
 def stored(obj: Object | None = None, *more: Object, status: Object | None = None, **fields: Any) -> Object:
     """A Shoot that was accepted, with another status and other fields; see `shoot`."""
-    created = create(shoot() if obj is None else obj, *more)
+    created = create(submitted() if obj is None else obj, *more)
     assert created.status is None, created.message
     found = created.object if status is None else {**created.object, "status": status}
     return with_fields(found, **_placed(fields))

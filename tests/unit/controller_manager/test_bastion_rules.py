@@ -1,6 +1,7 @@
 """Until when there is a use for a Bastion."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,8 @@ from hypothesis import strategies as st
 
 from agent.controller_manager.bastion.rules import Bastion, end, shoot_matters, why_useless
 from gardener import keys
-from gardener.garden.resources import BASTIONS, SHOOTS
-from kit.garden_objects import garden_object
+from gardener.garden.resources import BASTIONS
+from kit.garden_objects import garden_object, shoot
 from kube.clock import format_time
 from kube.objects import Key, Object
 
@@ -25,10 +26,8 @@ def bastion(*, expires: datetime | None = None, **metadata: object) -> Bastion:
     return Bastion.of(obj)
 
 
-def shoot(seed: str, **metadata: object) -> Object:
-    obj = garden_object(SHOOTS, "shoot", namespace="garden-dev", **metadata)
-    obj["spec"]["seedName"] = seed
-    return obj
+def on(seed: str, **metadata: Any) -> Object:
+    return shoot("garden-dev/shoot", whole=True, seedName=seed, **metadata)
 
 
 def test_it_lives_an_hour_from_heartbeat_to_heartbeat_and_a_day_at_most() -> None:
@@ -41,10 +40,10 @@ def test_it_lives_an_hour_from_heartbeat_to_heartbeat_and_a_day_at_most() -> Non
 @pytest.mark.parametrize(
     ("of", "useless"),
     [
-        (shoot("one"), False),
-        (shoot("two"), True),
-        (shoot(""), True),
-        (shoot("one", deletionTimestamp="2026-01-01T11:00:00Z"), True),
+        (on("one"), False),
+        (on("two"), True),
+        (on(""), True),
+        (on("one", deletionTimestamp="2026-01-01T11:00:00Z"), True),
         (None, True),
     ],
 )
@@ -66,11 +65,11 @@ def test_it_belongs_to_a_shoot_of_its_namespace() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "matters"),
     [
-        (None, shoot("one"), False),
-        (shoot("one"), shoot("one", labels={"a": "b"}), False),
-        (shoot("one"), shoot("two"), True),
-        (shoot("one"), shoot("one", deletionTimestamp="2026-01-01T11:00:00Z"), True),
-        (shoot("one"), None, True),
+        (None, on("one"), False),
+        (on("one"), on("one", labels={"a": "b"}), False),
+        (on("one"), on("two"), True),
+        (on("one"), on("one", deletionTimestamp="2026-01-01T11:00:00Z"), True),
+        (on("one"), None, True),
     ],
 )
 def test_a_shoot_that_moves_or_goes_matters(old: Object | None, new: Object | None, matters: bool) -> None:

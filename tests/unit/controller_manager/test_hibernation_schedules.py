@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from gardener.garden.cron import Cron, Every, parse_cron
 from gardener.garden.hibernation import Activation, due, earliest, entries, gives_up, is_possible, upcoming
+from kit.garden_objects import shoot
 from kube.clock import format_time
+from kube.objects import Object
 
 HOUR, DEADLINE = timedelta(hours=1), timedelta(hours=2)
 WORKDAYS = [{"start": "0 20 * * 1-5", "end": "0 6 * * 1-5", "location": "Europe/Berlin"}]
@@ -19,12 +21,13 @@ ZONES = sorted(available_timezones() - {"Factory", "localtime"})
 PLACES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca")
 
 
-def shoot(*schedules: dict[str, str], created: datetime = TUESDAY, last: datetime | None = None) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "s", "generation": 2, "creationTimestamp": format_time(created)},
-        "spec": {"hibernation": {"schedules": list(schedules)}},
-        "status": {} if last is None else {"lastHibernationTriggerTime": format_time(last)},
-    }
+def hibernated(*schedules: dict[str, str], created: datetime = TUESDAY, last: datetime | None = None) -> Object:
+    return shoot(
+        generation=2,
+        creationTimestamp=format_time(created),
+        hibernation={"schedules": list(schedules)},
+        status={} if last is None else {"lastHibernationTriggerTime": format_time(last)},
+    )
 
 
 def found(obj: dict[str, Any], now: datetime, deadline: timedelta = DEADLINE) -> Activation | None:
@@ -147,7 +150,7 @@ def test_intervals_count_from_the_moment_that_is_asked_about() -> None:
 )
 def test_what_is_missed_is_made_up_for_within_the_deadline(now: str, expected: tuple[str, bool] | None) -> None:
     """In winter 20:00 in Berlin is 19:00 UTC."""
-    activation = found(shoot(*WORKDAYS, created=TUESDAY - 20 * HOUR), _at(now))
+    activation = found(hibernated(*WORKDAYS, created=TUESDAY - 20 * HOUR), _at(now))
     if expected is None:
         assert activation is None
     else:
@@ -160,7 +163,7 @@ def _at(time: str) -> datetime:
 
 @pytest.mark.parametrize(("now", "seconds"), [("21:30", 7.5 * 3600), ("18:30", 1800.0), ("04:59", 60.0)])
 def test_the_next_time_is_the_nearest_of_all(now: str, seconds: float) -> None:
-    following = upcoming(entries(shoot(*WORKDAYS)), now=_at(now))
+    following = upcoming(entries(hibernated(*WORKDAYS)), now=_at(now))
     assert following is not None
     assert (following.moment - _at(now)).total_seconds() == seconds
 
@@ -183,7 +186,7 @@ def test_the_next_time_is_the_nearest_of_all(now: str, seconds: float) -> None:
     ],
 )
 def test_of_several_that_were_due_the_last_one_counts(schedules: list[dict[str, str]], hibernates: bool) -> None:
-    activation = found(shoot(*schedules), _at("10:30"))
+    activation = found(hibernated(*schedules), _at("10:30"))
     assert activation is not None
     assert activation.hibernates is hibernates
 
@@ -191,10 +194,10 @@ def test_of_several_that_were_due_the_last_one_counts(schedules: list[dict[str, 
 @pytest.mark.parametrize(
     ("obj", "since"),
     [
-        (shoot(created=_at("09:30")), "09:30"),
-        (shoot(created=_at("01:00")), "08:00"),
-        (shoot(created=_at("01:00"), last=_at("09:00")), "09:00"),
-        (shoot(created=_at("01:00"), last=_at("07:59")), "08:00"),
+        (hibernated(created=_at("09:30")), "09:30"),
+        (hibernated(created=_at("01:00")), "08:00"),
+        (hibernated(created=_at("01:00"), last=_at("09:00")), "09:00"),
+        (hibernated(created=_at("01:00"), last=_at("07:59")), "08:00"),
         ({"metadata": {}}, "10:00"),
         ({"metadata": {"creationTimestamp": "soon"}}, "10:00"),
     ],
@@ -205,17 +208,17 @@ def test_how_far_back_is_looked(obj: dict[str, Any], since: str) -> None:
 
 def test_nothing_older_than_a_week_is_made_up_for() -> None:
     now = TUESDAY
-    assert earliest(shoot(created=now - 30 * 24 * HOUR), now=now, deadline=40 * 24 * HOUR) == now - 7 * 24 * HOUR
+    assert earliest(hibernated(created=now - 30 * 24 * HOUR), now=now, deadline=40 * 24 * HOUR) == now - 7 * 24 * HOUR
 
 
 def test_what_was_done_is_not_done_again() -> None:
-    assert found(shoot(*WORKDAYS, last=_at("19:00")), _at("19:30")) is None
+    assert found(hibernated(*WORKDAYS, last=_at("19:00")), _at("19:30")) is None
 
 
 @given(st.sampled_from(PLACES), MOMENTS, st.integers(1, 7 * 24))
 def test_what_is_due_is_never_older_than_the_deadline(place: str, now: datetime, hours: int) -> None:
     schedule = {"start": "0 20 * * *", "end": "0 6 * * *", "location": place}
-    activation = found(shoot(schedule, created=now - 9 * 24 * HOUR), now, hours * HOUR)
+    activation = found(hibernated(schedule, created=now - 9 * 24 * HOUR), now, hours * HOUR)
     assert activation is None or now - hours * HOUR < activation.moment <= now
 
 
@@ -230,7 +233,7 @@ def test_what_is_due_is_never_older_than_the_deadline(place: str, now: datetime,
 )
 def test_what_can_not_be_read_is_named(schedule: dict[str, str], named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        entries(shoot(schedule))
+        entries(hibernated(schedule))
 
 
 # --- when a Shoot is left alone
@@ -250,7 +253,7 @@ def test_what_can_not_be_read_is_named(schedule: dict[str, str], named: str) -> 
 )
 def test_what_has_failed_with_this_version_is_left_alone(state: str, observed: int, by: str, expected: bool) -> None:
     status = {"lastOperation": {"state": state}, "observedGeneration": observed, "gardener": {"version": by}}
-    assert gives_up({**shoot(), "status": status}, version="v1.2.3") is expected
+    assert gives_up({**hibernated(), "status": status}, version="v1.2.3") is expected
 
 
 @pytest.mark.parametrize(("status", "expected"), [("True", True), ("False", False), ("Unknown", False), (None, True)])

@@ -10,6 +10,7 @@ from gardener.garden.maintenance.features import NEWEST, OLDEST, admission_plugi
 from gardener.garden.maintenance.plan import Plan, Restarts, plan
 from gardener.garden.maintenance.report import begun, description, ended, failure_reason, messages, refused
 from gardener.garden.versions import parse_version
+from kit.garden_objects import shoot
 from kube.clock import format_time
 from kube.objects import Object
 from kube.paths import at
@@ -25,18 +26,15 @@ def worker(name: str = "w", image: str = "5.1.0", **fields: Any) -> Object:
     return {"name": name, "machine": {"image": {"name": "os", "version": image}}, **fields}
 
 
-def shoot(version: str, *workers: Object, auto: bool = False, state: str = "", **parts: Any) -> Object:
+def at_version(version: str, *workers: Object, auto: bool = False, state: str = "", **parts: Any) -> Object:
     """Args: parts: `annotations`, and fields of `spec.kubernetes`."""
-    annotations = parts.pop("annotations", {})
-    return {
-        "metadata": {"name": "s", "annotations": annotations},
-        "spec": {
-            "kubernetes": {"version": version, **parts},
-            "maintenance": {"autoUpdate": {"kubernetesVersion": auto, "machineImageVersion": auto}},
-            "provider": {"workers": list(workers)},
-        },
-        "status": {"lastOperation": {"type": "Reconcile", "state": state}} if state else {},
-    }
+    return shoot(
+        annotations=parts.pop("annotations", {}),
+        kubernetes={"version": version, **parts},
+        maintenance={"autoUpdate": {"kubernetesVersion": auto, "machineImageVersion": auto}},
+        provider={"workers": list(workers)},
+        status={"lastOperation": {"type": "Reconcile", "state": state}} if state else {},
+    )
 
 
 def profile(
@@ -63,7 +61,7 @@ IMAGE_EXPIRED = "Machine image version expired - force update required (image up
 
 
 def test_control_plane_pools_and_images_are_updated_and_told_in_this_order() -> None:
-    obj = shoot("1.29.3", worker("w"), worker("p", kubernetes={"version": "1.28.1"}), auto=True)
+    obj = at_version("1.29.3", worker("w"), worker("p", kubernetes={"version": "1.28.1"}), auto=True)
     drawn = planned(obj, profile("1.28.1", "1.28.2", "1.29.3", "1.29.4"))
     assert description(drawn) == (
         "All maintenance operations successful. "
@@ -102,7 +100,7 @@ def test_control_plane_pools_and_images_are_updated_and_told_in_this_order() -> 
 
 
 def test_what_fails_is_told_and_the_rest_is_done() -> None:
-    obj = shoot("1.29.3", worker("w"), worker("p", image="5.2.0", kubernetes={"version": "1.28.1"}))
+    obj = at_version("1.29.3", worker("w"), worker("p", image="5.2.0", kubernetes={"version": "1.28.1"}))
     drawn = planned(obj, profile("1.28.1", "1.29.3", expired="1.28.1 1.29.3 5.2.0"))
     why = "could not determine higher suitable version than"
     no_image = "failed to update machine image"
@@ -127,7 +125,7 @@ def test_what_fails_is_told_and_the_rest_is_done() -> None:
 
 
 def test_a_failure_of_a_pool_is_told() -> None:
-    obj = shoot("1.31.0", worker(kubernetes={"version": "1.28.1"}))
+    obj = at_version("1.31.0", worker(kubernetes={"version": "1.28.1"}))
     drawn = planned(obj, profile("1.28.1", "1.31.0", expired="1.28.1"))
     assert description(drawn) == (
         "(0/1) maintenance operations successful. "
@@ -143,19 +141,19 @@ def test_a_failure_of_a_pool_is_told() -> None:
 
 
 def test_a_pool_follows_up_to_the_new_version_of_its_control_plane() -> None:
-    obj = shoot("1.28.4", worker("p", kubernetes={"version": "1.28.4"}))
+    obj = at_version("1.28.4", worker("p", kubernetes={"version": "1.28.4"}))
     drawn = planned(obj, profile("1.28.4", "1.29.2", "1.29.5", "1.30.1", expired="1.28.4"))
     assert at(drawn.maintained, "spec", "kubernetes", "version") == "1.29.5"
     assert at(drawn.maintained, "spec", "provider", "workers")[0]["kubernetes"]["version"] == "1.29.5"
     capped = planned(
-        shoot("1.29.2", worker("p", kubernetes={"version": "1.28.4"})),
+        at_version("1.29.2", worker("p", kubernetes={"version": "1.28.4"})),
         profile("1.28.4", "1.29.2", "1.29.5", expired="1.28.4"),
     )
     assert at(capped.maintained, "spec", "provider", "workers")[0]["kubernetes"]["version"] == "1.29.2"
 
 
 def test_an_image_that_the_profile_lacks_stops_the_updates_of_all_images_and_nothing_else() -> None:
-    obj = shoot("1.29.3", worker("w"), worker("p"), auto=True)
+    obj = at_version("1.29.3", worker("w"), worker("p"), auto=True)
     obj["spec"]["provider"]["workers"][1]["machine"]["image"]["name"] = "gone"
     drawn = planned(obj, profile("1.29.3", "1.29.4"))
     assert drawn.images == []
@@ -167,19 +165,19 @@ def test_an_image_that_the_profile_lacks_stops_the_updates_of_all_images_and_not
 def test_images_suit_the_version_that_the_pool_has_before() -> None:
     offered = profile("1.29.3", "1.30.1", expired="1.29.3", images=("5.1.0",))
     offered["machineImages"][0]["versions"].append({"version": "5.2.0", "kubeletVersionConstraint": ">= 1.30"})
-    obj = shoot("1.29.3", worker(), auto=True)
+    obj = at_version("1.29.3", worker(), auto=True)
     assert planned(obj, offered).images == []
 
 
 def test_a_shoot_without_workers_is_maintained() -> None:
     drawn = planned(
-        shoot("1.29.3", auto=True), {"kubernetes": {"versions": [{"version": "1.29.3"}, {"version": "1.29.4"}]}}
+        at_version("1.29.3", auto=True), {"kubernetes": {"versions": [{"version": "1.29.3"}, {"version": "1.29.4"}]}}
     )
     assert at(drawn.maintained, "spec", "kubernetes", "version") == "1.29.4"
 
 
 def test_nothing_to_do_is_no_change() -> None:
-    drawn = planned(shoot("1.29.3", worker()), profile("1.29.3", "1.29.4"))
+    drawn = planned(at_version("1.29.3", worker()), profile("1.29.3", "1.29.4"))
     assert not drawn.is_change
     assert drawn.maintained["metadata"]["annotations"] == {TASKS: f"{ALWAYS},restartControlPlanePods"}
 
@@ -188,7 +186,7 @@ def test_nothing_to_do_is_no_change() -> None:
 
 
 def crossed(old: str, new: str, *workers: Object, **kubernetes: Any) -> Plan:
-    return planned(shoot(old, *workers, **kubernetes), profile(old, new, expired=old))
+    return planned(at_version(old, *workers, **kubernetes), profile(old, new, expired=old))
 
 
 @pytest.mark.parametrize(
@@ -252,9 +250,9 @@ def test_feature_gates_of_a_pool_suit_its_own_version() -> None:
         worker("a", kubernetes={"kubelet": copy.deepcopy(gates)}),
         worker("b", kubernetes={"kubelet": copy.deepcopy(gates), "version": "1.27.5"}),
     ]
-    drawn = planned(shoot("1.27.1", *pools), profile("1.27.1", "1.27.5", "1.28.2", expired="1.27.1"))
+    drawn = planned(at_version("1.27.1", *pools), profile("1.27.1", "1.27.5", "1.28.2", expired="1.27.1"))
     assert drawn.texts == []
-    drawn = planned(shoot("1.27.1", *pools), profile("1.27.1", "1.28.2", "1.27.5", expired="1.27.1 1.27.5"))
+    drawn = planned(at_version("1.27.1", *pools), profile("1.27.1", "1.28.2", "1.27.5", expired="1.27.1 1.27.5"))
     # The control plane goes to 1.28.2, since 1.27.5 has expired; and so does the other pool.
     path = "spec.provider.workers[{}].kubernetes.kubelet.featureGates"
     assert drawn.texts == [
@@ -288,7 +286,7 @@ LIMITED = "{}.memorySwap.swapBehavior is set to 'LimitedSwap'. Reason: 'Unlimite
 )
 def test_swap_is_limited_from_1_30_on(old: str, new: str, own: str, paths: tuple[str, ...]) -> None:
     fields = {"kubelet": copy.deepcopy(UNLIMITED), **({"version": own} if own else {})}
-    obj = shoot(old, worker(kubernetes=fields), kubelet=copy.deepcopy(UNLIMITED))
+    obj = at_version(old, worker(kubernetes=fields), kubelet=copy.deepcopy(UNLIMITED))
     drawn = planned(obj, profile(old, new, *([own] if own else []), expired=old))
     assert drawn.texts == [LIMITED.format(path) for path in paths]
 
@@ -364,7 +362,7 @@ def test_the_tables_are_sound() -> None:
 def test_the_operation_of_a_maintained_shoot(
     state: str, before: dict[str, str], after: dict[str, str], text: str
 ) -> None:
-    drawn = planned(shoot("1.29.3", worker(), state=state, annotations=before), profile("1.29.3"))
+    drawn = planned(at_version("1.29.3", worker(), state=state, annotations=before), profile("1.29.3"))
     left = {name: value for name, value in drawn.maintained["metadata"]["annotations"].items() if name != TASKS}
     assert left == after
     assert drawn.texts == ([f'Added "{text}" operation annotation'] if text else [])
@@ -383,7 +381,7 @@ def test_the_operation_of_a_maintained_shoot(
     ],
 )
 def test_the_tasks_of_a_maintained_shoot(present: str, restarts: Restarts, tasks: str) -> None:
-    obj = shoot("1.29.3", annotations={TASKS: present} if present else {})
+    obj = at_version("1.29.3", annotations={TASKS: present} if present else {})
     drawn = planned(obj, profile("1.29.3"), restarts)
     assert drawn.maintained["metadata"]["annotations"][TASKS] == tasks
 
@@ -392,7 +390,7 @@ def test_the_tasks_of_a_maintained_shoot(present: str, restarts: Restarts, tasks
 
 
 def test_what_the_status_says_on_the_way() -> None:
-    drawn = planned(shoot("1.29.3", worker(), auto=True), profile("1.29.3", "1.29.4", images=("5.1.0",)))
+    drawn = planned(at_version("1.29.3", worker(), auto=True), profile("1.29.3", "1.29.4", images=("5.1.0",)))
     assert begun(drawn, NOW) == {
         "description": description(drawn),
         "state": "Processing",

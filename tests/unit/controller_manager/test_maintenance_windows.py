@@ -15,7 +15,9 @@ from gardener.garden.maintenance.schedule import (
     seconds_until_next,
 )
 from gardener.garden.windows import LONGEST, SHORTEST
+from kit.garden_objects import shoot
 from kube.clock import format_time
+from kube.objects import Object
 
 HOUR, MARGIN = 3600.0, timedelta(minutes=15)
 BERLIN = ("220000+0100", "230000+0100")
@@ -23,9 +25,8 @@ NIGHT = ("230000+0000", "010000+0000")
 OPERATION = "gardener.cloud/operation"
 
 
-def shoot(begin: str, end: str, **last: str) -> dict[str, Any]:
-    window = {"begin": begin, "end": end}
-    return {"metadata": {}, "spec": {"maintenance": {"timeWindow": window}}, "status": {"lastMaintenance": last}}
+def maintained(begin: str, end: str, **last: str) -> Object:
+    return shoot("", maintenance={"timeWindow": {"begin": begin, "end": end}}, status={"lastMaintenance": last})
 
 
 def at(time: str, day: int = 16) -> datetime:
@@ -62,7 +63,7 @@ def highest(_: float, high: float) -> float:
 def test_the_next_maintenance_is_somewhere_in_the_next_window(
     window: tuple[str, str], now: str, bounds: tuple[float, float]
 ) -> None:
-    obj = shoot(*window)
+    obj = maintained(*window)
     assert (seconds_until_next(obj, at(now), lowest), seconds_until_next(obj, at(now), highest)) == bounds
 
 
@@ -77,7 +78,7 @@ def shoots(draw: st.DrawFn) -> tuple[dict[str, Any], timedelta]:
     """With a window as the API takes it, and its length."""
     begin, offset, length = draw(BEGINS), draw(OFFSETS), timedelta(seconds=draw(LENGTHS))
     end = datetime.strptime(begin, "%H%M%S").replace(tzinfo=UTC) + length
-    return shoot(begin + offset, f"{end:%H%M%S}{offset}"), length
+    return maintained(begin + offset, f"{end:%H%M%S}{offset}"), length
 
 
 @given(shoots(), MOMENTS, st.floats(0, 1))
@@ -126,7 +127,7 @@ def test_windows_follow_each_other_day_by_day(given_shoot: tuple[dict[str, Any],
     ],
 )
 def test_begin_and_an_earlier_end_belong_to_the_window(window: tuple[str, str], now: str, expected: bool) -> None:
-    assert is_due(shoot(*window), at(now)) is expected
+    assert is_due(maintained(*window), at(now)) is expected
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_begin_and_an_earlier_end_belong_to_the_window(window: tuple[str, str], 
     ],
 )
 def test_a_shoot_is_maintained_once_in_a_window(triggered: datetime, state: str, expected: bool) -> None:
-    obj = shoot(*BERLIN, triggeredTime=format_time(triggered), state=state)
+    obj = maintained(*BERLIN, triggeredTime=format_time(triggered), state=state)
     assert is_due(obj, at("21:30")) is expected
     obj["metadata"] = {"annotations": {OPERATION: "maintain"}}
     assert is_due(obj, at("21:30"))
@@ -151,7 +152,7 @@ def test_a_shoot_is_maintained_once_in_a_window(triggered: datetime, state: str,
 
 
 def test_other_operations_wait_for_the_window() -> None:
-    obj = {**shoot(*BERLIN), "metadata": {"annotations": {OPERATION: "reconcile"}}}
+    obj = {**maintained(*BERLIN), "metadata": {"annotations": {OPERATION: "reconcile"}}}
     assert not is_due(obj, at("12:00"))
 
 
@@ -161,13 +162,13 @@ def test_other_operations_wait_for_the_window() -> None:
 @pytest.mark.parametrize(
     ("obj", "now", "longest"),
     [
-        (shoot(*BERLIN), "21:30", 900.0),
-        (shoot(*NIGHT), "23:45", HOUR),
-        (shoot(*NIGHT), "00:44", 60.0),
+        (maintained(*BERLIN), "21:30", 900.0),
+        (maintained(*NIGHT), "23:45", HOUR),
+        (maintained(*NIGHT), "00:44", 60.0),
         # They only get their timers.
-        (shoot(*BERLIN), "12:00", 0.0),
-        (shoot(*BERLIN, triggeredTime="2024-01-16T21:10:00Z", state="Succeeded"), "21:30", 0.0),
-        ({**shoot(*BERLIN), "metadata": {"annotations": {OPERATION: "maintain"}}}, "21:30", 0.0),
+        (maintained(*BERLIN), "12:00", 0.0),
+        (maintained(*BERLIN, triggeredTime="2024-01-16T21:10:00Z", state="Succeeded"), "21:30", 0.0),
+        ({**maintained(*BERLIN), "metadata": {"annotations": {OPERATION: "maintain"}}}, "21:30", 0.0),
     ],
 )
 def test_a_restart_in_the_window_spreads_what_is_left_to_do(obj: dict[str, Any], now: str, longest: float) -> None:

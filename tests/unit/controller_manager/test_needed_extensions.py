@@ -1,6 +1,7 @@
 """What Seeds need, who provides it, and how what is needed is counted."""
 
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ from agent.controller_manager.controller_registration.installations.needs import
     wanted_registrations,
 )
 from gardener.garden.domains import Domain
-from gardener.garden.resources import CONTROLLER_REGISTRATIONS, SEEDS, SHOOTS
-from kit.garden_objects import garden_object
+from gardener.garden.resources import CONTROLLER_REGISTRATIONS, SEEDS
+from kit.garden_objects import garden_object, shoot
 from kube.objects import Key, Object
 
 DELETING: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -28,9 +29,7 @@ POOLS = {"ControlPlane/local", "Infrastructure/local", "Worker/local"}
 OF_SHOOT = {*POOLS, "Network/calico", "OperatingSystemConfig/os"}
 
 
-def shoot(**spec: object) -> Object:
-    obj = garden_object(SHOOTS)
-    return {**obj, "spec": {**obj["spec"], **spec}}
+valid = partial(shoot, whole=True)
 
 
 def texts(found: object) -> set[str]:
@@ -81,7 +80,7 @@ def registration(name: str, *provides: str, policy: str = "", selector: Object |
     ],
 )
 def test_needs_of_shoots(spec: Object, expected: set[str]) -> None:
-    assert texts(needs_of_shoot(shoot(**spec), DEFAULT_DOMAINS).extensions) == expected
+    assert texts(needs_of_shoot(valid(**spec), DEFAULT_DOMAINS).extensions) == expected
 
 
 def seed(**spec: object) -> Object:
@@ -106,11 +105,11 @@ def test_what_a_seed_needs_for_its_shoots() -> None:
     with_backup = seed(backup={"provider": "s3"})
     backup = {"BackupBucket/s3", "BackupEntry/s3"}
     assert needed(with_backup) == needed(seed())
-    assert needed(with_backup, shoot()) == {*OF_SHOOT, *backup, "DNSRecord/local"}
+    assert needed(with_backup, valid()) == {*OF_SHOOT, *backup, "DNSRecord/local"}
     internal = Domain("i.org", "google", "", "i")
     assert needed(seed(), internal_domain=internal) == needed(seed())
-    assert needed(seed(), shoot(), internal_domain=internal) == {*OF_SHOOT, "DNSRecord/local", "DNSRecord/google"}
-    assert needed(seed(), shoot(), internal_domain=Domain("i.org", "unmanaged", "", "i")) == needed(seed(), shoot())
+    assert needed(seed(), valid(), internal_domain=internal) == {*OF_SHOOT, "DNSRecord/local", "DNSRecord/google"}
+    assert needed(seed(), valid(), internal_domain=Domain("i.org", "unmanaged", "", "i")) == needed(seed(), valid())
 
 
 def test_what_is_enabled_for_all_shoots() -> None:
@@ -120,11 +119,11 @@ def test_what_is_enabled_for_all_shoots() -> None:
         {"kind": "Extension", "type": "c"},
     ]
     registrations = ({"spec": {"resources": resources}},)
-    workerless = shoot(provider={"type": "local"})
-    without_a = shoot(extensions=[{"type": "a", "disabled": True}])
+    workerless = valid(provider={"type": "local"})
+    without_a = valid(extensions=[{"type": "a", "disabled": True}])
     found = {
         name: {each for each in needed(seed(), *shoots, registrations=registrations) if each.startswith("Ext")}
-        for name, shoots in {"none": (), "plain": (shoot(),), "less": (workerless,), "no a": (without_a,)}.items()
+        for name, shoots in {"none": (), "plain": (valid(),), "less": (workerless,), "no a": (without_a,)}.items()
     }
     assert found == {
         "none": set(),
@@ -238,6 +237,6 @@ def test_counted_values_are_those_of_the_objects(
 
 def test_many_shoots_of_one_kind_count_once() -> None:
     counted: Counted[ShootNeeds] = Counted()
-    told = [counted.put(Key("n", f"s{i}"), {"seed"}, needs_of_shoot(shoot(), ())) for i in range(50)]
+    told = [counted.put(Key("n", f"s{i}"), {"seed"}, needs_of_shoot(valid(), ())) for i in range(50)]
     assert told == [{"seed"}, *[set()] * 49]
     assert len(counted.of("seed")) == 1

@@ -8,6 +8,7 @@ import pytest
 from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.project.activity.reconcile import Moments
 from agent.controller_manager.project.activity.rules import is_news, of_credentials, of_objects, of_quotas
+from kit.garden_objects import shoot
 from kube.clock import format_time
 from kube.objects import Object
 
@@ -19,27 +20,27 @@ def before(minutes: float) -> datetime:
     return NOW - timedelta(minutes=minutes)
 
 
-def shoot(generation: int = 1, *, age: float = 0, **metadata: Any) -> Object:
-    return {"metadata": {"generation": generation, "creationTimestamp": format_time(before(age)), **metadata}}
+def aged(generation: int = 1, *, age: float = 0, **metadata: Any) -> Object:
+    return shoot("", generation=generation, creationTimestamp=format_time(before(age)), **metadata)
 
 
 def secret(*labels: str, age: float = 0, **metadata: Any) -> Object:
-    return shoot(0, age=age, labels=dict.fromkeys(labels, "true"), namespace="garden-dev", **metadata)
+    return aged(0, age=age, labels=dict.fromkeys(labels, "true"), namespace="garden-dev", **metadata)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "initial", "expected"),
     [
-        (None, shoot(), False, NOW),
-        (None, shoot(age=59), False, NOW),
-        (None, shoot(age=61), False, None),
-        (None, shoot(age=20), True, before(20)),
-        (None, shoot(age=61), True, None),
-        (shoot(1, age=900), shoot(2, age=900), False, NOW),
-        (shoot(1, age=900), shoot(2, age=900), True, NOW),
-        (shoot(), shoot(labels={"a": "b"}), False, None),
-        (shoot(), shoot(), True, None),
-        (shoot(age=900), None, False, NOW),
+        (None, aged(), False, NOW),
+        (None, aged(age=59), False, NOW),
+        (None, aged(age=61), False, None),
+        (None, aged(age=20), True, before(20)),
+        (None, aged(age=61), True, None),
+        (aged(1, age=900), aged(2, age=900), False, NOW),
+        (aged(1, age=900), aged(2, age=900), True, NOW),
+        (aged(), aged(labels={"a": "b"}), False, None),
+        (aged(), aged(), True, None),
+        (aged(age=900), None, False, NOW),
     ],
 )
 def test_shoots_count_when_they_come_go_or_get_another_spec(

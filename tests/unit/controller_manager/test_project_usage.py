@@ -1,6 +1,7 @@
 """What makes a Project a used one."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from gardener.garden.resources import (
     CREDENTIALS_BINDINGS,
     QUOTAS,
     SECRET_BINDINGS,
-    SHOOTS,
     WORKLOAD_IDENTITIES,
 )
+from kit.garden_objects import shoot
 from kube.cache import Store, View
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
@@ -28,14 +29,13 @@ SECRET_BINDING, CREDENTIALS_BINDING = (
 )
 
 
+elsewhere = partial(shoot, f"{OTHER}/s")
+
+
 def made(resource: Resource, name: str, namespace: str = OWN, *labels: str, **fields: Any) -> Object:
     marks = {each.partition("=")[0]: each.partition("=")[2] or "true" for each in labels}
     meta = {"name": name, "namespace": namespace, "labels": marks, "resourceVersion": "1"}
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
-
-
-def shoot(namespace: str = OTHER, **spec: Any) -> Object:
-    return made(SHOOTS, "s", namespace, spec=spec)
 
 
 def secret_binding(secret: str = "cred", **fields: Any) -> Object:
@@ -79,22 +79,22 @@ def usage(objects: Sequence[Object]) -> Usage:
     ("objects", "expected"),
     [
         ([], ""),
-        ([shoot(OWN)], "Shoot garden-dev/s"),
-        ([shoot(OTHER)], ""),
+        ([shoot(f"{OWN}/s")], "Shoot garden-dev/s"),
+        ([elsewhere()], ""),
         ([made(BACKUP_ENTRIES, "e")], "BackupEntry garden-dev/e"),
         ([made(BACKUP_ENTRIES, "e", OTHER)], ""),
         # Secrets that Shoots of other Projects use
-        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), shoot(secretBindingName="b")], "Secret"),
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), elsewhere(secretBindingName="b")], "Secret"),
         ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding()], ""),
-        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), shoot(secretBindingName="c")], ""),
-        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), shoot(credentialsBindingName="b")], ""),
-        ([made(SECRETS, "cred", OWN), secret_binding(), shoot(secretBindingName="b")], ""),
-        ([made(SECRETS, "cred", OWN, CREDENTIALS_BINDING), secret_binding(), shoot(secretBindingName="b")], ""),
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), elsewhere(secretBindingName="c")], ""),
+        ([made(SECRETS, "cred", OWN, SECRET_BINDING), secret_binding(), elsewhere(credentialsBindingName="b")], ""),
+        ([made(SECRETS, "cred", OWN), secret_binding(), elsewhere(secretBindingName="b")], ""),
+        ([made(SECRETS, "cred", OWN, CREDENTIALS_BINDING), secret_binding(), elsewhere(secretBindingName="b")], ""),
         (
             [
                 made(SECRETS, "cred", OWN, SECRET_BINDING, "gardener.cloud/role=kubeconfig"),
                 secret_binding(),
-                shoot(secretBindingName="b"),
+                elsewhere(secretBindingName="b"),
             ],
             "",
         ),
@@ -102,7 +102,7 @@ def usage(objects: Sequence[Object]) -> Usage:
             [
                 made(SECRETS, "cred", OWN, SECRET_BINDING, "gardener.cloud/role=other"),
                 secret_binding(),
-                shoot(secretBindingName="b"),
+                elsewhere(secretBindingName="b"),
             ],
             "Secret",
         ),
@@ -110,7 +110,7 @@ def usage(objects: Sequence[Object]) -> Usage:
             [
                 made(SECRETS, "cred", OWN, CREDENTIALS_BINDING),
                 credentials_binding(),
-                shoot(credentialsBindingName="b"),
+                elsewhere(credentialsBindingName="b"),
             ],
             "Secret",
         ),
@@ -118,7 +118,7 @@ def usage(objects: Sequence[Object]) -> Usage:
             [
                 made(WORKLOAD_IDENTITIES, "cred", OWN, CREDENTIALS_BINDING),
                 credentials_binding(WORKLOAD_IDENTITIES),
-                shoot(credentialsBindingName="b"),
+                elsewhere(credentialsBindingName="b"),
             ],
             "WorkloadIdentity garden-dev/cred",
         ),
@@ -126,15 +126,18 @@ def usage(objects: Sequence[Object]) -> Usage:
             [
                 made(WORKLOAD_IDENTITIES, "cred", OWN, CREDENTIALS_BINDING),
                 credentials_binding(),
-                shoot(credentialsBindingName="b"),
+                elsewhere(credentialsBindingName="b"),
             ],
             "",
         ),
         # Quotas
-        ([QUOTA, secret_binding(secretRef=ELSEWHERE, **OF_QUOTA), shoot(secretBindingName="b")], "Quota garden-dev/q"),
-        ([QUOTA, credentials_binding(**OF_QUOTA), shoot(credentialsBindingName="b")], "Quota garden-dev/q"),
-        ([QUOTA, credentials_binding(**OF_QUOTA), shoot(secretBindingName="b")], ""),
-        ([made(QUOTAS, "p"), secret_binding(**OF_QUOTA), shoot(secretBindingName="b")], ""),
+        (
+            [QUOTA, secret_binding(secretRef=ELSEWHERE, **OF_QUOTA), elsewhere(secretBindingName="b")],
+            "Quota garden-dev/q",
+        ),
+        ([QUOTA, credentials_binding(**OF_QUOTA), elsewhere(credentialsBindingName="b")], "Quota garden-dev/q"),
+        ([QUOTA, credentials_binding(**OF_QUOTA), elsewhere(secretBindingName="b")], ""),
+        ([made(QUOTAS, "p"), secret_binding(**OF_QUOTA), elsewhere(secretBindingName="b")], ""),
     ],
 )
 def test_a_project_is_used(objects: list[Object], expected: str) -> None:

@@ -21,7 +21,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
 )
 from gardener.garden.managed_seed_set.pending import Pending
 from gardener.garden.managed_seed_set.replicas import Replica, name_of, ordinal_of
-from kit.seed_sets import managed_seed, seed, shoot
+from kit.seed_sets import managed_seed, replica_shoot, seed
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PROTECTED = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
@@ -46,7 +46,7 @@ class Thing:
         health = "healthy" if self.operation.endswith("Succeeded") else "progressing"
         annotations = PROTECTED if self.is_protected else {}
         return Replica(
-            shoot=shoot(
+            shoot=replica_shoot(
                 name,
                 self.operation,
                 health=health,

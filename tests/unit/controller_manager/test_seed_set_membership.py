@@ -1,8 +1,11 @@
 """Which Shoots are replicas of a ManagedSeedSet."""
 
+from typing import Any
+
 import pytest
 
 from gardener.garden.managed_seed_set.membership import membership_of
+from kit.garden_objects import shoot
 from kube.objects import Object, key
 
 SET: Object = {
@@ -11,27 +14,27 @@ SET: Object = {
 }
 
 
-def shoot(name: str, *, owner: str = "", label: str = "test", is_controller: bool = True, **metadata: str) -> Object:
+def member(name: str, *, owner: str = "", label: str = "test", is_controller: bool = True, **metadata: Any) -> Object:
     owners = [{"kind": "ManagedSeedSet", "name": "test", "uid": owner, "controller": is_controller}] if owner else []
-    return {"metadata": {"name": name, "labels": {"set": label}, "ownerReferences": owners, **metadata}}
+    return shoot(name, labels={"set": label}, ownerReferences=owners, **metadata)
 
 
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (shoot("test-0", owner="u"), "owned"),
-        (shoot("other", owner="u"), "owned"),
-        (shoot("test-0", owner="u", label="x"), ""),
-        (shoot("test-0"), "adoptable"),
-        (shoot("test-0", owner="u", is_controller=False), "adoptable"),
-        (shoot("test-0", deletionTimestamp="2030-01-01T00:00:00Z"), ""),
+        (member("test-0", owner="u"), "owned"),
+        (member("other", owner="u"), "owned"),
+        (member("test-0", owner="u", label="x"), ""),
+        (member("test-0"), "adoptable"),
+        (member("test-0", owner="u", is_controller=False), "adoptable"),
+        (member("test-0", deletionTimestamp="2030-01-01T00:00:00Z"), ""),
         # A set of the same name that was removed.
-        (shoot("test-0", owner="former"), "foreign"),
-        (shoot("test"), "foreign"),
-        (shoot("test-x"), "foreign"),
-        (shoot("my-test-0"), "foreign"),
-        (shoot("test-0-0"), "foreign"),
-        (shoot("test-007"), "foreign"),
+        (member("test-0", owner="former"), "foreign"),
+        (member("test"), "foreign"),
+        (member("test-x"), "foreign"),
+        (member("my-test-0"), "foreign"),
+        (member("test-0-0"), "foreign"),
+        (member("test-007"), "foreign"),
     ],
 )
 def test_whose_a_shoot_is(of: Object, expected: str) -> None:
@@ -42,7 +45,7 @@ def test_whose_a_shoot_is(of: Object, expected: str) -> None:
 
 
 def test_all_shoots_are_sorted_out() -> None:
-    shoots = [shoot("test-1", owner="u"), shoot("test-2"), shoot("x"), shoot("test-0", owner="u")]
+    shoots = [member("test-1", owner="u"), member("test-2"), member("x"), member("test-0", owner="u")]
     found = membership_of(SET, shoots)
     assert [key(each).name for each in found.owned] == ["test-1", "test-0"]
     assert [key(each).name for each in found.adoptable] == ["test-2"]
@@ -55,4 +58,4 @@ def test_an_unknown_operator_is_an_error() -> None:
         "spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "?"}]}},
     }
     with pytest.raises(ValueError, match="not a valid label selector operator"):
-        membership_of(odd, [shoot("t-0")])
+        membership_of(odd, [member("t-0")])

@@ -17,7 +17,7 @@ from gardener.garden.managed_seed_set.replicas import (
     removal_order,
     shoot_state,
 )
-from kit.seed_sets import managed_seed, ready, seed, shoot
+from kit.seed_sets import managed_seed, ready, replica_shoot, seed
 from kube.objects import Object
 
 PRIORITY = "seedmanagement.gardener.cloud/priority"
@@ -74,26 +74,26 @@ def test_numbers_only_grow(next_number: int, ordinals: list[int]) -> None:
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (shoot("s", ""), State.SHOOT_RECONCILING),
-        (shoot("s", "Create Processing"), State.SHOOT_RECONCILING),
-        (shoot("s", "Create Error"), State.SHOOT_RECONCILING),
-        (shoot("s", "Create Succeeded"), State.SHOOT_RECONCILED),
-        (shoot("s", "Reconcile Succeeded"), State.SHOOT_RECONCILED),
-        (shoot("s", "Reconcile Succeeded", observed=False), State.SHOOT_RECONCILING),
-        (shoot("s", "Restore Succeeded"), State.SHOOT_RECONCILING),
-        (shoot("s", "Create Failed"), State.SHOOT_RECONCILE_FAILED),
-        (shoot("s", "Reconcile Failed"), State.SHOOT_RECONCILE_FAILED),
-        (shoot("s", "Reconcile Failed", observed=False), State.SHOOT_RECONCILING),
-        (shoot("s", "Reconcile Failed", annotations={OPERATION: "retry"}), State.SHOOT_RECONCILING),
-        (shoot("s", "Reconcile Failed", annotations={OPERATION: "maintain"}), State.SHOOT_RECONCILE_FAILED),
-        (shoot("s", "Delete Failed"), State.SHOOT_RECONCILING),
-        (shoot("s", "Create Succeeded", deleting=True), State.SHOOT_DELETING),
-        (shoot("s", "Create Failed", deleting=True), State.SHOOT_DELETING),
-        (shoot("s", "Delete Processing", deleting=True), State.SHOOT_DELETING),
-        (shoot("s", "Delete Failed", deleting=True), State.SHOOT_DELETE_FAILED),
-        (shoot("s", "Delete Failed", deleting=True, observed=False), State.SHOOT_DELETING),
-        (shoot("s", "Delete Failed", deleting=True, annotations={OPERATION: "retry"}), State.SHOOT_DELETING),
-        (shoot("s", "Delete Succeeded", deleting=True), State.SHOOT_DELETING),
+        (replica_shoot("s", ""), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Processing"), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Error"), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Succeeded"), State.SHOOT_RECONCILED),
+        (replica_shoot("s", "Reconcile Succeeded"), State.SHOOT_RECONCILED),
+        (replica_shoot("s", "Reconcile Succeeded", observed=False), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Restore Succeeded"), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Failed"), State.SHOOT_RECONCILE_FAILED),
+        (replica_shoot("s", "Reconcile Failed"), State.SHOOT_RECONCILE_FAILED),
+        (replica_shoot("s", "Reconcile Failed", observed=False), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Reconcile Failed", annotations={OPERATION: "retry"}), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Reconcile Failed", annotations={OPERATION: "maintain"}), State.SHOOT_RECONCILE_FAILED),
+        (replica_shoot("s", "Delete Failed"), State.SHOOT_RECONCILING),
+        (replica_shoot("s", "Create Succeeded", deleting=True), State.SHOOT_DELETING),
+        (replica_shoot("s", "Create Failed", deleting=True), State.SHOOT_DELETING),
+        (replica_shoot("s", "Delete Processing", deleting=True), State.SHOOT_DELETING),
+        (replica_shoot("s", "Delete Failed", deleting=True), State.SHOOT_DELETE_FAILED),
+        (replica_shoot("s", "Delete Failed", deleting=True, observed=False), State.SHOOT_DELETING),
+        (replica_shoot("s", "Delete Failed", deleting=True, annotations={OPERATION: "retry"}), State.SHOOT_DELETING),
+        (replica_shoot("s", "Delete Succeeded", deleting=True), State.SHOOT_DELETING),
     ],
 )
 def test_states_of_a_shoot_alone(of: Object, expected: State) -> None:
@@ -115,7 +115,7 @@ def test_states_of_a_shoot_alone(of: Object, expected: State) -> None:
 )
 def test_the_managed_seed_counts_where_there_is_one(of: Object, expected: State) -> None:
     assert managed_seed_state(of) is expected
-    assert Replica(shoot=shoot("s", "Create Failed"), managed_seed=of).state is expected
+    assert Replica(shoot=replica_shoot("s", "Create Failed"), managed_seed=of).state is expected
 
 
 @pytest.mark.parametrize(
@@ -151,19 +151,22 @@ def test_when_a_seed_is_ready(of: Object | None, *, expected: bool) -> None:
     ],
 )
 def test_the_label_says_how_healthy_a_shoot_is(label: str | None, expected: Health) -> None:
-    assert health_of(shoot("s", health=label)) is expected
+    assert health_of(replica_shoot("s", health=label)) is expected
 
 
 @pytest.mark.parametrize(
     ("replica", "expected"),
     [
         (ready("s"), True),
-        (Replica(shoot=shoot("s"), seed=seed("s")), False),
-        (Replica(shoot=shoot("s"), managed_seed=managed_seed("s")), False),
-        (Replica(shoot=shoot("s"), managed_seed=managed_seed("s", ""), seed=seed("s")), False),
-        (Replica(shoot=shoot("s", health="progressing"), managed_seed=managed_seed("s"), seed=seed("s")), False),
+        (Replica(shoot=replica_shoot("s"), seed=seed("s")), False),
+        (Replica(shoot=replica_shoot("s"), managed_seed=managed_seed("s")), False),
+        (Replica(shoot=replica_shoot("s"), managed_seed=managed_seed("s", ""), seed=seed("s")), False),
+        (
+            Replica(shoot=replica_shoot("s", health="progressing"), managed_seed=managed_seed("s"), seed=seed("s")),
+            False,
+        ),
         # What its Shoot does meanwhile is said by the label alone.
-        (Replica(shoot=shoot("s", "Reconcile Failed"), managed_seed=managed_seed("s"), seed=seed("s")), True),
+        (Replica(shoot=replica_shoot("s", "Reconcile Failed"), managed_seed=managed_seed("s"), seed=seed("s")), True),
     ],
 )
 def test_when_a_replica_is_ready(replica: Replica, *, expected: bool) -> None:
@@ -183,7 +186,7 @@ def test_either_object_protects_a_replica(
     on_shoot: dict[str, str], on_managed_seed: dict[str, str], *, expected: bool
 ) -> None:
     replica = Replica(
-        shoot=shoot("s", annotations=on_shoot), managed_seed=managed_seed("s", annotations=on_managed_seed)
+        shoot=replica_shoot("s", annotations=on_shoot), managed_seed=managed_seed("s", annotations=on_managed_seed)
     )
     assert replica.is_protected is expected
 
@@ -204,7 +207,7 @@ def test_the_priority_is_that_of_the_managed_seed(
     on_shoot: str | None, on_managed_seed: str | None, expected: int
 ) -> None:
     replica = Replica(
-        shoot=shoot("s", annotations={} if on_shoot is None else {PRIORITY: on_shoot}),
+        shoot=replica_shoot("s", annotations={} if on_shoot is None else {PRIORITY: on_shoot}),
         managed_seed=managed_seed("s", annotations={} if on_managed_seed is None else {PRIORITY: on_managed_seed}),
     )
     assert replica.priority == expected
@@ -215,12 +218,14 @@ def test_the_priority_is_that_of_the_managed_seed(
 
 def _unready(name: str) -> Replica:
     return Replica(
-        shoot=shoot(name), managed_seed=managed_seed(name), seed=seed(name, conditions={"GardenletReady": "False"})
+        shoot=replica_shoot(name),
+        managed_seed=managed_seed(name),
+        seed=seed(name, conditions={"GardenletReady": "False"}),
     )
 
 
 def _with_health(name: str, health: str) -> Replica:
-    return Replica(shoot=shoot(name, health=health), managed_seed=managed_seed(name), seed=seed(name))
+    return Replica(shoot=replica_shoot(name, health=health), managed_seed=managed_seed(name), seed=seed(name))
 
 
 @pytest.mark.parametrize(
@@ -230,11 +235,14 @@ def _with_health(name: str, health: str) -> Replica:
         ([ready("s-10"), ready("s-9")], ["s-9", "s-10"]),
         ([ready("s-0"), _unready("s-1")], ["s-1", "s-0"]),
         ([_with_health("s-0", "progressing"), _with_health("s-1", "unhealthy")], ["s-1", "s-0"]),
-        ([ready("s-0"), Replica(shoot=shoot("s-1", ""))], ["s-1", "s-0"]),
-        ([Replica(shoot=shoot("s-0", "")), Replica(shoot=shoot("s-1", "Create Failed"))], ["s-1", "s-0"]),
+        ([ready("s-0"), Replica(shoot=replica_shoot("s-1", ""))], ["s-1", "s-0"]),
+        (
+            [Replica(shoot=replica_shoot("s-0", "")), Replica(shoot=replica_shoot("s-1", "Create Failed"))],
+            ["s-1", "s-0"],
+        ),
         ([ready("s-0"), ready("s-1", annotations={PRIORITY: "2"})], ["s-1", "s-0"]),
         # A priority counts more than how far a replica is.
-        ([ready("s-0"), Replica(shoot=shoot("s-1", "", annotations={PRIORITY: "20"}))], ["s-0", "s-1"]),
+        ([ready("s-0"), Replica(shoot=replica_shoot("s-1", "", annotations={PRIORITY: "20"}))], ["s-0", "s-1"]),
         # One that goes already counts more than all.
         ([ready("s-0", annotations={PRIORITY: "0"}), ready("s-1", deleting=True)], ["s-1", "s-0"]),
         ([ready("foreign"), ready("s-0")], ["foreign", "s-0"]),

@@ -23,7 +23,7 @@ from agent.controller_manager.managed_seed_set.rules.status import of_revisions,
 from agent.controller_manager.managed_seed_set.rules.steps import Decision, Idle, NoneDeletable, Situation, decide
 from gardener.garden.managed_seed_set.replicas import Replica
 from gardener.garden.managed_seed_set.revisions import owned, templates_in, templates_of
-from kit.seed_sets import managed_seed, ready, seed, shoot
+from kit.seed_sets import managed_seed, ready, replica_shoot, seed
 from kube.objects import Object
 
 SET: Object = {
@@ -133,7 +133,9 @@ def _on(name: str, revision: str) -> Replica:
 
 def test_a_roll_out_is_over_when_all_are_ready() -> None:
     history = History([], update="r2", current="r1")
-    half = Replica(shoot=shoot("b", revision="r2"), managed_seed=managed_seed("b", revision="r1"), seed=seed("b"))
+    half = Replica(
+        shoot=replica_shoot("b", revision="r2"), managed_seed=managed_seed("b", revision="r1"), seed=seed("b")
+    )
     fields = of_revisions(history, [_on("a", "r1"), half, _on("c", "r2")])
     assert fields == {
         "currentRevision": "r1",
@@ -144,7 +146,7 @@ def test_a_roll_out_is_over_when_all_are_ready() -> None:
     }
     over = of_revisions(history, [_on("a", "r2"), _on("b", "r2")])
     assert (over["currentRevision"], over["currentReplicas"], over["updatedReplicas"]) == ("r2", 2, 2)
-    unready = Replica(shoot=shoot("a", revision="r2"), managed_seed=managed_seed("a", revision="r2"))
+    unready = Replica(shoot=replica_shoot("a", revision="r2"), managed_seed=managed_seed("a", revision="r2"))
     assert of_revisions(history, [unready])["currentRevision"] == "r1"
     assert of_revisions(history, [])["currentRevision"] == "r2"
     assert rollout_of(SET, history).partition == 1
@@ -271,7 +273,7 @@ def test_the_conditions_say_how_it_goes() -> None:
         ["False", "ReplicasNotReady", "1/2 replicas are ready."],
         ["True", "ShootReconciling", "replica test-1: ShootReconciling since 2030-01-01T12:00:00Z"],
     ]
-    assert _said(Replica(shoot=shoot("test-0", "Create Failed")), target=1)[1] == [
+    assert _said(Replica(shoot=replica_shoot("test-0", "Create Failed")), target=1)[1] == [
         "False",
         "RetriesExhausted",
         "replica test-0: ShootReconcileFailed since 2030-01-01T12:00:00Z",
@@ -284,4 +286,8 @@ def test_the_conditions_say_how_it_goes() -> None:
     ]
     assert _said(ready("test-0"), target=1, refusal="no")[1] == ["False", "UpdateRejected", "no"]
     assert _said(target=1, refusal="no")[1] == ["False", "CreationRejected", "no"]
-    assert _said(Replica(shoot=shoot("test-0")), target=0, refusal="no")[1] == ["False", "DeletionRejected", "no"]
+    assert _said(Replica(shoot=replica_shoot("test-0")), target=0, refusal="no")[1] == [
+        "False",
+        "DeletionRejected",
+        "no",
+    ]

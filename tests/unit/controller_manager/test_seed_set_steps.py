@@ -20,7 +20,7 @@ from agent.controller_manager.managed_seed_set.rules.steps import (
 )
 from gardener.garden.managed_seed_set.pending import Pending, Reason
 from gardener.garden.managed_seed_set.replicas import Replica
-from kit.seed_sets import managed_seed, ready, seed, shoot
+from kit.seed_sets import managed_seed, ready, replica_shoot, seed
 from kube.objects import Object
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -64,7 +64,7 @@ def done(decision: Decision) -> tuple[Action, str, Reason, int]:
 
 
 def registered(name: str, of_seed: Object | None = None, *, health: str = "healthy") -> Replica:
-    return Replica(shoot=shoot(name, health=health), managed_seed=managed_seed(name), seed=of_seed)
+    return Replica(shoot=replica_shoot(name, health=health), managed_seed=managed_seed(name), seed=of_seed)
 
 
 # --- one replica at a time
@@ -74,28 +74,28 @@ def registered(name: str, of_seed: Object | None = None, *, health: str = "healt
     ("replica", "action", "reason", "event", "message"),
     [
         (
-            Replica(shoot=shoot("test-0", "")),
+            Replica(shoot=replica_shoot("test-0", "")),
             Action.WAIT,
             Reason.SHOOT_RECONCILING,
             "WaitingForShootReconciled",
             "Waiting for Shoot garden/test-0 to be reconciled",
         ),
         (
-            Replica(shoot=shoot("test-0")),
+            Replica(shoot=replica_shoot("test-0")),
             Action.CREATE_MANAGED_SEED,
             Reason.MANAGED_SEED_PREPARING,
             "CreatingManagedSeed",
             "Creating ManagedSeed garden/test-0",
         ),
         (
-            Replica(shoot=shoot("test-0"), managed_seed=managed_seed("test-0", "")),
+            Replica(shoot=replica_shoot("test-0"), managed_seed=managed_seed("test-0", "")),
             Action.WAIT,
             Reason.MANAGED_SEED_PREPARING,
             "WaitingForManagedSeedRegistered",
             "Waiting for ManagedSeed garden/test-0 to be registered",
         ),
         (
-            Replica(shoot=shoot("test-0"), managed_seed=managed_seed("test-0", deleting=True)),
+            Replica(shoot=replica_shoot("test-0"), managed_seed=managed_seed("test-0", deleting=True)),
             Action.WAIT,
             Reason.MANAGED_SEED_DELETING,
             "WaitingForManagedSeedDeleted",
@@ -116,21 +116,21 @@ def registered(name: str, of_seed: Object | None = None, *, health: str = "healt
             "Waiting for Shoot garden/test-0 to be healthy",
         ),
         (
-            Replica(shoot=shoot("test-0", deleting=True)),
+            Replica(shoot=replica_shoot("test-0", deleting=True)),
             Action.WAIT,
             Reason.SHOOT_DELETING,
             "WaitingForShootDeleted",
             "Waiting for Shoot garden/test-0 to be deleted",
         ),
         (
-            Replica(shoot=shoot("test-0", "Create Failed")),
+            Replica(shoot=replica_shoot("test-0", "Create Failed")),
             Action.RETRY_SHOOT,
             Reason.SHOOT_RECONCILING,
             "RetryingShootReconciliation",
             "Retrying Shoot garden/test-0 reconciliation",
         ),
         (
-            Replica(shoot=shoot("test-0", "Delete Failed", deleting=True)),
+            Replica(shoot=replica_shoot("test-0", "Delete Failed", deleting=True)),
             Action.RETRY_SHOOT,
             Reason.SHOOT_DELETING,
             "RetryingShootDeletion",
@@ -174,20 +174,20 @@ def test_a_set_grows_by_one(replicas: list[Replica], next_number: int, name: str
 
 
 def test_a_set_grows_although_one_that_was_ready_is_not_any_more_but_waits_for_a_new_one() -> None:
-    unready, new = registered("test-0"), Replica(shoot=shoot("test-1", ""))
+    unready, new = registered("test-0"), Replica(shoot=replica_shoot("test-1", ""))
     assert done(decide(situation(unready, target=2, next_number=1)))[:2] == (Action.CREATE_SHOOT, "test-1")
     waits = decide(situation(unready, new, target=3, pending="test-1 ShootReconciling"))
     assert done(waits)[:2] == (Action.WAIT, "test-1")
 
 
 def test_those_that_are_not_ready_are_seen_to_by_their_numbers() -> None:
-    replicas = [ready("test-10"), registered("test-9"), Replica(shoot=shoot("test-2", "Create Failed"))]
+    replicas = [ready("test-10"), registered("test-9"), Replica(shoot=replica_shoot("test-2", "Create Failed"))]
     assert done(decide(situation(*replicas)))[:2] == (Action.RETRY_SHOOT, "test-2")
     assert done(decide(situation(*replicas[:2])))[:2] == (Action.WAIT, "test-9")
 
 
 def test_the_pending_one_comes_first() -> None:
-    replicas = [Replica(shoot=shoot("test-0", "Create Failed")), registered("test-1")]
+    replicas = [Replica(shoot=replica_shoot("test-0", "Create Failed")), registered("test-1")]
     assert done(decide(situation(*replicas, pending="test-1 SeedNotReady")))[:2] == (Action.WAIT, "test-1")
 
 
@@ -199,14 +199,18 @@ def test_the_pending_one_comes_first() -> None:
     [
         (ready("test-0"), Action.DELETE_MANAGED_SEED, Reason.MANAGED_SEED_DELETING),
         (registered("test-0"), Action.DELETE_MANAGED_SEED, Reason.MANAGED_SEED_DELETING),
-        (Replica(shoot=shoot("test-0")), Action.DELETE_SHOOT, Reason.SHOOT_DELETING),
-        (Replica(shoot=shoot("test-0", "")), Action.DELETE_SHOOT, Reason.SHOOT_DELETING),
-        (Replica(shoot=shoot("test-0", "Create Failed")), Action.DELETE_SHOOT, Reason.SHOOT_DELETING),
-        (Replica(shoot=shoot("test-0", deleting=True)), Action.WAIT, Reason.SHOOT_DELETING),
-        (Replica(shoot=shoot("test-0", "Delete Failed", deleting=True)), Action.RETRY_SHOOT, Reason.SHOOT_DELETING),
+        (Replica(shoot=replica_shoot("test-0")), Action.DELETE_SHOOT, Reason.SHOOT_DELETING),
+        (Replica(shoot=replica_shoot("test-0", "")), Action.DELETE_SHOOT, Reason.SHOOT_DELETING),
+        (Replica(shoot=replica_shoot("test-0", "Create Failed")), Action.DELETE_SHOOT, Reason.SHOOT_DELETING),
+        (Replica(shoot=replica_shoot("test-0", deleting=True)), Action.WAIT, Reason.SHOOT_DELETING),
+        (
+            Replica(shoot=replica_shoot("test-0", "Delete Failed", deleting=True)),
+            Action.RETRY_SHOOT,
+            Reason.SHOOT_DELETING,
+        ),
         # The cluster of a Seed stays as long as the Seed.
-        (Replica(shoot=shoot("test-0"), seed=seed("test-0")), Action.WAIT, Reason.MANAGED_SEED_DELETING),
-        (Replica(shoot=shoot("test-0", ""), seed=seed("test-0")), Action.WAIT, Reason.MANAGED_SEED_DELETING),
+        (Replica(shoot=replica_shoot("test-0"), seed=seed("test-0")), Action.WAIT, Reason.MANAGED_SEED_DELETING),
+        (Replica(shoot=replica_shoot("test-0", ""), seed=seed("test-0")), Action.WAIT, Reason.MANAGED_SEED_DELETING),
     ],
 )
 @pytest.mark.parametrize("reason_before", ["", "ShootReconciling", "ShootNotHealthy", "ManagedSeedDeleting"])
@@ -219,15 +223,15 @@ def test_what_is_done_to_one_too_many(replica: Replica, action: Action, reason: 
 
 
 def test_one_that_nobody_waits_for_yet_and_that_goes_already_is_taken() -> None:
-    replicas = [ready("test-0"), Replica(shoot=shoot("test-1", deleting=True))]
+    replicas = [ready("test-0"), Replica(shoot=replica_shoot("test-1", deleting=True))]
     assert done(decide(situation(*replicas, target=1)))[:3] == (Action.DELETE_SHOOT, "test-1", Reason.SHOOT_DELETING)
 
 
 def test_the_one_whose_removal_has_begun_goes_on_even_if_another_would_be_chosen_now() -> None:
-    half = Replica(shoot=shoot("test-1", "", annotations={PRIORITY: "9"}))
+    half = Replica(shoot=replica_shoot("test-1", "", annotations={PRIORITY: "9"}))
     chosen = decide(situation(ready("test-0"), half, target=1, pending="test-1 ManagedSeedDeleting"))
     assert done(chosen)[:2] == (Action.DELETE_SHOOT, "test-1")
-    protected = Replica(shoot=shoot("test-1", annotations=PROTECTED))
+    protected = Replica(shoot=replica_shoot("test-1", annotations=PROTECTED))
     chosen = decide(situation(ready("test-0"), protected, target=1, pending="test-1 ManagedSeedDeleting"))
     assert done(chosen)[:2] == (Action.DELETE_SHOOT, "test-1")
     # One that had only come so far when the set was made smaller is as protected as any other.
@@ -246,7 +250,7 @@ def _worked_example(**annotations: dict[str, str]) -> list[Replica]:
         ready("test-0"),
         ready("test-1", annotations=annotations.get("r1")),
         ready("test-2", annotations=PROTECTED),
-        Replica(shoot=shoot("test-3", "", annotations=annotations.get("r3"))),
+        Replica(shoot=replica_shoot("test-3", "", annotations=annotations.get("r3"))),
     ]
 
 
@@ -267,7 +271,7 @@ def test_none_goes_that_is_protected_or_in_use() -> None:
     replicas = [ready("test-0"), ready("test-2", annotations=PROTECTED)]
     refused = decide(situation(*replicas, target=1, used_seeds={"test-0"}))
     assert refused == NoneDeletable(protected=["test-2"], in_use=["test-0"])
-    by_shoot = Replica(shoot=shoot("test-0", "", annotations=PROTECTED))
+    by_shoot = Replica(shoot=replica_shoot("test-0", "", annotations=PROTECTED))
     assert isinstance(decide(situation(by_shoot, target=0)), NoneDeletable)
     # Both count as long as nobody has removed it already.
     going = ready("test-0", annotations=PROTECTED, deleting=True)
@@ -280,9 +284,9 @@ def test_none_goes_that_is_protected_or_in_use() -> None:
 # --- retries
 
 
-FAILED = Replica(shoot=shoot("test-0", "Create Failed"))
-RUNNING = Replica(shoot=shoot("test-0", "Create Processing"))
-DELETE_FAILED = Replica(shoot=shoot("test-0", "Delete Failed", deleting=True))
+FAILED = Replica(shoot=replica_shoot("test-0", "Create Failed"))
+RUNNING = Replica(shoot=replica_shoot("test-0", "Create Processing"))
+DELETE_FAILED = Replica(shoot=replica_shoot("test-0", "Delete Failed", deleting=True))
 
 
 def test_so_many_retries_and_then_a_pause() -> None:
@@ -353,7 +357,7 @@ def test_a_failed_shoot_is_not_retried_when_it_is_to_go() -> None:
 
 
 def test_one_that_was_repaired_by_hand_goes_on() -> None:
-    repaired = decide(situation(Replica(shoot=shoot("test-0")), pending="test-0 ShootReconcileFailed 3"))
+    repaired = decide(situation(Replica(shoot=replica_shoot("test-0")), pending="test-0 ShootReconcileFailed 3"))
     assert done(repaired) == (Action.CREATE_MANAGED_SEED, "test-0", Reason.MANAGED_SEED_PREPARING, 0)
 
 
@@ -363,7 +367,7 @@ def test_one_that_was_repaired_by_hand_goes_on() -> None:
 def on(name: str, revision: str, of_managed_seed: str = "", **options: Any) -> Replica:
     """Ready, unless options of the Shoot say otherwise."""
     return Replica(
-        shoot=shoot(name, revision=revision, **options),
+        shoot=replica_shoot(name, revision=revision, **options),
         managed_seed=managed_seed(name, revision=of_managed_seed or revision),
         seed=seed(name),
     )
@@ -404,7 +408,7 @@ def test_an_update_takes_the_shoot_and_then_the_managed_seed() -> None:
 
 
 def test_no_update_while_another_replica_is_not_ready() -> None:
-    unready = Replica(shoot=shoot("test-0"), managed_seed=managed_seed("test-0"))
+    unready = Replica(shoot=replica_shoot("test-0"), managed_seed=managed_seed("test-0"))
     assert done(decide(situation(unready, on("test-1", "r1"), rollout=NEW)))[:2] == (Action.WAIT, "test-0")
 
 
@@ -425,7 +429,7 @@ BROKEN = {"operation": "Reconcile Failed", "health": "unhealthy"}
         (on("test-0", "r2", **BROKEN), Rollout(current="r1", update="r1")),
         (on("test-0", "r2", health="unhealthy"), Rollout(current="r1", update="r1")),
         (on("test-0", "r1", **BROKEN), NEW),
-        (Replica(shoot=shoot("test-0", "Create Failed", revision="r1")), NEW),
+        (Replica(shoot=replica_shoot("test-0", "Create Failed", revision="r1")), NEW),
     ],
 )
 def test_a_mistake_in_the_templates_is_put_right_by_correcting_them(replica: Replica, rollout: Rollout) -> None:

@@ -7,14 +7,11 @@ from hypothesis import strategies as st
 from agent.controller_manager.common.rules.credentials import Credentials
 from agent.controller_manager.shoot.reference.rules import concerns
 from gardener.garden.shoots import is_abandoned, references
+from kit.garden_objects import shoot
 from kube.objects import Key, Object, finalizers
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 
 F = "gardener.cloud/reference-protection"
-
-
-def shoot(spec: Object, **metadata: object) -> Object:
-    return {"metadata": {"name": "s", "namespace": "garden-dev", **metadata}, "spec": spec}
 
 
 def server(**fields: object) -> Object:
@@ -41,7 +38,7 @@ def resource(kind: str, name: str, api_version: str = "v1") -> Object:
     ],
 )
 def test_secrets_and_config_maps_are_found_once(spec: Object, expected: list[tuple[Resource, str]]) -> None:
-    assert references(shoot(spec)) == expected
+    assert references(shoot(**spec)) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,13 +50,13 @@ def test_secrets_and_config_maps_are_found_once(spec: Object, expected: list[tup
     ],
 )
 def test_a_shoot_counts_until_its_cluster_is_gone(metadata: Object, abandoned: bool) -> None:
-    assert is_abandoned(shoot({}, **metadata)) is abandoned
+    assert is_abandoned(shoot(**metadata)) is abandoned
 
 
 def test_the_order_of_resources_does_not_matter() -> None:
     one, other = resource("Secret", "a"), resource("Secret", "b")
-    assert concerns(shoot({"resources": [one, other]})) == concerns(shoot({"resources": [other, one]}))
-    assert concerns(shoot({"resources": [one]})) != concerns(shoot({"resources": [other]}))
+    assert concerns(shoot(resources=[one, other])) == concerns(shoot(resources=[other, one]))
+    assert concerns(shoot(resources=[one])) != concerns(shoot(resources=[other]))
 
 
 @given(names=st.lists(st.sampled_from([F, "other/one", "gardener.cloud/gardener"]), unique=True), role=st.text())

@@ -7,6 +7,7 @@ import pytest
 
 from agent.controller_manager.shoot.retry.rules import MOST_RETRIES, due, is_over
 from gardener.garden.shoots import met_rate_limit
+from kit.garden_objects import shoot
 from kube.clock import format_time
 from kube.objects import Object
 
@@ -14,24 +15,23 @@ FAILED_AT = datetime(2026, 1, 1, 10, tzinfo=UTC)
 LIMIT = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
 
 
-def shoot(state: str, *codes: str, generation: int = 1, **operation: Any) -> Object:
+def operated(state: str, *codes: str, generation: int = 1, **operation: Any) -> Object:
     said = {"state": state, "type": "Reconcile", "lastUpdateTime": format_time(FAILED_AT), **operation}
     errors = [{"description": "d", "codes": ["OTHER"]}, {"description": "d", "codes": list(codes)}]
-    status = {"observedGeneration": 1, "lastOperation": said, "lastErrors": errors}
-    return {"metadata": {"generation": generation}, "status": status}
+    return shoot(generation=generation, status={"observedGeneration": 1, "lastOperation": said, "lastErrors": errors})
 
 
 @pytest.mark.parametrize(
     ("of", "met", "over"),
     [
-        (shoot("Failed", LIMIT), True, False),
-        (shoot("Failed", "ERR_INFRA_QUOTA_EXCEEDED", LIMIT), True, False),
-        (shoot("Failed", LIMIT, generation=2), False, False),
-        (shoot("Failed", "ERR_INFRA_UNAUTHENTICATED"), False, True),
-        (shoot("Error", LIMIT), False, False),
-        (shoot("Processing", LIMIT), False, False),
-        (shoot("Processing"), False, False),
-        (shoot("Succeeded"), False, True),
+        (operated("Failed", LIMIT), True, False),
+        (operated("Failed", "ERR_INFRA_QUOTA_EXCEEDED", LIMIT), True, False),
+        (operated("Failed", LIMIT, generation=2), False, False),
+        (operated("Failed", "ERR_INFRA_UNAUTHENTICATED"), False, True),
+        (operated("Error", LIMIT), False, False),
+        (operated("Processing", LIMIT), False, False),
+        (operated("Processing"), False, False),
+        (operated("Succeeded"), False, True),
         ({"metadata": {}}, False, False),
     ],
 )
@@ -41,7 +41,7 @@ def test_what_failed_at_a_rate_limit_is_retried(of: Object, met: bool, over: boo
 
 def test_the_period_doubles_up_to_a_quarter_of_a_day() -> None:
     def minutes(period: int) -> list[float]:
-        ends = (due(shoot("Failed"), retries=n, period=timedelta(minutes=period)) for n in range(MOST_RETRIES))
+        ends = (due(operated("Failed"), retries=n, period=timedelta(minutes=period)) for n in range(MOST_RETRIES))
         return [(end - FAILED_AT).total_seconds() / 60 for end in ends if end]
 
     assert minutes(10) == [10, 20, 40, 80, 160, 320, 360, 360, 360, 360]
@@ -50,4 +50,4 @@ def test_the_period_doubles_up_to_a_quarter_of_a_day() -> None:
 
 @pytest.mark.parametrize("written", ["", "soon", None])
 def test_without_a_time_it_is_due_at_once(written: Any) -> None:
-    assert due(shoot("Failed", lastUpdateTime=written), retries=0, period=timedelta(minutes=10)) is None
+    assert due(operated("Failed", lastUpdateTime=written), retries=0, period=timedelta(minutes=10)) is None

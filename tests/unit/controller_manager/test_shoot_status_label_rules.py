@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.controller_manager.shoot.status_label.rules import needed_labels, status
+from kit.garden_objects import shoot
 from kube.objects import Object
 
 LABEL = "shoot.gardener.cloud/status"
 
 
-def shoot(
+def reported(
     operation: str = "", *conditions: str, errors: bool = False, labels: Object | None = None, **seeds: str
 ) -> Object:
     """Args: operation: type and state, as `Create Succeeded`."""
@@ -24,32 +25,32 @@ def shoot(
         said["lastErrors"] = [{"description": "e"}]
     if name := seeds.get("leaves"):
         said["seedName"] = name
-    return {"metadata": {"labels": labels or {}}, "spec": {"seedName": seeds.get("on", "")}, "status": said}
+    return shoot(labels=labels or {}, seedName=seeds.get("on", ""), status=said)
 
 
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (shoot(), "healthy"),
-        (shoot("", "False"), "healthy"),
-        (shoot("Create Processing", "False"), "healthy"),
-        (shoot("Create Error", errors=True), "unhealthy"),
-        (shoot("Create Failed"), "healthy"),
-        (shoot("Create Succeeded", "Unknown", "Progressing"), "unknown"),
-        (shoot("Create Succeeded", "True", "False", "Unknown"), "unhealthy"),
-        (shoot("Delete Error", "True", errors=True), "unhealthy"),
-        (shoot("Delete Succeeded", "False"), "healthy"),
-        (shoot("Delete Processing", "False"), "healthy"),
-        (shoot("Reconcile Processing", "True", "Progressing"), "progressing"),
-        (shoot("Reconcile Processing", "True", errors=True), "unhealthy"),
-        (shoot("Reconcile Processing"), "healthy"),
-        (shoot("Reconcile Succeeded", "True", errors=True), "healthy"),
-        (shoot("Reconcile Failed", "True"), "unhealthy"),
-        (shoot("Reconcile Error", "True"), "unhealthy"),
-        (shoot("Reconcile Pending", "True"), "unhealthy"),
-        (shoot("Reconcile Aborted", "Progressing"), "unhealthy"),
-        (shoot("Restore Succeeded", "True", errors=True), "healthy"),
-        (shoot("Migrate Succeeded", "what"), "unknown"),
+        (reported(), "healthy"),
+        (reported("", "False"), "healthy"),
+        (reported("Create Processing", "False"), "healthy"),
+        (reported("Create Error", errors=True), "unhealthy"),
+        (reported("Create Failed"), "healthy"),
+        (reported("Create Succeeded", "Unknown", "Progressing"), "unknown"),
+        (reported("Create Succeeded", "True", "False", "Unknown"), "unhealthy"),
+        (reported("Delete Error", "True", errors=True), "unhealthy"),
+        (reported("Delete Succeeded", "False"), "healthy"),
+        (reported("Delete Processing", "False"), "healthy"),
+        (reported("Reconcile Processing", "True", "Progressing"), "progressing"),
+        (reported("Reconcile Processing", "True", errors=True), "unhealthy"),
+        (reported("Reconcile Processing"), "healthy"),
+        (reported("Reconcile Succeeded", "True", errors=True), "healthy"),
+        (reported("Reconcile Failed", "True"), "unhealthy"),
+        (reported("Reconcile Error", "True"), "unhealthy"),
+        (reported("Reconcile Pending", "True"), "unhealthy"),
+        (reported("Reconcile Aborted", "Progressing"), "unhealthy"),
+        (reported("Restore Succeeded", "True", errors=True), "healthy"),
+        (reported("Migrate Succeeded", "what"), "unknown"),
     ],
 )
 def test_the_status_is_the_worst_of_operation_and_conditions(of: Object, expected: str) -> None:
@@ -64,8 +65,8 @@ def test_the_status_is_the_worst_of_operation_and_conditions(of: Object, expecte
     errors=st.booleans(),
 )
 def test_the_order_of_conditions_does_not_matter(operation: str, conditions: list[str], errors: bool) -> None:
-    expected = status(shoot(operation, *conditions, errors=errors))
-    assert status(shoot(operation, *reversed(conditions), errors=errors)) == expected
+    expected = status(reported(operation, *conditions, errors=errors))
+    assert status(reported(operation, *reversed(conditions), errors=errors)) == expected
     assert expected in {"healthy", "progressing", "unknown", "unhealthy"}
 
 
@@ -86,4 +87,4 @@ def test_the_order_of_conditions_does_not_matter(operation: str, conditions: lis
     ],
 )
 def test_labels_name_the_seeds_and_no_others(labels: Any, seeds: Any, changes: Object) -> None:
-    assert needed_labels(shoot(labels=labels, **seeds)) == changes
+    assert needed_labels(reported(labels=labels, **seeds)) == changes

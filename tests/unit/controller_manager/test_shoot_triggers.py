@@ -8,6 +8,7 @@ import pytest
 
 from agent.controller_manager.shoot.hibernation.controller import concerns_schedules
 from agent.controller_manager.shoot.maintenance.controller import handler
+from kit.garden_objects import shoot
 from kube.cache import Change
 from kube.objects import Key, Object
 from kube.queue import WorkQueue
@@ -19,18 +20,17 @@ OPEN, CLOSED = ("110000+0000", "140000+0000"), ("200000+0000", "210000+0000")
 DELETED: Object = {"deletionTimestamp": "2024-01-16T11:00:00Z"}
 
 
-def shoot(
+def planned(
     schedules: list[Object] | None = None, *, window: tuple[str, str] = CLOSED, possible: str = "", **meta: Any
 ) -> Object:
     constraints = [{"type": "HibernationPossible", "status": possible}] if possible else []
-    return {
-        "metadata": meta,
-        "spec": {
-            "hibernation": {"schedules": schedules or []},
-            "maintenance": {"timeWindow": dict(zip(("begin", "end"), window, strict=True))},
-        },
-        "status": {"constraints": constraints},
-    }
+    return shoot(
+        "",
+        hibernation={"schedules": schedules or []},
+        maintenance={"timeWindow": dict(zip(("begin", "end"), window, strict=True))},
+        status={"constraints": constraints},
+        **meta,
+    )
 
 
 def change(old: Object | None, new: Object | None, *, initial: bool = False) -> Change[Object]:
@@ -40,15 +40,15 @@ def change(old: Object | None, new: Object | None, *, initial: bool = False) -> 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        (None, shoot(NIGHT), True),
-        (None, shoot(), False),
-        (shoot(), shoot(NIGHT), True),
-        (shoot(NIGHT), shoot([{"start": "0 21 * * *"}]), True),
-        (shoot(NIGHT), shoot(), False),
-        (shoot(NIGHT), None, False),
-        (shoot(NIGHT), shoot(NIGHT, labels={"a": "b"}), False),
-        (shoot(NIGHT, possible="False"), shoot(NIGHT, possible="True"), True),
-        (shoot(NIGHT, possible="True"), shoot(NIGHT), False),
+        (None, planned(NIGHT), True),
+        (None, planned(), False),
+        (planned(), planned(NIGHT), True),
+        (planned(NIGHT), planned([{"start": "0 21 * * *"}]), True),
+        (planned(NIGHT), planned(), False),
+        (planned(NIGHT), None, False),
+        (planned(NIGHT), planned(NIGHT, labels={"a": "b"}), False),
+        (planned(NIGHT, possible="False"), planned(NIGHT, possible="True"), True),
+        (planned(NIGHT, possible="True"), planned(NIGHT), False),
     ],
 )
 def test_changes_that_concern_schedules(old: Object | None, new: Object | None, expected: bool) -> None:
@@ -56,29 +56,29 @@ def test_changes_that_concern_schedules(old: Object | None, new: Object | None, 
 
 
 def asked(operation: str = "maintain") -> Object:
-    return shoot(annotations={"gardener.cloud/operation": operation})
+    return planned(annotations={"gardener.cloud/operation": operation})
 
 
 @pytest.mark.parametrize(
     ("old", "new", "initial", "after"),
     [
-        (None, shoot(), False, 0.0),
-        (None, shoot(window=OPEN), False, 0.0),
-        (shoot(), asked(), False, 0.0),
+        (None, planned(), False, 0.0),
+        (None, planned(window=OPEN), False, 0.0),
+        (planned(), asked(), False, 0.0),
         (asked("reconcile"), asked(), False, 0.0),
-        (shoot(), shoot(window=OPEN), False, 0.0),
+        (planned(), planned(window=OPEN), False, 0.0),
         (asked(), asked(), False, None),
-        (asked(), shoot(), False, None),
-        (shoot(), asked("reconcile"), False, None),
-        (shoot(), shoot(NIGHT), False, None),
-        (shoot(window=OPEN), shoot(window=OPEN), True, None),
-        (shoot(), None, False, None),
-        (shoot(), shoot(window=OPEN, **DELETED), False, None),
+        (asked(), planned(), False, None),
+        (planned(), asked("reconcile"), False, None),
+        (planned(), planned(NIGHT), False, None),
+        (planned(window=OPEN), planned(window=OPEN), True, None),
+        (planned(), None, False, None),
+        (planned(), planned(window=OPEN, **DELETED), False, None),
         # What is found at the start: what is late is spread over what is left of the window.
-        (None, shoot(), True, 0.0),
+        (None, planned(), True, 0.0),
         (None, asked(), True, 0.0),
-        (None, shoot(window=OPEN), True, 105 * 60.0),
-        (None, shoot(window=OPEN, **DELETED), True, None),
+        (None, planned(window=OPEN), True, 105 * 60.0),
+        (None, planned(window=OPEN, **DELETED), True, None),
     ],
 )
 def test_changes_that_lead_to_maintenance(

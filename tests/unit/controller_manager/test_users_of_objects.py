@@ -8,11 +8,8 @@ from hypothesis import strategies as st
 
 from gardener.garden import users
 from gardener.garden.users import MOST_NAMED, References, listed, reason
+from kit.garden_objects import shoot
 from kube.objects import Key, Object
-
-
-def shoot(**spec: Any) -> Object:
-    return {"metadata": {"name": "s", "namespace": "garden-a"}, "spec": spec}
 
 
 def binding(**fields: Any) -> Object:
@@ -30,23 +27,27 @@ IDENTITY = {"apiVersion": "security.gardener.cloud/v1alpha1", "kind": "WorkloadI
 @pytest.mark.parametrize(
     ("references", "obj", "expected"),
     [
-        (users.cloud_profiles, shoot(cloudProfileName="p"), [Key("", "p")]),
-        (users.cloud_profiles, shoot(cloudProfile=profile("CloudProfile")), [Key("", "p")]),
-        (users.cloud_profiles, shoot(cloudProfile={"name": "p"}), [Key("", "p")]),
-        (users.cloud_profiles, shoot(cloudProfile={"name": "p"}, cloudProfileName="p"), [Key("", "p")]),
-        (users.cloud_profiles, shoot(cloudProfile=profile("NamespacedCloudProfile")), []),
+        (users.cloud_profiles, shoot("garden-a/s", cloudProfileName="p"), [Key("", "p")]),
+        (users.cloud_profiles, shoot("garden-a/s", cloudProfile=profile("CloudProfile")), [Key("", "p")]),
+        (users.cloud_profiles, shoot("garden-a/s", cloudProfile={"name": "p"}), [Key("", "p")]),
+        (users.cloud_profiles, shoot("garden-a/s", cloudProfile={"name": "p"}, cloudProfileName="p"), [Key("", "p")]),
+        (users.cloud_profiles, shoot("garden-a/s", cloudProfile=profile("NamespacedCloudProfile")), []),
         (
             users.namespaced_cloud_profiles,
-            shoot(cloudProfile=profile("NamespacedCloudProfile")),
+            shoot("garden-a/s", cloudProfile=profile("NamespacedCloudProfile")),
             [Key("garden-a", "p")],
         ),
-        (users.namespaced_cloud_profiles, shoot(cloudProfile=profile("CloudProfile"), cloudProfileName="p"), []),
-        (users.secret_bindings, shoot(secretBindingName="b"), [Key("garden-a", "b")]),
-        (users.secret_bindings, shoot(credentialsBindingName="b"), []),
-        (users.credentials_bindings, shoot(credentialsBindingName="b"), [Key("garden-a", "b")]),
-        (users.credentials_bindings, shoot(secretBindingName="b"), []),
-        (users.exposure_classes, shoot(exposureClassName="e"), [Key("", "e")]),
-        (users.exposure_classes, shoot(), []),
+        (
+            users.namespaced_cloud_profiles,
+            shoot("garden-a/s", cloudProfile=profile("CloudProfile"), cloudProfileName="p"),
+            [],
+        ),
+        (users.secret_bindings, shoot("garden-a/s", secretBindingName="b"), [Key("garden-a", "b")]),
+        (users.secret_bindings, shoot("garden-a/s", credentialsBindingName="b"), []),
+        (users.credentials_bindings, shoot("garden-a/s", credentialsBindingName="b"), [Key("garden-a", "b")]),
+        (users.credentials_bindings, shoot("garden-a/s", secretBindingName="b"), []),
+        (users.exposure_classes, shoot("garden-a/s", exposureClassName="e"), [Key("", "e")]),
+        (users.exposure_classes, shoot("garden-a/s"), []),
         (users.parents, {"spec": {"parent": profile("CloudProfile")}}, [Key("", "p")]),
         (users.secrets, binding(secretRef={"name": "c"}), [Key("garden-a", "c")]),
         (users.secrets, binding(secretRef={"name": "c", "namespace": "garden-x"}), [Key("garden-x", "c")]),

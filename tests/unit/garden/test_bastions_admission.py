@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardener.garden import resources
+from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.admission import User
@@ -17,15 +17,11 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJhfVDK4MRHP5IvrUhJP2SdT3qJVZcMMgxmqj
 DELETION = "2026-01-01T00:00:00Z"
 
 
-def shoot(*, seed: str = "s", deleting: bool = False, ssh: bool = True, workerless: bool = False) -> Object:
-    meta: Object = {"name": "sh", "namespace": "garden-dev", "uid": "u-1"}
-    if deleting:
-        meta["deletionTimestamp"] = DELETION
+def host(*, seed: str = "s", deleting: bool = False, ssh: bool = True, workerless: bool = False) -> Object:
     workers = {} if workerless else {"workers": [{"name": "w"}]}
     settings = {} if ssh else {"workersSettings": {"sshAccess": {"enabled": False}}}
-    spec = {"provider": {"type": "local", **workers, **settings}, **({"seedName": seed} if seed else {})}
-    of = resources.SHOOTS
-    return {"apiVersion": of.api_version, "kind": of.kind, "metadata": meta, "spec": spec}
+    spec: Object = {"provider": {"type": "local", **workers, **settings}, **({"seedName": seed} if seed else {})}
+    return shoot("garden-dev/sh", uid="u-1", deletionTimestamp=DELETION if deleting else None, **spec)
 
 
 def bastion(**spec: Any) -> Object:
@@ -35,7 +31,7 @@ def bastion(**spec: Any) -> Object:
 
 
 def test_a_bastion_belongs_to_its_shoot() -> None:
-    created = Asked(BASTION, user="joe", garden=[shoot()]).create(bastion(seedName="other", providerType="x"))
+    created = Asked(BASTION, user="joe", garden=[host()]).create(bastion(seedName="other", providerType="x"))
     assert created.status is None, created.message
     assert (created.spec["seedName"], created.spec["providerType"]) == ("s", "local")
     meta = created.object["metadata"]
@@ -53,8 +49,8 @@ def test_a_bastion_belongs_to_its_shoot() -> None:
 
 
 def test_it_follows_its_shoot_and_its_creator_stays() -> None:
-    old = Asked(BASTION, user="joe", garden=[shoot()]).create(bastion()).object
-    later = Asked(BASTION, user="ann", garden=[shoot(seed="t")])
+    old = Asked(BASTION, user="joe", garden=[host()]).create(bastion()).object
+    later = Asked(BASTION, user="ann", garden=[host(seed="t")])
     changed = later.update(old, {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}})
     assert changed.spec["seedName"] == "t"
     assert changed.object["metadata"]["annotations"] == {"gardener.cloud/created-by": "joe"}
@@ -67,10 +63,10 @@ def test_it_follows_its_shoot_and_its_creator_stays() -> None:
     ("garden", "message"),
     [
         ([], "shoot garden-dev/sh not found"),
-        ([shoot(deleting=True)], "shoot is in deletion"),
-        ([shoot(seed="")], "shoot is not yet assigned to a seed"),
-        ([shoot(ssh=False)], "ssh access is disabled for worker nodes"),
-        ([shoot(workerless=True)], "ssh access is disabled for worker nodes"),
+        ([host(deleting=True)], "shoot is in deletion"),
+        ([host(seed="")], "shoot is not yet assigned to a seed"),
+        ([host(ssh=False)], "ssh access is disabled for worker nodes"),
+        ([host(workerless=True)], "ssh access is disabled for worker nodes"),
     ],
 )
 def test_what_its_shoot_has_to_be(garden: list[Object], message: str) -> None:
@@ -102,7 +98,7 @@ def test_the_finalizer_of_a_bastion_goes_whatever_its_shoot_is() -> None:
     ],
 )
 def test_keys_and_addresses(spec: Object, fields: set[str]) -> None:
-    assert Asked(BASTION, garden=[shoot()]).create(bastion(**spec)).fields == fields
+    assert Asked(BASTION, garden=[host()]).create(bastion(**spec)).fields == fields
 
 
 # --- heartbeats

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gardener.garden import resources
+from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from kube.resources import Resource
@@ -42,14 +43,14 @@ def stored(**changes: Any) -> Object:
     return created.object
 
 
-def shoot(name: str = "s", *, profile: str = "p", kind: str = "CloudProfile", pool: Object | None = None) -> Object:
+def user(name: str = "s", *, profile: str = "p", kind: str = "CloudProfile", pool: Object | None = None) -> Object:
     image = {"machine": {"type": "small", "image": {"name": "linux", "version": "5.2.1"}}}
-    spec = {
-        "cloudProfile": {"kind": kind, "name": profile},
-        "kubernetes": {"version": "1.30.1"},
-        "provider": {"workers": [{"name": "w", **image, **(pool or {})}]},
-    }
-    return there(resources.SHOOTS, name, spec=spec)
+    return shoot(
+        f"garden-dev/{name}",
+        cloudProfile={"kind": kind, "name": profile},
+        kubernetes={"version": "1.30.1"},
+        provider={"workers": [{"name": "w", **image, **(pool or {})}]},
+    )
 
 
 def child(**spec: Any) -> Object:
@@ -181,9 +182,9 @@ DYING = {"deletionTimestamp": FUTURE, "finalizers": ["gardener"]}
 @pytest.mark.parametrize(
     ("garden", "changes", "told"),
     [
-        ([shoot()], WITHOUT_KUBERNETES, [f"{KUBERNETES}shoot 'garden-dev/s'"]),
-        ([shoot()], WITHOUT_IMAGE, [f"{IMAGE}shoot 'garden-dev/s' by worker \"w\""]),
-        ([child(), shoot(kind="NamespacedCloudProfile", profile="n")], WITHOUT_IMAGE, [f"{IMAGE}shoot 'garden-dev/s'"]),
+        ([user()], WITHOUT_KUBERNETES, [f"{KUBERNETES}shoot 'garden-dev/s'"]),
+        ([user()], WITHOUT_IMAGE, [f"{IMAGE}shoot 'garden-dev/s' by worker \"w\""]),
+        ([child(), user(kind="NamespacedCloudProfile", profile="n")], WITHOUT_IMAGE, [f"{IMAGE}shoot 'garden-dev/s'"]),
         (
             [child(kubernetes={"versions": versions("1.30.1", expirationDate=FUTURE)})],
             WITHOUT_KUBERNETES,
@@ -195,12 +196,12 @@ DYING = {"deletionTimestamp": FUTURE, "finalizers": ["gardener"]}
             [f"{IMAGE}NamespacedCloudProfile 'garden-dev/n'"],
         ),
         (
-            [shoot("a"), shoot("b")],
+            [user("a"), user("b")],
             WITHOUT_KUBERNETES | WITHOUT_IMAGE,
             [f"{what}shoot 'garden-dev/{name}'" for what in (KUBERNETES, IMAGE) for name in "ab"],
         ),
-        ([shoot(profile="other")], WITHOUT_KUBERNETES | WITHOUT_IMAGE, []),
-        ([{**shoot(), "metadata": {**shoot()["metadata"], **DYING}}], WITHOUT_KUBERNETES, []),
+        ([user(profile="other")], WITHOUT_KUBERNETES | WITHOUT_IMAGE, []),
+        ([{**user(), "metadata": {**user()["metadata"], **DYING}}], WITHOUT_KUBERNETES, []),
     ],
 )
 def test_a_version_in_use_is_not_removed(garden: list[Object], changes: Object, told: list[str]) -> None:
@@ -214,7 +215,7 @@ def test_a_profile_in_deletion_may_lose_what_is_used() -> None:
     old = stored()
     old["metadata"] |= DYING
     new = {**old, "spec": {**old["spec"], **WITHOUT_KUBERNETES}}
-    assert Asked(CLOUD_PROFILE, garden=[shoot()]).update(old, new).status is None
+    assert Asked(CLOUD_PROFILE, garden=[user()]).update(old, new).status is None
 
 
 def test_a_profile_of_a_megabyte_is_stored_as_it_is() -> None:

@@ -1,11 +1,10 @@
 """Rules that several kinds share: confirmed deletions, four eyes, domains, labels, names of operations."""
 
-from typing import Any
-
 import pytest
 
 from gardener.garden.domains import Domain
 from gardener.garden.resources import PROJECTS
+from kit.garden_objects import shoot
 from kit.webhooks.mutating import state_of
 from kube.objects import Object
 from kube.resources import SECRETS
@@ -15,15 +14,6 @@ from webhooks.garden.lookups import Lookups
 from webhooks.garden.write import Write
 
 CONFIRM, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
-
-
-def shoot(annotations: Object | None = None, labels: Object | None = None, **spec: Any) -> Object:
-    meta: Object = {"name": "s", "namespace": "garden-dev"}
-    if annotations:
-        meta["annotations"] = annotations
-    if labels:
-        meta["labels"] = labels
-    return {"metadata": meta, "spec": spec}
 
 
 def write(new: Object, old: Object | None = None, *, by: str = "ann", garden: tuple[Object, ...] = ()) -> Write:
@@ -58,8 +48,8 @@ def write(new: Object, old: Object | None = None, *, by: str = "ann", garden: tu
     ],
 )
 def test_who_confirmed_a_deletion_cannot_be_forged(old: Object, new: Object, kept: Object) -> None:
-    obj = shoot(dict(new))
-    deletion.remember_who_confirmed(write(obj, shoot(old), by="bob"))
+    obj = shoot(annotations=dict(new))
+    deletion.remember_who_confirmed(write(obj, shoot(annotations=old), by="bob"))
     assert obj["metadata"].get("annotations", {}) == kept
 
 
@@ -128,7 +118,9 @@ OPERATION = "gardener.cloud/operation"
     ],
 )
 def test_operations_are_known_and_not_overwritten(old: str, new: str, messages: list[str]) -> None:
-    update = write(shoot({OPERATION: new} if new else None), shoot({OPERATION: old} if old else None))
+    update = write(
+        shoot(annotations={OPERATION: new} if new else None), shoot(annotations={OPERATION: old} if old else None)
+    )
     found = [*metadata.allowed_operations("b", "a")(update), *metadata.operation_not_overwritten(update)]
     assert len(found) == len(messages)
     assert all(str(each).endswith(message) for each, message in zip(found, messages, strict=True))

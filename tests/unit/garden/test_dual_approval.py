@@ -7,7 +7,7 @@ import pytest
 
 from gardener.garden import dual_approval, resources
 from kit.webhooks.garden import Asked
-from kit.webhooks.shoots import BINDING, NAMESPACE, PROJECT, asked, of, shoot, stored, with_fields
+from kit.webhooks.shoots import BINDING, NAMESPACE, PROJECT, asked, of, stored, submitted, with_fields
 from kube.clock import format_time
 from kube.objects import Object, annotations
 from webhooks.garden.project.kind import PROJECT as PROJECTS
@@ -34,7 +34,7 @@ def project(*approvals: Object) -> Object:
 
 def confirmed(by: str = "ann", **fields: Any) -> Object:
     by_whom = {CONFIRMED_BY: by} if by else {}
-    return stored(shoot(meta__labels={"a": "b"}), meta__annotations={CONFIRMED: "true", **by_whom}, **fields)
+    return stored(submitted(meta__labels={"a": "b"}), meta__annotations={CONFIRMED: "true", **by_whom}, **fields)
 
 
 def in_days(days: float) -> str:
@@ -96,7 +96,7 @@ def test_controllers_delete_replicas_of_a_set_that_shrinks(wanted: int, name: st
     seed_set = {**seed_set, "spec": {"replicas": wanted}, "status": {"replicas": 2}}
     reference = {**resources.MANAGED_SEED_SETS.reference(name="set", uid=owner), "controller": True}
     notes = {CONFIRMED: "true", CONFIRMED_BY: MANAGER}
-    replica = stored(shoot(name), meta__ownerReferences=[reference], meta__annotations=notes)
+    replica = stored(submitted(name), meta__ownerReferences=[reference], meta__annotations=notes)
     garden = (project(approval()), seed_set)
     assert asked(*garden, user=MANAGER).delete(replica).code == (403 if denied else 200)
     assert asked(*garden, user="ann").delete(replica).code == 403

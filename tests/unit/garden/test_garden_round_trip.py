@@ -8,7 +8,7 @@ from gardener.garden.kinds import definition
 from gardener.garden.structural import errors, pruned, unknown_fields, with_defaults
 from kit.large_objects import images, lost, pools, provider_config
 from kit.webhooks.garden import Asked
-from kit.webhooks.shoots import GARDEN, PROFILE, shoot, with_fields, worker
+from kit.webhooks.shoots import GARDEN, PROFILE, submitted, with_fields, worker
 from kube.objects import Object
 from kube.resources import Resource
 from webhooks.garden.cloud_profile.kind import CLOUD_PROFILE
@@ -107,7 +107,7 @@ def test_what_documents_show_fits_the_schema_and_nothing_of_it_is_lost(resource:
 
 def test_a_shoot_of_many_fields_is_stored_as_it_was_written() -> None:
     kind: Kind = next(each for each in KINDS if each.resource == resources.SHOOTS)
-    written = shoot(
+    written = submitted(
         purpose="production",
         kubernetes__version="1.30.5",
         maintenance={
@@ -123,7 +123,7 @@ def test_a_shoot_of_many_fields_is_stored_as_it_was_written() -> None:
 
 
 def test_a_shoot_with_many_pools_is_stored_as_it_was_written() -> None:
-    written = shoot(provider={"type": "local", "workers": pools(worker())})
+    written = submitted(provider={"type": "local", "workers": pools(worker())})
     outcome = Asked(SHOOT, garden=GARDEN).create(written)
     assert outcome.status is None, outcome.message
     assert lost(written, outcome.object) == []

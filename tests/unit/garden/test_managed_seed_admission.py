@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gardener.garden import resources
+from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked, Outcome
 from kube.objects import Object
 from kube.resources import SECRETS, Resource
@@ -22,7 +23,8 @@ def there(resource: Resource, name: str = "s", namespace: str = "garden", **fiel
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
 
 
-def shoot(**changes: Any) -> Object:
+def host(**changes: Any) -> Object:
+    """The Shoot that becomes a Seed."""
     spec: Object = {
         "region": "r",
         "dns": {"domain": DOMAIN},
@@ -30,7 +32,7 @@ def shoot(**changes: Any) -> Object:
         "kubernetes": {"verticalPodAutoscaler": {"enabled": True}},
         "provider": {"type": "local", "workers": [{"name": "w", "zones": ["b", "a"]}, {"name": "x", "zones": ["a"]}]},
     }
-    return there(resources.SHOOTS, spec=spec | changes)
+    return shoot("garden/s", **spec | changes)
 
 
 DEFAULT_DOMAIN = there(
@@ -57,7 +59,7 @@ def managed(seed: Object | None = None, *, namespace: str = "garden", **gardenle
 
 
 def created(obj: Object, *garden: Object, of: Object | None = None) -> Outcome:
-    return Asked(MANAGED_SEED, garden=[of or shoot(), DEFAULT_DOMAIN, *garden]).create(obj)
+    return Asked(MANAGED_SEED, garden=[of or host(), DEFAULT_DOMAIN, *garden]).create(obj)
 
 
 def seed_of(outcome: Outcome) -> Object:
@@ -119,7 +121,7 @@ def test_dns_records_are_made_by_the_primary_provider_of_the_shoot(
     provider: Object, binding: Object, secret: Object
 ) -> None:
     providers = [{"type": "other", "secretName": "x"}, {"type": "route53", "primary": True, **provider}]
-    of = shoot(dns={"domain": "x.org", "providers": providers}, **binding)
+    of = host(dns={"domain": "x.org", "providers": providers}, **binding)
     found = seed_of(created(managed(), SECRET_BINDING, CREDENTIALS_BINDING, of=of))["dns"]["provider"]
     assert found == {"type": "route53", "secretRef": secret}
 
@@ -128,7 +130,7 @@ UNMANAGED = {"type": "unmanaged", "primary": True}
 
 
 def test_a_domain_of_the_garden_is_served_by_it_though_the_shoot_does_without() -> None:
-    found = seed_of(created(managed(), of=shoot(dns={"domain": DOMAIN, "providers": [UNMANAGED]})))
+    found = seed_of(created(managed(), of=host(dns={"domain": DOMAIN, "providers": [UNMANAGED]})))
     assert found["dns"] == FOUND["dns"]
 
 
@@ -148,13 +150,13 @@ def test_a_domain_of_the_garden_is_served_by_it_though_the_shoot_does_without() 
     ],
 )
 def test_somebody_must_make_dns_records(dns: Object, binding: Object, reason: str) -> None:
-    refused = created(managed(), of=shoot(dns={"domain": "x.org", **dns}, **binding))
+    refused = created(managed(), of=host(dns={"domain": "x.org", **dns}, **binding))
     assert (refused.code, refused.fields, reason in refused.message) == (422, {f"{SEED}.ingress"}, True)
 
 
 def test_who_makes_dns_records_may_be_said() -> None:
     own = {"provider": {"type": "x", "secretRef": {"name": "n", "namespace": "garden"}}}
-    assert seed_of(created(managed({"dns": own}), of=shoot(dns={"domain": "x.org"})))["dns"] == own
+    assert seed_of(created(managed({"dns": own}), of=host(dns={"domain": "x.org"})))["dns"] == own
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_who_makes_dns_records_may_be_said() -> None:
 )
 def test_topology_aware_routing_is_not_switched_off_in_the_shoot(settings: Object, told: set[str]) -> None:
     gates = {field: {"featureGates": {"TopologyAwareHints": value}} for field, value in settings.items()}
-    of = shoot(kubernetes={"verticalPodAutoscaler": {"enabled": True}, **gates})
+    of = host(kubernetes={"verticalPodAutoscaler": {"enabled": True}, **gates})
     outcome = created(managed({"settings": {"topologyAwareRouting": {"enabled": True}}}), of=of)
     assert outcome.fields == ({f"{SEED}.settings.topologyAwareRouting.enabled"} if told else set())
     for component in told:
@@ -180,7 +182,7 @@ def test_topology_aware_routing_is_not_switched_off_in_the_shoot(settings: Objec
 
 def test_what_was_filled_in_is_not_filled_in_anew() -> None:
     old = created(managed()).object
-    changed = shoot(networking={"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"})
+    changed = host(networking={"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"})
     new = {**copy.deepcopy(old), "metadata": {**old["metadata"], "labels": {"a": "b"}}}
     updated = Asked(MANAGED_SEED, garden=[changed, DEFAULT_DOMAIN]).update(old, new)
     assert updated.spec == old["spec"]
@@ -202,7 +204,7 @@ def test_what_was_filled_in_is_not_filled_in_anew() -> None:
     ],
 )
 def test_not_every_shoot_can_become_a_seed(changes: Object, reasons: list[str]) -> None:
-    refused = created(managed(), of=shoot(**changes))
+    refused = created(managed(), of=host(**changes))
     assert (refused.code, refused.fields) == (422, {"spec.shoot.name"})
     assert [reason for reason in reasons if reason not in refused.message] == []
 
@@ -365,7 +367,7 @@ def test_the_seed_of_a_template_is_valid_and_says_nothing_else_than_its_shoot(ob
 
 def test_a_template_needs_a_shoot_and_somebody_who_makes_dns_records() -> None:
     assert "shoot garden/s not found" in Asked(MANAGED_SEED).create(template()).message
-    refused = created(template(), of=shoot(dns={"domain": "x.org"}))
+    refused = created(template(), of=host(dns={"domain": "x.org"}))
     assert refused.fields == {f"{TEMPLATE}.spec.ingress"}
 
 
@@ -379,16 +381,16 @@ def test_what_identifies_the_seed_of_a_template_stays() -> None:
     seed = new["spec"]["seedTemplate"]["spec"]
     seed["networks"]["nodes"], seed["provider"]["zones"] = "10.9.0.0/16", ["a", "z"]
     del seed["backup"]
-    refused = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN]).update(old, new)
+    refused = Asked(MANAGED_SEED, garden=[host(), DEFAULT_DOMAIN]).update(old, new)
     fields = {"networks.nodes", "provider.zones", "backup.provider"}
     assert refused.fields == {f"{TEMPLATE}.spec.{field}" for field in fields}
 
 
 def test_what_a_shoot_says_late_comes_into_the_template() -> None:
-    old = created(template(), of=shoot(networking={"nodes": "10.250.0.0/16"})).object
+    old = created(template(), of=host(networking={"nodes": "10.250.0.0/16"})).object
     assert old["spec"]["seedTemplate"]["spec"]["networks"] == {"nodes": "10.250.0.0/16"}
     new = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
-    updated = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN]).update(old, new)
+    updated = Asked(MANAGED_SEED, garden=[host(), DEFAULT_DOMAIN]).update(old, new)
     assert (updated.status, updated.spec["seedTemplate"]["spec"]) == (None, FOUND)
 
 
@@ -402,7 +404,7 @@ def test_what_identifies_the_seed_stays() -> None:
     seed["networks"]["nodes"] = "10.9.0.0/16"
     seed["backup"]["provider"] = "other"
     seed["backup"]["region"] = "r"
-    refused = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN]).update(old, new)
+    refused = Asked(MANAGED_SEED, garden=[host(), DEFAULT_DOMAIN]).update(old, new)
     assert refused.fields == {f"{SEED}.networks.nodes", f"{SEED}.backup.provider"}
 
 
@@ -419,7 +421,7 @@ def test_zones_follow_the_shoot_and_stay_while_shoots_use_them(zones: list[str],
     new = copy.deepcopy(old)
     new["spec"]["gardenlet"]["config"]["seedConfig"]["spec"]["provider"]["zones"] = zones
     user = there(resources.SHOOTS, "user", "garden-dev", spec={"seedName": "s"})
-    outcome = Asked(MANAGED_SEED, garden=[shoot(), DEFAULT_DOMAIN, *([user] if used else [])]).update(old, new)
+    outcome = Asked(MANAGED_SEED, garden=[host(), DEFAULT_DOMAIN, *([user] if used else [])]).update(old, new)
     assert outcome.fields == ({f"{SEED}.provider.zones"} if reason else set())
     assert reason in outcome.message
     values = {"a": "Forbidden: zones", "z": 'Invalid value: ["z"]: added'}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardener.garden import profiles, resources
+from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.namespaced_cloud_profile.kind import NAMESPACED_CLOUD_PROFILE
@@ -38,16 +39,13 @@ def own(**spec: Any) -> Object:
     return {"metadata": {"name": "n"}, "spec": {"parent": {"kind": "CloudProfile", "name": "p"}, **spec}}
 
 
-def shoot() -> Object:
-    resource = resources.SHOOTS
+def user() -> Object:
     image = {"type": "small", "image": {"name": "linux", "version": "5.1.0"}}
-    spec = {
-        "cloudProfile": {"kind": "NamespacedCloudProfile", "name": "n"},
-        "kubernetes": {"version": "1.29.4"},
-        "provider": {"workers": [{"name": "w", "machine": image}]},
-    }
-    meta = {"name": "s", "namespace": "garden-dev"}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
+    return shoot(
+        cloudProfile={"kind": "NamespacedCloudProfile", "name": "n"},
+        kubernetes={"version": "1.29.4"},
+        provider={"workers": [{"name": "w", "machine": image}]},
+    )
 
 
 def kubernetes(*texts: str, date: str = FUTURE) -> Object:
@@ -166,7 +164,7 @@ EXPIRED = {
 def test_a_longer_life_that_a_shoot_needs_is_not_taken_away(of_parent: Object, told: list[str]) -> None:
     old = stored(**kubernetes("1.29.4"), **images())
     new = {**old, "spec": {"parent": old["spec"]["parent"]}}
-    refused = Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent(**of_parent), shoot()]).update(old, new)
+    refused = Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent(**of_parent), user()]).update(old, new)
     assert refused.code == (403 if told else 200)
     assert [
         text for text in told if f'unable to delete {text} from NamespacedCloudProfile "n"' not in refused.message

@@ -16,7 +16,7 @@ from webhooks.garden.sizes import limited, size_of
 ANN = User("ann")
 
 
-def shoot(length: int, **more: Any) -> Object:
+def of_size(length: int, **more: Any) -> Object:
     """Args: length: bytes that count."""
     obj: Object = {"metadata": {"name": ""}, **more}
     obj["metadata"]["name"] = "a" * (length - size_of(obj))
@@ -63,26 +63,26 @@ KIBIBYTE = SizeLimit(api_groups=("core.gardener.cloud",), resources=("shoots",),
 def test_limits_hold_for_the_resources_that_they_name(
     limits: list[SizeLimit], length: int, *, is_allowed: bool
 ) -> None:
-    assert isinstance(asked(limits, shoot(length)), Allowed) is is_allowed
+    assert isinstance(asked(limits, of_size(length)), Allowed) is is_allowed
 
 
 def test_a_refusal_says_how_large_the_object_is_and_may_be() -> None:
-    refused = asked([KIBIBYTE], shoot(1025))
+    refused = asked([KIBIBYTE], of_size(1025))
     assert isinstance(refused, Denied)
     assert "1025 bytes, at most 1024 are allowed for shoots.core.gardener.cloud" in refused.message
 
 
 def test_what_its_author_does_not_write_does_not_count() -> None:
     fields = [{"manager": "m" * 2000}]
-    obj = shoot(1024)
+    obj = of_size(1024)
     assert asked([KIBIBYTE], {**obj, "status": {"a": "b" * 2000}}) == Allowed()
     assert asked([KIBIBYTE], {**obj, "metadata": {**obj["metadata"], "managedFields": fields}}) == Allowed()
-    assert asked([KIBIBYTE], shoot(2000), shoot(2000), subresource="status") == Allowed()
+    assert asked([KIBIBYTE], of_size(2000), of_size(2000), subresource="status") == Allowed()
 
 
 def test_what_is_too_large_already_may_change_but_not_grow() -> None:
-    assert asked([KIBIBYTE], shoot(1500), shoot(1500)) == Allowed()
-    assert isinstance(asked([KIBIBYTE], shoot(1501), shoot(1500)), Denied)
+    assert asked([KIBIBYTE], of_size(1500), of_size(1500)) == Allowed()
+    assert isinstance(asked([KIBIBYTE], of_size(1501), of_size(1500)), Denied)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_what_is_too_large_already_may_change_but_not_grow() -> None:
     ],
 )
 def test_some_users_may_write_objects_of_any_size(subject: Subject, *, is_allowed: bool) -> None:
-    answer = asked([KIBIBYTE], shoot(2000), user=User("ann", ("admins",)), subjects=[subject])
+    answer = asked([KIBIBYTE], of_size(2000), user=User("ann", ("admins",)), subjects=[subject])
     assert isinstance(answer, Allowed) is is_allowed
 
 
 def test_a_service_account_is_known_by_its_user_name() -> None:
     subject = Subject(kind="ServiceAccount", name="robot", namespace="garden")
     robot = User("system:serviceaccount:garden:robot")
-    assert asked([KIBIBYTE], shoot(2000), user=robot, subjects=[subject]) == Allowed()
+    assert asked([KIBIBYTE], of_size(2000), user=robot, subjects=[subject]) == Allowed()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardener.garden import resources
 from gardener.garden.networks import overlap_errors, parsed
+from kit.garden_objects import shoot
 from kit.webhooks.garden import Asked
 from kube.objects import Object
 from webhooks.garden.seed.kind import SEED
@@ -46,12 +46,6 @@ def seed(**changes: Any) -> Object:
 
 def asked(*garden: Object) -> Asked:
     return Asked(SEED, garden=[REGISTRATION, *garden])
-
-
-def shoot(**fields: Any) -> Object:
-    resource = resources.SHOOTS
-    meta = {"name": "x", "namespace": "garden-dev"}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
 
 
 def backup(provider: str = "local", **fields: Any) -> Object:
@@ -181,7 +175,7 @@ def test_an_update_is_not_refused_because_an_extension_has_gone() -> None:
     assert Asked(SEED).update(old, new).code == 403
 
 
-@pytest.mark.parametrize("used_by", [{"spec": {"seedName": "s"}}, {"status": {"seedName": "s"}}])
+@pytest.mark.parametrize("used_by", [{"seedName": "s"}, {"status": {"seedName": "s"}}])
 def test_a_seed_with_shoots_keeps_its_zones_and_is_not_deleted(used_by: Object) -> None:
     old = stored()
     new = copy.deepcopy(old)
@@ -191,7 +185,7 @@ def test_a_seed_with_shoots_keeps_its_zones_and_is_not_deleted(used_by: Object) 
     assert asked().update(old, new).status is None
     refused = asked(shoot(**used_by)).delete(old)
     assert (refused.code, "cannot delete seed s since it is still used by shoot(s)" in refused.message) == (403, True)
-    assert asked(shoot(spec={"seedName": "other"})).delete(old).status is None
+    assert asked(shoot(seedName="other")).delete(old).status is None
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,25 @@ import pytest
 
 from gardener.garden import resources
 from gardener.garden.windows import parse_window
-from kit.webhooks.shoots import PROFILE, SEED, asked, create, of, shoot, stored, update, with_fields, worker, workerless
+from kit.webhooks.shoots import (
+    PROFILE,
+    SEED,
+    asked,
+    create,
+    of,
+    stored,
+    submitted,
+    update,
+    with_fields,
+    worker,
+    workerless,
+)
 from kube.objects import Object
 from kube.paths import at
 
 
 def test_a_short_shoot_gets_what_the_documentation_promises() -> None:
-    created = create(shoot(kubernetes__version="1.30", cloudProfile=None, cloudProfileName="local"))
+    created = create(submitted(kubernetes__version="1.30", cloudProfile=None, cloudProfileName="local"))
     assert created.status is None, created.message
     meta, spec = created.object["metadata"], created.spec
     assert meta["annotations"] == {
@@ -50,12 +62,12 @@ def test_a_workerless_shoot_gets_nothing_for_workers() -> None:
     [("", "1.31.2"), ("1", "1.31.2"), ("1.30", "1.30.5"), ("1.29", "1.29.8"), ("1.30.1", "1.30.1")],
 )
 def test_a_version_is_completed_with_the_newest_usable_one(given: str, expected: str) -> None:
-    assert create(shoot(kubernetes__version=given)).spec["kubernetes"]["version"] == expected
+    assert create(submitted(kubernetes__version=given)).spec["kubernetes"]["version"] == expected
 
 
 @pytest.mark.parametrize("given", ["1.32", "1.28", "2"])
 def test_a_version_that_the_profile_cannot_complete_is_refused(given: str) -> None:
-    refused = create(shoot(kubernetes__version=given))
+    refused = create(submitted(kubernetes__version=given))
     assert "spec.kubernetes.version: Unsupported value" in refused.message
 
 
@@ -66,7 +78,7 @@ def test_a_version_that_is_left_out_later_stays() -> None:
 
 def test_pools_may_have_short_versions_up_to_that_of_the_control_plane() -> None:
     pool = worker(kubernetes__version="1")
-    created = create(shoot(kubernetes__version="1.30.1", provider__workers=[pool]))
+    created = create(submitted(kubernetes__version="1.30.1", provider__workers=[pool]))
     assert at(created.spec["provider"]["workers"][0], "kubernetes", "version") == "1.30.1"
 
 
@@ -81,7 +93,7 @@ def test_pools_may_have_short_versions_up_to_that_of_the_control_plane() -> None
     ],
 )
 def test_the_mask_of_node_networks_follows_from_the_number_of_pods(fields: dict[str, Any], mask: int) -> None:
-    assert create(shoot(**fields)).spec["kubernetes"]["kubeControllerManager"]["nodeCIDRMaskSize"] == mask
+    assert create(submitted(**fields)).spec["kubernetes"]["kubeControllerManager"]["nodeCIDRMaskSize"] == mask
 
 
 def test_the_mask_of_node_networks_stays_when_more_pods_are_wanted() -> None:
@@ -97,7 +109,7 @@ def test_the_maintenance_window_that_is_left_out_later_stays() -> None:
 
 def test_swap_is_limited_where_it_is_on() -> None:
     swap = {"failSwapOn": False, "featureGates": {"NodeSwap": True}}
-    created = create(shoot(kubernetes__kubelet=swap, provider__workers=[worker(kubernetes={"kubelet": swap})]))
+    created = create(submitted(kubernetes__kubelet=swap, provider__workers=[worker(kubernetes={"kubelet": swap})]))
     limited = {"swapBehavior": "LimitedSwap"}
     assert created.spec["kubernetes"]["kubelet"]["memorySwap"] == limited
     assert created.spec["provider"]["workers"][0]["kubernetes"]["kubelet"]["memorySwap"] == limited
@@ -113,7 +125,7 @@ def test_swap_is_limited_where_it_is_on() -> None:
     ],
 )
 def test_the_image_of_a_pool_is_the_newest_that_fits(machine: Object, image: tuple[str, str]) -> None:
-    created = create(shoot(provider__workers=[worker(machine=machine)]))
+    created = create(submitted(provider__workers=[worker(machine=machine)]))
     assert created.status is None, created.message
     found = created.spec["provider"]["workers"][0]["machine"]["image"]
     assert (found["name"], found["version"]) == image
@@ -121,7 +133,7 @@ def test_the_image_of_a_pool_is_the_newest_that_fits(machine: Object, image: tup
 
 def test_a_pool_keeps_its_image_when_the_profile_has_a_newer_one() -> None:
     pool = worker(machine__image={"name": "linux", "version": "1.0.0"})
-    old = stored(shoot(provider__workers=[pool]))
+    old = stored(submitted(provider__workers=[pool]))
     changed = update(old, provider__workers=[worker(), worker("new")])
     images = [each["machine"]["image"]["version"] for each in changed.spec["provider"]["workers"]]
     assert images == ["1.0.0", "2.0.0"]
@@ -140,7 +152,7 @@ def test_a_pool_keeps_its_image_when_the_profile_has_a_newer_one() -> None:
     ],
 )
 def test_both_names_of_the_profile_agree(fields: dict[str, Any], kept: tuple[str, ...]) -> None:
-    spec = create(shoot(**fields)).spec
+    spec = create(submitted(**fields)).spec
     assert (spec["cloudProfile"]["kind"], spec["cloudProfile"]["name"], spec.get("cloudProfileName")) == kept
 
 
@@ -148,7 +160,7 @@ def test_labels_tell_the_extensions_and_seeds_of_a_shoot() -> None:
     image = {"name": "linux", "version": "1.0.0"}
     extensions = [{"type": "some"}, {"type": "all", "disabled": True}]
     stale = {"extensions.extensions.gardener.cloud/gone": "true", "seed.gardener.cloud/gone": "true", "mine": "x"}
-    sent = shoot(
+    sent = submitted(
         provider__workers=[worker(machine__image=image)], extensions=extensions, seedName="seed", meta__labels=stale
     )
     created = create(sent)
@@ -164,20 +176,20 @@ def test_labels_tell_the_extensions_and_seeds_of_a_shoot() -> None:
 
 
 def test_a_new_shoot_tolerates_what_its_project_does() -> None:
-    assert create(shoot()).spec["tolerations"] == [{"key": "d"}]
+    assert create(submitted()).spec["tolerations"] == [{"key": "d"}]
     own = [{"key": "w"}, {"key": "d", "value": "v"}]
-    assert create(shoot(tolerations=own)).spec["tolerations"] == own
+    assert create(submitted(tolerations=own)).spec["tolerations"] == own
 
 
 def test_operators_tolerate_protected_seeds() -> None:
-    sent = with_fields(shoot(), metadata__namespace="garden")
+    sent = with_fields(submitted(), metadata__namespace="garden")
     assert create(sent).spec["tolerations"] == [{"key": "seed.gardener.cloud/protected"}]
 
 
 def test_networks_are_those_that_the_seed_proposes() -> None:
-    networking = create(shoot(seedName="seed")).spec["networking"]
+    networking = create(submitted(seedName="seed")).spec["networking"]
     assert (networking["pods"], networking["services"]) == ("100.96.0.0/11", "100.64.0.0/13")
-    given = create(shoot(seedName="seed", networking__pods="10.96.0.0/11")).spec["networking"]
+    given = create(submitted(seedName="seed", networking__pods="10.96.0.0/11")).spec["networking"]
     assert (given["pods"], given["services"]) == ("10.96.0.0/11", "100.64.0.0/13")
 
 
@@ -189,28 +201,28 @@ def test_what_the_exposure_class_says_is_added_and_does_not_conflict_with_itself
         handler="h",
         scheduling={"seedSelector": selector, "tolerations": [{"key": "w"}]},
     )
-    created = create(shoot(exposureClassName="ex", seedSelector={"providerTypes": ["a"]}), exposure)
+    created = create(submitted(exposureClassName="ex", seedSelector={"providerTypes": ["a"]}), exposure)
     assert created.status is None, created.message
     assert created.spec["seedSelector"] == {"matchLabels": {"a": "b"}, "providerTypes": ["a", "z"]}
     assert created.spec["tolerations"] == [{"key": "d"}, {"key": "w"}]
     assert update(created.object, exposure, purpose="testing").status is None
-    conflicting = create(shoot(exposureClassName="ex", tolerations=[{"key": "w", "value": "v"}]), exposure)
+    conflicting = create(submitted(exposureClassName="ex", tolerations=[{"key": "w", "value": "v"}]), exposure)
     assert "conflicts with the ones of referenced exposureclass" in conflicting.message
     elsewhere = {"matchLabels": {"a": "c"}}
-    conflicting = create(shoot(exposureClassName="ex", seedSelector=elsewhere), exposure)
+    conflicting = create(submitted(exposureClassName="ex", seedSelector=elsewhere), exposure)
     told = "matching labels of the seed selector conflicts with the ones of referenced exposureclass"
     assert told in conflicting.message
 
 
 def test_users_are_told_what_is_deprecated_and_what_expires() -> None:
-    told = create(shoot(cloudProfile=None, cloudProfileName="local")).warnings
+    told = create(submitted(cloudProfile=None, cloudProfileName="local")).warnings
     assert any("cloudProfileName is deprecated" in each for each in told)
     assert any("secretBindingName is deprecated" in each for each in told)
     old = with_fields(stored(), spec__kubernetes__version="1.30.0")
     assert "spec.kubernetes.version: version 1.30.0 expires on 2020-01-01" in update(old, purpose="testing").warnings
     schedules = [{"start": "0 0 31 2 *"}, {"start": "30 22 * * *", "location": "Etc/GMT-1"}]
     window = {"begin": "210000+0000", "end": "220000+0000"}
-    told = create(shoot(hibernation__schedules=schedules, maintenance={"timeWindow": window})).warnings
+    told = create(submitted(hibernation__schedules=schedules, maintenance={"timeWindow": window})).warnings
     assert any("is no time that ever comes" in each for each in told)
     assert any("schedules[1].start: the cluster goes to sleep in its maintenance time window" in each for each in told)
 
@@ -235,7 +247,7 @@ OLD_VERSIONS = with_fields(
 )
 def test_the_default_grace_of_nodes_changes_with_kubernetes_1_27(before: str, now: str, expected: str) -> None:
     path = "kubernetes__kubeControllerManager__nodeMonitorGracePeriod"
-    old = stored(shoot(kubernetes__version="1.26.3"), OLD_VERSIONS)
+    old = stored(submitted(kubernetes__version="1.26.3"), OLD_VERSIONS)
     assert old["spec"]["kubernetes"]["kubeControllerManager"]["nodeMonitorGracePeriod"] == "2m0s"
     old = with_fields(old, **{f"spec__{path}": before})
     updated = update(old, OLD_VERSIONS, kubernetes__version="1.27.1", **{path: now})
@@ -245,7 +257,7 @@ def test_the_default_grace_of_nodes_changes_with_kubernetes_1_27(before: str, no
 
 def test_pools_have_room_for_their_zones_from_1_27_on() -> None:
     small = [worker(maximum=1, zones=["a", "b"])]
-    old = stored(shoot(kubernetes__version="1.26.3", provider__workers=small), OLD_VERSIONS)
+    old = stored(submitted(kubernetes__version="1.26.3", provider__workers=small), OLD_VERSIONS)
     refused = update(old, OLD_VERSIONS, kubernetes__version="1.27.1")
     assert refused.fields == {"spec.provider.workers[0].maximum"}
-    assert create(shoot(kubernetes__version="1.27.1", provider__workers=small), OLD_VERSIONS).code == 422
+    assert create(submitted(kubernetes__version="1.27.1", provider__workers=small), OLD_VERSIONS).code == 422

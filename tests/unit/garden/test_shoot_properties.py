@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.webhooks.mutating import state_of
 from kit.webhooks.shoots import GARDEN as GARDEN_OBJECTS
-from kit.webhooks.shoots import asked, operation, shoot, with_fields, worker
+from kit.webhooks.shoots import asked, operation, submitted, with_fields, worker
 from kube.objects import Object
 from webhooks.garden.findings import Finding, ratcheted
 from webhooks.garden.lookups import Lookups
@@ -56,7 +56,7 @@ def some(choices: dict[str, list[Any]], most: int) -> st.SearchStrategy[dict[str
 def shoots(draw: st.DrawFn) -> Object:
     names = draw(st.lists(st.sampled_from(["w", "v", "u"]), unique=True, min_size=0, max_size=2))
     pools = [worker(name, **draw(some(POOL, 2))) for name in names]
-    made = shoot(**draw(some(FIELDS, 3)))
+    made = submitted(**draw(some(FIELDS, 3)))
     return with_fields(made, spec__provider__workers=pools, status=draw(st.sampled_from(STATUSES)))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kit.webhooks.shoots import create, operation, shoot, stored, update, worker, workerless
+from kit.webhooks.shoots import create, operation, stored, submitted, update, worker, workerless
 from kube.objects import Object
 
 VOLUME = {"type": "std", "size": "30Gi"}
@@ -161,7 +161,7 @@ def swapping(behavior: str) -> Object:
     ],
 )  # fmt: skip
 def test_a_field_that_is_wrong_is_named(fields: dict[str, Any], expected: set[str]) -> None:
-    refused = create(shoot(**fields))
+    refused = create(submitted(**fields))
     assert (refused.code, refused.fields) == (422, expected), refused.message
 
 
@@ -179,11 +179,11 @@ def test_a_field_that_is_wrong_is_named(fields: dict[str, Any], expected: set[st
     ],
 )
 def test_a_field_that_only_looks_wrong_is_accepted(fields: dict[str, Any]) -> None:
-    assert create(shoot(**fields)).status is None
+    assert create(submitted(**fields)).status is None
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    refused = create(shoot(purpose="infrastructure", region="mars", networking__pods="x", **pool(maxSurge="x")))
+    refused = create(submitted(purpose="infrastructure", region="mars", networking__pods="x", **pool(maxSurge="x")))
     assert {"spec.purpose", "spec.region", "spec.networking.pods", f"{W}[0].maxSurge"} == refused.fields
     assert 'spec.region: Unsupported value: "mars"' in refused.message
 
@@ -239,7 +239,7 @@ def test_a_workerless_shoot_has_nothing_for_workers(fields: dict[str, Any]) -> N
     ],
 )  # fmt: skip
 def test_what_the_garden_does_not_have_is_refused(fields: dict[str, Any], said: str) -> None:
-    refused = create(shoot(**fields))
+    refused = create(submitted(**fields))
     assert refused.code == 403, refused
     assert said in refused.message
 
@@ -275,7 +275,7 @@ def test_an_update_is_not_refused_for_what_it_does_not_change() -> None:
     ],
 )
 def test_versions_rise_by_one_minor_version_at_a_time(old: str, new: str, said: str) -> None:
-    changed = update(stored(shoot(kubernetes__version=old, **pool(machine__image={"name": "linux", "version": "1.0.0"}))),
+    changed = update(stored(submitted(kubernetes__version=old, **pool(machine__image={"name": "linux", "version": "1.0.0"}))),
                      kubernetes__version=new)  # fmt: skip
     assert changed.fields == ({"spec.kubernetes.version"} if said else set()), changed.message
     assert said in changed.message
@@ -283,7 +283,7 @@ def test_versions_rise_by_one_minor_version_at_a_time(old: str, new: str, said: 
 
 def test_pools_may_skip_minor_versions_but_not_go_back() -> None:
     old = stored(
-        shoot(
+        submitted(
             kubernetes__version="1.31.2",
             **pool(kubernetes__version="1.29.8", machine__image={"name": "linux", "version": "1.0.0"}),
         )
@@ -343,7 +343,7 @@ def encrypted(*wanted: str, now: tuple[str, ...] = (), **fields: Any) -> Object:
     """A Shoot with these resources in its spec and in its status."""
     server = {"encryptionConfig": {"resources": list(wanted)}}
     status = operation(encryptedResources=list(now), **fields.pop("status", {}))
-    return stored(shoot(kubernetes__kubeAPIServer=server), status=status, **fields)
+    return stored(submitted(kubernetes__kubeAPIServer=server), status=status, **fields)
 
 
 RESOURCES = "kubernetes__kubeAPIServer__encryptionConfig__resources"

@@ -16,8 +16,8 @@ from kit.webhooks.shoots import (
     create,
     of,
     operation,
-    shoot,
     stored,
+    submitted,
     update,
     with_fields,
     worker,
@@ -60,14 +60,14 @@ def seed(**fields: Any) -> Object:
     ],
 )  # fmt: skip
 def test_a_seed_takes_a_shoot_that_fits(at_seed: dict[str, Any], fields: dict[str, Any], said: str) -> None:
-    outcome = create(shoot(seedName="seed", **fields), seed(**at_seed))
+    outcome = create(submitted(seedName="seed", **fields), seed(**at_seed))
     assert outcome.code == (403 if said else 200), outcome.message
     assert said in outcome.message
 
 
 def test_a_seed_must_match_the_selector_of_the_profile() -> None:
     selecting = with_fields(PROFILE, spec__seedSelector={"matchLabels": {"on": "mars"}, "providerTypes": ["x"]})
-    refused = create(shoot(seedName="seed"), selecting)
+    refused = create(submitted(seedName="seed"), selecting)
     because = "cannot schedule shoot 'a' on seed 'seed' because"
     assert f"{because} the cloud profile seed selector is not matching the labels of the seed" in refused.message
     types = "none of the provider types in the cloud profile seed selector is matching the provider type of the seed"
@@ -76,32 +76,32 @@ def test_a_seed_must_match_the_selector_of_the_profile() -> None:
 
 def test_a_seed_takes_no_more_shoots_than_it_has_room_for() -> None:
     small = seed(status__allocatable={"shoots": "1"})
-    other = stored(shoot("other", seedName="seed"))
-    assert "maximum number of shoots" in create(shoot(seedName="seed"), small, other).message
+    other = stored(submitted("other", seedName="seed"))
+    assert "maximum number of shoots" in create(submitted(seedName="seed"), small, other).message
     assert update(other, small, other, purpose="testing").status is None
     elsewhere = seed(metadata__name="elsewhere")
-    leaving = stored(shoot("leaving", seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
-    assert "maximum number of shoots" in create(shoot(seedName="seed"), small, leaving).message
+    leaving = stored(submitted("leaving", seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
+    assert "maximum number of shoots" in create(submitted(seedName="seed"), small, leaving).message
 
 
 def test_a_shoot_that_comes_back_to_its_seed_is_there_already() -> None:
     small, elsewhere = seed(status__allocatable={"shoots": "1"}), seed(metadata__name="elsewhere")
-    leaving = stored(shoot(seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
+    leaving = stored(submitted(seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
     refused = update(leaving, small, elsewhere, leaving, seedName="seed").message
     assert refused
     assert "maximum number of shoots" not in refused
 
 
 def test_who_may_not_bind_may_not_choose_the_seed() -> None:
-    refused = asked(denied=["update shoots/binding"]).create(shoot(seedName="seed"))
+    refused = asked(denied=["update shoots/binding"]).create(submitted(seedName="seed"))
     assert refused.code == 403
     assert 'user "ann" is not allowed to set .spec.seedName for "shoots"' in refused.message
-    old = stored(shoot(seedName="seed"))
+    old = stored(submitted(seedName="seed"))
     assert asked(denied=["update shoots/binding"]).update(old, with_fields(old, spec__purpose="testing")).status is None
 
 
 def test_a_seed_is_not_left_for_nothing() -> None:
-    refused = update(stored(shoot(seedName="seed")), seedName=None)
+    refused = update(stored(submitted(seedName="seed")), seedName=None)
     assert "spec.seedName is already set to 'seed' and cannot be changed to 'nil'" in refused.message
 
 
@@ -109,7 +109,7 @@ def test_moving_needs_backups_and_changes_nothing_else() -> None:
     secret = {"name": "b", "namespace": "garden"}
     backup = {"provider": "local", "secretRef": secret}
     both = seed(spec__backup=backup), seed(metadata__name="other", spec__backup=backup)
-    old = stored(shoot(seedName="seed"))
+    old = stored(submitted(seedName="seed"))
     assert update(old, *both, seedName="other").status is None
     assert "nothing else in spec may change" in update(old, *both, seedName="other", purpose="testing").message
     assert (
@@ -128,7 +128,7 @@ def test_moving_needs_backups_and_changes_nothing_else() -> None:
     ],
 )
 def test_who_chooses_the_first_seed_changes_nothing_else(more: Object) -> None:
-    old = stored(shoot(tolerations=[{"key": "w"}], networking__nodes="10.250.0.0/16"))
+    old = stored(submitted(tolerations=[{"key": "w"}], networking__nodes="10.250.0.0/16"))
     refused = update(old, seed(), seedName="seed", **more)
     assert (refused.code, "nothing else in spec may change together with" in refused.message) == (403, True)
     # What the Seed proposes, and the domain, are filled in.
@@ -145,7 +145,7 @@ def test_who_chooses_the_first_seed_changes_nothing_else(more: Object) -> None:
     ],
 )
 def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, said: str) -> None:
-    old = stored(shoot(seedName="seed", meta__annotations={CONFIRMED: "true"}), status=status)
+    old = stored(submitted(seedName="seed", meta__annotations={CONFIRMED: "true"}), status=status)
     changed, deleted = update(old, purpose="testing"), asked().delete(old)
     assert said in changed.message
     assert (changed.code, deleted.code) == ((403, 403) if said else (200, 200))
@@ -153,7 +153,7 @@ def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, said: st
 
 
 def test_defaults_that_are_new_do_not_keep_others_from_writing_while_the_spec_is_frozen() -> None:
-    old = stored(shoot(seedName="seed"), status={"seedName": "other"})
+    old = stored(submitted(seedName="seed"), status={"seedName": "other"})
     del old["spec"]["kubernetes"]["kubeProxy"]
     labelled = update(old, meta__labels={"a": "b"})
     assert (labelled.status, labelled.spec) == (None, old["spec"])
@@ -169,7 +169,7 @@ def test_what_has_no_version_gets_no_empty_one() -> None:
 
 def test_on_a_seed_in_deletion_a_shoot_can_only_be_deleted() -> None:
     going = seed(metadata__deletionTimestamp=DELETING)
-    old = stored(shoot(seedName="seed"))
+    old = stored(submitted(seedName="seed"))
     assert update(old, going, purpose="testing").code == 403
     assert update(old, going, meta__annotations={"a": "b"}).code == 403
     notes = {**old["metadata"]["annotations"], CONFIRMED: "true"}
@@ -178,7 +178,7 @@ def test_on_a_seed_in_deletion_a_shoot_can_only_be_deleted() -> None:
 
 def test_a_project_in_deletion_gets_no_shoots() -> None:
     going = with_fields(PROJECT, metadata__deletionTimestamp=DELETING)
-    assert "already marked for deletion" in create(shoot(), going).message
+    assert "already marked for deletion" in create(submitted(), going).message
 
 
 # --- domains
@@ -201,18 +201,18 @@ OWN = {"domain": "my.org", "providers": [{"type": "local", "secretName": "cred"}
     ],
 )  # fmt: skip
 def test_domains_on_a_seed(dns: Object, said: str) -> None:
-    outcome = create(shoot(seedName="seed", dns=dns))
+    outcome = create(submitted(seedName="seed", dns=dns))
     assert said in outcome.message
     assert (outcome.status is None) is not bool(said)
 
 
 def test_a_domain_that_nobody_serves_has_no_primary_provider() -> None:
     dns = {"domain": "my.org", "providers": [{"type": "unmanaged"}]}
-    assert stored(shoot(seedName="seed", dns=dns))["spec"]["dns"] == dns
+    assert stored(submitted(seedName="seed", dns=dns))["spec"]["dns"] == dns
 
 
 def test_the_first_provider_of_an_own_domain_is_primary_and_stays_so() -> None:
-    old = stored(shoot(seedName="seed", dns=OWN))
+    old = stored(submitted(seedName="seed", dns=OWN))
     assert old["spec"]["dns"]["providers"] == [{"type": "local", "secretName": "cred", "primary": True}]
     assert update(old, dns__providers=OWN["providers"]).spec["dns"] == old["spec"]["dns"]
     assert update(old, dns__providers=[]).fields == {"spec.dns.providers"}
@@ -234,12 +234,12 @@ def served_domain(domain: str) -> Object:
     ],
 )
 def test_a_domain_belongs_to_one_shoot(theirs: str, mine: str, *, taken: bool) -> None:
-    served = stored(shoot(dns=served_domain(theirs)), status=operation("Create"))
+    served = stored(submitted(dns=served_domain(theirs)), status=operation("Create"))
     other = with_fields(served, metadata__namespace="garden-other")
-    outcome = asked(other).create(shoot("b", dns=served_domain(mine)))
-    same_name = asked(other).create(shoot(dns=served_domain(mine)))
+    outcome = asked(other).create(submitted("b", dns=served_domain(mine)))
+    same_name = asked(other).create(submitted(dns=served_domain(mine)))
     assert (outcome.code, same_name.code) == ((403, 403) if taken else (200, 200)), outcome.message
-    assert asked(with_fields(served, status=None)).create(shoot("b", dns=served_domain(mine))).code == outcome.code
+    assert asked(with_fields(served, status=None)).create(submitted("b", dns=served_domain(mine))).code == outcome.code
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,8 @@ def test_a_domain_that_is_not_served_keeps_no_other_project_from_those_around_it
     mine: str, last: Object | None, provider: str, *, taken: bool
 ) -> None:
     dns = {"domain": "my.org", "providers": [{"type": provider}]}
-    other = with_fields(stored(shoot(dns=dns)), metadata__namespace="garden-other", status=last)
-    outcome = asked(other).create(shoot("b", dns=served_domain(mine)))
+    other = with_fields(stored(submitted(dns=dns)), metadata__namespace="garden-other", status=last)
+    outcome = asked(other).create(submitted("b", dns=served_domain(mine)))
     assert outcome.code == (403 if taken else 200), outcome.message
 
 
@@ -291,7 +291,7 @@ INTERNAL = of(
     ],
 )
 def test_a_domain_of_all_belongs_to_no_shoot(domain: str, said: str) -> None:
-    outcome = asked(INTERNAL).create(shoot(dns=served_domain(domain)))
+    outcome = asked(INTERNAL).create(submitted(dns=served_domain(domain)))
     assert outcome.fields == ({"spec.dns.domain"} if said else set())
     assert said in outcome.message
 
@@ -301,7 +301,7 @@ def test_a_domain_of_all_belongs_to_no_shoot(domain: str, said: str) -> None:
 
 def test_who_gives_an_object_to_extensions_may_read_it() -> None:
     reference = {"name": "r", "resourceRef": {"kind": "Secret", "apiVersion": "v1", "name": "none"}}
-    refused = asked(denied=["get secrets"]).create(shoot(resources=[reference]))
+    refused = asked(denied=["get secrets"]).create(submitted(resources=[reference]))
     assert refused.code == 403
     assert "shoot cannot reference a resource you are not allowed to read" in refused.message
     assert "not found" not in refused.message
@@ -324,7 +324,7 @@ def test_a_secret_binding_is_replaced_by_a_credentials_binding_of_the_same_secre
 
 def test_who_changes_credentials_may_read_both() -> None:
     bindings = credentials_binding("one", "cred"), credentials_binding("two", "cred2")
-    old = stored(shoot(secretBindingName=None, credentialsBindingName="one"), *bindings)
+    old = stored(submitted(secretBindingName=None, credentialsBindingName="one"), *bindings)
     new = with_fields(old, spec__credentialsBindingName="two")
     assert asked(*bindings).update(old, new).status is None
     assert asked(*bindings, denied=["get secrets"]).update(old, new).code == 403
@@ -359,7 +359,7 @@ def test_a_profile_offers_at_once_what_its_status_is_going_to_say(parent: str, i
     )
     reference = {"kind": "NamespacedCloudProfile", "name": "own"}
     pools = [worker(), worker("x", machine__type="huge")]
-    created = create(shoot(cloudProfile=reference, provider__workers=pools), profile)
+    created = create(submitted(cloudProfile=reference, provider__workers=pools), profile)
     assert (created.status is None) is is_accepted
 
 
@@ -369,7 +369,7 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
     managed = of(resources.MANAGED_SEEDS, "s", namespace=NAMESPACE, spec=spec)
     vpa: dict[str, Any] = {"kubernetes__verticalPodAutoscaler": {"enabled": True}}
     pools = [worker(zones=["a", "b"])]
-    old = stored(shoot(provider__workers=pools, meta__annotations={CONFIRMED: "true"}, **vpa))
+    old = stored(submitted(provider__workers=pools, meta__annotations={CONFIRMED: "true"}, **vpa))
     assert update(old, managed, purpose="testing").status is None
     for fields in (
         {"kubernetes__verticalPodAutoscaler": None},
@@ -378,7 +378,7 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
         {"provider__workers": [worker(zones=["a"])]},
     ):
         assert update(old, managed, **fields).code == 403, fields
-    unfit = stored(shoot(provider__workers=pools))
+    unfit = stored(submitted(provider__workers=pools))
     assert update(unfit, managed, meta__labels={"a": "b"}).status is None
     assert update(unfit, managed, purpose="testing").status is None
     assert "still referenced by a managed seed" in asked(managed).delete(old).message
@@ -422,9 +422,9 @@ LIMITED = with_fields(BINDING, quotas=[{"name": "q", "namespace": NAMESPACE}])
 
 def test_all_shoots_of_a_binding_share_its_quota() -> None:
     garden = LIMITED, quota(metrics={"cpu": "10", "loadbalancer": "2"})
-    other = stored(shoot("other", provider__workers=[worker(maximum=4)]))
-    assert create(shoot(provider__workers=[worker(maximum=1)]), *garden, other).status is None
-    refused = create(shoot(provider__workers=[worker(maximum=2)]), *garden, other)
+    other = stored(submitted("other", provider__workers=[worker(maximum=4)]))
+    assert create(submitted(provider__workers=[worker(maximum=1)]), *garden, other).status is None
+    refused = create(submitted(provider__workers=[worker(maximum=2)]), *garden, other)
     assert (refused.code, refused.message.partition("forbidden: ")[2]) == (
         403,
         "quota limits exceeded. Unable to allocate further cpu ",
@@ -442,7 +442,7 @@ def test_a_quota_is_looked_at_when_a_shoot_grows() -> None:
 def test_volumes_count_by_their_class() -> None:
     volume = {"type": "std", "size": "20Gi"}
     garden = LIMITED, quota(metrics={"storage.standard": "39Gi", "storage.premium": "0"})
-    refused = create(shoot(provider__workers=[worker(volume=volume)]), *garden)
+    refused = create(submitted(provider__workers=[worker(volume=volume)]), *garden)
     assert "further storage.standard " in refused.message
 
 
@@ -453,7 +453,7 @@ def test_the_end_of_a_shoot_is_put_off_by_its_quotas_days_at_most(until: str, co
     old = stored()
     notes = {**old["metadata"]["annotations"], EXPIRATION: until}
     assert update(old, LIMITED, quota(clusterLifetimeDays=7), meta__annotations=notes).code == code
-    new = shoot(meta__annotations={EXPIRATION: until})
+    new = submitted(meta__annotations={EXPIRATION: until})
     assert create(new, LIMITED, quota(clusterLifetimeDays=7)).code == code
 
 
@@ -464,7 +464,7 @@ def test_the_end_of_a_shoot_is_limited_by_the_credentials_that_it_gets() -> None
         for name, quotas in (("free", []), ("limited", [{"name": "q", "namespace": NAMESPACE}]))
     ]  # fmt: skip
     unlimited: dict[str, Any] = {"secretBindingName": None, "credentialsBindingName": "free"}
-    old = stored(shoot(**unlimited), *bindings, meta__annotations={EXPIRATION: "2999-01-01T00:00:00Z"})
+    old = stored(submitted(**unlimited), *bindings, meta__annotations={EXPIRATION: "2999-01-01T00:00:00Z"})
     moved = update(old, *bindings, quota(clusterLifetimeDays=7), credentialsBindingName="limited")
     assert "requested shoot expiration time is too long" in moved.message
 
@@ -500,14 +500,14 @@ def test_operations_count_and_go(status: Object | None, asked_for: str, *, is_re
 
 
 def test_a_rotation_of_ssh_keys_where_there_are_none_is_dropped() -> None:
-    old = stored(shoot(provider__workersSettings={"sshAccess": {"enabled": False}}), status=operation())
+    old = stored(submitted(provider__workersSettings={"sshAccess": {"enabled": False}}), status=operation())
     changed = annotated(old, **{OPERATION: "rotate-ssh-keypair"})
     assert OPERATION not in changed.object["metadata"]["annotations"]
     assert "operation" not in changed.object
 
 
 def test_with_a_confined_rollout_only_hibernation_counts_at_once() -> None:
-    old = stored(shoot(maintenance={"confineSpecUpdateRollout": True}), status=operation(state="Failed"))
+    old = stored(submitted(maintenance={"confineSpecUpdateRollout": True}), status=operation(state="Failed"))
     changed = update(old, purpose="testing")
     assert "operation" not in changed.object
     notes = changed.object["metadata"]["annotations"]
@@ -572,7 +572,7 @@ def test_a_cluster_does_not_go_to_sleep_before_a_rotation_that_is_planned() -> N
     ],
 )  # fmt: skip
 def test_tasks_follow_from_what_changes(fields: dict[str, Any], tasks: str) -> None:
-    old = stored(shoot(hibernation={"enabled": True}), meta__annotations={})
+    old = stored(submitted(hibernation={"enabled": True}), meta__annotations={})
     assert update(old, **fields).object["metadata"]["annotations"].get(TASKS, "") == tasks
 
 
@@ -587,10 +587,10 @@ def test_a_deletion_is_forced_only_where_it_is_stuck() -> None:
     assert forced.status is None
     assert forced.object["operation"] == {"sequence": 1}
     assert annotated(forced.object, **{FORCE: "false"}).fields == path
-    assert create(shoot(meta__annotations={FORCE: "true"})).fields == path
+    assert create(submitted(meta__annotations={FORCE: "true"})).fields == path
 
 
 def test_objects_that_are_referenced_are_found() -> None:
     reference = {"name": "r", "resourceRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "c"}}
     config_map = of(kubernetes.CONFIG_MAPS, "c", namespace=NAMESPACE)
-    assert create(shoot(resources=[reference]), config_map, SECRET).status is None
+    assert create(submitted(resources=[reference]), config_map, SECRET).status is None

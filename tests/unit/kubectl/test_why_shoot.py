@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gardener.garden.scheduling import Decision, Exclusion, Filter
+from kit.garden_objects import shoot
 from kube.objects import Key, Object
 from kubectl.garden.why.finding import Finding, Level, ordered
 from kubectl.garden.why.shoot import Around, findings
@@ -21,22 +22,17 @@ PROFILE: Object = {"kubernetes": {"versions": [{"version": "1.30.1"}, {"version"
 FAILED = {"type": "Reconcile", "state": "Failed", "lastUpdateTime": HOUR_AGO, "description": "it broke"}
 
 
-def shoot(*, status: Object | None = None, meta: Object | None = None, **spec: Any) -> Object:
-    about = {
-        "name": "s",
-        "namespace": "n",
-        "generation": 2,
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-        **(meta or {}),
-    }
-    told = {"observedGeneration": 2, "seedName": "far", **(status or {})}
-    return {"metadata": about, "spec": {"seedName": "far", **spec}, "status": told}
+def on_far(*, status: Object | None = None, meta: Object | None = None, **spec: Any) -> Object:
+    """A Shoot on the Seed `far`, whose gardenlet has seen all changes."""
+    about = {"generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z", **(meta or {})}
+    seen = {"observedGeneration": 2, "seedName": "far", **(status or {})}
+    return shoot("n/s", status=seen, **about, **{"seedName": "far", **spec})
 
 
 def deleted(*finalizers: str, confirmed: bool = True, **status: Any) -> Object:
     notes = {"confirmation.gardener.cloud/deletion": "true"} if confirmed else {}
     meta = {"deletionTimestamp": HOUR_AGO, "finalizers": list(finalizers), "annotations": notes}
-    return shoot(meta=meta, status=status)
+    return on_far(meta=meta, status=status)
 
 
 def of(obj: Object, **around: Any) -> list[Finding]:
@@ -49,7 +45,7 @@ def only(obj: Object, **around: Any) -> Finding:
 
 
 def test_of_one_that_is_well_there_is_nothing_to_tell() -> None:
-    assert of(shoot(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})) == []
+    assert of(on_far(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})) == []
 
 
 ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
@@ -139,7 +135,7 @@ RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
     ],
 )
 def test_what_becomes_of_a_failure(operation: Object, meta: Object, errors: Any, comes: str, remedy: str) -> None:
-    found = of(shoot(meta=meta, status={"lastOperation": operation, "lastErrors": errors}))
+    found = of(on_far(meta=meta, status={"lastOperation": operation, "lastErrors": errors}))
     assert found[0].level is Level.PROBLEM
     assert found[0].text == f"Reconcile failed at 2026-01-10T11:00:00Z (60m ago); {comes}"
     assert found[0].remedy == remedy
@@ -147,16 +143,16 @@ def test_what_becomes_of_a_failure(operation: Object, meta: Object, errors: Any,
 
 def test_errors_of_a_failure_are_told_in_a_line_each() -> None:
     errors = [{"taskID": "Deploy it", "description": "no\n  quota", "codes": ["ERR_INFRA_QUOTA_EXCEEDED"]}]
-    found = of(shoot(status={"lastOperation": FAILED, "lastErrors": errors}))
+    found = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors}))
     assert found[1].text == "Deploy it: no quota (ERR_INFRA_QUOTA_EXCEEDED)"
-    assert of(shoot(status={"lastOperation": FAILED}))[1].text == "it broke"
-    many = of(shoot(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
+    assert of(on_far(status={"lastOperation": FAILED}))[1].text == "it broke"
+    many = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
     assert many[-1].text == "... and 2 more"
 
 
 def test_an_operation_goes_on() -> None:
     last = {"type": "Create", "state": "Processing", "progress": 30, "description": "Waiting"}
-    assert only(shoot(status={"lastOperation": last})).text == "Create is processing, 30 %: Waiting"
+    assert only(on_far(status={"lastOperation": last})).text == "Create is processing, 30 %: Waiting"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +170,7 @@ def test_an_operation_goes_on() -> None:
     ],
 )
 def test_where_it_is(to_be: str, is_on: str, around: Any, level: Level, text: str) -> None:
-    found = only(shoot(seedName=to_be, status={"seedName": is_on}), **around)
+    found = only(on_far(seedName=to_be, status={"seedName": is_on}), **around)
     assert (found.level, found.about, found.text) == (level, "seed", text)
 
 
@@ -184,7 +180,7 @@ def test_one_that_waits_tells_what_excludes_each_seed() -> None:
         "b": Exclusion(Filter.CAPACITY, "it is full"),
         **{f"c{number}": Exclusion(Filter.PROVIDER, "it is foreign") for number in range(60)},
     }
-    waiting = shoot(seedName="", status={"seedName": ""})
+    waiting = on_far(seedName="", status={"seedName": ""})
     first, nearest, *others, last = of(waiting, decision=Decision(excluded=excluded))
     assert first.text == "it is on no Seed yet: it waits for the scheduler"
     assert (nearest.about, nearest.text) == ("seed capacity", "Seed b: it is full")
@@ -201,7 +197,7 @@ def test_constraints_and_conditions_that_are_not_true() -> None:
         "constraints": [{"type": "HibernationPossible", **bad}, {"type": "Other", "status": "True"}],
         "conditions": [{"type": "EveryNodeReady", **bad, "status": "Progressing"}],
     }
-    assert [(each.about, each.text) for each in of(shoot(status=status))] == [
+    assert [(each.about, each.text) for each in of(on_far(status=status))] == [
         ("constraint", "HibernationPossible is False for 60m: Webhook: remove it"),
         ("condition", "EveryNodeReady is Progressing for 60m: Webhook: remove it"),
     ]
@@ -209,10 +205,10 @@ def test_constraints_and_conditions_that_are_not_true() -> None:
 
 def test_a_change_that_waits() -> None:
     confined = {"maintenance": {**WINDOW, "confineSpecUpdateRollout": True}}
-    found = of(shoot(meta={"generation": 3}, **confined))[0]
+    found = of(on_far(meta={"generation": 3}, **confined))[0]
     assert found.text == "a change waits for the next maintenance window, at 2026-01-10T22:00:00Z (in 10h)"
     assert found.remedy == "or now: kubectl annotate shoot s -n n gardener.cloud/operation=maintain"
-    assert only(shoot(meta={"generation": 3})).text == "a change waits for the gardenlet to take it up"
+    assert only(on_far(meta={"generation": 3})).text == "a change waits for the gardenlet to take it up"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +224,7 @@ def test_a_change_that_waits() -> None:
 def test_an_end_by_quota(until: str | None, days: list[int], level: Level, text: str) -> None:
     notes = {} if until is None else {"shoot.gardener.cloud/expiration-timestamp": until}
     quotas = [{"spec": {"clusterLifetimeDays": each}} for each in days]
-    found = only(shoot(meta={"annotations": notes}), quotas=quotas)
+    found = only(on_far(meta={"annotations": notes}), quotas=quotas)
     assert (found.level, found.about) == (level, "expiration")
     assert text in found.text
     assert "kubectl annotate shoot s -n n" in found.remedy
@@ -236,22 +232,22 @@ def test_an_end_by_quota(until: str | None, days: list[int], level: Level, text:
 
 def test_what_maintenance_changes() -> None:
     wanted = {"maintenance": {**WINDOW, "autoUpdate": {"kubernetesVersion": True}}}
-    old = shoot(kubernetes={"version": "1.30.1"}, **wanted)
+    old = on_far(kubernetes={"version": "1.30.1"}, **wanted)
     assert only(old, profile=PROFILE).text == (
         'begins at 2026-01-10T22:00:00Z (in 10h), and will report: Control Plane: Updated Kubernetes version from "1.30.1" to "1.30.4". '
         "Reason: Automatic update of Kubernetes version configured"
     )
-    new = shoot(kubernetes={"version": "1.30.4"}, **wanted)
+    new = on_far(kubernetes={"version": "1.30.4"}, **wanted)
     assert only(new, profile=PROFILE).text.endswith(": no changes but for a reconciliation")
     assert only(new).text == "begins at 2026-01-10T22:00:00Z (in 10h)"
-    asked = shoot(meta={"annotations": {"gardener.cloud/operation": "maintain"}}, **wanted)
+    asked = on_far(meta={"annotations": {"gardener.cloud/operation": "maintain"}}, **wanted)
     assert (only(asked).text, only(asked).remedy) == ("is due now", "")
 
 
 def test_a_failed_maintenance_and_an_image_that_is_not_offered() -> None:
     worker = {"name": "w", "machine": {"image": {"name": "os", "version": "1.0.0"}}}
     failed = {"lastMaintenance": {"state": "Failed", "failureReason": "no version"}}
-    wanted = shoot(status=failed, provider={"workers": [worker]}, maintenance=WINDOW)
+    wanted = on_far(status=failed, provider={"workers": [worker]}, maintenance=WINDOW)
     found = of(wanted, profile=PROFILE)
     assert found[0].text == "the last one failed: no version"
     assert found[1].text.startswith("machine images can't be maintained: ")
@@ -280,12 +276,12 @@ def test_a_failed_maintenance_and_an_image_that_is_not_offered() -> None:
     ],
 )
 def test_sleep(hibernation: Object, text: str) -> None:
-    found = only(shoot(hibernation=hibernation))
+    found = only(on_far(hibernation=hibernation))
     assert found.about == "hibernation"
     assert found.text.startswith(text)
 
 
 def test_the_most_important_comes_first() -> None:
     status = {"lastOperation": FAILED, "constraints": [{"type": "HibernationPossible", "status": "False"}]}
-    levels = [each.level for each in of(shoot(status=status, seedName="near", maintenance=WINDOW))]
+    levels = [each.level for each in of(on_far(status=status, seedName="near", maintenance=WINDOW))]
     assert levels == [Level.PROBLEM] * 3 + [Level.NEXT] * 2

@@ -10,14 +10,14 @@ from config.errors import ConfigError
 from config.scheduler import decode
 from config.scheduler.schema import SchedulerConfiguration
 from config.validation import check
-from kit.scheduling import shoot
+from kit.scheduling import schedulable
 from kube.objects import Object
 
 HEAD = "apiVersion: scheduler.config.gardener.cloud/v1alpha1\nkind: SchedulerConfiguration\n"
 
 
 def known(name: str) -> Object:
-    obj = shoot(name)
+    obj = schedulable(name)
     obj["metadata"]["uid"] = f"uid-of-{name}"
     return obj
 

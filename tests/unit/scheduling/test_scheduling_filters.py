@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gardener.garden.scheduling import Decision, Filter, Garden, SeedInfo, Usage, decide, tolerates
-from kit.scheduling import READY, seed, shoot, toleration
+from kit.scheduling import READY, schedulable, seed, toleration
 from kit.webhooks.shoots import with_fields
 from kube.objects import Object
 
@@ -53,7 +53,7 @@ def selecting(**selector: Any) -> Object:
     ],
 )  # fmt: skip
 def test_a_seed_is_usable_if_it_is_visible_and_ready(fields: dict[str, Any], reason: str) -> None:
-    decision = decided(shoot(), with_fields(seed("a"), **fields))
+    decision = decided(schedulable(), with_fields(seed("a"), **fields))
     if not reason:
         assert decision.seed == "a"
         return
@@ -65,20 +65,20 @@ def test_a_seed_is_usable_if_it_is_visible_and_ready(fields: dict[str, Any], rea
 
 def test_without_grace_a_seed_that_is_progressing_is_not_usable() -> None:
     just_now = [{**PROGRESSING, "lastTransitionTime": "2026-01-01T23:59:59Z"}]
-    assert not decided(shoot(), with_fields(seed("a"), status__conditions=just_now), grace=timedelta()).seed
+    assert not decided(schedulable(), with_fields(seed("a"), status__conditions=just_now), grace=timedelta()).seed
 
 
 # --- the profile
 
 
 def test_a_shoot_without_profile_is_not_scheduled() -> None:
-    assert decided(shoot(cloudProfile=None), seed("a")).message == "could not determine cloudprofile from shoot"
+    assert decided(schedulable(cloudProfile=None), seed("a")).message == "could not determine cloudprofile from shoot"
 
 
 def test_a_profile_that_does_not_exist_is_named() -> None:
     garden = Garden(seeds=[SeedInfo.of(seed("a"))], usage=Usage(), now=NOW)
-    assert decide(shoot(), None, garden).message == 'cloudprofiles.core.gardener.cloud "profile" not found'
-    own = shoot(cloudProfile={"kind": "NamespacedCloudProfile", "name": "own"})
+    assert decide(schedulable(), None, garden).message == 'cloudprofiles.core.gardener.cloud "profile" not found'
+    own = schedulable(cloudProfile={"kind": "NamespacedCloudProfile", "name": "own"})
     told = 'namespacedcloudprofiles.core.gardener.cloud "own" has not been rendered yet'
     assert decide(own, {}, garden).message == told
 
@@ -120,7 +120,7 @@ def test_a_profile_that_does_not_exist_is_named() -> None:
 def test_what_excludes_the_last_seed_is_said(
     wanted: dict[str, Any], profile: Object, fields: dict[str, Any], by: Filter, message: str
 ) -> None:
-    decision = decided(shoot(**wanted), with_fields(seed("a"), **fields), profile=profile)
+    decision = decided(schedulable(**wanted), with_fields(seed("a"), **fields), profile=profile)
     assert decision.message == message
     assert decision.excluded["a"].by == by
     assert decision.lacks_room is (by == Filter.CAPACITY)
@@ -142,19 +142,19 @@ def test_what_excludes_the_last_seed_is_said(
     ],
 )  # fmt: skip
 def test_what_does_not_matter_excludes_no_seed(wanted: dict[str, Any], profile: Object, fields: dict[str, Any]) -> None:
-    assert decided(shoot(**wanted), with_fields(seed("a"), **fields), profile=profile).seed == "a"
+    assert decided(schedulable(**wanted), with_fields(seed("a"), **fields), profile=profile).seed == "a"
 
 
 @pytest.mark.parametrize("types", [["*"], ["aws", "gcp"]])
 def test_a_profile_may_allow_seeds_of_other_providers(types: list[str]) -> None:
     other = seed("a", provider="aws")
-    found = decided(shoot(purpose="production"), other, profile=selecting(providerTypes=types))
+    found = decided(schedulable(purpose="production"), other, profile=selecting(providerTypes=types))
     assert found.excluded["a"].by == Filter.STRATEGY
 
 
 def test_a_selector_that_can_not_be_understood_is_shown() -> None:
     broken = {"matchExpressions": [{"key": "a", "operator": "Is"}]}
-    told = decided(shoot(seedSelector=broken), seed("a")).message
+    told = decided(schedulable(seedSelector=broken), seed("a")).message
     assert told == (
         'label selector conversion failed: {"matchExpressions": [{"key": "a", "operator": "Is"}]} for seedSelector:'
         ' "Is" is not a valid label selector operator'
@@ -165,7 +165,7 @@ def test_each_filter_counts_what_the_one_before_has_left() -> None:
     gone = with_fields(seed("a"), metadata__deletionTimestamp="2026-01-01T00:00:00Z")
     foreign, full = seed("b", provider="aws"), seed("d", room=0)
     tainted = with_fields(seed("c"), spec__taints=[{"key": "k"}])
-    decision = decided(shoot(), full, tainted, foreign, gone)
+    decision = decided(schedulable(), full, tainted, foreign, gone)
     assert decision.message == (
         "0/2 seed cluster candidate(s) are eligible for scheduling: {c => shoot does not tolerate the seed's taints,"
         " d => seed does not have available capacity for shoots}"
@@ -175,11 +175,11 @@ def test_each_filter_counts_what_the_one_before_has_left() -> None:
 
 
 def test_a_seed_that_would_not_be_chosen_anyway_is_not_what_lacks_room() -> None:
-    assert not decided(shoot(), seed("a", room=0, region="asia")).lacks_room
+    assert not decided(schedulable(), seed("a", room=0, region="asia")).lacks_room
 
 
 def test_of_many_seeds_the_first_are_named() -> None:
-    told = decided(shoot(), *(seed(f"s{number:03}", room=0) for number in range(120))).message
+    told = decided(schedulable(), *(seed(f"s{number:03}", room=0) for number in range(120))).message
     assert told.startswith("0/120 seed")
     assert told.endswith("s099 => seed does not have available capacity for shoots, and 20 more}")
 
@@ -204,7 +204,7 @@ def test_of_many_seeds_the_first_are_named() -> None:
     ],
 )  # fmt: skip
 def test_networks_of_shoot_and_seed_are_apart(networking: Object, problems: list[str]) -> None:
-    told = decided(shoot(networking=networking), seed("a")).excluded["a"].reason
+    told = decided(schedulable(networking=networking), seed("a")).excluded["a"].reason
     assert told == f"invalid networks: [{' '.join(problems)}]"
 
 
@@ -212,13 +212,13 @@ def test_a_seed_proposes_networks() -> None:
     proposing = with_fields(
         seed("a"), spec__networks__shootDefaults={"pods": "10.0.0.0/9", "services": "10.200.0.0/24"}
     )
-    told = decided(shoot(networking={"nodes": "10.250.0.0/16"}), proposing).excluded["a"].reason
+    told = decided(schedulable(networking={"nodes": "10.250.0.0/16"}), proposing).excluded["a"].reason
     assert "services is required" not in told
     assert "shoot pod network intersects" in told
 
 
 def test_networks_that_a_shoot_has_count_besides() -> None:
-    moving = with_fields(shoot(), status__networking={"pods": ["10.20.1.0/24"], "nodes": ["10.99.0.0/16"]})
+    moving = with_fields(schedulable(), status__networking={"pods": ["10.20.1.0/24"], "nodes": ["10.99.0.0/16"]})
     told = decided(moving, seed("a")).excluded["a"].reason
     assert told.count("intersects") == 1
     assert '"10.20.1.0/24": shoot pod network' in told
@@ -254,9 +254,9 @@ def test_each_taint_needs_a_toleration(taints: list[str], tolerations: list[str]
 def test_the_seed_with_the_fewest_shoots_is_chosen_among_those_with_room() -> None:
     a, b, c = seed("a", room=3), with_fields(seed("b", room=10), spec__taints=[{"key": "x"}]), seed("c")
     usage = Usage({"a": 3, "b": 5, "c": 7})
-    assert decided(shoot(), a, b, c, usage=usage).seed == "c"
-    assert decided(shoot(tolerations=[{"key": "x"}]), a, b, c, usage=usage).seed == "b"
-    told = decided(shoot(), a, b, usage=usage).message
+    assert decided(schedulable(), a, b, c, usage=usage).seed == "c"
+    assert decided(schedulable(tolerations=[{"key": "x"}]), a, b, c, usage=usage).seed == "b"
+    told = decided(schedulable(), a, b, usage=usage).message
     assert told == (
         "0/2 seed cluster candidate(s) are eligible for scheduling: {a => seed does not have available capacity for"
         " shoots, b => shoot does not tolerate the seed's taints}"
@@ -264,12 +264,12 @@ def test_the_seed_with_the_fewest_shoots_is_chosen_among_those_with_room() -> No
 
 
 def test_of_equal_seeds_the_first_by_name_is_chosen() -> None:
-    assert decided(shoot(), seed("c"), seed("b"), usage=Usage({"b": 1, "c": 1})).seed == "b"
+    assert decided(schedulable(), seed("c"), seed("b"), usage=Usage({"b": 1, "c": 1})).seed == "b"
 
 
 def test_a_shoot_that_moves_counts_on_both_seeds() -> None:
-    moving = with_fields(shoot("m", on="b"), status__seedName="a")
-    assert Usage.of([moving, shoot("n", on="a"), shoot()]) == {"a": 2, "b": 1}
+    moving = with_fields(schedulable("m", on="b"), status__seedName="a")
+    assert Usage.of([moving, schedulable("n", on="a"), schedulable()]) == {"a": 2, "b": 1}
 
 
 def test_a_selector_with_very_many_values_costs_little_and_is_cut_in_messages() -> None:
@@ -281,7 +281,7 @@ def test_a_selector_with_very_many_values_costs_little_and_is_cut_in_messages() 
     ]
     seeds = [with_fields(seed(f"s{number}"), metadata__labels={"a": "x", "b": "x"}) for number in range(300)]
     before = time.thread_time()
-    decision = decided(shoot(**selecting(matchExpressions=expressions)), *seeds)
+    decision = decided(schedulable(**selecting(matchExpressions=expressions)), *seeds)
     assert time.thread_time() - before < 1.5
     assert decision.seed == ""
     assert len(decision.message) < 2000

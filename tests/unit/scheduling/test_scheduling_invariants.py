@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gardener.garden.scheduling import Decision, Filter, Garden, SeedInfo, Strategy, Usage, decide
 from gardener.garden.scheduling.regions import distance
-from kit.scheduling import seed, shoot, toleration
+from kit.scheduling import schedulable, seed, toleration
 from kit.webhooks.shoots import with_fields
 from kube.objects import Object
 
@@ -40,7 +40,7 @@ def seeds(draw: st.DrawFn) -> list[Object]:
 @st.composite
 def shoots(draw: st.DrawFn) -> Object:
     selector: dict[str, Any] = {"seedSelector": {"matchLabels": draw(LABELS)}} if draw(st.integers(0, 2)) == 0 else {}
-    return shoot(
+    return schedulable(
         region=draw(REGIONS),
         purpose=draw(st.sampled_from(["production", "testing"])),
         tolerations=list(map(toleration, draw(st.lists(KEYS, unique=True)))),

@@ -7,7 +7,7 @@ import pytest
 
 from gardener.garden.scheduling import Decision, Garden, RegionConfig, SeedInfo, Strategy, Usage, decide
 from gardener.garden.scheduling.regions import distance
-from kit.scheduling import PROFILE, seed, shoot
+from kit.scheduling import PROFILE, schedulable, seed
 from kube.objects import Object
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -29,7 +29,7 @@ def decided(
         region_configs=configs or [],
         strategy=Strategy.MINIMAL_DISTANCE,
     )
-    return decide(shoot(**spec), {"seedSelector": {"providerTypes": ["*"]}}, garden)
+    return decide(schedulable(**spec), {"seedSelector": {"providerTypes": ["*"]}}, garden)
 
 
 @pytest.mark.parametrize(
