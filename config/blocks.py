@@ -7,10 +7,11 @@ Where programs differ in a default, the configuration of a program has the block
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Protocol
 
 from config.checks import (
     at_least,
+    distinct_ports,
     each,
     http_url,
     invalid_duration,
@@ -145,13 +146,13 @@ class Tracing:
 # --- what every configuration has, whatever else it has
 
 
-class Servers(Protocol):
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    health_probes: Annotated[HTTPServer, setting("HTTP server of `/healthz` and `/readyz`.")] = HTTPServer()
+    metrics: Annotated[HTTPServer, setting("HTTP server of `/metrics`.")] = HTTPServer()
 
-    @property
-    def health_probes(self) -> HTTPServer: ...
-    @property
-    def metrics(self) -> HTTPServer: ...
+    def errors(self, path: str) -> Iterator[FieldError]:
+        return distinct_ports(self, path)
 
 
 class Controllers(Protocol):
@@ -159,24 +160,26 @@ class Controllers(Protocol):
     def cache_sync_timeout(self) -> float: ...
 
 
-class Configuration(Protocol):
-    """Beside these it has a ClientConnection for each of its clusters."""
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A configuration declares further fields, and those of these anew that differ in a default.
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    Its connections, one for each of its clusters, stand before these fields in the file. They are in another base:
+
+        @dataclass(frozen=True, slots=True, kw_only=True)
+        class GreeterConfiguration(Configuration, _Connections):
+    """
+
+    leader_election: Annotated[LeaderElection, setting("Leader election of the controllers, by a Lease.")] = (
+        LeaderElection()
+    )
+    server: Annotated[Server, setting("Servers of the program.")] = Server()
+    debugging: Annotated[Debugging, setting("Debugging.")] = Debugging()
+    tracing: Annotated[Tracing, setting("OpenTelemetry traces.")] = Tracing()
+    log_level: LogLevel = "info"
+    log_format: LogFormat = "json"
+    graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
 
     @property
-    def leader_election(self) -> LeaderElection: ...
-    @property
-    def server(self) -> Servers: ...
-    @property
-    def debugging(self) -> Debugging: ...
-    @property
-    def tracing(self) -> Tracing: ...
-    @property
-    def log_level(self) -> str: ...
-    @property
-    def log_format(self) -> str: ...
-    @property
-    def graceful_shutdown_timeout(self) -> float: ...
-    @property
-    def controllers(self) -> Controllers: ...
+    def controllers(self) -> Controllers:
+        raise NotImplementedError

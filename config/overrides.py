@@ -63,7 +63,7 @@ def override(
         metrics=_at("metrics-bind-address", metrics, config.server.metrics, errors),
     )
     extra = {"target": overrides.extra_target_namespaces}
-    connections = {}
+    connections: dict[str, Any] = {}
     for cluster in clusters:
         connection = cluster.configured_in(config)
         connections[cluster.attribute] = replace(

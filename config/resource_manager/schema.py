@@ -10,17 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import (
-    ClientConnection,
-    Debugging,
-    GracefulShutdownTimeout,
-    HTTPServer,
-    LeaderElection,
-    LogFormat,
-    LogLevel,
-    Tracing,
-)
-from config.checks import at_least, distinct_ports, each, port, required_value
+from config import blocks
+from config.blocks import ClientConnection, Configuration, HTTPServer, LeaderElection
+from config.checks import at_least, each, port, required_value
 from config.fields import setting
 from config.resource_manager.controllers import Controllers
 from config.resource_manager.webhooks import Webhooks
@@ -79,11 +71,15 @@ class StatusPageServer:
     port: OptionalPort = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+@dataclass(frozen=True, kw_only=True)
+class _Webhooks:
     webhooks: Annotated[WebhookServer, setting("HTTPS server of the webhooks.")] = field(
         default_factory=partial(WebhookServer, port=9449)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server(blocks.Server, _Webhooks):
     health_probes: Annotated[HTTPServer, setting("HTTP server of `/healthz` and `/readyz`.")] = field(
         default_factory=partial(HTTPServer, port=8081)
     )
@@ -94,27 +90,23 @@ class Server:
         default_factory=StatusPageServer
     )
 
-    def errors(self, path: str) -> Iterator[FieldError]:
-        return distinct_ports(self, path)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceManagerConfiguration:
+@dataclass(frozen=True, kw_only=True)
+class _Connections:
     source_client_connection: Annotated[
         ClientConnection, setting("Connection to the cluster with ManagedResources, their Secrets and the Lease.")
     ] = field(default_factory=ClientConnection)
     target_client_connection: Annotated[
         ClientConnection, setting("Connection to the cluster that receives the objects.")
     ] = field(default_factory=ClientConnection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceManagerConfiguration(Configuration, _Connections):
     leader_election: Annotated[
         LeaderElection, setting("Leader election of the controllers, by a Lease in the source cluster.")
     ] = field(default_factory=partial(LeaderElection, resource_name="gardener-resource-manager"))
     server: Annotated[Server, setting("Servers of the programs.")] = field(default_factory=Server)
-    debugging: Annotated[Debugging, setting("Debugging.")] = field(default_factory=Debugging)
-    tracing: Annotated[Tracing, setting("OpenTelemetry traces.")] = field(default_factory=Tracing)
-    log_level: LogLevel = "info"
-    log_format: LogFormat = "json"
-    graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
     controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
     webhooks: Annotated[Webhooks, setting("The admission and authorization webhooks.")] = field(
         default_factory=Webhooks

@@ -1,40 +1,15 @@
 """Every field of the scheduler's configuration file."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import (
-    CacheSyncTimeout,
-    ClientConnection,
-    Debugging,
-    GracefulShutdownTimeout,
-    HTTPServer,
-    LeaderElection,
-    LogFormat,
-    LogLevel,
-    Tracing,
-)
-from config.checks import distinct_ports, lasts_at_least, one_of
+from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, LeaderElection, Server
+from config.checks import lasts_at_least, one_of
 from config.fields import Duration, setting
 from config.shared import workers
-from kube.validation import FieldError
 
 SAME_REGION, MINIMAL_DISTANCE = STRATEGIES = ("SameRegion", "MinimalDistance")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    health_probes: Annotated[HTTPServer, setting("HTTP server of `/healthz` and `/readyz`.")] = field(
-        default_factory=partial(HTTPServer, port=10251)
-    )
-    metrics: Annotated[HTTPServer, setting("HTTP server of `/metrics`.")] = field(
-        default_factory=partial(HTTPServer, port=19251)
-    )
-
-    def errors(self, path: str) -> Iterator[FieldError]:
-        return distinct_ports(self, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +39,15 @@ class Schedulers:
     shoot: Annotated[Shoot, setting("Chooses Seeds for Shoots.")] = Shoot()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerConfiguration:
+@dataclass(frozen=True, kw_only=True)
+class _Connections:
     client_connection: Annotated[ClientConnection, setting("Connection to the garden cluster.")] = field(
         default_factory=partial(ClientConnection, qps=50.0, burst=100)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfiguration(Configuration, _Connections):
     leader_election: Annotated[
         LeaderElection, setting("Leader election of the scheduler, by a Lease in the garden cluster.")
     ] = field(
@@ -76,12 +55,9 @@ class SchedulerConfiguration:
             LeaderElection, resource_name="gardener-scheduler-leader-election", resource_namespace="garden"
         )
     )
-    server: Annotated[Server, setting("Servers of the program.")] = field(default_factory=Server)
-    debugging: Annotated[Debugging, setting("Debugging.")] = field(default_factory=Debugging)
-    tracing: Annotated[Tracing, setting("OpenTelemetry traces.")] = field(default_factory=Tracing)
-    log_level: LogLevel = "info"
-    log_format: LogFormat = "json"
-    graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
+    server: Annotated[Server, setting("Servers of the program.")] = field(
+        default_factory=partial(Server, health_probes=HTTPServer(port=10251), metrics=HTTPServer(port=19251))
+    )
     feature_gates: Annotated[dict[str, bool], setting("Accepted for compatibility; there are no feature gates.")] = (
         field(default_factory=dict)
     )

@@ -8,17 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from config.blocks import (
-    CacheSyncTimeout,
-    ClientConnection,
-    Debugging,
-    GracefulShutdownTimeout,
-    HTTPServer,
-    LeaderElection,
-    LogFormat,
-    LogLevel,
-    Tracing,
-)
+from config.blocks import CacheSyncTimeout, ClientConnection, Configuration, HTTPServer, LeaderElection, Server
 from config.component import Component
 from config.fields import setting
 from config.overrides import ClusterConnection
@@ -35,29 +25,24 @@ from process.runner import Groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    health_probes: Annotated[HTTPServer, setting("Probes.")] = field(default_factory=partial(HTTPServer, port=2718))
-    metrics: Annotated[HTTPServer, setting("Metrics.")] = field(default_factory=partial(HTTPServer, port=2719))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllersBlock:
     cache_sync_timeout: CacheSyncTimeout = 120.0
     greeting: Annotated[str, setting("What ConfigMaps get.")] = "hello"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GreeterConfiguration:
+@dataclass(frozen=True, kw_only=True)
+class Connections:
     client_connection: Annotated[ClientConnection, setting("Garden.")] = field(default_factory=ClientConnection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreeterConfiguration(Configuration, Connections):
     leader_election: Annotated[LeaderElection, setting("Election.")] = field(
         default_factory=partial(LeaderElection, resource_name="greeter-leader-election", resource_namespace="garden")
     )
-    server: Annotated[Server, setting("Servers.")] = field(default_factory=Server)
-    debugging: Annotated[Debugging, setting("Debugging.")] = field(default_factory=Debugging)
-    tracing: Annotated[Tracing, setting("Traces.")] = field(default_factory=Tracing)
-    log_level: LogLevel = "info"
-    log_format: LogFormat = "json"
-    graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
+    server: Annotated[Server, setting("Servers.")] = field(
+        default_factory=partial(Server, health_probes=HTTPServer(port=2718), metrics=HTTPServer(port=2719))
+    )
     controllers: Annotated[ControllersBlock, setting("Controllers.")] = field(default_factory=ControllersBlock)
 
 
