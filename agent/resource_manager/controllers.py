@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.common.managed_resource_metrics import Sources
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.controller import declare_health, declare_progress
@@ -16,7 +17,6 @@ from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.conditions import with_ready
 from kube.cache import Store
 from kube.loop import ControlLoop
-from kube.managed_kinds import ManagedKinds
 from kube.objects import Object
 from kube.status import StatusWriter
 from process.clusters import Cluster

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
+from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.health.conditions import health_condition
 from agent.resource_manager.health.controller import declare_health, declare_progress
 from agent.resource_manager.health.reconcile import Reconciler
@@ -40,7 +41,6 @@ from kube.conditions import Condition
 from kube.controller import RequeueAfter
 from kube.errors import KindNotServed, NoStatus, TooManyRequests
 from kube.loop import ControlLoop
-from kube.managed_kinds import ManagedKinds
 from kube.objects import Key, Object, labels, metadata
 from kube.resources import Resource
 from kube.status import StatusWriter

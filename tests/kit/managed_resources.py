@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.controller import ManagedResourceLoop
 from agent.resource_manager.managed_resource.source import Source
@@ -35,7 +36,6 @@ from kit.world import World
 from kube.client import Client
 from kube.errors import NotFound
 from kube.loop import ControlLoop
-from kube.managed_kinds import ManagedKinds
 from kube.objects import Object, annotations, condition, is_deleting, key, labels, metadata, uid
 from kube.resources import CONFIG_MAPS, SECRETS
 from kube.status import StatusWriter

@@ -14,6 +14,7 @@ import yaml
 import agent
 import kube
 import webhooks
+from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
 from agent.resource_manager.managed_resource.source import Source
@@ -28,7 +29,6 @@ from kit.hostile import Place
 from kube.cache import Caches, Store, View
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.managed_kinds import ManagedKinds
 from kube.objects import Object, resource_version, uid
 from kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS, Resource
 from webhooks.garden.lookups import VIEWS, bare
@@ -245,7 +245,7 @@ def of_the_source() -> list[View[Any]]:
 
 
 MADE_AT_WORK = {
-    "kube.managed_kinds: keep": of_managed_kinds(),
+    "agent.resource_manager.common.managed_kinds: keep": of_managed_kinds(),
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
     "agent.shared.network_policy.istio: _namespace_of": [View(PODS, istio._namespace_of)],

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self, TypeVar
 
-from kube.lazy import lazy
 from kube.objects import Key, Object, is_deleting, metadata
 from kube.paths import at
 from kube.resources import Resource
 from webhooks.admission import User
 from webhooks.garden.findings import Finding
+from webhooks.garden.lazy import lazy
 from webhooks.shapes import child
 
 T = TypeVar("T")

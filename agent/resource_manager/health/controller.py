@@ -14,6 +14,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
+from agent.resource_manager.common.inputs import Inputs
+from agent.resource_manager.common.managed_kinds import ManagedKinds, Part
 from agent.resource_manager.context import Context
 from agent.resource_manager.health.checks import Check, HealthCheck, ProgressCheck
 from agent.resource_manager.health.objects import Objects
@@ -32,9 +34,7 @@ from gardener.health.checks.deployment import Bucket, buckets
 from gardener.kinds import MANAGED_RESOURCES
 from kube.cache import Change
 from kube.events import EventRecorder
-from kube.inputs import Inputs
 from kube.loop import ControlLoop, Queue, enqueue
-from kube.managed_kinds import ManagedKinds, Part
 from kube.objects import Object
 from kube.queue import CHANGE
 from kube.resources import DEPLOYMENTS, Resource

@@ -14,6 +14,7 @@ from functools import partial
 
 import structlog
 
+from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.health.checks import Check
 from agent.resource_manager.health.conditions import conditions_to_write
 from agent.resource_manager.health.objects import NotKnown
@@ -25,7 +26,6 @@ from kube.conditions import Condition
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError, NotFound
 from kube.events import EventRecorder
-from kube.inputs import Inputs
 from kube.objects import Key, Object, key
 from kube.queue import RESYNC
 from kube.status import Advice, StatusWriter

@@ -24,6 +24,7 @@ from agent.resource_manager.managed_resource.invalid_update import (
 )
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import Owner
+from agent.resource_manager.managed_resource.redaction import without_secrets, without_values
 from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.threads import OBJECTS
 from gardener import keys
@@ -35,7 +36,6 @@ from gardener.managed_resource.ignored_fields import IgnoredFields, digest_of
 from gardener.managed_resource.merge import MergeError, Overwrite, merge, merge_ignored
 from gardener.managed_resource.messages import apply_error_text, held_text, strict_text, taken_back_text
 from gardener.managed_resource.plan import LARGE, Wanted
-from gardener.managed_resource.redaction import without_secrets, without_values
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.warnings import ObjectWarnings, basis, dropped_texts, object_warnings
 from kube.client import Client

@@ -12,6 +12,8 @@ from functools import partial
 
 import structlog
 
+from agent.resource_manager.common.inputs import Inputs
+from agent.resource_manager.common.managed_kinds import ManagedKinds
 from agent.resource_manager.common.service_events import warnings_about
 from agent.resource_manager.context import Context
 from agent.resource_manager.managed_resource.apply import Applier
@@ -33,9 +35,7 @@ from agent.resource_manager.managed_resource.triggers import first_priority, nee
 from gardener.kinds import MANAGED_RESOURCES
 from gardener.responsibility import concerns, finalizer_of, is_ignored, parse_origin
 from kube.cache import Change
-from kube.inputs import Inputs
 from kube.loop import ControlLoop
-from kube.managed_kinds import ManagedKinds
 from kube.objects import Key, Object, is_deleting, key
 from kube.queue import CHANGE, REMOVAL, Priority
 from kube.status import StatusWriter

@@ -1,7 +1,7 @@
 """ManagedResources that wait for others: to be applied, or to be removed; see `gardener.managed_resource.dependencies`.
 
 What their annotations say is read once a version, and cycles are looked for when something has changed (see
-`gardener.managed_resource.dependency_graph`): a pass over one of thousands costs no look at all others.
+`agent.resource_manager.managed_resource.dependency_graph`): a pass over one of thousands costs no look at all others.
 
 Nobody polls. Who waits is remembered here, and looked at again when one of those for which it waits is another than
 before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from agent.resource_manager.managed_resource.dependency_graph import DependencyGraph
 from agent.resource_manager.managed_resource.ownership import Ownership
 from agent.resource_manager.managed_resource.permissions import may_depend
 from agent.resource_manager.managed_resource.plans import Plans
@@ -19,7 +20,6 @@ from config.resource_manager.restrictions import Restrictions
 from gardener import keys
 from gardener.managed_resource import dependencies as rules
 from gardener.managed_resource.dependencies import state_of, unmet
-from gardener.managed_resource.dependency_graph import DependencyGraph
 from gardener.managed_resource.messages import cycle_message, refusal_message
 from gardener.responsibility import concerns
 from kube.cache import Change

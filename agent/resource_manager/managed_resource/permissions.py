@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Self
 
+from agent.resource_manager.managed_resource.redaction import without_values
 from config.resource_manager.restrictions import Impersonation, Kinds, Restrictions
 from gardener import keys
 from gardener.managed_resource.plan import Restriction, unrestricted
-from gardener.managed_resource.redaction import without_values
 from kube.errors import Forbidden
 from kube.names import dns_subdomain_problems
 from kube.objects import Key, Object, annotations, key

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
 from agent.resource_manager.managed_resource.change_set import ChangeSet
@@ -43,7 +44,6 @@ from kube.clock import format_duration
 from kube.conditions import Condition, conditions_of
 from kube.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.errors import KubeError
-from kube.inputs import Inputs
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, key, metadata
 from kube.queue import LAST
 

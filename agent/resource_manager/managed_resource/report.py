@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from agent.resource_manager.common.changes import RecentChanges
+from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.managed_resource.change_set import ChangeSet, news_text
 from agent.resource_manager.managed_resource.record import Record
 from gardener.managed_resource import conditions
@@ -29,7 +30,6 @@ from gardener.managed_resource.warnings import (
 from kube.conditions import Condition, conditions_of
 from kube.controller import ReconcileError, RequeueAfter, Result
 from kube.events import EventRecorder
-from kube.inputs import Inputs
 from kube.limiter import Allowance
 from kube.objects import Key, Object, key, metadata
 from kube.queue import RESYNC

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from agent.resource_manager.common.managed_kinds import ManagedKinds
 from gardener import keys
 from gardener.managed_resource.difference import content_hash
 from gardener.managed_resource.references import object_key
@@ -26,7 +27,6 @@ from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KubeError
 from kube.limiter import ByteBudget
-from kube.managed_kinds import ManagedKinds
 from kube.objects import Key, Object, annotations, is_deleting, labels, metadata, resource_version, uid
 from kube.objects import key as key_of
 from kube.resources import Resource

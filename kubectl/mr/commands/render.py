@@ -10,7 +10,6 @@ from gardener.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.merge import merge_ignored
 from gardener.managed_resource.references import secret_names
-from gardener.managed_resource.schema import schemas_in, unknown_fields
 from gardener.overview.objects import name_of
 from kube.objects import Object, key
 from kubectl import output
@@ -19,6 +18,7 @@ from kubectl.mr import files, parameters
 from kubectl.mr.desired import DEFAULT_MANAGED_BY, Contents, Merging, plan_of
 from kubectl.mr.offline import Kinds
 from kubectl.mr.packing import documents_in, managed_resource, pack, secrets
+from kubectl.mr.schema import schemas_in, unknown_fields
 from kubectl.output import Form
 from kubectl.session import run_offline
 

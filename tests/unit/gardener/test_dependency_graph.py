@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.resource_manager.managed_resource.dependency_graph import DependencyGraph, _search
 from gardener.managed_resource.dependencies import cycle_of
-from gardener.managed_resource.dependency_graph import DependencyGraph, _search
 from kube.objects import Key
 
 NAMES = [Key("n", name) for name in "abcdefg"]
@@ -56,7 +56,7 @@ def test_a_change_costs_no_look_at_all_others(monkeypatch: pytest.MonkeyPatch) -
             steps += 1
             yield step
 
-    monkeypatch.setattr("gardener.managed_resource.dependency_graph._search", search)
+    monkeypatch.setattr("agent.resource_manager.managed_resource.dependency_graph._search", search)
     count = 1000
     for order in (range(count), reversed(range(count))):
         graph, steps = DependencyGraph(), 0

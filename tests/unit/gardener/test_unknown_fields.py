@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gardener.managed_resource.schema import schemas_in, unknown_fields
 from kit.kinds import custom_resource, definition
 from kit.objects import obj
+from kubectl.mr.schema import schemas_in, unknown_fields
 
 WIDGET = custom_resource("example.com", "Widget")
 TEXT = {"type": "string"}

@@ -14,10 +14,10 @@ import structlog
 from prometheus_client import REGISTRY
 from structlog.testing import LogCapture
 
+from agent.resource_manager.common.inputs import Inputs
 from kit.eventually import soon
 from kube.controller import Controller, Done, ReconcileError, Requeue, RequeueAfter, Result, TerminalError, failure_of
 from kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Unreachable
-from kube.inputs import Inputs
 from kube.objects import Key
 from kube.queue import REMOVAL, RESYNC, Priority
 from kube.resources import SECRETS

@@ -1,6 +1,6 @@
 """Attributes that are worked out when they are first read."""
 
-from kube.lazy import lazy
+from webhooks.garden.lazy import lazy
 
 
 class Counted:

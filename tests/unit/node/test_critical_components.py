@@ -14,10 +14,10 @@ from agent.resource_manager.node.critical_components.projections import (
     pod_state,
 )
 from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
+from agent.resource_manager.node.critical_components.scheduling import placement_of, runs_on
 from gardener import keys
 from kit.objects import obj
 from kube.objects import Key, Object
-from kube.scheduling import placement_of, runs_on
 
 CRITICAL_TAINT = {"key": keys.CRITICAL_COMPONENTS_NOT_READY, "effect": "NoSchedule"}
 OTHER_TAINT = {"key": "x", "value": "y", "effect": "NoExecute"}

@@ -6,9 +6,9 @@ from typing import NamedTuple, TypeVar
 
 from gardener.garden.resources import PROJECTS
 from gardener.garden.versions import Version, parse_version
-from kube.lazy import lazy
 from kube.objects import Object, mapping, metadata, spec, text, texts
 from kube.paths import at
+from webhooks.garden.lazy import lazy
 from webhooks.garden.write import Write
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from agent.resource_manager.node.critical_components.scheduling import Placement, placement_of
 from gardener import keys
 from kube.cache import View
 from kube.objects import (
@@ -21,7 +22,6 @@ from kube.objects import (
     uid,
 )
 from kube.resources import CSI_NODES, DAEMON_SETS, NODES, PODS
-from kube.scheduling import Placement, placement_of
 
 NAMESPACE = "kube-system"
 """Components elsewhere don't count."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.resource_manager.node.critical_components.projections import DaemonSetState, NodeState, PodState
+from agent.resource_manager.node.critical_components.scheduling import runs_on
 from gardener import keys
 from kube.objects import Key, Object
-from kube.scheduling import runs_on
 
 UNSCHEDULED = "UnscheduledNodeCriticalDaemonSets"
 UNREADY = "UnreadyNodeCriticalPods"
