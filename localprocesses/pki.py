@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-from kube.x509 import Certificate, Pair, PrivateKey, make_ca, make_client, make_serving, read_pair
+from kube.x509 import Certificate, Pair, PrivateKey, UnusablePair, make_ca, make_client, make_serving, read_pair
 
 _VALIDITY = timedelta(days=365)
 
@@ -43,7 +43,11 @@ class Authority:
 
     @classmethod
     def load(cls, files: CertificateFiles) -> Self:
-        return cls(read_pair(files.certificate.read_bytes(), files.key.read_bytes()))
+        """Raises UnusablePair."""
+        try:
+            return cls(read_pair(files.certificate.read_bytes(), files.key.read_bytes()))
+        except UnusablePair as error:
+            raise UnusablePair(f"the authority in {files.certificate} {error}") from None
 
     @property
     def certificate(self) -> Certificate:
