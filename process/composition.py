@@ -22,11 +22,11 @@ from kube.events import EventRecorder
 from process import tracing
 from process.caches import CacheCollector, problem
 from process.clusters import Clusters, lines
+from process.description import Description
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
 from process.parts import CacheUser, Election, EventWriter, Metrics, ReadyCaches, Sessions
 from process.probes import HealthCheck, informer_sync, probe_server
-from process.program import Program
 from process.runner import Component, Groups
 from process.server import HttpServer
 from process.version import user_agent
@@ -42,7 +42,7 @@ class Composition(Generic[C]):
 
     abort_on = (LeadershipLost,)
 
-    def __init__(self, program: Program[C], config: C, *, version: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, program: Description[C], config: C, *, version: str, environment: Mapping[str, str]) -> None:
         self.config = config
         self._program = program
         self._user_agent = user_agent(program.component.name, version)

@@ -9,14 +9,12 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 from config.fields import camel_case
+from process.description import Description
 from process.printable import LINES, printable
 from process.version import version
-
-if TYPE_CHECKING:
-    from process.program import Program
 
 _ENVIRONMENT = """\
 environment variables:
@@ -75,7 +73,7 @@ class Flags:
         return [f"FLAG: --{name}={values[name]}" for name in sorted(values)]
 
 
-def parse(arguments: Sequence[str], programs: "Sequence[Program[Any]]") -> Flags:
+def parse(arguments: Sequence[str], programs: Sequence[Description[Any]]) -> Flags:
     """Reads the command line of an executable; its first program is what it calls itself.
 
     Raises: Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
@@ -119,7 +117,7 @@ def start_failure(text: str, *, program: str) -> Exit:
     return Exit(1, stdout=text, stderr=f"{usage}{hint}\nError: {text}")
 
 
-def _described(programs: "Sequence[Program[Any]]") -> tuple[str, str]:
+def _described(programs: Sequence[Description[Any]]) -> tuple[str, str]:
     """What the programs do, by the kind of their configuration if there are several, and the variables of clusters."""
     summaries = [f"{program.component.kind}: {program.summary}" for program in programs]
     clusters = (cluster for program in programs for cluster in program.component.clusters)

@@ -10,14 +10,15 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Never, TypeVar, cast
 
 import orjson
 
 from config.blocks import Configuration
-from config.component import Component, LoadedConfig, load
+from config.component import LoadedConfig, load
 from config.errors import ConfigError
 from config.overrides import Overrides
+from process.description import Description
 from process.flags import Exit, Flags, parse, start_failure
 from process.logging import configure_logging, get_logger
 from process.tracing import check_installed
@@ -34,20 +35,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program(Generic[C]):
+class Program(Description[C]):
     """A program. To make one imports nothing of what it consists of.
 
     Attributes:
-        name: on the command line and in traces.
-        summary: a sentence for `--help`.
-        elects: whether one replica leads, by the Lease of the configuration; if not, all serve alike.
         compose: imports what the program consists of.
     """
 
-    name: str
-    summary: str
-    component: Component[C]
-    elects: bool = True
     compose: "Callable[[], Compose[C]]"
 
 
