@@ -13,8 +13,8 @@ from collections.abc import Callable
 from process.logging import get_logger
 
 _BACKLOG = 1024
-_HANDSHAKES = 256
-_HANDSHAKE_SECONDS = 10.0
+HANDSHAKES = 256
+HANDSHAKE_SECONDS = 10.0
 _NO_RESOURCES_SECONDS = 1.0
 
 
@@ -57,7 +57,7 @@ class Listener:
                 self._log.error("Cannot accept connections", error=error)
                 await asyncio.sleep(_NO_RESOURCES_SECONDS)
                 continue
-            if len(self._handshakes) >= _HANDSHAKES:
+            if len(self._handshakes) >= HANDSHAKES:
                 oldest = next(iter(self._handshakes))
                 del self._handshakes[oldest]
                 oldest.cancel()
@@ -72,5 +72,5 @@ class Listener:
                 self._protocol,
                 connection,
                 ssl=self._tls,
-                ssl_handshake_timeout=_HANDSHAKE_SECONDS if self._tls else None,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if self._tls else None,
             )

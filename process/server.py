@@ -28,6 +28,7 @@ from process.logging import get_logger
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
+HEADER_SECONDS = 32.0
 _RECEIVE_BUFFER = 64 << 10
 """Bytes of a connection that the system keeps, and that are decrypted at a time: there are many connections."""
 _CUT_OFF_LOG_SECONDS = 60.0
@@ -65,7 +66,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         max_connections: int = 256,
         idle_timeout: float = 90.0,
-        header_timeout: float = 32.0,
+        header_timeout: float = HEADER_SECONDS,
         request_timeout: float = 70.0,
         max_body: int = 1024**2,
         max_buffered: int = 4 * 1024**2,

@@ -46,7 +46,7 @@ KIND = "AdmissionReview"
 TOO_LARGE = 7 * 1024**2
 """Bytes of a body that is too large."""
 
-_MESSAGE_LENGTH = 32 << 10
+MESSAGE_LENGTH = 32 << 10
 
 _JSON = "application/json"
 
@@ -277,7 +277,7 @@ def _changed(request: Request, answer: Changed) -> Object:
 
 def _shortened(message: str) -> str:
     """The client chooses what is quoted, and one value may be quoted several times."""
-    return message if len(message) <= _MESSAGE_LENGTH else f"{message[:_MESSAGE_LENGTH]}…"
+    return message if len(message) <= MESSAGE_LENGTH else f"{message[:MESSAGE_LENGTH]}…"
 
 
 def failed(code: int, message: str) -> bytes:

@@ -30,7 +30,8 @@ MAX_CONNECTIONS = 1024
 MAX_BUFFERED = 32 * 1024**2
 """Bytes that all clients together may have sent and not got answered."""
 
-_READ_AND_ANSWER_SECONDS = 30.0
+IDLE_SECONDS = 120.0
+READ_AND_ANSWER_SECONDS = 30.0
 """No API server waits longer for a webhook."""
 
 _NOT_FOUND_LOG_SECONDS = 60.0
@@ -171,9 +172,9 @@ def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLCont
         port=port,
         tls=tls,
         max_connections=MAX_CONNECTIONS,
-        request_timeout=_READ_AND_ANSWER_SECONDS,
+        request_timeout=READ_AND_ANSWER_SECONDS,
         # Longer than API servers keep a connection that they do not use, so that it is they who close it.
-        idle_timeout=120.0,
+        idle_timeout=IDLE_SECONDS,
         max_body=review.TOO_LARGE - 1,
         max_buffered=MAX_BUFFERED,
         linger=0.35 * grace_period,

@@ -24,7 +24,7 @@ LARGE = 32 << 10
 MOST_OF_A_USER = 64
 """Large reviews of requests of one user that wait or are worked on."""
 
-_WAITING_AT_ONCE = 1 << 20
+WAITING_AT_ONCE = 1 << 20
 _LONG_SECONDS = 0.02
 
 _USERNAME = re.compile(rb'"username":"((?:[^"\\]|\\.){1,512})"')
@@ -47,7 +47,7 @@ class Turns:
         self._door = _Door()
         self._one_at_a_time = asyncio.Lock()
         self._free_at = 0.0
-        self._waiting = ByteBudget(_WAITING_AT_ONCE)
+        self._waiting = ByteBudget(WAITING_AT_ONCE)
         self._of_user: Counter[bytes] = Counter()
 
     async def work(self, size: int, user: bytes, review: Callable[[], Coroutine[Any, Any, T]]) -> T:

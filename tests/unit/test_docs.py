@@ -11,6 +11,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
+import limits_table
 from agent.resource_manager.csr_approver.decisions import REQUEST_APPROVED, REQUEST_DENIED
 from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
 from agent.resource_manager.managed_resource.report import APPLIED_WITH_WARNINGS
@@ -131,9 +132,11 @@ def test_every_document_is_linked_from_the_readme() -> None:
     assert DOCUMENTS.keys() - {"README.md"} <= linked
 
 
-def test_anchors_are_made_as_on_github() -> None:
-    text = "## `a.b`, `c`\n### See [this](that.md) & *more*\n```\n# no heading\n```\n"
-    assert anchors(text) == {"ab-c", "see-this--more"}
+# --- limits
+
+
+def test_the_table_of_limits_is_that_of_the_code() -> None:
+    assert limits_table.FILE.read_text() == limits_table.document(), "python -m tests.limits_table writes it"
 
 
 # --- commands and files

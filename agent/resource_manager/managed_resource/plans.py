@@ -16,7 +16,7 @@ from kube.limiter import ByteBudget
 from kube.objects import Key, Object, group_of, is_deleting, key
 from kube.resources import Resource
 
-_LARGE = 1 << 20
+LARGE = 1 << 20
 """Bytes to be decoded from which on others go first. Hardly any ManagedResource has as many."""
 _KEPT = 256 << 20
 """Bytes of plans that are kept in memory; those that were not used for longest are made anew when they are needed."""
@@ -97,7 +97,7 @@ class Plans:
         if plan is None or plan.basis != basis or not plan.is_complete or not await self._are_served(plan.resources):
             data = await self._data(managed_resource, basis)
             size = await size_of(data)
-            if in_turn and size >= _LARGE and name not in self._waited:
+            if in_turn and size >= LARGE and name not in self._waited:
                 self._waited.add(name)
                 raise LargePlanError
             plan = await self._make(managed_resource, basis, data, size)

@@ -125,7 +125,7 @@ async def test_an_idle_connection_makes_room_for_a_new_one() -> None:
 def test_handshakes_that_do_not_go_on_make_room_for_new_ones(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "_HANDSHAKE_SECONDS", 600.0)
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 600.0)
     tls, trusting = serving_and_trusting(tmp_path)
 
     async def play() -> None:
