@@ -47,6 +47,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _FROM_NOTHING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REQUEST_SECONDS = 60.0
+_SOON_SECONDS = 1.0
 _IN_FLIGHT = 64
 _RETRIES = 4
 _SHORTEST_PAUSE = 0.1
@@ -152,7 +153,7 @@ class Client:
         self.consistency: Consistency | None = None
         """Asked before anything that changes the cluster; None: what is written does not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
-        self._shares = KindShares()
+        self._shares = KindShares(self._is_answering)
         self._page_limits: dict[Resource, int] = {}
         self._list_kinds: dict[Resource, str] = {}
 
@@ -303,6 +304,16 @@ class Client:
 
     def _share(self, kind: Resource | None) -> AbstractAsyncContextManager[None]:
         return contextlib.nullcontext() if kind is None else self._shares.hold(kind)
+
+    async def _is_answering(self) -> bool:
+        """Whether the API server, with its etcd, answers at all just now."""
+        try:
+            async with self.transport.send(
+                "GET", "/readyz", headers=self.identity, params=None, body=None, timeout=Timeout(total=_SOON_SECONDS)
+            ) as response:
+                return response.status < 500
+        except errors.KubeError:
+            return False
 
     async def _wait_for_token(self) -> None:
         if self._limiter is not None:

@@ -4,11 +4,15 @@ A conversion webhook, an admission webhook or an aggregated API that takes conne
 request for its kinds wait for 30 seconds and more. Of those that have waited for long, only few of a kind, and of all
 kinds together, go on. The others end, and so do new ones, until the kind answers in time again; the few that go on
 find out.
+
+An API server that has much to do, or whose etcd elects a leader, lets all requests wait. That is no reason to give any
+up. So a request is late only if nothing of its kind was answered for as long, or it has waited for very long, and if
+the API server answers meanwhile: requests for another kind, or a question of its own.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from kube.errors import ApiError, KindBusy
@@ -18,11 +22,24 @@ MOST_OF_A_KIND = 2
 """Requests that have waited for longer than is usual."""
 MOST_OF_ALL = 3
 """The same of all kinds together; fewer than there are workers."""
+LONGEST_PATIENCE = 10.0
+_NEVER = float("-inf")
 
 
 def patience(resource: Resource) -> float:
     """Seconds for which requests may wait in any number; kinds of Kubernetes need other servers for admission only."""
-    return 10.0 if resource.group in BUILT_IN_GROUPS else 2.0
+    return LONGEST_PATIENCE if resource.group in BUILT_IN_GROUPS else 2.0
+
+
+def is_late(*, waited: float, unanswered_for: float, patience: float) -> bool:
+    """Of a request, while the API server answers others.
+
+    Args:
+        waited: seconds since it was sent.
+        unanswered_for: seconds since anything of its kind was answered, or it was sent.
+        patience: with the kind.
+    """
+    return unanswered_for >= patience or waited >= LONGEST_PATIENCE
 
 
 @dataclass(slots=True)
@@ -30,15 +47,29 @@ class _Kind:
     running: int = 0
     slow: int = 0
     is_limited: bool = False
+    answered_at: float = _NEVER
+    prompt_at: float = _NEVER
+    """When it was answered in time."""
 
 
 class KindShares:
-    """The requests for single objects that go over one client."""
+    """The requests for single objects that go over one client.
 
-    def __init__(self, *, patience: Callable[[Resource], float] = patience) -> None:
+    Args:
+        is_answering: asks the API server for something small, and says whether it answered soon.
+        patience: of a kind, in seconds.
+    """
+
+    def __init__(
+        self, is_answering: Callable[[], Awaitable[bool]], *, patience: Callable[[Resource], float] = patience
+    ) -> None:
+        self._is_answering = is_answering
         self._patience = patience
         self._kinds: dict[tuple[str, str], _Kind] = {}
         self._slow = 0
+        self._asking = asyncio.Lock()
+        self._asked = (_NEVER, False)
+        """When the API server was asked last, and whether it answered."""
 
     def demand(self, resource: Resource) -> None:
         """Raises KindBusy: no more requests for this kind may be sent now."""
@@ -52,18 +83,16 @@ class KindShares:
         self.demand(resource)
         name = resource.group, resource.plural
         kind = self._kinds.setdefault(name, _Kind())
-        request = _Request(self, kind)
+        request = _Request(self, kind, self._patience(resource))
         kind.running += 1
+        is_answered = False
         try:
             async with asyncio.timeout(None) as scope:
-                timer = asyncio.get_running_loop().call_later(self._patience(resource), request.is_late, scope)
-                try:
+                with request.watched(scope):
                     yield
-                finally:
-                    timer.cancel()
-            request.is_answered = True
+            is_answered = True
         except ApiError:
-            request.is_answered = True
+            is_answered = True
             raise
         except TimeoutError:
             if scope.expired():
@@ -72,10 +101,22 @@ class KindShares:
         finally:
             kind.running -= 1
             request.end()
-            if request.is_answered and not request.late:
-                kind.is_limited = False
+            if is_answered:
+                kind.answered_at = asyncio.get_running_loop().time()
+                if request.is_prompt:
+                    kind.prompt_at = kind.answered_at
+                kind.is_limited = kind.is_limited and request.late
             if not kind.running and not kind.is_limited:
                 self._kinds.pop(name, None)
+
+    async def answers_others(self, than: _Kind, *, since: float) -> bool:
+        """Whether the API server has answered something else in time since then, or does so now."""
+        if any(kind.prompt_at > since for kind in self._kinds.values() if kind is not than):
+            return True
+        async with self._asking:
+            if self._asked[0] < since:
+                self._asked = asyncio.get_running_loop().time(), await self._is_answering()
+            return self._asked[1]
 
     def take(self, kind: _Kind) -> bool:
         """Whether one more of the kind may go on for long."""
@@ -95,18 +136,49 @@ class KindShares:
 
 
 class _Request:
-    def __init__(self, shares: KindShares, kind: _Kind) -> None:
+    def __init__(self, shares: KindShares, kind: _Kind, patience: float) -> None:
         self.late = False
-        self.is_answered = False
+        self.is_prompt = True
         self._shares = shares
         self._kind = kind
+        self._patience = patience
         self._goes_on = False
 
-    def is_late(self, scope: asyncio.Timeout) -> None:
+    @contextlib.contextmanager
+    def watched(self, scope: asyncio.Timeout) -> Iterator[None]:
+        """Ends the scope when the request is late and may not go on."""
+        loop = asyncio.get_running_loop()
+        watching = set[asyncio.Task[None]]()
+        began = loop.time()
+
+        def watch() -> None:
+            watching.add(asyncio.create_task(self._watch(scope, began=began)))
+
+        timer = loop.call_later(self._patience, watch)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for task in watching:
+                task.cancel()
+
+    async def _watch(self, scope: asyncio.Timeout, *, began: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.is_prompt = False
+        while True:
+            now = loop.time()
+            if await self._shares.answers_others(self._kind, since=now - self._patience):
+                # What it answers just now may be this kind, too.
+                await asyncio.sleep(self._patience / 4)
+                now = loop.time()
+                unanswered_for = now - max(self._kind.answered_at, began)
+                if is_late(waited=now - began, unanswered_for=unanswered_for, patience=self._patience):
+                    break
+            await asyncio.sleep(self._patience / 4)
         self.late = True
         self._goes_on = self._shares.take(self._kind)
         if not self._goes_on:
-            scope.reschedule(asyncio.get_running_loop().time())
+            scope.reschedule(loop.time())
 
     def end(self) -> None:
         if self._goes_on:

@@ -3,23 +3,26 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from kit.clock import settle
 from kit.eventually import soon
 from kube.errors import KindBusy, NotFound
-from kube.kind_shares import MOST_OF_A_KIND, MOST_OF_ALL, KindShares, patience
+from kube.kind_shares import MOST_OF_A_KIND, MOST_OF_ALL, KindShares, is_late, patience
 from kube.resources import CONFIG_MAPS, Resource
 
 THINGS, OTHERS = (Resource("example.com", "v1", kind, f"{kind.lower()}s", True) for kind in ("Thing", "Other"))
 
 
 class Requests:
-    """Requests that are answered when `answer` is set."""
+    """Requests that are answered when `answer` is set. Meanwhile the API server answers others, or not."""
 
-    def __init__(self, *, patience: float = 0.0) -> None:
-        self.shares = KindShares(patience=lambda _: patience)
+    def __init__(self, *, patience: float = 0.01, answers_others: bool = True) -> None:
+        self.asked = 0
+        self._answers_others = answers_others
+        self.shares = KindShares(self._is_answering, patience=lambda _: patience)
         self.answer = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -30,13 +33,17 @@ class Requests:
         async with self.shares.hold(resource):
             await self.answer.wait()
 
+    async def _is_answering(self) -> bool:
+        self.asked += 1
+        return self._answers_others
+
     @property
     def waiting(self) -> int:
         return sum(not task.done() for task in self.tasks)
 
 
 @contextlib.asynccontextmanager
-async def requests(**options: float) -> AsyncIterator[Requests]:
+async def requests(**options: Any) -> AsyncIterator[Requests]:
     sent = Requests(**options)
     yield sent
     sent.answer.set()
@@ -76,8 +83,27 @@ async def test_an_answer_in_time_lets_all_through_again(is_found: bool) -> None:
         sent.answer.clear()
         sent.send(THINGS, 10)
         await settle()
-        assert sent.waiting >= MOST_OF_A_KIND
+        assert sent.waiting == 10
         sent.shares.demand(OTHERS)
+
+
+async def test_nothing_is_given_up_while_the_api_server_answers_nothing() -> None:
+    async with requests(answers_others=False) as sent:
+        sent.send(THINGS, 20)
+        await soon(lambda: sent.asked > 2)
+        assert sent.waiting == 20
+        sent.shares.demand(THINGS)
+    assert all(task.exception() is None for task in sent.tasks)
+
+
+@pytest.mark.parametrize(
+    ("waited", "unanswered_for", "expected"),
+    [(2.0, 2.0, True), (5.0, 1.9, False), (9.9, 0.1, False), (10.0, 0.1, True)],
+)
+def test_a_request_is_not_late_while_others_of_its_kind_are_answered(
+    waited: float, unanswered_for: float, expected: bool
+) -> None:
+    assert is_late(waited=waited, unanswered_for=unanswered_for, patience=2.0) is expected
 
 
 async def test_in_time_any_number_may_wait() -> None:
@@ -92,7 +118,7 @@ async def test_in_time_any_number_may_wait() -> None:
 async def test_who_is_cancelled_takes_no_share_along() -> None:
     async with requests() as sent:
         sent.send(THINGS, MOST_OF_A_KIND)
-        await settle()
+        await soon(lambda: sent.asked)
         for task in sent.tasks:
             task.cancel()
         await asyncio.gather(*sent.tasks, return_exceptions=True)
