@@ -218,7 +218,8 @@ OWNER_ALONE = [user("admin", "admin", "owner")]
         {"members": [user("admin", "admin"), user("bob", "owner")]},
         {"members": [*OWNER_ALONE, user("bob", "admin"), {**user("everybody", "admin"), "kind": "Group"}]},
         {"members": [*OWNER_ALONE, user("bob", "admin"), account("robot", "uam")]},
-        {"members": [*OWNER_ALONE, user("bob", "admin"), user("system:serviceaccount:ns:robot", "viewer")]},
+        {"members": [*OWNER_ALONE, user("bob", "admin"), account("robot", "serviceaccountmanager")]},
+        {"members": [*OWNER_ALONE, user("bob", "admin"), user("system:serviceaccount:ns:robot", "extension:x")]},
         {"members": [*OWNER_ALONE, {**user("bob", "admin"), "kind": "Group"}]},
         {"owner": user("bob")},
         {"owner": user("eve")},
@@ -232,6 +233,14 @@ def test_who_has_which_role_is_changed_by_the_owner_or_with_a_right(change: Obje
     for by, code in (("bob", 403), ("admin", 200)):
         assert Asked(PROJECT, user=by, denied=[MANAGE], garden=[carrying("x")]).update(old, new).code == code
     assert Asked(PROJECT, user="bob", garden=[carrying("x")]).update(old, new).code == 200
+
+
+@pytest.mark.parametrize("robot", [account("robot", "admin"), user("system:serviceaccount:ns:robot", "viewer")])
+def test_who_may_change_a_project_may_have_service_accounts_do_so(robot: Object) -> None:
+    old = stored(members=[*OWNER_ALONE, user("bob", "admin")])
+    new = {**old, "spec": {**old["spec"], "members": [*old["spec"]["members"], robot]}}
+    asked = Asked(PROJECT, user="bob", denied=[MANAGE])
+    assert (asked.update(old, new).code, asked.update(new, old).code) == (200, 200)
 
 
 def test_what_leaves_all_roles_as_they_are_takes_no_right() -> None:

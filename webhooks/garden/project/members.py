@@ -68,8 +68,13 @@ def _as_numbered(member: Object) -> Object:
 
 
 def held_roles(spec: Object) -> set[tuple[Identity, str]]:
-    """Who has which role, by `spec.owner` or as a member. An owner is a member, also where that is not stored yet."""
+    """Who has which role that only some may give, by `spec.owner` or as a member.
+
+    An owner is a member, also where that is not stored yet. Who may change a Project may have ServiceAccounts do so, or
+    look at it, as in the original.
+    """
     held = {(identity(member), role) for member in members(spec) for role in roles(member) or (VIEWER,)}
+    held = {(who, role) for who, role in held if who[0] != "ServiceAccount" or role not in {ADMIN, VIEWER}}
     owner = mapping(spec.get("owner"))
     if not owner:
         return held
