@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from agent.resource_manager.node.agent_reconciliation_delay.delays import delays
+from agent.resource_manager.node.agent_reconciliation_delay.rules import delays
 from agent.resource_manager.node.critical_components.projections import NAMESPACE
 from benchmarks import report
 from benchmarks.measuring import Meter, News, Phase, connected, running

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.resource_manager.health import evaluation
-from agent.resource_manager.istio_cluster_configuration import patches
+from agent.resource_manager.istio_cluster_configuration.rules import patches
 from agent.resource_manager.managed_resource import plans
-from agent.shared.network_policy import limits as policies
+from agent.shared.network_policy.rules import limits as policies
 from gardener.health.checks import expressions
 from gardener.managed_resource import decode
 from gardener.managed_resource.plan import LIMITS

@@ -8,7 +8,7 @@ work            bootstrap, then the control loops
 from collections.abc import Sequence
 
 from agent.resource_manager.bootstrap import cluster_identity
-from agent.resource_manager.common.changes import KEPT, RecentChanges
+from agent.resource_manager.common.rules.changes import KEPT, RecentChanges
 from agent.resource_manager.context import Context, Metrics
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
 from agent.resource_manager.definition import DefinitionCheck

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from agent.shared.token_requestor.rules import renew_time
+from agent.shared.token_requestor.rules.renewal import renew_time
 from campaign.manifests import MANAGED_KINDS, WORK, Expected, Place, place_of_object
 from campaign.model import Model
 from campaign.moves import Stay

@@ -13,7 +13,6 @@ from prometheus_client import REGISTRY
 
 from agent.resource_manager.context import Context
 from agent.shared.network_policy.controller import declare
-from agent.shared.network_policy.limits import MOST_PORTS, WRITES_BEFORE_OTHERS
 from agent.shared.network_policy.reconcile import (
     GATEWAY_NOT_USABLE,
     INVALID_ANNOTATION,
@@ -21,6 +20,7 @@ from agent.shared.network_policy.reconcile import (
     NAME_TAKEN,
     TAKEN_OVER,
 )
+from agent.shared.network_policy.rules.limits import MOST_PORTS, WRITES_BEFORE_OTHERS
 from config.resource_manager.controllers import Controllers
 from config.shared import IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit, Call

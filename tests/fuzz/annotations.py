@@ -11,14 +11,14 @@ from typing import Any
 
 import orjson
 
-from agent.resource_manager.istio_cluster_configuration import projections as istio
-from agent.resource_manager.istio_cluster_configuration.projections import EXPORT_TO
-from agent.resource_manager.managed_resource.invalid_update import PropagationPolicyError, propagation_policy
-from agent.resource_manager.managed_resource.permissions import identity_of
-from agent.shared.network_policy.policies import NAMESPACE_LABEL, Rules, Surroundings
-from agent.shared.network_policy.projections import Namespace, Service
-from agent.shared.token_requestor.rules import renew_time
-from agent.shared.token_requestor.token_spec import InvalidSecretError, parse_token_spec
+from agent.resource_manager.istio_cluster_configuration.rules import projections as istio
+from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
+from agent.resource_manager.managed_resource.rules.invalid_update import PropagationPolicyError, propagation_policy
+from agent.resource_manager.managed_resource.rules.permissions import identity_of
+from agent.shared.network_policy.rules.policies import NAMESPACE_LABEL, Rules, Surroundings
+from agent.shared.network_policy.rules.projections import Namespace, Service
+from agent.shared.token_requestor.rules.renewal import renew_time
+from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, parse_token_spec
 from agent.shared.token_requestor.watched import ANNOTATIONS
 from config.resource_manager.restrictions import Impersonation
 from gardener import keys

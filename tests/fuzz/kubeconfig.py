@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from agent.shared.token_requestor import contents
-from agent.shared.token_requestor import kubeconfig as written
 from agent.shared.token_requestor.authority import Authority
-from agent.shared.token_requestor.kubeconfig import KubeconfigError
+from agent.shared.token_requestor.rules import contents
+from agent.shared.token_requestor.rules import kubeconfig as written
+from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
 from kube.connection import TokenFile, load_kubeconfig
 from kube.kubeconfig import ConfigurationError
 from kube.yaml import Budget, DialectError, load

@@ -1,7 +1,7 @@
 """What a Service is to have, without the giving way that the controller does."""
 
-from agent.shared.network_policy.policies import Desired, Rules, Surroundings, compute_policies
-from agent.shared.network_policy.projections import Service
+from agent.shared.network_policy.rules.policies import Desired, Rules, Surroundings, compute_policies
+from agent.shared.network_policy.rules.projections import Service
 
 
 def desired_policies(service: Service, rules: Rules, around: Surroundings) -> Desired:

@@ -12,7 +12,7 @@ import yaml
 from prometheus_client import REGISTRY, CollectorRegistry
 
 import limits_table
-from agent.resource_manager.csr_approver.decisions import REQUEST_APPROVED, REQUEST_DENIED
+from agent.resource_manager.csr_approver.rules.decisions import REQUEST_APPROVED, REQUEST_DENIED
 from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
 from agent.resource_manager.managed_resource.report import APPLIED_WITH_WARNINGS
 from agent.resource_manager.node.critical_components.readiness import MISSING_DRIVERS, UNREADY, UNSCHEDULED

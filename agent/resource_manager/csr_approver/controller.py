@@ -8,9 +8,9 @@ from functools import partial
 
 from agent.resource_manager.context import Context
 from agent.resource_manager.csr_approver import metrics
-from agent.resource_manager.csr_approver.kubelet_serving import Rules
 from agent.resource_manager.csr_approver.lookups import ClusterLookups, warn_without_machines
 from agent.resource_manager.csr_approver.reconcile import Reconciler, Watched
+from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
 from kube.cache import Change, View
 from kube.loop import ControlLoop, enqueue
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS

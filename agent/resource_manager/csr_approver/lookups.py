@@ -7,7 +7,7 @@ and Machines all the time would cost far more.
 
 import structlog
 
-from agent.resource_manager.csr_approver.client_certificates import Machine
+from agent.resource_manager.csr_approver.rules.client_certificates import Machine
 from gardener import keys
 from gardener.kinds import MACHINES
 from kube.client import Client, Form, Selection

@@ -2,7 +2,7 @@
 
 from prometheus_client import Counter
 
-from agent.resource_manager.csr_approver.decisions import SIGNERS, Check
+from agent.resource_manager.csr_approver.rules.decisions import SIGNERS, Check
 
 APPROVED = "approved"
 

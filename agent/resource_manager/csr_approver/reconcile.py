@@ -6,9 +6,10 @@ from datetime import datetime
 
 import structlog
 
-from agent.resource_manager.csr_approver import decisions
-from agent.resource_manager.csr_approver.decide import Lookups, decide
-from agent.resource_manager.csr_approver.decisions import (
+from agent.resource_manager.csr_approver.metrics import APPROVED, csr_approver_decisions_total
+from agent.resource_manager.csr_approver.rules import decisions
+from agent.resource_manager.csr_approver.rules.decide import Lookups, decide
+from agent.resource_manager.csr_approver.rules.decisions import (
     REQUEST_APPROVED,
     REQUEST_DENIED,
     SIGNERS,
@@ -16,8 +17,7 @@ from agent.resource_manager.csr_approver.decisions import (
     Denial,
     NoOpinion,
 )
-from agent.resource_manager.csr_approver.kubelet_serving import Rules
-from agent.resource_manager.csr_approver.metrics import APPROVED, csr_approver_decisions_total
+from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
 from kube.cache import Store, without_managed_fields
 from kube.client import Client
 from kube.clock import parse_time, utc_now

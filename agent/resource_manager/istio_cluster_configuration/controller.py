@@ -8,9 +8,14 @@ from collections.abc import Iterable
 from functools import partial
 
 from agent.resource_manager.context import Context
-from agent.resource_manager.istio_cluster_configuration.patches import NAME, SUFFIX
-from agent.resource_manager.istio_cluster_configuration.projections import DestinationRule, Existing, Namespace, Service
 from agent.resource_manager.istio_cluster_configuration.reconcile import Reconciler, Stores
+from agent.resource_manager.istio_cluster_configuration.rules.patches import NAME, SUFFIX
+from agent.resource_manager.istio_cluster_configuration.rules.projections import (
+    DestinationRule,
+    Existing,
+    Namespace,
+    Service,
+)
 from gardener import keys, kinds
 from kube.cache import Change, Store, View
 from kube.loop import ControlLoop, changed_or_listed, enqueue_mapped

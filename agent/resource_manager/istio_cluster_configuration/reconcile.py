@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.resource_manager.istio_cluster_configuration.patches import (
+from agent.resource_manager.istio_cluster_configuration.rules.patches import (
     MOST_PATCHES,
     NAME,
     SUFFIX,
@@ -12,7 +12,7 @@ from agent.resource_manager.istio_cluster_configuration.patches import (
     compute_patches,
     envoy_filter,
 )
-from agent.resource_manager.istio_cluster_configuration.projections import (
+from agent.resource_manager.istio_cluster_configuration.rules.projections import (
     DestinationRule,
     Existing,
     Namespace,

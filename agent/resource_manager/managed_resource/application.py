@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from agent.resource_manager.common.changes import Action
-from agent.resource_manager.managed_resource.change_set import ChangeSet
-from agent.resource_manager.managed_resource.invalid_update import (
+from agent.resource_manager.common.rules.changes import Action
+from agent.resource_manager.managed_resource.ownership import Ownership
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
+from agent.resource_manager.managed_resource.rules.invalid_update import (
     PropagationPolicyError,
     as_if_gone,
     deleted_text,
@@ -22,9 +23,8 @@ from agent.resource_manager.managed_resource.invalid_update import (
     not_deleted_text,
     propagation_policy,
 )
-from agent.resource_manager.managed_resource.ownership import Ownership
-from agent.resource_manager.managed_resource.permissions import Owner
-from agent.resource_manager.managed_resource.redaction import without_secrets, without_values
+from agent.resource_manager.managed_resource.rules.permissions import Owner
+from agent.resource_manager.managed_resource.rules.redaction import without_secrets, without_values
 from agent.resource_manager.managed_resource.target import Target
 from agent.resource_manager.managed_resource.threads import OBJECTS
 from gardener import keys

@@ -11,10 +11,10 @@ from agent.resource_manager.managed_resource.application import (
     Failure,
     without_its_secrets,
 )
-from agent.resource_manager.managed_resource.change_set import ChangeSet
 from agent.resource_manager.managed_resource.ownership import Ownership
-from agent.resource_manager.managed_resource.permissions import Owner
-from agent.resource_manager.managed_resource.repairs import Repairs
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
+from agent.resource_manager.managed_resource.rules.permissions import Owner
+from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import SCALABLE, Autoscalers
 from agent.resource_manager.managed_resource.target import Target
 from gardener import keys

@@ -21,13 +21,13 @@ from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.finalizer import Finalizer
 from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.ownership import Ownership
-from agent.resource_manager.managed_resource.permissions import restriction_of
 from agent.resource_manager.managed_resource.plans import Plans
 from agent.resource_manager.managed_resource.reconcile import Reconciler
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.remove import Remover
-from agent.resource_manager.managed_resource.repairs import Repairs
 from agent.resource_manager.managed_resource.report import EARLIEST, Reporter
+from agent.resource_manager.managed_resource.rules.permissions import restriction_of
+from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from agent.resource_manager.managed_resource.scaling import Autoscalers
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.target import Target

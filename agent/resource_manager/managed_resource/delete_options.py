@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.resource_manager.managed_resource.ownership import Ownership
-from agent.resource_manager.managed_resource.permissions import Owner
+from agent.resource_manager.managed_resource.rules.permissions import Owner
+from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
 from agent.resource_manager.managed_resource.target import Target
-from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
 from kube.client import Client
 from kube.objects import Key
 

@@ -1,7 +1,7 @@
 """ManagedResources that wait for others: to be applied, or to be removed; see `gardener.managed_resource.dependencies`.
 
 What their annotations say is read once a version, and cycles are looked for when something has changed (see
-`agent.resource_manager.managed_resource.dependency_graph`): a pass over one of thousands costs no look at all others.
+`rules.dependency_graph`): a pass over one of thousands costs no look at all others.
 
 Nobody polls. Who waits is remembered here, and looked at again when one of those for which it waits is another than
 before. That memory needs not outlive the process: at its start, all ManagedResources are looked at.
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.resource_manager.managed_resource.dependency_graph import DependencyGraph
 from agent.resource_manager.managed_resource.ownership import Ownership
-from agent.resource_manager.managed_resource.permissions import may_depend
 from agent.resource_manager.managed_resource.plans import Plans
+from agent.resource_manager.managed_resource.rules.dependency_graph import DependencyGraph
+from agent.resource_manager.managed_resource.rules.permissions import may_depend
 from agent.resource_manager.managed_resource.source import Source
 from config.resource_manager.restrictions import Restrictions
 from gardener import keys

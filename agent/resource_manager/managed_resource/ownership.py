@@ -27,9 +27,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent.resource_manager.managed_resource.claims import Standing
-from agent.resource_manager.managed_resource.contests import Contests
 from agent.resource_manager.managed_resource.plans import Plans
+from agent.resource_manager.managed_resource.rules.claims import Standing
+from agent.resource_manager.managed_resource.rules.contests import Contests
 from agent.resource_manager.managed_resource.source import Source
 from gardener.conditions import RESOURCES_APPLIED
 from gardener.kinds import MANAGED_RESOURCES

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from agent.resource_manager.managed_resource.claims import Claims
 from agent.resource_manager.managed_resource.planning import make_plan, planning_budget, size_of
+from agent.resource_manager.managed_resource.rules.claims import Claims
 from agent.resource_manager.managed_resource.source import Source
 from gardener.managed_resource.plan import LIMITS, Basis, Data, Plan, Restriction, data_of
 from gardener.managed_resource.references import secret_names

@@ -17,18 +17,18 @@ from dataclasses import dataclass
 from agent.resource_manager.common.inputs import Inputs
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
-from agent.resource_manager.managed_resource.change_set import ChangeSet
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions
 from agent.resource_manager.managed_resource.dependencies import Dependencies
 from agent.resource_manager.managed_resource.finalizer import Finalizer
 from agent.resource_manager.managed_resource.history import History
 from agent.resource_manager.managed_resource.ownership import Ownership
-from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.plans import LargePlanError, Plans, SecretError
 from agent.resource_manager.managed_resource.record import Record, StatusTooLargeError
 from agent.resource_manager.managed_resource.remove import Remover
 from agent.resource_manager.managed_resource.report import Reporter
 from agent.resource_manager.managed_resource.restricted import restricted_objects
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
+from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.scaling import ListError
 from agent.resource_manager.managed_resource.target import Target
 from config.resource_manager.restrictions import Restrictions

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import orjson
 import structlog
 
-from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
+from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
 from gardener.managed_resource.inventory import PENDING, RESOURCES, InventoryDiff, all_listed, shortened
 from gardener.managed_resource.messages import too_many_text
 from gardener.managed_resource.references import sorted_references

@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.resource_manager.common.changes import Action
-from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
+from agent.resource_manager.common.rules.changes import Action
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Users
 from agent.resource_manager.managed_resource.ownership import Look
-from agent.resource_manager.managed_resource.permissions import RestrictedError
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
+from agent.resource_manager.managed_resource.rules.permissions import RestrictedError
+from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
 from agent.resource_manager.managed_resource.target import Observed, key_of_live
-from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
 from gardener import keys
 from gardener.managed_resource.messages import (
     about_to_take_text,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from agent.resource_manager.managed_resource.change_set import ChangeSet
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress, Users
 from agent.resource_manager.managed_resource.ownership import Look, Ownership
-from agent.resource_manager.managed_resource.permissions import Owner
 from agent.resource_manager.managed_resource.record import Record
 from agent.resource_manager.managed_resource.release import ReleaseError, release
 from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal, attempt, failed
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
+from agent.resource_manager.managed_resource.rules.permissions import Owner
 from agent.resource_manager.managed_resource.target import Target
 from gardener import keys
 from gardener.managed_resource.inventory import only_announced

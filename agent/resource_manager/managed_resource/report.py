@@ -13,10 +13,10 @@ from functools import partial
 
 import structlog
 
-from agent.resource_manager.common.changes import RecentChanges
 from agent.resource_manager.common.inputs import Inputs
-from agent.resource_manager.managed_resource.change_set import ChangeSet, news_text
+from agent.resource_manager.common.rules.changes import RecentChanges
 from agent.resource_manager.managed_resource.record import Record
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, news_text
 from gardener.managed_resource import conditions
 from gardener.managed_resource.inventory import PENDING, InventoryDiff
 from gardener.managed_resource.plan import Basis, Plan

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from agent.resource_manager.common.changes import ObjectChange
+from agent.resource_manager.common.rules.changes import ObjectChange
 from agent.resource_manager.status_page.lister import Lister
 from agent.resource_manager.status_page.listing import page_of, paged, terms_of
 from agent.resource_manager.status_page.rendering import render, span_of

@@ -7,8 +7,8 @@ touched, and when namespaces, Ingresses, gateways or clients come and go that co
 import msgspec
 
 from agent.shared.network_policy.istio import Gateways
-from agent.shared.network_policy.policies import Rules
 from agent.shared.network_policy.reconcile import Reconciler
+from agent.shared.network_policy.rules.policies import Rules
 from agent.shared.network_policy.stores import Stores
 from config.shared import LabelSelector, NetworkPolicy
 from gardener import kinds

@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from agent.shared.network_policy.limits import MOST_GATEWAYS, MOST_WATCHES
-from agent.shared.network_policy.policies import GatewayRoute
-from agent.shared.network_policy.projections import Service
+from agent.shared.network_policy.rules.limits import MOST_GATEWAYS, MOST_WATCHES
+from agent.shared.network_policy.rules.policies import GatewayRoute
+from agent.shared.network_policy.rules.projections import Service
 from gardener import kinds
 from kube.cache import Caches, Change, Store, View
 from kube.client import Form

@@ -15,15 +15,22 @@ from functools import partial
 import structlog
 
 from agent.shared.network_policy.istio import Gateways
-from agent.shared.network_policy.limits import (
+from agent.shared.network_policy.rules.limits import (
     MOST_NOTES,
     MOST_POLICIES,
     MOST_PORTS,
     WRITES_AT_ONCE,
     WRITES_BEFORE_OTHERS,
 )
-from agent.shared.network_policy.policies import Desired, Policy, Rules, compute_policies, from_world_name, is_handled
-from agent.shared.network_policy.projections import Existing, Service
+from agent.shared.network_policy.rules.policies import (
+    Desired,
+    Policy,
+    Rules,
+    compute_policies,
+    from_world_name,
+    is_handled,
+)
+from agent.shared.network_policy.rules.projections import Existing, Service
 from agent.shared.network_policy.stores import Stores
 from gardener import keys
 from kube.client import JSON_PATCH, Client

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from agent.shared.network_policy.policies import (
+from agent.shared.network_policy.rules.policies import (
     GatewayRoute,
     Rules,
     Surroundings,
@@ -10,7 +10,14 @@ from agent.shared.network_policy.policies import (
     labels_of_clients,
     selects,
 )
-from agent.shared.network_policy.projections import Backends, Existing, Namespace, Service, backends, client_labels
+from agent.shared.network_policy.rules.projections import (
+    Backends,
+    Existing,
+    Namespace,
+    Service,
+    backends,
+    client_labels,
+)
 from gardener import keys
 from kube.cache import Caches, Change, View
 from kube.client import Form

@@ -8,8 +8,8 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.shared.token_requestor.rules import renew_time
-from agent.shared.token_requestor.token_spec import TokenSpec
+from agent.shared.token_requestor.rules.renewal import renew_time
+from agent.shared.token_requestor.rules.token_spec import TokenSpec
 from agent.shared.token_requestor.watched import TokenSecret
 from kube.objects import Key
 

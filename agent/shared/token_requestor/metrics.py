@@ -7,7 +7,7 @@ from functools import partial
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from agent.shared.token_requestor.rules import renew_time
+from agent.shared.token_requestor.rules.renewal import renew_time
 from agent.shared.token_requestor.watched import TokenSecret
 from kube.clock import utc_now
 

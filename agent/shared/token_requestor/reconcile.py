@@ -18,12 +18,12 @@ from datetime import datetime, timedelta
 import structlog
 
 from agent.shared.token_requestor.accounts import Accounts
-from agent.shared.token_requestor.contents import Changes, placed, removed
-from agent.shared.token_requestor.kubeconfig import KubeconfigError
 from agent.shared.token_requestor.memory import REVIEW_SECONDS, Issued, Memories, Memory
-from agent.shared.token_requestor.rules import Due, renew_after, renew_text, usable_token
+from agent.shared.token_requestor.rules.contents import Changes, placed, removed
+from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
+from agent.shared.token_requestor.rules.renewal import Due, renew_after, renew_text, usable_token
+from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from agent.shared.token_requestor.targets import TargetSecrets
-from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from agent.shared.token_requestor.tokens import Tokens
 from agent.shared.token_requestor.watched import KUBECONFIG, Data, TokenSecret, decoded, encoded, is_concerned
 from config.shared import TokenRequestor

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import orjson
 import structlog
 
-from agent.shared.token_requestor.rules import wanted_account
-from agent.shared.token_requestor.token_spec import TokenSpec
+from agent.shared.token_requestor.rules.renewal import wanted_account
+from agent.shared.token_requestor.rules.token_spec import TokenSpec
 from kube.client import Client
 from kube.clock import parse_time
 from kube.controller import ReconcileError

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any, ClassVar
 
-from agent.resource_manager.istio_cluster_configuration.patches import SUFFIX
-from agent.resource_manager.istio_cluster_configuration.projections import EXPORT_TO
+from agent.resource_manager.istio_cluster_configuration.rules.patches import SUFFIX
+from agent.resource_manager.istio_cluster_configuration.rules.projections import EXPORT_TO
 from devcluster.cluster import Cluster
 from gardener import keys, kinds
 from kit.crash.sweep import AgentScene, crossing, scenes_of

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import yaml
 
 from agent.resource_manager.token_invalidator.rules import SECRET_TYPE, SERVICE_ACCOUNT_NAME
-from agent.shared.network_policy.policies import NAMESPACE_LABEL
+from agent.shared.network_policy.rules.policies import NAMESPACE_LABEL
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.keys import GARBAGE_COLLECTABLE

@@ -2,8 +2,8 @@
 
 from prometheus_client import REGISTRY
 
-from agent.resource_manager.csr_approver.decisions import SIGNERS, Check
 from agent.resource_manager.csr_approver.metrics import begin
+from agent.resource_manager.csr_approver.rules.decisions import SIGNERS, Check
 
 
 def test_series_of_all_decisions_exist_before_the_first() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.resource_manager.managed_resource.dependency_graph import DependencyGraph, _search
+from agent.resource_manager.managed_resource.rules.dependency_graph import DependencyGraph, _search
 from gardener.managed_resource.dependencies import cycle_of
 from kube.objects import Key
 
@@ -56,7 +56,7 @@ def test_a_change_costs_no_look_at_all_others(monkeypatch: pytest.MonkeyPatch) -
             steps += 1
             yield step
 
-    monkeypatch.setattr("agent.resource_manager.managed_resource.dependency_graph._search", search)
+    monkeypatch.setattr("agent.resource_manager.managed_resource.rules.dependency_graph._search", search)
     count = 1000
     for order in (range(count), reversed(range(count))):
         graph, steps = DependencyGraph(), 0

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agent.resource_manager.managed_resource.redaction import without_secrets, without_values
+from agent.resource_manager.managed_resource.rules.redaction import without_secrets, without_values
 from gardener.managed_resource.references import reference_of
 
 HUSH = "hush-hush-1234"

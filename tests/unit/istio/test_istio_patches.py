@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.istio_cluster_configuration.patches import (
+from agent.resource_manager.istio_cluster_configuration.rules.patches import (
     MOST_PATCHES,
     Patches,
     compute_patches,
     envoy_filter,
     http2_mode,
 )
-from agent.resource_manager.istio_cluster_configuration.projections import (
+from agent.resource_manager.istio_cluster_configuration.rules.projections import (
     MOST_PORTS,
     DestinationRule,
     Exports,

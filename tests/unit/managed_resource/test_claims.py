@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.resource_manager.managed_resource.claims import Claims, Standing
-from agent.resource_manager.managed_resource.contests import SECONDS, Contests
+from agent.resource_manager.managed_resource.rules.claims import Claims, Standing
+from agent.resource_manager.managed_resource.rules.contests import SECONDS, Contests
 from kube.objects import Key
 
 OWNER, HEIR = Key("ns", "owner"), Key("ns", "heir")

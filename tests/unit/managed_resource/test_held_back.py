@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.change_set import ChangeSet, Pending
 from agent.resource_manager.managed_resource.delete_options import DeleteOptions, Progress
 from agent.resource_manager.managed_resource.ownership import Look
-from agent.resource_manager.managed_resource.permissions import Identity, Owner
 from agent.resource_manager.managed_resource.removal import HAND_OVER_SECONDS, Removal
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet, Pending
+from agent.resource_manager.managed_resource.rules.permissions import Identity, Owner
 from agent.resource_manager.managed_resource.target import Observed
 from gardener.managed_resource.conditions import APPLY_FAILED, WAITING_FOR_DEPENDENCIES
 from gardener.managed_resource.plan import unrestricted

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.invalid_update import (
+from agent.resource_manager.managed_resource.rules.invalid_update import (
     PropagationPolicyError,
     as_if_gone,
     deleted_text,

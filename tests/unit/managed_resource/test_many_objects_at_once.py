@@ -11,9 +11,9 @@ import pytest
 
 from agent.resource_manager.managed_resource.application import ApplyOptions
 from agent.resource_manager.managed_resource.apply import Applier
-from agent.resource_manager.managed_resource.change_set import ChangeSet
-from agent.resource_manager.managed_resource.permissions import Identity, Owner
-from agent.resource_manager.managed_resource.repairs import Repairs
+from agent.resource_manager.managed_resource.rules.change_set import ChangeSet
+from agent.resource_manager.managed_resource.rules.permissions import Identity, Owner
+from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from gardener.managed_resource.autoscaling import Scaled
 from gardener.managed_resource.equivalences import Equivalences
 from gardener.managed_resource.ignored_fields import IgnoredFields

@@ -1,6 +1,6 @@
 """How long drift waits to be put right, and how many repairs there are told to have been."""
 
-from agent.resource_manager.managed_resource.repairs import Repairs
+from agent.resource_manager.managed_resource.rules.repairs import Repairs
 from kube.objects import Key
 
 SYNC_PERIOD = 100.0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.permissions import Identity, identity_of, may_depend, restriction_of
+from agent.resource_manager.managed_resource.rules.permissions import Identity, identity_of, may_depend, restriction_of
 from config.resource_manager.restrictions import (
     DependencyRule,
     Impersonation,

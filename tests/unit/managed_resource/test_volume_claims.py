@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.managed_resource.volume_claims import VolumeClaims
+from agent.resource_manager.managed_resource.rules.volume_claims import VolumeClaims
 from kube.objects import Object
 
 GIVEN: dict[str, Any] = {

@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 
 from agent.shared.network_policy import istio
-from agent.shared.network_policy.annotations import policy_settings
-from agent.shared.network_policy.limits import (
+from agent.shared.network_policy.rules.annotations import policy_settings
+from agent.shared.network_policy.rules.limits import (
     MOST_POLICIES,
     MOST_PORTS,
     MOST_REQUIREMENTS,
     MOST_SELECTORS,
     MOST_VALUES,
 )
-from agent.shared.network_policy.policies import (
+from agent.shared.network_policy.rules.policies import (
     Desired,
     GatewayRoute,
     Rules,
     Surroundings,
     compute_policies,
 )
-from agent.shared.network_policy.projections import Namespace, Service
+from agent.shared.network_policy.rules.projections import Namespace, Service
 from gardener import keys
 from kit.network_policies import desired_policies
 from kit.objects import obj

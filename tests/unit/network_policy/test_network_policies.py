@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.shared.network_policy.annotations import policy_settings
-from agent.shared.network_policy.policies import (
+from agent.shared.network_policy.rules.annotations import policy_settings
+from agent.shared.network_policy.rules.policies import (
     NAMESPACE_LABEL,
     Desired,
     GatewayRoute,
@@ -15,7 +15,7 @@ from agent.shared.network_policy.policies import (
     client_label,
     is_handled,
 )
-from agent.shared.network_policy.projections import Backend, Namespace, Service, backends, client_labels
+from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, backends, client_labels
 from gardener import keys
 from kit.network_policies import desired_policies
 from kube.bodies import digest

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.shared.network_policy.policies import (
+from agent.shared.network_policy.rules.policies import (
     NAMESPACE_LABEL,
     Rules,
     Surroundings,
     client_label,
 )
-from agent.shared.network_policy.projections import Backend, Namespace, Service
+from agent.shared.network_policy.rules.projections import Backend, Namespace, Service
 from gardener import keys
 from kit.network_model import Network, Pod
 from kit.network_policies import desired_policies

@@ -14,7 +14,7 @@ from agent.resource_manager.node.critical_components.projections import (
     pod_state,
 )
 from agent.resource_manager.node.critical_components.readiness import Waiting, waits_for, without_taint
-from agent.resource_manager.node.critical_components.scheduling import placement_of, runs_on
+from agent.resource_manager.node.critical_components.rules import placement_of, runs_on
 from gardener import keys
 from kit.objects import obj
 from kube.objects import Key, Object

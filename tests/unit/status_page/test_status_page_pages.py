@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.resource_manager.common.api import MANAGED_RESOURCES_VIEW
-from agent.resource_manager.common.changes import Action, RecentChanges, object_change
+from agent.resource_manager.common.rules.changes import Action, RecentChanges, object_change
 from agent.resource_manager.health.objects import NotKnown
 from agent.resource_manager.status_page.changes_page import ChangesQuery, changes_page
 from agent.resource_manager.status_page.list_page import list_page

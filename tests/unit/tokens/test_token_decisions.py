@@ -6,11 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.shared.token_requestor.contents import authority_in, placed, removed, token_in
 from agent.shared.token_requestor.memory import LONGEST_PAUSE, Issued, Memories, Memory, Pace
-from agent.shared.token_requestor.rules import Due, renew_after, renew_text, renew_time, usable_token, wanted_account
+from agent.shared.token_requestor.rules.contents import authority_in, placed, removed, token_in
+from agent.shared.token_requestor.rules.renewal import (
+    Due,
+    renew_after,
+    renew_text,
+    renew_time,
+    usable_token,
+    wanted_account,
+)
+from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from agent.shared.token_requestor.targets import MOST_BY_NAME, view_of
-from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from agent.shared.token_requestor.tokens import Token, read_answer
 from agent.shared.token_requestor.watched import TokenSecret, is_concerned, label_selector
 from gardener import keys

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.shared.token_requestor.kubeconfig import KubeconfigError, current_cluster, current_user, decode, encode
+from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError, current_cluster, current_user, decode, encode
 
 JSON = (
     '{"kind":"Config","apiVersion":"v1","current-context":"c","contexts":[{"name":"c","context":{"cluster":"k",'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
+from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec, parse_token_spec
 from gardener import keys
 from kube.objects import Key
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from agent.resource_manager.common.nodes import NodeMetadata
-from agent.resource_manager.node.agent_reconciliation_delay.delays import delays
+from agent.resource_manager.node.agent_reconciliation_delay.rules import delays
 from gardener import keys
 from gardener.keys import RECONCILIATION_DELAY
 from kube.cache import Store

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent.resource_manager.node.critical_components.scheduling import Placement, placement_of
+from agent.resource_manager.node.critical_components.rules import Placement, placement_of
 from gardener import keys
 from kube.cache import View
 from kube.objects import (

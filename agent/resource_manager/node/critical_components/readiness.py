@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.resource_manager.node.critical_components.projections import DaemonSetState, NodeState, PodState
-from agent.resource_manager.node.critical_components.scheduling import runs_on
+from agent.resource_manager.node.critical_components.rules import runs_on
 from gardener import keys
 from kube.objects import Key, Object
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.shared.network_policy.annotations import PolicySettings, policy_settings
-from agent.shared.network_policy.limits import MOST_PORTS
-from agent.shared.network_policy.ports import Port
+from agent.shared.network_policy.rules.annotations import PolicySettings, policy_settings
+from agent.shared.network_policy.rules.limits import MOST_PORTS
+from agent.shared.network_policy.rules.ports import Port
 from gardener import keys
 from kube.bodies import digest
 from kube.objects import (

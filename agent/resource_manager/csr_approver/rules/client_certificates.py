@@ -5,9 +5,9 @@ Others use the same signer: requests with any other common name are none of our 
 
 from dataclasses import dataclass
 
-from agent.resource_manager.csr_approver import contents
-from agent.resource_manager.csr_approver.contents import unfit
-from agent.resource_manager.csr_approver.decisions import Approval, Check, Decision, Denial, NoOpinion, quoted
+from agent.resource_manager.csr_approver.rules import contents
+from agent.resource_manager.csr_approver.rules.contents import unfit
+from agent.resource_manager.csr_approver.rules.decisions import Approval, Check, Decision, Denial, NoOpinion, quoted
 from gardener import keys
 from kube.signing_requests import SigningRequest
 

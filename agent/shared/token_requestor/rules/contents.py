@@ -2,7 +2,7 @@
 
 import base64
 
-from agent.shared.token_requestor import kubeconfig
+from agent.shared.token_requestor.rules import kubeconfig
 from agent.shared.token_requestor.watched import CA_BUNDLE, DATA, KUBECONFIG, TOKEN, Data
 
 Changes = dict[str, bytes | None]

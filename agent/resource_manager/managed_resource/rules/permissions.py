@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Self
 
-from agent.resource_manager.managed_resource.redaction import without_values
+from agent.resource_manager.managed_resource.rules.redaction import without_values
 from config.resource_manager.restrictions import Impersonation, Kinds, Restrictions
 from gardener import keys
 from gardener.managed_resource.plan import Restriction, unrestricted

@@ -12,8 +12,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agent.shared.network_policy.limits import MOST_NOTES, MOST_PORTS, MOST_REQUIREMENTS, MOST_SELECTORS, MOST_VALUES
-from agent.shared.network_policy.ports import Port, allowed_port
+from agent.shared.network_policy.rules.limits import (
+    MOST_NOTES,
+    MOST_PORTS,
+    MOST_REQUIREMENTS,
+    MOST_SELECTORS,
+    MOST_VALUES,
+)
+from agent.shared.network_policy.rules.ports import Port, allowed_port
 from gardener import keys
 from kube.objects import Object
 from kube.validation import label_selector_errors

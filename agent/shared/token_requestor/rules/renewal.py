@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.shared.token_requestor.contents import authority_in, token_in
-from agent.shared.token_requestor.kubeconfig import KubeconfigError
-from agent.shared.token_requestor.token_spec import InvalidSecretError, TokenSpec
+from agent.shared.token_requestor.rules.contents import authority_in, token_in
+from agent.shared.token_requestor.rules.kubeconfig import KubeconfigError
+from agent.shared.token_requestor.rules.token_spec import InvalidSecretError, TokenSpec
 from agent.shared.token_requestor.watched import Data
 from kube.clock import format_time, parse_time
 from kube.objects import Object, labels, metadata

@@ -6,7 +6,7 @@ name is something that its holder can do. So what is not known to belong there i
 
 from dataclasses import dataclass
 
-from agent.resource_manager.csr_approver.decisions import Check, Denial, listed, quoted
+from agent.resource_manager.csr_approver.rules.decisions import Check, Denial, listed, quoted
 from gardener import keys
 from kube.signing_requests import SigningRequest
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.resource_manager.csr_approver.contents import KUBELET_SERVING, NODE_USER_PREFIX, NODES_GROUP, unfit
-from agent.resource_manager.csr_approver.decisions import Approval, Check, Decision, Denial, listed, quoted
+from agent.resource_manager.csr_approver.rules.contents import KUBELET_SERVING, NODE_USER_PREFIX, NODES_GROUP, unfit
+from agent.resource_manager.csr_approver.rules.decisions import Approval, Check, Decision, Denial, listed, quoted
 from kube.signing_requests import Asked, IPAddress, SigningRequest
 
 _DNS_TYPES = ("Hostname", "InternalDNS", "ExternalDNS")

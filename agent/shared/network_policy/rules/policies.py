@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agent.shared.network_policy.limits import MOST_POLICIES
-from agent.shared.network_policy.ports import Port
-from agent.shared.network_policy.projections import Backend, Namespace, Service, ServicePort
+from agent.shared.network_policy.rules.limits import MOST_POLICIES
+from agent.shared.network_policy.rules.ports import Port
+from agent.shared.network_policy.rules.projections import Backend, Namespace, Service, ServicePort
 from gardener import keys
 from kube.bodies import digest
 from kube.objects import Key, Object, matches_label_selector

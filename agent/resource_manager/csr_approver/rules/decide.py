@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from agent.resource_manager.csr_approver import client_certificates, kubelet_serving
-from agent.resource_manager.csr_approver.client_certificates import Machine
-from agent.resource_manager.csr_approver.decisions import SIGNERS, Check, Decision, Denial, NoOpinion
-from agent.resource_manager.csr_approver.kubelet_serving import Rules
+from agent.resource_manager.csr_approver.rules import client_certificates, kubelet_serving
+from agent.resource_manager.csr_approver.rules.client_certificates import Machine
+from agent.resource_manager.csr_approver.rules.decisions import SIGNERS, Check, Decision, Denial, NoOpinion
+from agent.resource_manager.csr_approver.rules.kubelet_serving import Rules
 from kube.objects import Object
 from kube.signing_requests import KUBELET_SERVING, MalformedRequestError, SigningRequest, parse, signer_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agent.resource_manager.istio_cluster_configuration.projections import (
+from agent.resource_manager.istio_cluster_configuration.rules.projections import (
     EXPLICIT,
     DestinationRule,
     Http2,

@@ -1,0 +1,1 @@
+"""Which requests for certificates are approved: pure."""

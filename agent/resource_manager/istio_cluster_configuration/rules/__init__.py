@@ -1,0 +1,1 @@
+"""Which fields of Istio's configuration change with a cluster: pure."""

@@ -1,0 +1,1 @@
+"""What may be written, what is reported and who owns an object: pure."""

@@ -1,0 +1,1 @@
+"""Which policies Services and Namespaces ask for: pure."""

@@ -1,0 +1,1 @@
+"""What a Secret asks for, holds and needs: pure."""
