@@ -67,9 +67,9 @@ class Component(Generic[C]):
         return _decoded(self, parse(text), (self,))
 
     def connections(self, config: C) -> dict[str, ClientConnection]:
-        """How to connect to each cluster, by its name."""
+        """How to connect to each cluster that is there at the start, by its name."""
         found: dict[str, ClientConnection] = {}
-        for cluster in self.clusters:
+        for cluster in (each for each in self.clusters if each.at_start):
             connection = cluster.configured_in(config)
             if not connection.kubeconfig and cluster.fallback:
                 connection = replace(connection, kubeconfig=found[cluster.fallback].kubeconfig)

@@ -23,12 +23,14 @@ class ClusterConnection:
         attribute: of the configuration; a ClientConnection.
         variable: of the environment; its kubeconfig wins over that of the file.
         fallback: the cluster whose kubeconfig is used where this one has none; empty: in-cluster configuration.
+        at_start: False: the program connects to it when it can, such as after it got credentials.
     """
 
     name: str
     attribute: str
     variable: str
     fallback: str = ""
+    at_start: bool = True
 
     def configured_in(self, config: Any) -> ClientConnection:
         connection: ClientConnection = getattr(config, self.attribute)

@@ -383,6 +383,7 @@ class Caches:
         self._running: dict[View[Any], _Running] = {}
         self._doubtful: set[Watcher] = set()
         self._assuring = asyncio.Lock()
+        self._is_closed = False
         self.other_past = asyncio.Event()
         """Set when the cluster turned out to have another past; cleared when all about the former one is forgotten."""
 
@@ -452,7 +453,9 @@ class Caches:
         return running.store
 
     async def release(self, view: View[Any]) -> None:
-        """Give a store back; with its last user the watches stop."""
+        """Give a store back; with its last user the watches stop. After `close` there is nothing to give back."""
+        if self._is_closed:
+            return
         running = self._running[view]
         running.users -= 1
         if running.users == 0:
@@ -477,10 +480,10 @@ class Caches:
         finally:
             await self.release(view)
 
-    def wake(self, group: str) -> None:
-        """End the back-off of watches of a group whose CRDs changed."""
+    def wake(self, group: str | None = None) -> None:
+        """End the back-off of watches: of a group whose CRDs changed, or of all since there are new credentials."""
         for view, running in self._running.items():
-            if view.resource.group == group:
+            if group is None or view.resource.group == group:
                 for watcher in running.watchers:
                     watcher.wake()
 
@@ -500,6 +503,8 @@ class Caches:
         return (running.store for running in list(self._running.values()))
 
     async def close(self) -> None:
+        """Stop all watches, whoever uses their stores still."""
+        self._is_closed = True
         tasks = [task for running in self._running.values() for task in running.tasks]
         self._running.clear()
         await _stop(tasks)

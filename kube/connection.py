@@ -1,9 +1,10 @@
 """Where an API server is and as whom to talk to it.
 
-A `Connection` is made from a kubeconfig file or from a Pod's service account. It is a value: opening sessions
-is the client's business. Credentials that change while the process runs (token files, plugins) are asked for
-anew with every request and dropped after a 401, so nothing is ever pinned to the token seen at start. `Rotation`
-makes a new connection when a file has changed that it was made from: the kubeconfig, a CA, a client certificate.
+A `Connection` is made from a kubeconfig, in a file or in memory, or from a Pod's service account. It is a value:
+opening sessions is the client's business. Credentials that change while the process runs (token files, plugins) are
+asked for anew with every request and dropped after a 401, so nothing is ever pinned to the token seen at start.
+`Rotation` replaces a connection: with what it is given, or when a file has changed that the connection was made from
+(the kubeconfig, a CA, a client certificate).
 
 A kubeconfig can name commands to run and files to read. `load_kubeconfig` refuses those by default, because
 the programs of this project get kubeconfigs out of Secrets; tools that a person runs pass `trusted=True`.
@@ -18,14 +19,14 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from kube.files import read_bounded
-from kube.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, read_kubeconfig
+from kube.kubeconfig import LARGEST_FILE, ConfigurationError, find_entry, parse_kubeconfig, read_kubeconfig
 from kube.objects import mappings
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -42,6 +43,13 @@ _TEXTS = {
     *("token", "tokenFile", "username", "password"),
 }
 """Fields that are texts."""
+_FILES = {
+    "certificate-authority": "certificate-authority-data",
+    "client-certificate": "client-certificate-data",
+    "client-key": "client-key-data",
+    "tokenFile": "token",
+}
+"""Fields that name files, and those that hold the content instead."""
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
 
 
@@ -152,14 +160,23 @@ class Connection:
 
 
 class Rotation:
-    """The connection as its files say now; they are looked at every few seconds, by content.
+    """The connection as it was last replaced, or as its files say now; these are compared every few seconds.
 
     What can't be used changes nothing, and neither does another server: what is known of one is not true of another.
+
+    Args: on_change: called when there is another connection.
     """
 
-    def __init__(self, connection: Connection, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
         self._connection = connection
         self._clock = clock
+        self._on_change = on_change
         self._look_at = clock() + _FILES_SECONDS
         self._seen = _digests(connection.files)
 
@@ -169,6 +186,17 @@ class Rotation:
             self._look_at = now + _FILES_SECONDS
             self._look()
         return self._connection
+
+    def replace(self, connection: Connection) -> None:
+        """From now on this one. Raises ConfigurationError: it leads to another server."""
+        if connection.server != self._connection.server:
+            raise ConfigurationError(
+                f"the connection to {self._connection.server} can't be replaced by one to {connection.server}; "
+                "close it, and open another one"
+            )
+        self._seen = _digests(connection.files)
+        self._connection = connection
+        self._on_change()
 
     def _look(self) -> None:
         import structlog  # only here: tools that end before a file changes start without it
@@ -191,6 +219,7 @@ class Rotation:
             return
         log.info("Files of the connection were changed; new requests use them", server=renewed.server)
         self._connection = renewed
+        self._on_change()
 
 
 def _digests(files: Sequence[Path]) -> tuple[bytes | None, ...]:
@@ -243,26 +272,61 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
     document = read_kubeconfig(path, trusted=trusted)
     if not trusted:
         _refuse_unsupported(document)
+    cluster, user = _chosen(document, path, context)
+    return replace(
+        _connection(cluster, user, path, context),
+        files=(path, *(path.parent / str(named) for named in _named_files(cluster, user))),
+        reload=partial(load_kubeconfig, path, context=context, trusted=trusted),
+    )
+
+
+def connection_of_kubeconfig(content: bytes, *, origin: str) -> Connection:
+    """The connection of the current context of a kubeconfig in memory, such as one out of a Secret.
+
+    Args: origin: names it in errors.
+
+    Raises: ConfigurationError: see `load_kubeconfig`; or the kubeconfig names a file. It comes from another cluster,
+        and must not have a file of this computer sent to its server.
+    """
+    document = parse_kubeconfig(content, origin=origin)
+    _refuse_unsupported(document)
+    where = Path(origin)  # for errors only
+    cluster, user = _chosen(document, where, None)
+    for field, other in _FILES.items():
+        if cluster.get(field) or user.get(field):
+            raise ConfigurationError(f"the kubeconfig {origin} names a file as {field}; put its content into {other}")
+    return _connection(cluster, user, where, None)
+
+
+def _chosen(
+    document: Mapping[str, Any], path: Path, context: str | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Cluster and user of a context."""
     chosen = _named(document, "contexts", context or document.get("current-context") or "", "context", path)
     cluster = _named(document, "clusters", chosen.get("cluster") or "", "cluster", path)
     user = _named(document, "users", chosen["user"], "user", path) if chosen.get("user") else {}
     for field, found in (("contexts", chosen), ("clusters", cluster), ("users", user)):
         _demand_texts(found, field, path)
-    server = str(cluster.get("server") or "").rstrip("/")
-    if not _is_url(server):
+    if not _is_url(_server(cluster)):
         problem = f"names no server for cluster {chosen.get('cluster')!r}"
         raise ConfigurationError(f"the kubeconfig {path} {problem}; set its field server to https://HOST:PORT")
     if cluster.get("proxy-url"):
         raise ConfigurationError(f"the kubeconfig {path} has a proxy-url, which is not supported; remove it")
-    credentials, secret = _credentials(user, path, context)
+    return cluster, user
+
+
+def _server(cluster: Mapping[str, Any]) -> str:
+    return str(cluster.get("server") or "").rstrip("/")
+
+
+def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path, context: str | None) -> Connection:
+    server, (credentials, secret) = _server(cluster), _credentials(user, path, context)
     return Connection(
         server=server,
         tls=_tls(cluster, user, path) if server.startswith("https://") else None,
         credentials=credentials,
         identity=(server, secret, str(user.get("client-certificate-data") or user.get("client-certificate") or "")),
         tls_server_name=str(cluster.get("tls-server-name") or "") or None,
-        files=(path, *(path.parent / str(named) for named in _named_files(cluster, user))),
-        reload=partial(load_kubeconfig, path, context=context, trusted=trusted),
     )
 
 

@@ -32,20 +32,30 @@ def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
     try:
         # People may give one to a tool by a pipe.
         content = read_bounded(path, most=LARGEST_FILE, regular=not trusted)
-        check_structure(content, aliases=trusted)
     except OSError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {_REMEDIES.get(type(error), error)}") from error
     except ValueError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {error}") from error
+    return parse_kubeconfig(content, origin=str(path), trusted=trusted)
+
+
+def parse_kubeconfig(content: bytes, *, origin: str, trusted: bool = False) -> dict[str, Any]:
+    """The same of a content; `origin` names it in errors."""
+    if len(content) > LARGEST_FILE:
+        raise ConfigurationError(f"cannot read the kubeconfig {origin}: it is larger than {LARGEST_FILE} bytes")
+    try:
+        check_structure(content, aliases=trusted)
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
+        raise ConfigurationError(f"cannot read the kubeconfig {origin}: {_problem(error)}") from None
+    except ValueError as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {origin}: {error}") from error
     try:
         document = yaml.load(content, yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!timestamp x`.
-        raise ConfigurationError(f"cannot read the kubeconfig {path}: {_problem(error)}") from None
+        raise ConfigurationError(f"cannot read the kubeconfig {origin}: {_problem(error)}") from None
     if not isinstance(document, dict):
-        raise ConfigurationError(f"the kubeconfig {path} is no mapping")
+        raise ConfigurationError(f"the kubeconfig {origin} is no mapping")
     return document
 
 

@@ -198,7 +198,7 @@ class ControlLoop:
         self._on_close += work
 
     def on_kinds_changed(self, *work: Callable[[str], None]) -> None:
-        """Called with a group whose CustomResourceDefinitions came, changed or went in the target cluster."""
+        """Called with a group whose CustomResourceDefinitions came, changed or went in a cluster."""
         self._on_kinds_changed += work
 
     # --- running

@@ -103,6 +103,12 @@ event_recorder_dropped_total = Counter(
 )
 
 
+def forget_host(host: str) -> None:
+    """Drops the series of an API server to which there is no connection any more."""
+    rest_client_requests_total.remove_by_labels({"host": host})
+    rest_client_rate_limiter_duration_seconds.remove_by_labels({"host": host})
+
+
 class ControllerMetrics:
     def __init__(self, controller: str, *, workers: int) -> None:
         controller_runtime_max_concurrent_reconciles.labels(controller).set(workers)

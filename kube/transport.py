@@ -51,6 +51,9 @@ class AbortingResponse(aiohttp.ClientResponse):
 class Transport:
     """HTTP sessions to one API server, opened when first needed.
 
+    The connection may be replaced (see `kube.connection.Rotation`): new requests use the new credentials. Watches end
+    as if the API server had ended them, so that who watches goes on with the new ones, too.
+
     A session takes the idle connection that has waited longest. With only one, a few calls a second would keep all
     connections of the largest burst open, each with up to 300 kB of buffers here, and more at the API server. So
     requests in flight are numbered, each by the lowest number that is free, and there is a session for number 0, one
@@ -58,7 +61,8 @@ class Transport:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._rotation = Rotation(connection)
+        self._rotation = Rotation(connection, on_change=self._end_watches)
+        self._watches: set[aiohttp.ClientResponse] = set()
         self._sessions: dict[int, aiohttp.ClientSession] = {}
         self._numbers = 0
         self._free: list[int] = []
@@ -69,6 +73,14 @@ class Transport:
     @property
     def connection(self) -> Connection:
         return self._rotation.current()
+
+    def replace(self, connection: Connection) -> None:
+        """Raises ConfigurationError: it leads to another server."""
+        self._rotation.replace(connection)
+
+    def _end_watches(self) -> None:
+        while self._watches:
+            self._watches.pop().close()
 
     @contextlib.contextmanager
     def _session_for(self, *, lasting: bool) -> Iterator[aiohttp.ClientSession]:
@@ -150,6 +162,7 @@ class Transport:
         if authorization:
             headers = CIMultiDict(headers, Authorization=authorization)
         code = "<error>"
+        watch: aiohttp.ClientResponse | None = None
         try:
             with self._session_for(lasting=lasting) as session:
                 async with session.request(
@@ -168,9 +181,16 @@ class Transport:
                 ) as response:
                     code = str(response.status)
                     self.clock.note(response.headers.get("Date", ""))
+                    if lasting:
+                        watch = response
+                        self._watches.add(watch)
                     yield response
         except (aiohttp.ClientError, ssl.SSLError, OSError, TimeoutError) as error:
+            if watch is not None and watch not in self._watches:
+                return  # this is its end
             text = f'{method} "{connection.server}{path}": {str(error) or type(error).__name__}'
             raise (errors.TimedOut if isinstance(error, TimeoutError) else errors.Unreachable)(text) from error
         finally:
+            if watch is not None:
+                self._watches.discard(watch)
             metrics.rest_client_requests_total.labels(code=code, method=method, host=self.host).inc()

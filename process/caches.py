@@ -1,7 +1,8 @@
 """When the caches of the clusters count as filled, and which may be behind."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from prometheus_client.metrics_core import GaugeMetricFamily
@@ -11,6 +12,7 @@ from kube.cache import Store
 from kube.clock import format_duration
 from kube.objects import Key
 from process.clusters import Cluster, distinct
+from process.probes import HealthCheck, informer_sync
 
 NOT_SYNCED = "informers not synced yet"
 
@@ -33,7 +35,7 @@ async def fill(filling: Awaitable[object], clusters: Mapping[str, Cluster], *, t
     try:
         async with limit:
             await filling
-            for cluster in clusters.values():
+            for cluster in distinct(clusters).values():
                 for store in _needed(cluster):
                     await store.synced.wait()
     except TimeoutError:
@@ -70,6 +72,29 @@ def problem(cluster: Cluster) -> str:
 
 def _needed(cluster: Cluster) -> list[Store[Any]]:
     return [store for store in cluster.caches.stores() if store.needed_at_start]
+
+
+class SyncChecks:
+    """The checks of readiness `informer-sync`: one a cluster, as long as it is connected.
+
+    A cluster that is not configured has none while nothing of it is needed: probes are public, its name need not be.
+
+    Args: configured: names of clusters; if there is only one, the check has no name in front.
+    """
+
+    def __init__(self, clusters: Mapping[str, Cluster], *, configured: Sequence[str]) -> None:
+        self._clusters, self._configured = clusters, configured
+
+    def __call__(self) -> Iterator[HealthCheck]:
+        for name, cluster in self._clusters.items():
+            if name in self._configured or _needed(cluster):
+                is_sole = name in self._configured and len(self._configured) == 1
+                check = "informer-sync" if is_sole else f"{name}-informer-sync"
+                yield informer_sync(check, partial(self._problem, name))
+
+    def _problem(self, name: str) -> str:
+        cluster = self._clusters.get(name)
+        return problem(cluster) if cluster is not None else ""
 
 
 class CacheCollector(Collector):

@@ -1,12 +1,18 @@
-"""The clusters of a process, by name.
+"""The clusters of a process, by name: connections to them open, are replaced and close while it runs.
 
-Where two of them are the same, seen by the same user and restricted to the same namespaces, they share everything: the
-session, the rate limit, the watches with their memory, and what is known of kinds.
+    open       a session, with all that goes over it: client, rate limit, caches, what is known of kinds, Events
+    replace    other credentials for the same server; all of it goes on with them, watches too
+    close      Events that wait are written, watches and session end
+
+Who follows what is connected subscribes. Where two configured clusters are the same, seen by the same user and
+restricted to the same namespaces, they are one that has two names.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from config.blocks import ClientConnection
@@ -15,9 +21,13 @@ from kube.client import Client, RoundTripper
 from kube.clock import utc_now
 from kube.connection import Connection, in_cluster, load_kubeconfig
 from kube.discovery import Discovery
+from kube.events import EventRecorder
 from kube.limiter import TokenBucket
-from kube.metrics import rest_client_rate_limiter_duration_seconds
+from kube.metrics import forget_host, rest_client_rate_limiter_duration_seconds
 from kube.transport import Transport
+from kube.watch import Timings
+
+_DRAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,58 +47,31 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A session to a cluster with its names there, and the rate limit of all that goes over it."""
+class Endpoint:
+    """Where a cluster is, as whom and within which limits to talk to it, and its names in this process."""
 
     names: tuple[str, ...]
-    transport: Transport
-    limiter: TokenBucket
+    connection: Connection
     settings: ClientConnection
 
-    @classmethod
-    def to(cls, connection: Connection, settings: ClientConnection, *names: str) -> "Line":
-        transport = Transport(connection)
-        waited = rest_client_rate_limiter_duration_seconds.labels(host=transport.host)
-        limiter = TokenBucket(qps=settings.qps, burst=settings.burst, observe=waited.observe)
-        return cls(names, transport, limiter, settings)
 
-    def client(self, *, user_agent: str, limited: bool = True) -> Client:
-        """A client that asks nobody whether it may write."""
-        return Client(self.transport, user_agent=user_agent, limiter=self.limiter if limited else None)
-
-    def cluster(self, *, user_agent: str, write_guard: Callable[[], float] | None = None) -> Cluster:
-        """The cluster as control loops see it."""
-        client = Client(self.transport, user_agent=user_agent, limiter=self.limiter, write_guard=write_guard)
-        settings = self.settings
-        caches = Caches(client, namespaces=settings.namespaces, resync_period=settings.cache_resync_period)
-        client.consistency = caches
-        return Cluster(
-            transport=self.transport,
-            clock=self.transport.clock,
-            client=client,
-            caches=caches,
-            discovery=Discovery(client),
-            namespaces=settings.namespaces,
-        )
-
-
-def lines(settings: Mapping[str, ClientConnection], *, environment: Mapping[str, str]) -> list[Line]:
-    """To what the connections of the configuration point at; names of one cluster are together.
+def endpoints(settings: Mapping[str, ClientConnection], *, environment: Mapping[str, str]) -> list[Endpoint]:
+    """What the connections of the configuration lead to; names of one cluster are together.
 
     Raises: ConfigurationError: a kubeconfig, or the Pod's service account, can't be used.
     """
     connections: dict[str, Connection] = {}
-    found: list[Line] = []
+    found: list[Endpoint] = []
     for name, wanted in settings.items():
         kubeconfig = wanted.kubeconfig
         connection = connections.get(kubeconfig) or _connection(kubeconfig, environment)
         connections[kubeconfig] = connection
         for index, other in enumerate(found):
-            if same_cluster(other.transport.connection, other.settings, connection, wanted):
-                found[index] = Line.to(connection, merged(other.settings, wanted), *other.names, name)
+            if same_cluster(other.connection, other.settings, connection, wanted):
+                found[index] = Endpoint((*other.names, name), connection, merged(other.settings, wanted))
                 break
         else:
-            found.append(Line.to(connection, wanted, name))
+            found.append(Endpoint((name,), connection, wanted))
     return found
 
 
@@ -114,42 +97,135 @@ def merged(one: ClientConnection, other: ClientConnection) -> ClientConnection:
     )
 
 
-class Clusters(Mapping[str, Cluster]):
-    """The clusters that a process is connected to; some are configured, others may come and go.
+class _Session:
+    """One open cluster, with what it takes to end it."""
 
-    Args: write_guard: of the clients; see `kube.client.Client`.
-    """
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        user_agent: str,
+        component: str,
+        write_guard: Callable[[], float] | None,
+        timings: Timings | None,
+    ) -> None:
+        settings, self.transport = endpoint.settings, Transport(endpoint.connection)
+        waited = rest_client_rate_limiter_duration_seconds.labels(host=self.transport.host)
+        limiter = TokenBucket(qps=settings.qps, burst=settings.burst, observe=waited.observe)
+        client = Client(self.transport, user_agent=user_agent, limiter=limiter, write_guard=write_guard)
+        caches = Caches(
+            client, namespaces=settings.namespaces, resync_period=settings.cache_resync_period, timings=timings
+        )
+        client.consistency = caches
+        self.cluster = Cluster(
+            transport=self.transport,
+            clock=self.transport.clock,
+            client=client,
+            caches=caches,
+            discovery=Discovery(client),
+            namespaces=settings.namespaces,
+        )
+        # Events are written also after leadership ended.
+        unguarded = Client(self.transport, user_agent=user_agent, limiter=limiter)
+        self.recorder = EventRecorder(unguarded, component=component)
+        self._recording = asyncio.create_task(self.recorder.run(), name="event recorder")
 
-    def __init__(self, *, user_agent: str, write_guard: Callable[[], float] | None = None) -> None:
-        self._user_agent = user_agent
-        self._write_guard = write_guard
-        self._clusters: dict[str, Cluster] = {}
-
-    def __getitem__(self, name: str) -> Cluster:
-        return self._clusters[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._clusters)
-
-    def __len__(self) -> int:
-        return len(self._clusters)
-
-    def connect(self, line: Line) -> Cluster:
-        """From now on there is this cluster, under all names of the line; nothing is sent yet."""
-        cluster = line.cluster(user_agent=self._user_agent, write_guard=self._write_guard)
-        self._clusters.update(dict.fromkeys(line.names, cluster))
-        return cluster
-
-    async def disconnect(self, name: str) -> None:
-        """Ends watches and session; who holds stores of the cluster has given them back."""
-        cluster = self._clusters[name]
-        self._clusters = {other: each for other, each in self._clusters.items() if each is not cluster}
-        await cluster.caches.close()
-        await cluster.transport.close()
+    async def drain(self) -> None:
+        await self.recorder.drain(_DRAIN_SECONDS)
 
     async def close(self) -> None:
+        await self.drain()
+        self._recording.cancel()
+        await asyncio.wait((self._recording,))
+        await self.cluster.caches.close()
+        await self.transport.close()
+
+
+class Clusters(Mapping[str, Cluster]):
+    """The clusters that a process is connected to.
+
+    Args:
+        component: that Events come from.
+        write_guard: of the clients; see `kube.client.Client`.
+        timings: of watches.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        component: str,
+        write_guard: Callable[[], float] | None = None,
+        timings: Timings | None = None,
+    ) -> None:
+        self._new_session = partial(
+            _Session, user_agent=user_agent, component=component, write_guard=write_guard, timings=timings
+        )
+        self._sessions: dict[str, _Session] = {}
+        self._handlers: list[Callable[[], None]] = []
+
+    def __getitem__(self, name: str) -> Cluster:
+        return self._sessions[name].cluster
+
+    def __iter__(self) -> Iterator[str]:
+        # They may come and go while somebody waits between two of them.
+        return iter(tuple(self._sessions))
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def recorder(self, name: str) -> EventRecorder:
+        """Writes Events into the cluster; names of one cluster have the same one."""
+        return self._sessions[name].recorder
+
+    def subscribe(self, handler: Callable[[], None]) -> Callable[[], None]:
+        """Call the handler whenever a cluster came or went. Returns what ends that."""
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
+
+    def open(self, endpoint: Endpoint) -> Cluster:
+        """From now on there is this cluster, under all its names; nothing is sent yet.
+
+        Raises: ValueError: there is another one of that name.
+        """
+        if taken := [name for name in endpoint.names if name in self._sessions]:
+            raise ValueError(f"there is a cluster {taken[0]} already; close it first, or replace its connection")
+        session = self._new_session(endpoint)
+        self._sessions |= dict.fromkeys(endpoint.names, session)
+        self._changed()
+        return session.cluster
+
+    def replace(self, name: str, connection: Connection) -> None:
+        """Talk to the same server with other credentials from now on.
+
+        Watches begin again with them where they are, and those that wait after a failure at once.
+
+        Raises: ConfigurationError: it is another server; nothing is changed.
+        """
+        session = self._sessions[name]
+        session.transport.replace(connection)
+        session.cluster.caches.wake()
+
+    async def close(self, name: str) -> None:
+        """There is no such cluster any more, also under its other names. Events that wait get a moment."""
+        session = self._sessions[name]
+        self._sessions = {other: each for other, each in self._sessions.items() if each is not session}
+        self._changed()
+        await session.close()
+        if session.transport.host not in {each.transport.host for each in self._sessions.values()}:
+            forget_host(session.transport.host)
+
+    async def drain(self) -> None:
+        """Gives Events that wait a moment to be written."""
+        await asyncio.gather(*(session.drain() for session in set(self._sessions.values())))
+
+    async def close_all(self) -> None:
         for name in distinct(self):
-            await self.disconnect(name)
+            await self.close(name)
+
+    def _changed(self) -> None:
+        for handler in tuple(self._handlers):
+            handler()
 
 
 def distinct(clusters: Mapping[str, Cluster]) -> dict[str, Cluster]:

@@ -11,22 +11,21 @@ Each starts when the one before is ready, and they stop in reverse.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Generic, TypeVar
 
 from prometheus_client.registry import Collector
 
 from config.blocks import Configuration
+from kube.client import Client
 from kube.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
-from kube.events import EventRecorder
 from process import tracing
-from process.caches import CacheCollector, problem
-from process.clusters import Clusters, lines
+from process.caches import CacheCollector, SyncChecks
+from process.clusters import Clusters, endpoints
 from process.description import Description
 from process.memory import MemoryReturn
 from process.metrics import metrics_server
-from process.parts import CacheUser, Election, EventWriter, Metrics, ReadyCaches, Sessions
-from process.probes import HealthCheck, informer_sync, probe_server
+from process.parts import CacheUser, Election, Events, Metrics, ReadyCaches, Sessions
+from process.probes import HealthCheck, probe_server
 from process.runner import Component, Groups
 from process.server import HttpServer
 from process.version import user_agent
@@ -37,6 +36,8 @@ C = TypeVar("C", bound=Configuration)
 class Composition(Generic[C]):
     """The clusters of a process and all that depends on nothing else; `groups` adds what the program has besides.
 
+    Those that are there at the start are connected; the program opens and closes others in `clusters` while it runs.
+
     Raises: ConfigurationError: a cluster can't be connected to.
     """
 
@@ -46,17 +47,17 @@ class Composition(Generic[C]):
         self.config = config
         self._program = program
         self._user_agent = user_agent(program.component.name, version)
-        self._lines = lines(program.component.connections(config), environment=environment)
-        self.recorders: dict[str, EventRecorder] = {}
-        """They write Events into a cluster, also after leadership ended; names of one cluster have the same one."""
-        for line in self._lines:
-            recorder = EventRecorder(line.client(user_agent=self._user_agent), component=program.component.name)
-            self.recorders.update(dict.fromkeys(line.names, recorder))
-        self._elector = self._new_elector() if program.elects and config.leader_election.leader_elect else None
-        guard = self._elector.tenure.guard if self._elector else None
-        self.clusters = Clusters(user_agent=self._user_agent, write_guard=guard)
-        for line in self._lines:
-            self.clusters.connect(line)
+        self._elector: LeaderElector | None = None
+        elects = program.elects and config.leader_election.leader_elect
+        self.clusters = Clusters(
+            user_agent=self._user_agent,
+            component=program.component.name,
+            write_guard=self._may_write if elects else None,
+        )
+        for endpoint in endpoints(program.component.connections(config), environment=environment):
+            self.clusters.open(endpoint)
+        if elects:
+            self._elector = self._new_elector()
 
     def groups(
         self,
@@ -93,7 +94,7 @@ class Composition(Generic[C]):
             ],
             [Metrics([caches_behind, *metrics]), *servers, MemoryReturn()],
             [ReadyCaches(self.clusters, timeout=filling, users=caches), *ready],
-            [EventWriter(recorder) for recorder in set(self.recorders.values())],
+            [Events(self.clusters)],
             [Election(self._elector)] if self._elector else [],
             work,
         ]
@@ -103,8 +104,12 @@ class Composition(Generic[C]):
         if self._elector:
             self._elector.annotations = annotations
 
+    def _may_write(self) -> float:
+        assert self._elector is not None
+        return self._elector.tenure.guard()
+
     def _new_elector(self) -> LeaderElector:
-        settings, (first, *_) = self.config.leader_election, self._lines
+        settings, name = self.config.leader_election, self._program.component.clusters[0].name
         lease = ElectionSettings(
             namespace=settings.resource_namespace,
             name=settings.resource_name,
@@ -114,21 +119,14 @@ class Composition(Generic[C]):
             resource_lock=settings.resource_lock,
         )
         # Without a rate limit: renewals must not queue behind the work.
-        user_agent = f"{self._user_agent}/leader-election"
-        client = first.client(user_agent=user_agent, limited=False)
-        return LeaderElector(client, lease, identity=new_identity(), recorder=self.recorders[first.names[0]])
+        client = Client(self.clusters[name].transport, user_agent=f"{self._user_agent}/leader-election")
+        return LeaderElector(client, lease, identity=new_identity(), recorder=self.clusters.recorder(name))
 
     def _metrics(self) -> HttpServer:
         server, profiling = self.config.server.metrics, self.config.debugging.enable_profiling
         return metrics_server(host=server.bind_address, port=server.port, profiling=profiling)
 
     def _probes(self, checks: Sequence[HealthCheck]) -> HttpServer:
-        names = [cluster.name for cluster in self._program.component.clusters]
-        caches = [
-            informer_sync(
-                f"{name}-informer-sync" if len(names) > 1 else "informer-sync", partial(problem, self.clusters[name])
-            )
-            for name in names
-        ]
-        server = self.config.server.health_probes
-        return probe_server(readyz=[*checks, *caches], host=server.bind_address, port=server.port)
+        configured = [cluster.name for cluster in self._program.component.clusters]
+        informers, server = SyncChecks(self.clusters, configured=configured), self.config.server.health_probes
+        return probe_server(readyz=lambda: [*checks, *informers()], host=server.bind_address, port=server.port)

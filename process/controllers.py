@@ -1,18 +1,18 @@
-"""What only a leader runs: following the kinds of a cluster, and the control loops."""
+"""What only a leader runs: following the kinds of clusters, and the control loops."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
 from config.blocks import Configuration
-from kube.cache import Change, Store, View
+from kube.cache import Change, View
 from kube.client import Form
 from kube.loop import ControlLoop
 from kube.objects import resource_version
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from process.caches import fill
-from process.clusters import Cluster, distinct
+from process.clusters import Cluster, Clusters, distinct
 from process.parts import cancelled
 
 CRDS_VIEW = View(CUSTOM_RESOURCE_DEFINITIONS, resource_version, form=Form.METADATA)
@@ -30,7 +30,8 @@ class Controllers:
 
     Args:
         clusters: that the control loops work on.
-        kinds_of: the cluster whose CustomResourceDefinitions are followed, so that control loops learn of kinds.
+        kinds_of: names of clusters whose CustomResourceDefinitions are followed while they are connected, so that
+            control loops learn of kinds.
         compose: makes the control loops; called when this process leads.
     """
 
@@ -38,26 +39,31 @@ class Controllers:
 
     def __init__(
         self,
-        clusters: Mapping[str, Cluster],
+        clusters: Clusters,
         *,
         config: Configuration,
-        kinds_of: Cluster,
+        kinds_of: Collection[str],
         compose: Callable[[], Awaitable[Sequence[ControlLoop]]],
     ) -> None:
         self._config = config
-        self._clusters = distinct(clusters)
+        self._clusters = clusters
+        self._clusters_changed = asyncio.Event()
+        self._unsubscribe: Callable[[], None] | None = None
         self._compose = compose
-        self._kinds = KindsFollower(kinds_of, on_change=self._kinds_changed)
+        self._kinds_of = kinds_of
+        self._kinds: list[KindsFollower] = []
         self._loops: Sequence[ControlLoop] = ()
         self._running: list[asyncio.Task[None]] = []
         self._restarting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        for cluster in self._clusters.values():
+        for cluster in distinct(self._clusters).values():
             # Nothing is remembered here yet.
             cluster.caches.other_past.clear()
         # Before the controllers: what they learn of kinds from now on is corrected when it changes.
-        await self._kinds.start(patience=_KINDS_SECONDS)
+        self._unsubscribe = self._clusters.subscribe(self._connections_changed)
+        self._connections_changed()
+        await asyncio.gather(*(kinds.tried(timeout=_KINDS_SECONDS) for kinds in self._kinds))
         self._loops = await self._compose()
         await fill(self._start_loops(), self._clusters, timeout=self._config.controllers.cache_sync_timeout)
         self._running = [asyncio.create_task(loop.controller.run(), name=loop.controller.name) for loop in self._loops]
@@ -69,26 +75,29 @@ class Controllers:
 
     async def _other_past(self) -> bool:
         """Wait until the control loops are to be made anew; False if they have all ended by themselves."""
-        news = {asyncio.create_task(cluster.caches.other_past.wait()) for cluster in self._clusters.values()}
         running = set(self._running)
-        try:
-            while running:
-                ended, _ = await asyncio.wait(running | news, return_when=asyncio.FIRST_COMPLETED)
-                for loop in ended & running:
-                    if not loop.cancelled():
-                        loop.result()
-                if ended & news:
-                    return True
-                running -= ended
-            return False
-        finally:
-            for each in news:
-                each.cancel()
+        while running:
+            self._clusters_changed.clear()
+            caches = [cluster.caches for cluster in distinct(self._clusters).values()]
+            news = {asyncio.create_task(each.other_past.wait()) for each in caches}
+            change = asyncio.create_task(self._clusters_changed.wait())
+            try:
+                ended, _ = await asyncio.wait({*running, *news, change}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (*news, change):
+                    task.cancel()
+            for loop in ended & running:
+                if not loop.cancelled():
+                    loop.result()
+            if ended & news:
+                return True
+            running -= ended
+        return False
 
     async def _restart(self) -> None:
         log.info("Starting the controllers anew, since a cluster may have been restored from a backup")
         await self._end()
-        for cluster in self._clusters.values():
+        for cluster in distinct(self._clusters).values():
             cluster.discovery.forget()
         await self.start()
 
@@ -108,12 +117,26 @@ class Controllers:
         await cancelled(*self._running)
         for loop in self._loops:
             await loop.close()
-        await self._kinds.close()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+        while self._kinds:
+            await self._kinds.pop().close()
 
     async def _start_loops(self) -> None:
         async with asyncio.TaskGroup() as starting:
             for loop in self._loops:
                 starting.create_task(loop.start(), name=f"start {loop.controller.name}")
+
+    def _connections_changed(self) -> None:
+        """Follows the kinds of what is connected now; those of a cluster that went are followed no more."""
+        found = [self._clusters[name] for name in self._kinds_of if name in self._clusters]
+        followed = [kinds for kinds in self._kinds if kinds.cluster in found]
+        for cluster in found:
+            if cluster not in [kinds.cluster for kinds in followed]:
+                followed.append(KindsFollower(cluster, on_change=self._kinds_changed))
+        self._kinds = followed
+        self._clusters_changed.set()
 
     def _kinds_changed(self, group: str) -> None:
         for loop in self._loops:
@@ -137,25 +160,22 @@ class KindsFollower:
     """
 
     def __init__(self, cluster: Cluster, *, on_change: Callable[[str], None]) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._on_change = on_change
-        self._store: Store[int] | None = None
+        self._unsubscribe = cluster.caches.acquire(CRDS_VIEW).subscribe(self._changed)
 
-    async def start(self, *, patience: float) -> None:
+    async def tried(self, *, timeout: float) -> None:
         """Returns when the present ones are known, or could not be read, at most after so many seconds."""
-        self._store = self._cluster.caches.acquire(CRDS_VIEW)
-        self._store.subscribe(self._changed)
-        await self._cluster.caches.tried(CRDS_VIEW, timeout=patience)
+        await self.cluster.caches.tried(CRDS_VIEW, timeout=timeout)
 
     async def close(self) -> None:
-        if self._store is not None:
-            self._store = None
-            await self._cluster.caches.release(CRDS_VIEW)
+        self._unsubscribe()
+        await self.cluster.caches.release(CRDS_VIEW)
 
     def _changed(self, change: Change[int]) -> None:
         if change.old == change.new:
             return  # a resync
         group = group_of_crd(change.key.name)
-        self._cluster.discovery.invalidate(group)
-        self._cluster.caches.wake(group)
+        self.cluster.discovery.invalidate(group)
+        self.cluster.caches.wake(group)
         self._on_change(group)

@@ -7,11 +7,8 @@ from typing import Protocol
 from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
 from kube.election import LeaderElector
-from kube.events import EventRecorder
 from process.caches import fill
 from process.clusters import Clusters, distinct
-
-_DRAIN_SECONDS = 1.0
 
 
 class Sessions:
@@ -29,7 +26,7 @@ class Sessions:
         pass
 
     async def stop(self) -> None:
-        await self._clusters.close()
+        await self._clusters.close_all()
 
 
 class Metrics:
@@ -90,25 +87,22 @@ class ReadyCaches:
             await user.start()
 
 
-class EventWriter:
-    """Writes recorded events; what is queued at the end gets a moment."""
+class Events:
+    """They are written while their cluster is connected; what is queued at the end gets a moment."""
 
     name = "events"
 
-    def __init__(self, recorder: EventRecorder) -> None:
-        self._recorder = recorder
-        self._writing: asyncio.Task[None] | None = None
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
 
     async def start(self) -> None:
-        self._writing = asyncio.create_task(self._recorder.run(), name="event recorder")
+        pass
 
     async def wait(self) -> None:
-        await _ended(self._writing)
+        pass
 
     async def stop(self) -> None:
-        if self._writing is not None:
-            await self._recorder.drain(_DRAIN_SECONDS)
-            await cancelled(self._writing)
+        await self._clusters.drain()
 
 
 class Election:

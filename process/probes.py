@@ -12,7 +12,7 @@ is no part of it: it would stop all replicas at once, and those of the webhooks 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +37,9 @@ class HealthCheck:
 
     name: str
     run: Callable[[], Awaitable[None]]
+
+
+Checks = Sequence[HealthCheck] | Callable[[], Iterable[HealthCheck]]
 
 
 # --- checks
@@ -137,24 +140,35 @@ def render_aggregate(
 
 
 class ProbeHandler:
-    """Answers probes: `handler(path, …)` for each endpoint such as `/readyz`."""
+    """Answers probes: `handler(path, …)` for each endpoint such as `/readyz`.
 
-    def __init__(self, endpoints: dict[str, Sequence[HealthCheck]], *, timeout: float = 10.0) -> None:
-        self._endpoints = {
-            path: {check.name: _SharedRun(check, timeout=timeout) for check in checks}
-            for path, checks in endpoints.items()
-        }
+    Args: endpoints: their checks, or what gives those of the moment; a name stands for the same check as long as it is
+        among them.
+    """
+
+    def __init__(self, endpoints: Mapping[str, Checks], *, timeout: float = 10.0) -> None:
+        self._endpoints = endpoints
+        self._timeout = timeout
+        self._shared: dict[str, dict[str, _SharedRun]] = {path: {} for path in endpoints}
         self._log = get_logger("healthz")
+
+    def _checks(self, path: str) -> dict[str, _SharedRun]:
+        checks, known = self._endpoints[path], self._shared[path]
+        self._shared[path] = found = {
+            check.name: known.get(check.name) or _SharedRun(check, timeout=self._timeout)
+            for check in (checks() if callable(checks) else checks)
+        }
+        return found
 
     async def __call__(self, request: web.BaseRequest) -> web.Response:
         if request.method not in {"GET", "HEAD"}:
             return _plain(405, "method not allowed\n")
-        for path, checks in self._endpoints.items():
+        for path in self._endpoints:
             if request.path.rstrip("/") == path:
-                verbose = "verbose" in request.query
-                return _plain(*await self._aggregate(checks, verbose, request.query.getall("exclude", [])))
+                verbose, excludes = "verbose" in request.query, request.query.getall("exclude", [])
+                return _plain(*await self._aggregate(self._checks(path), verbose, excludes))
             if request.path.startswith(f"{path}/"):
-                return _plain(*await self._single(checks.get(request.path.removeprefix(f"{path}/"))))
+                return _plain(*await self._single(self._checks(path).get(request.path.removeprefix(f"{path}/"))))
         return _plain(404, "404 page not found\n")
 
     async def _aggregate(
@@ -181,7 +195,7 @@ def _plain(status: int, text: str) -> web.Response:
     return web.Response(status=status, text=text, content_type="text/plain", charset="utf-8", headers=headers)
 
 
-def probe_server(*, readyz: Sequence[HealthCheck], host: str, port: int) -> HttpServer:
+def probe_server(*, readyz: Checks, host: str, port: int) -> HttpServer:
     """The health-probe server, not yet bound."""
     handler = ProbeHandler({"/healthz": [PING], "/readyz": readyz})
     return HttpServer("health probes", handler, host=host, port=port)

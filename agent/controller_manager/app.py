@@ -23,12 +23,12 @@ def compose(base: Composition[ControllerManagerConfiguration]) -> Groups:
             config=config,
             garden=garden,
             api=await recognized(garden.client),
-            recorder=base.recorders["garden"],
+            recorder=base.clusters.recorder("garden"),
             clock=garden.clock,
         )
         return [declare(context) for declare in declared]
 
     return base.groups(
         metrics=[GardenCollector(garden.caches.stores)],
-        work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)],
+        work=[Controllers(base.clusters, config=config, kinds_of=("garden",), compose=control_loops)],
     )

@@ -45,8 +45,8 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
             config=config,
             source=source,
             target=target,
-            recorder=base.recorders["source"],
-            target_recorder=base.recorders["target"],
+            recorder=base.clusters.recorder("source"),
+            target_recorder=base.clusters.recorder("target"),
             cluster_id=await cluster_identity(config.controllers.cluster_id, source.client),
             health_rules=rules,
             changes=changes,
@@ -66,7 +66,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Groups:
         servers=servers,
         metrics=[metrics.managed_resources, metrics.tokens],
         ready=[DefinitionCheck(source.discovery)],
-        work=[Controllers(base.clusters, config=config, kinds_of=target, compose=control_loops)],
+        work=[Controllers(base.clusters, config=config, kinds_of=("target",), compose=control_loops)],
     )
 
 

@@ -19,8 +19,8 @@ def compose(base: Composition[SchedulerConfiguration]) -> Groups:
 
     async def control_loops() -> Sequence[ControlLoop]:
         api = await recognized(garden.client)
-        recorder = base.recorders["garden"]
+        recorder = base.clusters.recorder("garden")
         context = Context(config=config, garden=garden, api=api, recorder=recorder, clock=garden.clock)
         return [declare(context) for declare in declared]
 
-    return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=garden, compose=control_loops)])
+    return base.groups(work=[Controllers(base.clusters, config=config, kinds_of=("garden",), compose=control_loops)])

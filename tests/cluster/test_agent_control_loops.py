@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from kit.kinds import custom_resource, definition
 from kit.objects import config_map, obj, rule
 from kit.rbac import grant
 from kit.world import Place
-from kube.cache import Caches, View, without_managed_fields
+from kube.cache import View, without_managed_fields
+from kube.connection import load_kubeconfig
 from kube.controller import Done, Result
 from kube.errors import KubeError
 from kube.loop import ControlLoop, changed_or_listed, enqueue
@@ -27,7 +27,7 @@ from kube.resources import CONFIG_MAPS, Resource
 from kube.watch import Timings
 from process.caches import CachesNotSynced
 from process.clusters import Cluster as AgentCluster
-from process.clusters import lines
+from process.clusters import Clusters, Endpoint
 from process.controllers import CRDS_VIEW, Controllers
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -59,41 +59,39 @@ class Seen:
 
 
 @contextlib.asynccontextmanager
-async def connected(kubeconfig: Path, namespace: str) -> AsyncIterator[AgentCluster]:
-    source = ClientConnection(kubeconfig=str(kubeconfig), namespaces=(namespace,))
-    (line,) = lines({"source": source}, environment={})
-    agent_cluster = line.cluster(user_agent="test", write_guard=None)
+async def connected(kubeconfig: Path, namespace: str, *, timings: Timings | None = None) -> AsyncIterator[Clusters]:
+    settings = ClientConnection(namespaces=(namespace,))
+    clusters = Clusters(user_agent="test", component="test", timings=timings)
+    clusters.open(Endpoint(("source", "target"), load_kubeconfig(kubeconfig), settings))
     try:
-        yield agent_cluster
+        yield clusters
     finally:
-        await agent_cluster.caches.close()
-        await line.transport.close()
+        await clusters.close_all()
 
 
 @pytest.fixture
-async def agent_cluster(cluster: Cluster, namespace: str) -> AsyncIterator[AgentCluster]:
-    async with connected(cluster.kubeconfig, namespace) as connection:
-        yield connection
+async def clusters(cluster: Cluster, namespace: str) -> AsyncIterator[Clusters]:
+    async with connected(cluster.kubeconfig, namespace) as clusters:
+        yield clusters
 
 
 def controllers(
-    agent_cluster: AgentCluster, compose: Callable[[AgentCluster], list[Any]], **settings: Any
+    clusters: Clusters,
+    compose: Callable[[AgentCluster], list[Any]],
+    *,
+    kinds_of: str = "target",
+    **settings: Any,
 ) -> tuple[Controllers, list[Any]]:
     made: list[Any] = []
 
     async def compose_and_remember() -> list[ControlLoop]:
-        made.extend(compose(agent_cluster))
+        made.extend(compose(clusters["target"]))
         return [each.loop for each in made]
 
     config: ResourceManagerConfiguration = decode(
         f"{{leaderElection: {{resourceNamespace: x}}, controllers: {settings}}}".replace("'", '"')
     ).config
-    part = Controllers(
-        {"source": agent_cluster, "target": agent_cluster},
-        config=config,
-        kinds_of=agent_cluster,
-        compose=compose_and_remember,
-    )
+    part = Controllers(clusters, config=config, kinds_of=(kinds_of,), compose=compose_and_remember)
     return part, made
 
 
@@ -105,11 +103,9 @@ def add_config_map(cluster: Cluster, namespace: str, name: str) -> None:
     Place(cluster, namespace).create(config_map(name))
 
 
-async def test_workers_get_what_is_there_and_what_comes(
-    cluster: Cluster, namespace: str, agent_cluster: AgentCluster
-) -> None:
+async def test_workers_get_what_is_there_and_what_comes(cluster: Cluster, namespace: str, clusters: Clusters) -> None:
     add_config_map(cluster, namespace, "first")
-    part, loops = controllers(agent_cluster, of(CONFIG_MAPS))
+    part, loops = controllers(clusters, of(CONFIG_MAPS))
     await part.start()
     (loop,) = loops
     await soon(lambda: "first" in loop.finished)
@@ -117,15 +113,15 @@ async def test_workers_get_what_is_there_and_what_comes(
     await soon(lambda: "second" in loop.finished)
     await part.stop()
     assert loop.closed
-    assert list(agent_cluster.caches.stores()) == []
+    assert list(clusters["target"].caches.stores()) == []
 
 
 async def test_a_running_pass_is_finished_at_the_end_and_no_other_begun(
-    cluster: Cluster, namespace: str, agent_cluster: AgentCluster
+    cluster: Cluster, namespace: str, clusters: Clusters
 ) -> None:
     for number in range(3):
         add_config_map(cluster, namespace, f"map-{number}")
-    part, loops = controllers(agent_cluster, of(CONFIG_MAPS, lasts=0.5))
+    part, loops = controllers(clusters, of(CONFIG_MAPS, lasts=0.5))
     await part.start()
     (loop,) = loops
     await soon(lambda: loop.begun)
@@ -135,10 +131,10 @@ async def test_a_running_pass_is_finished_at_the_end_and_no_other_begun(
 
 
 async def test_a_pass_that_does_not_finish_does_not_hold_up_the_end(
-    cluster: Cluster, namespace: str, agent_cluster: AgentCluster
+    cluster: Cluster, namespace: str, clusters: Clusters
 ) -> None:
     add_config_map(cluster, namespace, "first")
-    part, loops = controllers(agent_cluster, of(CONFIG_MAPS, lasts=60))
+    part, loops = controllers(clusters, of(CONFIG_MAPS, lasts=60))
     await part.start()
     (loop,) = loops
     await soon(lambda: loop.begun)
@@ -147,7 +143,7 @@ async def test_a_pass_that_does_not_finish_does_not_hold_up_the_end(
     assert loop.finished == []
 
 
-async def test_a_controller_that_fails_is_told(agent_cluster: AgentCluster) -> None:
+async def test_a_controller_that_fails_is_told(clusters: Clusters) -> None:
     async def fail() -> None:
         raise RuntimeError("broken")
 
@@ -156,7 +152,7 @@ async def test_a_controller_that_fails_is_told(agent_cluster: AgentCluster) -> N
         seen.loop.controller.run = fail  # type: ignore[method-assign]
         return [seen]
 
-    part, _ = controllers(agent_cluster, compose)
+    part, _ = controllers(clusters, compose)
     await part.start()
     with pytest.raises(RuntimeError, match="broken"):
         await part.wait()
@@ -164,6 +160,14 @@ async def test_a_controller_that_fails_is_told(agent_cluster: AgentCluster) -> N
 
 
 # --- kinds
+
+
+@pytest.fixture
+async def patient(cluster: Cluster, namespace: str) -> AsyncIterator[Clusters]:
+    """By themselves its watches would try again too late."""
+    timings = Timings(first_back_off=600, longest_back_off=600)
+    async with connected(cluster.kubeconfig, namespace, timings=timings) as clusters:
+        yield clusters
 
 
 @pytest.fixture
@@ -175,14 +179,11 @@ def group(cluster: Cluster, namespace: str) -> Iterator[str]:
 
 
 async def test_a_kind_that_comes_later_is_watched_soon_and_one_that_goes_is_forgotten(
-    cluster: Cluster, namespace: str, agent_cluster: AgentCluster, group: str
+    cluster: Cluster, namespace: str, patient: Clusters, group: str
 ) -> None:
-    # By itself it would try again too late.
-    patient = Timings(first_back_off=600, longest_back_off=600)
-    caches = Caches(agent_cluster.client, namespaces=agent_cluster.namespaces, timings=patient)
-    agent_cluster = replace(agent_cluster, caches=caches)
+    agent_cluster = patient["target"]
     widgets = custom_resource(group, "Widget")
-    part, loops = controllers(agent_cluster, of(widgets))
+    part, loops = controllers(patient, of(widgets))
     await part.start()
     (loop,) = loops
     assert group not in loop.groups
@@ -199,13 +200,12 @@ async def test_a_kind_that_comes_later_is_watched_soon_and_one_that_goes_is_forg
     # The API server tells of a kind a moment after it serves it.
     await soon(lambda: _found(agent_cluster, widgets), "it to be discovered")
 
-    crds = next(store for store in caches.stores() if store.view == CRDS_VIEW)
+    crds = next(store for store in agent_cluster.caches.stores() if store.view == CRDS_VIEW)
     await soon(lambda: crds.version(key(told)) >= resource_version(told))
     loop.groups.clear()
     await asyncio.to_thread(cluster.api.delete, f"{CRDS}/widgets.{group}")
     await soon(lambda: group in loop.groups)
     await part.stop()
-    await caches.close()
 
 
 async def _found(agent_cluster: AgentCluster, resource: Resource) -> bool:
@@ -214,12 +214,33 @@ async def _found(agent_cluster: AgentCluster, resource: Resource) -> bool:
     return False
 
 
+async def test_kinds_and_past_of_a_cluster_that_comes_later_are_followed_until_it_goes(
+    cluster: Cluster, namespace: str, clusters: Clusters, group: str
+) -> None:
+    part, loops = controllers(clusters, of(CONFIG_MAPS), kinds_of="later")
+    await part.start()
+    waiting = asyncio.create_task(part.wait())
+    later = clusters.open(Endpoint(("later",), load_kubeconfig(cluster.kubeconfig), ClientConnection()))
+    assert [store.view for store in later.caches.stores()] == [CRDS_VIEW]
+    await asyncio.to_thread(cluster.api.create, CRDS, definition(custom_resource(group, "Widget")))
+    await soon(lambda: group in loops[0].groups)
+
+    later.caches.other_past.set()
+    add_config_map(cluster, namespace, "first")
+    await soon(lambda: len(loops) == 2 and "first" in loops[1].finished, "the control loops to be made anew")
+    await clusters.close("later")
+    assert list(later.caches.stores()) == []
+    assert not waiting.done()
+    await part.stop()
+    await waiting
+
+
 async def test_without_the_right_to_see_kinds_everything_else_works(cluster: Cluster, namespace: str) -> None:
     user = f"reader-{namespace}"
     grant(cluster, user, rule("", "configmaps", "get list watch"), namespace=namespace)
     add_config_map(cluster, namespace, "first")
-    async with connected(cluster.kubeconfig_for(user), namespace) as agent_cluster:
-        part, loops = controllers(agent_cluster, of(CONFIG_MAPS))
+    async with connected(cluster.kubeconfig_for(user), namespace) as clusters:
+        part, loops = controllers(clusters, of(CONFIG_MAPS))
         async with asyncio.timeout(60):
             await part.start()
         await soon(lambda: "first" in loops[0].finished)
@@ -227,8 +248,8 @@ async def test_without_the_right_to_see_kinds_everything_else_works(cluster: Clu
 
 
 async def test_a_cache_that_does_not_fill_in_time_is_named(cluster: Cluster, namespace: str) -> None:
-    async with connected(cluster.kubeconfig_for(f"nobody-{namespace}"), namespace) as agent_cluster:
-        part, loops = controllers(agent_cluster, of(CONFIG_MAPS), cacheSyncTimeout="1s")
+    async with connected(cluster.kubeconfig_for(f"nobody-{namespace}"), namespace) as clusters:
+        part, loops = controllers(clusters, of(CONFIG_MAPS), cacheSyncTimeout="1s")
         with pytest.raises(CachesNotSynced) as raised:
             await part.start()
         assert str(raised.value) == (

@@ -20,7 +20,7 @@ from kit.world import World
 from kube.objects import Object
 from kube.resources import NODES
 from process.clusters import Cluster as ConnectedCluster
-from process.clusters import lines
+from process.clusters import Clusters, endpoints
 from webhooks.handlers.node_agent_authorizer import authorizer
 from webhooks.handlers.node_agent_authorizer.files import KEY
 from webhooks.handlers.node_agent_authorizer.rules import COMMON_SECRETS
@@ -57,9 +57,10 @@ WITHOUT_MACHINES = NodeAgentAuthorizer(enabled=True)
 async def world(cluster: Cluster, namespace: str) -> AsyncIterator[NodeWorld]:
     environment = {**os.environ, "KUBERNETES_SERVICE_HOST": ""}
     connection = ClientConnection(kubeconfig=str(cluster.kubeconfig))
-    (line,) = lines({"both": connection}, environment=environment)
-    async with line.transport:
-        connected = line.cluster(user_agent="authorizer-test", write_guard=None)
+    (both,) = endpoints({"both": connection}, environment=environment)
+    clusters = Clusters(user_agent="authorizer-test", component="test")
+    connected = clusters.open(both)
+    try:
         own = NodeWorld(connected, namespace)
         await asyncio.to_thread(serve, cluster, MACHINES)
         await create(own)
@@ -67,6 +68,8 @@ async def world(cluster: Cluster, namespace: str) -> AsyncIterator[NodeWorld]:
         await own.delete("Node", own.node)
         for name in (f"osc-{own.node}", f"other-{own.node}"):
             await own.remove("Secret", name, namespace="kube-system")
+    finally:
+        await clusters.close_all()
 
 
 async def create(own: NodeWorld) -> None:

@@ -3,6 +3,7 @@
 import base64
 import math
 import os
+import re
 import ssl
 import time
 from collections.abc import Callable
@@ -10,12 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kit.clock import FakeClock
 from kit.kubeconfigs import kubeconfig as document
 from kit.kubeconfigs import written
-from kube.connection import Connection, Fixed, Plugin, Rotation, TokenFile, in_cluster, load_kubeconfig
+from kube.connection import (
+    Connection,
+    Fixed,
+    Plugin,
+    Rotation,
+    TokenFile,
+    connection_of_kubeconfig,
+    in_cluster,
+    load_kubeconfig,
+)
 from kube.kubeconfig import ConfigurationError, read_kubeconfig
+from kube.objects import Object
 from localprocesses.pki import Authority
 
 VALID_FIELDS = "these are the valid fields: [client-certificate-data client-key-data token username password tokenFile]"
@@ -377,6 +389,46 @@ def test_a_broken_authority_of_the_service_account_is_named(service_account: Pat
         in_cluster(environment=IN_POD, directory=service_account)
 
 
+# --- kubeconfigs in memory
+
+
+def in_memory(user: Any, **cluster: Any) -> Connection:
+    content = yaml.safe_dump(document(user, cluster=cluster))
+    return connection_of_kubeconfig(content.encode(), origin="of the Secret ns/gardener")
+
+
+async def test_a_kubeconfig_in_memory_is_as_good_as_a_file(tmp_path: Path, authority: Authority) -> None:
+    for user in ({"token": "abc"}, certified(authority, "user")):
+        found, of_file = in_memory(user), load(tmp_path, document(user))
+        assert found.identity == of_file.identity
+        assert await found.credentials.authorization() == await of_file.credentials.authorization()
+        assert (found.files, found.reload) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "reason"),
+    [
+        ({"tokenFile": "/var/run/token"}, {}, "names a file as tokenFile; put its content into token"),
+        (
+            {"token": "abc"},
+            {"certificate-authority": "ca.crt"},
+            "names a file as certificate-authority; put its content into certificate-authority-data",
+        ),
+        ({"exec": {"command": "touch"}}, {}, 'exec configurations are not supported (user "u")'),
+        ({"token": ["abc"]}, {}, "has no text as token in users; put it into quotes"),
+    ],
+)
+def test_a_kubeconfig_in_memory_names_no_files(user: Object, cluster: Object, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(reason)):
+        in_memory(user, **cluster)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"a: &a b\nc: *a", b"\xff", b"#" * (5 << 20)])
+def test_what_is_no_kubeconfig_is_named_by_its_origin(content: bytes) -> None:
+    with pytest.raises(ConfigurationError, match="kubeconfig of the Secret a/b"):
+        connection_of_kubeconfig(content, origin="of the Secret a/b")
+
+
 # --- files that are replaced while the process runs
 
 Clock = Callable[[], float]
@@ -412,6 +464,17 @@ async def test_another_server_needs_a_restart(tmp_path: Path, looks: Clock) -> N
     write(tmp_path, document({"token": "second"}, cluster={"server": "https://other"}))
     assert await header_of(rotation) == "Bearer first"
     assert rotation.current().server == "https://host:6443"
+
+
+async def test_a_connection_that_is_replaced_is_used_and_its_files_are_looked_at(tmp_path: Path, looks: Clock) -> None:
+    changes: list[None] = []
+    rotation = Rotation(in_memory({"token": "first"}), clock=looks, on_change=lambda: changes.append(None))
+    assert await header_of(rotation) == "Bearer first"
+    rotation.replace(load(tmp_path, document({"token": "second"})))
+    assert await header_of(rotation) == "Bearer second"
+    write(tmp_path, document({"token": "third"}))
+    assert await header_of(rotation) == "Bearer third"
+    assert len(changes) == 2
 
 
 def trusted_by(rotation: Rotation) -> list[Any]:

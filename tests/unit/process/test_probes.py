@@ -118,6 +118,17 @@ async def test_probes_only_read() -> None:
     assert (await probe(ProbeHandler({"/healthz": [PING]}), "/healthz", method="DELETE"))[0] == 405
 
 
+async def test_checks_may_come_and_go() -> None:
+    checks = [GOOD[0]]
+    handler = ProbeHandler({"/readyz": lambda: checks})
+    assert await probe(handler, "/readyz/later") == (404, "404 page not found\n")
+    checks.append(informer_sync("later", lambda: "not synced"))
+    assert await probe(handler, "/readyz/later") == (500, "internal server error: not synced\n")
+    assert (await probe(handler, "/readyz"))[0] == 500
+    checks.pop()
+    assert await probe(handler, "/readyz") == (200, "ok")
+
+
 async def test_an_excluded_check_is_not_run() -> None:
     counted = Counted()
     await probe(ProbeHandler({"/readyz": [counted.check]}), "/readyz?exclude=counted")
