@@ -14,7 +14,6 @@ from campaign.model import Edit, apply_all, empty
 from campaign.oracles import Admissions, Excuse, Failure, Level, Problem, Snapshot, Write
 from gardener.keys import POLICY_SERVICE_NAME
 from gardener.kinds import MANAGED_RESOURCES
-from gardener.managed_resource.references import key_of
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, NETWORK_POLICIES, NODES, PODS, SECRETS, SERVICES
 
@@ -96,22 +95,6 @@ def judged(objects: dict[Place, Object], users: dict[Place, str] | None = None) 
 
 def test_a_world_in_which_all_is_well_has_no_problems() -> None:
     assert judged(good()) == []
-
-
-def test_the_model_expects_what_it_holds() -> None:
-    assert {key_of(manifest) for manifest, _ in EXPECTED.managed.values()} == {"/ConfigMap/apps-0/o"}
-    names = {(place.namespace, place.name) for place in EXPECTED.policies}
-    assert names == {
-        ("apps-0", "ingress-to-s-tcp-80"),
-        ("apps-0", "egress-to-s-tcp-80"),
-        ("apps-0", "ingress-to-s-tcp-80-from-apps-1"),
-        ("apps-1", "egress-to-apps-0-s-tcp-80"),
-        ("apps-0", "ingress-to-s-tcp-9000-via-all-friends"),
-        ("apps-0", "egress-to-s-tcp-9000-via-all-friends"),
-        ("apps-0", "ingress-to-s-tcp-9000-via-all-friends-from-apps-1"),
-        ("apps-1", "egress-to-apps-0-s-tcp-9000-via-all-friends"),
-        ("apps-0", "ingress-to-s-from-world"),
-    }
 
 
 Plant = Callable[[dict[Place, Object]], None]

@@ -7,7 +7,6 @@ import pytest
 
 from devcluster.faults import (
     Answer,
-    Delay,
     Ending,
     EndWatch,
     Fault,
@@ -19,10 +18,7 @@ from devcluster.faults import (
     Rule,
     Rules,
     Silence,
-    Trickle,
-    each_twice,
     expired,
-    first_lines,
     internal_error,
     throttled,
     unauthorized,
@@ -78,12 +74,6 @@ def test_after_counts_only_requests_that_fit() -> None:
     assert found == [*[None] * 5, Reset(), None]
 
 
-def test_equal_rules_count_for_themselves() -> None:
-    rules = Rules()
-    rules.add(Rule(fault=Reset(), times=1), Rule(fault=Reset(), times=1))
-    assert [rules.choose(GET) for _ in range(3)] == [Reset(), Reset(), None]
-
-
 def draws(rules: Rules, request: Request, count: int) -> list[Fault | None]:
     return [rules.choose(request) for _ in range(count)]
 
@@ -98,38 +88,6 @@ def test_probability_hits_its_share_and_repeats_with_the_seed() -> None:
     assert 200 < first.count(Reset()) < 300
     assert draws(fresh(1), GET, 1000) == first
     assert draws(fresh(2), GET, 1000) != first
-
-
-def test_one_rule_s_draws_do_not_change_another_s() -> None:
-    alone, beside = Rules(3), Rules(3)
-    posts = Rule(fault=Reset(), methods=("POST",), probability=0.5)
-    gets = Rule(fault=Silence(), methods=("GET",), probability=0.5)
-    alone.add(posts)
-    beside.add(posts, gets)
-    expected = draws(alone, POST, 50)
-    mixed = [rules_answer for _ in range(50) for rules_answer in (beside.choose(GET), beside.choose(POST))]
-    assert mixed[1::2] == expected
-    assert Silence() in mixed[0::2]
-
-
-@pytest.mark.parametrize(("probability", "hits"), [(0.0, 0), (1.0, 100)])
-def test_certainties_are_certain(probability: float, hits: int) -> None:
-    rules = Rules()
-    rules.add(Rule(fault=Reset(), probability=probability))
-    assert draws(rules, GET, 100).count(Reset()) == hits
-
-
-def test_rules_can_be_taken_out_and_cleared() -> None:
-    rules = Rules()
-    resets, delays = Rule(fault=Reset()), Rule(fault=Delay(seconds=1))
-    rules.add(resets, delays)
-    rules.remove(resets)
-    assert list(rules) == [delays]
-    with pytest.raises(ValueError, match="not in list"):
-        rules.remove(resets)
-    rules.clear()
-    assert len(rules) == 0
-    assert rules.choose(GET) is None
 
 
 @pytest.mark.parametrize(
@@ -147,11 +105,6 @@ def test_rules_can_be_taken_out_and_cleared() -> None:
 def test_a_rule_that_makes_no_sense_is_refused(said: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Rule(**{"fault": Reset(), **said})
-
-
-def test_a_trickle_without_size_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Trickle.size: must be at least 1, not 0"):
-        Trickle(size=0)
 
 
 @pytest.mark.parametrize(
@@ -206,34 +159,6 @@ def test_last_words_of_a_watch() -> None:
 )
 def test_a_watch_ends_at_once_unless_events_or_time_are_given(ending: EndWatch, events: int | None) -> None:
     assert ending.events_to_pass == events
-
-
-def test_names_tell_faults_apart() -> None:
-    faults = [
-        *(answer() for answer in (expired, throttled, unauthorized, internal_error, unavailable)),
-        *(kind(carried_out=done) for kind in (Reset, Silence) for done in (False, True)),
-        *(Delay(seconds=1, carried_out=done) for done in (False, True)),
-        *(EndWatch(how=how) for how in Ending),
-        *(Trickle(), RepeatEvents(), LateEvents(seconds=1)),
-    ]
-    assert len({fault.name for fault in faults}) == len(faults)
-
-
-@pytest.mark.parametrize(
-    ("block", "count", "expected"),
-    [
-        (b"a\nb\nc\n", 2, (b"a\nb\n", 2)),
-        (b"a\nb\n", 2, (b"a\nb\n", 2)),
-        (b"a\n", 2, (b"a\n", 1)),
-        (b"a\n", 0, (b"", 0)),
-    ],
-)
-def test_first_lines(block: bytes, count: int, expected: tuple[bytes, int]) -> None:
-    assert first_lines(block, count) == expected
-
-
-def test_each_line_comes_twice_in_order() -> None:
-    assert each_twice(b"a\nb\n") == b"a\na\nb\nb\n"
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
