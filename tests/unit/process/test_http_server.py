@@ -16,6 +16,8 @@ import pytest
 import uvloop
 from aiohttp import web
 
+from kit.clock import settle, skip
+from kit.eventually import soon
 from kit.http import ask, get, serving
 from localprocesses.pki import Authority
 from process import listener
@@ -104,10 +106,11 @@ async def test_a_client_that_never_completes_its_header_is_cut_off() -> None:
 
 async def test_a_slow_handler_is_not_taken_for_a_slow_header() -> None:
     async def slow(_request: web.BaseRequest) -> web.Response:
-        await asyncio.sleep(1.5)
+        skip(60)
+        await settle()
         return web.Response(text="late")
 
-    async with serving(slow, header_timeout=1) as server:
+    async with serving(slow, header_timeout=30) as server:
         assert await get(url_of(server)) == (200, "late")
 
 
@@ -244,8 +247,7 @@ async def test_requests_that_break_off_leave_nothing() -> None:
                 async with asyncio.timeout(60):
                     await ended.acquire()
                 del reader, writer
-            await asyncio.sleep(0.1)
-            assert tracemalloc.get_traced_memory()[0] < size / 2
+            await soon(lambda: tracemalloc.get_traced_memory()[0] < size / 2, "the memory to be free")
     finally:
         tracemalloc.stop()
         gc.enable()
@@ -308,23 +310,27 @@ async def test_a_client_that_goes_away_in_its_body_is_no_error(caplog: pytest.Lo
 
 
 async def test_stopping_lets_a_request_in_flight_finish() -> None:
-    entered = asyncio.Event()
+    entered, leave = asyncio.Event(), asyncio.Event()
 
     async def slow(_request: web.BaseRequest) -> web.Response:
         entered.set()
-        await asyncio.sleep(0.05)
+        await leave.wait()
         return web.Response(text="finished")
 
-    async with serving(slow, drain_timeout=5) as server:
+    async with serving(slow, drain_timeout=60) as server:
         request = asyncio.create_task(get(url_of(server)))
         await entered.wait()
-        await server.stop()
+        stopping = asyncio.create_task(server.stop())
+        await settle()
+        assert not stopping.done()
+        leave.set()
+        await stopping
         assert await request == (200, "finished")
         assert not server.serving
 
 
 async def test_while_it_lingers_it_answers_and_sends_clients_away() -> None:
-    async with serving(answer, linger=3) as server, aiohttp.ClientSession() as session:
+    async with serving(answer, linger=3000) as server, aiohttp.ClientSession() as session:
         url = url_of(server)
         async with session.get(url) as response:
             assert "Connection" not in response.headers
@@ -334,6 +340,7 @@ async def test_while_it_lingers_it_answers_and_sends_clients_away() -> None:
         assert [*served, server.serving] == [True, False]
         async with session.get(url) as response:
             assert (response.status, response.headers["Connection"]) == (200, "close")
+        skip(3000)
         await stopping
         with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(url)
